@@ -1,0 +1,29 @@
+"""One document with its labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from setrnn.errors import DataError
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A document, its set of labels, and its features (the paper's user tags).
+
+    An empty label set is legal. Repeated labels are merged; their order carries no
+    meaning but is kept, so that a file converted and read again is the same.
+    """
+
+    id: str
+    text: str
+    labels: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Merge repeats, and refuse a lone string where a collection is meant."""
+        for name in ("labels", "features"):
+            values = getattr(self, name)
+            if isinstance(values, str):
+                raise DataError(f"'{name}' must be a collection of strings, got {values!r}.")
+            object.__setattr__(self, name, tuple(dict.fromkeys(values)))
