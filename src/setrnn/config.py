@@ -1,0 +1,179 @@
+"""Settings: frozen dataclasses, read from JSON; an unknown key is refused with the nearest name."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from setrnn.errors import ConfigError, nearest_name
+
+Settings = TypeVar("Settings")
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """How a text becomes words."""
+
+    max_words: int = 500  # a document, after stop words are out; the paper: 120 or 500
+    max_vocabulary: int = 50_000
+    min_count: int = 2  # rarer words are unknown
+    max_features: int = 20_000
+    stop_words: str = "english"  # or "none", or a file with one word a line
+    vocabulary_documents: int = 250_000  # larger corpora are sampled evenly for the vocabulary
+
+    def __post_init__(self) -> None:
+        """Refuse counts below one."""
+        for name in ("max_words", "max_vocabulary", "min_count", "vocabulary_documents"):
+            _require(getattr(self, name) >= 1, f"text.{name}", "at least 1", getattr(self, name))
+        _require(self.max_features >= 0, "text.max_features", "at least 0", self.max_features)
+
+
+@dataclass(frozen=True)
+class VectorSettings:
+    """Word vectors: words, features and labels in one space."""
+
+    source: str = "word2vec"  # or "none", or a word2vec/GloVe file
+    dimensions: int = 300
+    epochs: int = 5
+    window: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse sizes below one."""
+        for name in ("dimensions", "epochs", "window"):
+            _require(getattr(self, name) >= 1, f"vectors.{name}", "at least 1", getattr(self, name))
+
+
+@dataclass(frozen=True)
+class ClassicalSettings:
+    """BR, BR-support and PCC."""
+
+    l1: float = 0.1  # penalties against the summed log loss: l2 is scikit-learn's 1/C
+    l2: float = 0.03
+    tune: bool = False  # choose the penalties on the valid split instead
+    max_steps: int = 60
+    tolerance: float = 1e-3
+    beam_width: int = 12  # PCC's search
+
+    def __post_init__(self) -> None:
+        """Refuse negative penalties and empty searches."""
+        for name in ("l1", "l2", "tolerance"):
+            value = getattr(self, name)
+            _require(0 <= value < float("inf"), f"classical.{name}", "0 or more", value)
+        for name in ("max_steps", "beam_width"):
+            value = getattr(self, name)
+            _require(value >= 1, f"classical.{name}", "at least 1", value)
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that decides what is trained."""
+
+    seed: int = 0
+    text: TextSettings = field(default_factory=TextSettings)
+    vectors: VectorSettings = field(default_factory=VectorSettings)
+    classical: ClassicalSettings = field(default_factory=ClassicalSettings)
+
+
+# What a preset changes; `paper` is also what the paper leaves to the reader.
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "paper": {"text": {"max_words": 500}, "vectors": {"dimensions": 300}},
+}
+
+
+def load_config(
+    preset: str = "default", file: Path | None = None, overrides: Sequence[str] = ()
+) -> Config:
+    """Build a config: the preset, then the JSON file, then each `key=value`."""
+    if preset not in PRESETS:
+        raise ConfigError(f"There is no preset '{preset}'. {nearest_name(preset, PRESETS)}")
+    values = json.loads(json.dumps(PRESETS[preset]))
+    if file is not None:
+        _merge(values, _read_json_object(file))
+    for override in overrides:
+        _merge(values, _parse_override(override))
+    return from_dict(Config, values)
+
+
+def from_dict(settings: type[Settings], values: Mapping[str, Any], prefix: str = "") -> Settings:
+    """Build a settings dataclass from plain values, checking names and types."""
+    fields = {each.name for each in dataclasses.fields(settings)}  # type: ignore[arg-type]
+    types = typing.get_type_hints(settings)
+    arguments = {}
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        if name not in fields:
+            raise ConfigError(f"There is no setting '{key}'. {nearest_name(name, fields)}")
+        wanted = types[name]
+        if dataclasses.is_dataclass(wanted):
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"'{key}' is a group of settings: write {key}.NAME=VALUE.")
+            arguments[name] = from_dict(typing.cast(type, wanted), value, f"{key}.")
+        else:
+            arguments[name] = _checked(key, value, wanted)
+    return settings(**arguments)
+
+
+def to_dict(settings: Any) -> dict[str, Any]:  # noqa: ANN401 (any settings dataclass)
+    """Return settings as plain JSON values."""
+    return dataclasses.asdict(settings)
+
+
+def settings_hash(*values: Any) -> str:  # noqa: ANN401 (any JSON values)
+    """Return a short hash that names these settings."""
+    text = json.dumps(values, sort_keys=True, ensure_ascii=True)
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+
+
+def _checked(key: str, value: Any, wanted: type) -> Any:  # noqa: ANN401 (JSON values)
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, wanted) or (wanted is not bool and isinstance(value, bool)):
+        names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+        raise ConfigError(f"'{key}' must be {names[wanted]}, got {value!r}.")
+    return value
+
+
+def _parse_override(override: str) -> dict[str, Any]:
+    key, separator, text = override.partition("=")
+    if not separator or not key:
+        raise ConfigError(f"'--set {override}' must be key=value, such as classical.l1=0.3.")
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        value = text
+    for name in reversed(key.split(".")):
+        value = {name: value}
+    return typing.cast("dict[str, Any]", value)
+
+
+def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if isinstance(value, Mapping) and isinstance(into.get(name), dict):
+            _merge(into[name], value)
+        else:
+            into[name] = value
+
+
+def _read_json_object(file: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise ConfigError(f"{file} is not JSON: {error}.") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{file} must hold one JSON object of settings.")
+    return values
+
+
+def _require(is_met: bool, key: str, wanted: str, value: object) -> None:
+    if not is_met:
+        raise ConfigError(f"'{key}' must be {wanted}, got {value!r}.")

@@ -1,0 +1,249 @@
+"""What one must know of a dataset before training on it, from one pass over each split."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from setrnn.data.example import Example
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
+    Hashes: TypeAlias = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class LengthStatistics:
+    """Lengths of the texts in words (what stands between white space).
+
+    Median and percentile are lengths that occur: the least that half, or 95%, do not exceed.
+    """
+
+    mean: float
+    median: int
+    percentile_95: int
+    max: int
+
+
+@dataclass(frozen=True)
+class SplitStatistics:
+    """What one split holds.
+
+    `n_repeated_texts` and `n_repeated_ids` count the documents that come after another
+    of the same text or id in this split. Texts are compared without regard to case and
+    white space; empty ones are not compared.
+    """
+
+    n_documents: int
+    n_labels: int
+    n_label_sets: int
+    mean_set_size: float
+    max_set_size: int
+    set_sizes: dict[int, int]
+    lengths: LengthStatistics
+    label_frequencies: dict[str, int]
+    n_empty_texts: int
+    n_empty_label_sets: int
+    n_documents_with_features: int
+    n_repeated_texts: int
+    n_repeated_ids: int
+
+
+@dataclass(frozen=True)
+class UnseenStatistics:
+    """What one split holds that the training split does not.
+
+    `share` is that of the documents whose label set never occurs in training;
+    `labels` gives the occurrences of each label that never does.
+    """
+
+    split: str
+    n_documents: int
+    n_label_sets: int
+    share: float
+    labels: dict[str, int]
+
+
+@dataclass(frozen=True)
+class SharedTexts:
+    """Texts that stand in two splits, and the documents of the second that carry them."""
+
+    first: str
+    second: str
+    n_texts: int
+    n_documents: int
+
+
+@dataclass(frozen=True)
+class DatasetStatistics:
+    """What each split holds, and how the splits differ and overlap."""
+
+    training_split: str | None
+    splits: dict[str, SplitStatistics]
+    unseen: tuple[UnseenStatistics, ...]
+    shared_texts: tuple[SharedTexts, ...]
+    n_shared_texts: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give all of it as plain dicts and lists, ready for JSON."""
+        plain = asdict(self)
+        for split in plain["splits"].values():
+            split["set_sizes"] = {str(size): n for size, n in split["set_sizes"].items()}
+        for name in ("unseen", "shared_texts"):
+            plain[name] = list(plain[name])
+        return plain
+
+
+def dataset_statistics(
+    splits: Mapping[str, Iterable[Example]], training_split: str = "train"
+) -> DatasetStatistics:
+    """Count what the splits hold; each stream is read once.
+
+    Holds 24 bytes a document and the label names in memory, never the texts. Where no
+    split has the training split's name, nothing is reported as unseen.
+    """
+    tallies = {name: _tally(examples) for name, examples in splits.items()}
+    training = tallies.get(training_split)
+    unseen = [
+        _unseen(name, tally, training)
+        for name, tally in tallies.items()
+        if training is not None and name != training_split
+    ]
+    distinct_texts = {name: np.unique(tally.text_hashes) for name, tally in tallies.items()}
+    shared_texts = [
+        _shared_texts(first, second, distinct_texts[first], tallies[second].text_hashes)
+        for first, second in combinations(tallies, 2)
+    ]
+    return DatasetStatistics(
+        training_split=training_split if training is not None else None,
+        splits={name: _split_statistics(tally) for name, tally in tallies.items()},
+        unseen=tuple(unseen),
+        shared_texts=tuple(shared_texts),
+        n_shared_texts=_n_in_several(list(distinct_texts.values())),
+    )
+
+
+@dataclass
+class _Tally:
+    """The running counts of one split; hashes are 8 bytes each, one after the other."""
+
+    word_counts: Counter[int] = field(default_factory=Counter)
+    set_sizes: Counter[int] = field(default_factory=Counter)
+    label_frequencies: Counter[str] = field(default_factory=Counter)
+    n_with_features: int = 0
+    texts: bytearray = field(default_factory=bytearray)
+    label_sets: bytearray = field(default_factory=bytearray)
+    ids: bytearray = field(default_factory=bytearray)
+
+    @property
+    def n_documents(self) -> int:
+        return self.set_sizes.total()
+
+    @property
+    def text_hashes(self) -> Hashes:
+        return np.frombuffer(self.texts, dtype=np.uint64)
+
+    @property
+    def label_set_hashes(self) -> Hashes:
+        return np.frombuffer(self.label_sets, dtype=np.uint64)
+
+    @property
+    def id_hashes(self) -> Hashes:
+        return np.frombuffer(self.ids, dtype=np.uint64)
+
+
+def _tally(examples: Iterable[Example]) -> _Tally:
+    tally = _Tally()
+    for example in examples:
+        words = example.text.split()
+        tally.word_counts[len(words)] += 1
+        if words:
+            tally.texts += _hash(" ".join(words).lower())
+        tally.set_sizes[len(example.labels)] += 1
+        tally.label_frequencies.update(example.labels)
+        tally.label_sets += _hash("\0".join(sorted(example.labels)))
+        tally.ids += _hash(example.id)
+        tally.n_with_features += bool(example.features)
+    return tally
+
+
+def _hash(text: str) -> bytes:
+    # JSON may bring half of a surrogate pair, which plain UTF-8 refuses.
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def _split_statistics(tally: _Tally) -> SplitStatistics:
+    n_documents = tally.n_documents
+    n_occurrences = tally.label_frequencies.total()
+    by_frequency = sorted(tally.label_frequencies.items(), key=lambda item: (-item[1], item[0]))
+    return SplitStatistics(
+        n_documents=n_documents,
+        n_labels=len(tally.label_frequencies),
+        n_label_sets=len(np.unique(tally.label_set_hashes)),
+        mean_set_size=n_occurrences / n_documents if n_documents else 0.0,
+        max_set_size=max(tally.set_sizes, default=0),
+        set_sizes=dict(sorted(tally.set_sizes.items())),
+        lengths=_length_statistics(tally.word_counts),
+        label_frequencies=dict(by_frequency),
+        n_empty_texts=tally.word_counts[0],
+        n_empty_label_sets=tally.set_sizes[0],
+        n_documents_with_features=tally.n_with_features,
+        n_repeated_texts=_n_repeats(tally.text_hashes),
+        n_repeated_ids=_n_repeats(tally.id_hashes),
+    )
+
+
+def _length_statistics(word_counts: Counter[int]) -> LengthStatistics:
+    if not word_counts:
+        return LengthStatistics(mean=0.0, median=0, percentile_95=0, max=0)
+    lengths, n_texts = np.array(sorted(word_counts.items())).T
+    n_up_to = n_texts.cumsum()
+    half, most = np.searchsorted(n_up_to, np.ceil(np.array([0.5, 0.95]) * n_up_to[-1]))
+    return LengthStatistics(
+        mean=float(np.average(lengths, weights=n_texts)),
+        median=int(lengths[half]),
+        percentile_95=int(lengths[most]),
+        max=int(lengths[-1]),
+    )
+
+
+def _unseen(split: str, tally: _Tally, training: _Tally) -> UnseenStatistics:
+    hashes = tally.label_set_hashes
+    unseen_sets = hashes[~np.isin(hashes, training.label_set_hashes)]
+    return UnseenStatistics(
+        split=split,
+        n_documents=len(unseen_sets),
+        n_label_sets=len(np.unique(unseen_sets)),
+        share=len(unseen_sets) / len(hashes) if len(hashes) else 0.0,
+        labels={
+            label: n
+            for label, n in tally.label_frequencies.most_common()
+            if label not in training.label_frequencies
+        },
+    )
+
+
+def _shared_texts(first: str, second: str, known: Hashes, hashes: Hashes) -> SharedTexts:
+    shared = hashes[np.isin(hashes, known)]
+    return SharedTexts(first, second, n_texts=len(np.unique(shared)), n_documents=len(shared))
+
+
+def _n_repeats(hashes: Hashes) -> int:
+    return len(hashes) - len(np.unique(hashes))
+
+
+def _n_in_several(distinct: list[Hashes]) -> int:
+    """Count the values that stand in more than one of the arrays, each free of repeats."""
+    if not distinct:
+        return 0
+    _, n_arrays = np.unique(np.concatenate(distinct), return_counts=True)
+    return int(np.count_nonzero(n_arrays > 1))

@@ -1,0 +1,350 @@
+"""How good predicted label sets are, and how good a ranking of labels is.
+
+Everything is counted on two indicator matrices, documents x labels, of zeros and ones.
+0/0 is 0 for a label (a label that is never right earns nothing) and 1 for a document
+(nothing to find, nothing found). The micro average pools all documents into one table,
+so it follows the rule for documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from setrnn.errors import DataError
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_matrix
+
+    Sparse: TypeAlias = csr_array[Any, tuple[int, int]]
+    Indicator: TypeAlias = Sparse | csr_matrix[Any] | NDArray[Any]
+    Counts: TypeAlias = NDArray[np.int64]
+    Values: TypeAlias = NDArray[np.float64]
+
+# Dense scores are ranked in blocks of this many, so that no copy of all of them is made.
+_BLOCK_SIZE = 1 << 21
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The measures of one set of predictions, over all documents.
+
+    `label_f1` is the mean over all labels of the matrices, also those that neither
+    occur nor are predicted. `n_unseen_labels` of them were unknown to the model.
+    """
+
+    n_documents: int
+    n_labels: int
+    label_f1: float
+    instance_f1: float
+    micro_f1: float
+    micro_precision: float
+    micro_recall: float
+    hamming_loss: float
+    subset_accuracy: float
+    mean_set_size: float
+    mean_predicted_set_size: float
+    n_unseen_labels: int = 0
+    n_unseen_label_occurrences: int = 0
+
+    def as_dict(self) -> dict[str, float | int]:
+        """Give the measures by name, ready for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class LabelScores:
+    """The measures of each label: arrays with one value a label."""
+
+    support: Counts
+    n_predicted: Counts
+    precision: Values
+    recall: Values
+    f1: Values
+
+
+@dataclass(frozen=True)
+class RankingScores:
+    """Precision and nDCG of the first k labels of each document's ranking, by k."""
+
+    n_documents: int
+    precision: dict[int, float]
+    ndcg: dict[int, float]
+
+    def as_dict(self) -> dict[str, float | int]:
+        """Give the measures by name (`precision@5`), ready for JSON."""
+        named: dict[str, float | int] = {"n_documents": self.n_documents}
+        named |= {f"precision@{k}": value for k, value in self.precision.items()}
+        named |= {f"ndcg@{k}": value for k, value in self.ndcg.items()}
+        return named
+
+
+@dataclass(frozen=True)
+class Indicators:
+    """True and predicted sets as matrices over the model's labels, then the unseen ones."""
+
+    truth: Sparse
+    predicted: Sparse
+    labels: tuple[str, ...]
+    n_model_labels: int
+
+    @property
+    def n_unseen_labels(self) -> int:
+        """Count the true labels that the model does not know."""
+        return len(self.labels) - self.n_model_labels
+
+    @property
+    def n_unseen_label_occurrences(self) -> int:
+        """Count how often such labels occur, over all documents."""
+        return int(np.count_nonzero(self.truth.indices >= self.n_model_labels))
+
+
+@dataclass(frozen=True)
+class _Overlap:
+    """Sizes of the true sets, the predicted ones, and what they share; by label or document."""
+
+    n_true: Counts
+    n_predicted: Counts
+    n_correct: Counts
+
+    def f1(self, empty: float) -> Values:
+        return _ratio(2 * self.n_correct, self.n_true + self.n_predicted, empty)
+
+    def total(self) -> _Overlap:
+        return _Overlap(self.n_true.sum(), self.n_predicted.sum(), self.n_correct.sum())
+
+
+def evaluate_sets(truth: Indicator, predicted: Indicator) -> Scores:
+    """Score predicted label sets against the true ones, both documents x labels."""
+    true_sets, predicted_sets = _matching_pair(truth, predicted)
+    n_documents, n_labels = true_sets.shape
+    by_document = _overlap_by_document(true_sets, predicted_sets)
+    pooled = by_document.total()
+    # A precision or a recall is 0/0 also where only one side is empty: then it is 0.
+    all_empty = float(pooled.n_true + pooled.n_predicted == 0)
+    n_wrong = pooled.n_true + pooled.n_predicted - 2 * pooled.n_correct
+    is_exact = (by_document.n_true == by_document.n_correct) & (
+        by_document.n_predicted == by_document.n_correct
+    )
+    return Scores(
+        n_documents=n_documents,
+        n_labels=n_labels,
+        label_f1=float(_overlap_by_label(true_sets, predicted_sets).f1(empty=0.0).mean()),
+        instance_f1=float(by_document.f1(empty=1.0).mean()),
+        micro_f1=float(pooled.f1(empty=1.0)),
+        micro_precision=float(_ratio(pooled.n_correct, pooled.n_predicted, all_empty)),
+        micro_recall=float(_ratio(pooled.n_correct, pooled.n_true, all_empty)),
+        hamming_loss=int(n_wrong) / (n_documents * n_labels),
+        subset_accuracy=float(is_exact.mean()),
+        mean_set_size=float(by_document.n_true.mean()),
+        mean_predicted_set_size=float(by_document.n_predicted.mean()),
+    )
+
+
+def evaluate_label_sets(
+    true_sets: Iterable[Collection[str]],
+    predicted_sets: Iterable[Collection[str]],
+    labels: Sequence[str],
+) -> Scores:
+    """Score predicted sets of label names against the true ones; `labels` are the model's.
+
+    A true label the model does not know counts as missed: it is one more label of F1 0,
+    and the scores say how many there are.
+    """
+    sets = indicator_matrices(true_sets, predicted_sets, labels)
+    return replace(
+        evaluate_sets(sets.truth, sets.predicted),
+        n_unseen_labels=sets.n_unseen_labels,
+        n_unseen_label_occurrences=sets.n_unseen_label_occurrences,
+    )
+
+
+def evaluate_labels(truth: Indicator, predicted: Indicator) -> LabelScores:
+    """Score each label on its own; 0/0 is 0 for precision, recall and F1."""
+    overlap = _overlap_by_label(*_matching_pair(truth, predicted))
+    return LabelScores(
+        support=overlap.n_true,
+        n_predicted=overlap.n_predicted,
+        precision=_ratio(overlap.n_correct, overlap.n_predicted, 0.0),
+        recall=_ratio(overlap.n_correct, overlap.n_true, 0.0),
+        f1=overlap.f1(empty=0.0),
+    )
+
+
+def document_f1(truth: Indicator, predicted: Indicator) -> Values:
+    """Give the F1 of each document, whose mean is instance-F1: what a paired test compares."""
+    return _overlap_by_document(*_matching_pair(truth, predicted)).f1(empty=1.0)
+
+
+def evaluate_ranking(
+    truth: Indicator, scores: NDArray[Any], ks: Sequence[int] = (1, 3, 5)
+) -> RankingScores:
+    """Score rankings of labels as extreme classification does: precision@k and nDCG@k.
+
+    Precision divides the hits among the first k by k, also where a document has fewer
+    true labels or the model fewer than k; nDCG divides by the best that min(k, true
+    labels) allow. A document without true labels counts 0 in both, as is usual there.
+    Columns of `truth` past those of `scores` are labels the model cannot rank: missed.
+    """
+    true_sets = _as_indicator(truth, "truth")
+    scores = np.asarray(scores)
+    _check_ranking(true_sets, scores, ks)
+    n_documents, n_labels = scores.shape
+    depth = min(max(ks), n_labels)
+    discounts = 1 / np.log2(np.arange(max(ks)) + 2)
+    ideal_gains = np.concatenate([[0.0], discounts.cumsum()])  # by number of true labels found
+    n_hits = dict.fromkeys(ks, 0)
+    ndcg_sums = dict.fromkeys(ks, 0.0)
+    # C documents a block, k = depth labels ranked, L labels
+    block = max(1, _BLOCK_SIZE // true_sets.shape[1])
+    for start in range(0, n_documents, block):
+        rows = slice(start, start + block)
+        ranked = top_labels(scores[rows], depth)  # (C, k)
+        hits = np.take_along_axis(true_sets[rows].toarray(), ranked, axis=1)  # (C, k)
+        gains = (hits * discounts[:depth]).cumsum(axis=1)  # (C, k)
+        n_true = np.diff(true_sets.indptr[start : start + block + 1])  # (C,)
+        for k in n_hits:
+            n_hits[k] += int(hits[:, :k].sum())
+            ideal = ideal_gains[np.minimum(n_true, k)]
+            ndcg_sums[k] += float(_ratio(gains[:, min(k, depth) - 1], ideal, 0.0).sum())
+    return RankingScores(
+        n_documents=n_documents,
+        precision={k: hits_at_k / (k * n_documents) for k, hits_at_k in n_hits.items()},
+        ndcg={k: ndcg_sum / n_documents for k, ndcg_sum in ndcg_sums.items()},
+    )
+
+
+def top_labels(scores: NDArray[Any], k: int) -> NDArray[np.intp]:
+    """Rank the k best labels of each document; equal scores by label index.
+
+    `scores` is (n documents, n labels), k at most n labels; the result (n documents, k).
+    Takes the best label k times: faster than a partial sort up to k of about 50.
+    """
+    if not np.issubdtype(scores.dtype, np.floating):
+        scores = scores.astype(np.float64)
+    # -inf marks what is taken, so no score may be as low.
+    left = np.maximum(scores, np.finfo(scores.dtype).min)
+    ranked = np.empty((len(scores), k), dtype=np.intp)
+    documents = np.arange(len(scores))
+    for rank in range(k):
+        ranked[:, rank] = left.argmax(axis=1)  # the first of equals; NaN before all
+        if np.isnan(left[documents, ranked[:, rank]]).any():
+            raise DataError("The scores to rank must be numbers, some are NaN.")
+        left[documents, ranked[:, rank]] = -np.inf
+    return ranked
+
+
+def indicator_matrices(
+    true_sets: Iterable[Collection[str]],
+    predicted_sets: Iterable[Collection[str]],
+    labels: Sequence[str],
+) -> Indicators:
+    """Turn sets of label names into matrices: the model's labels, then the unseen true ones.
+
+    Unseen labels stand in the order in which the documents bring them.
+    """
+    true_sets, predicted_sets = list(true_sets), list(predicted_sets)
+    if len(true_sets) != len(predicted_sets):
+        raise DataError(
+            f"{len(true_sets)} true label sets but {len(predicted_sets)} predicted ones: "
+            "each document needs one of both."
+        )
+    column_of = {label: column for column, label in enumerate(labels)}
+    if len(column_of) != len(labels):
+        raise DataError("The labels of the model must be distinct, some repeat.")
+    predicted = _rows_to_matrix(_columns_of_sets(predicted_sets, column_of), len(column_of))
+    for label in chain.from_iterable(true_sets):
+        column_of.setdefault(label, len(column_of))
+    predicted.resize((len(predicted_sets), len(column_of)))
+    return Indicators(
+        truth=_rows_to_matrix(_columns_of_sets(true_sets, column_of), len(column_of)),
+        predicted=predicted,
+        labels=tuple(column_of),
+        n_model_labels=len(labels),
+    )
+
+
+def _columns_of_sets(
+    label_sets: Sequence[Collection[str]], column_of: dict[str, int]
+) -> list[set[int]]:
+    rows = []
+    for number, labels in enumerate(label_sets, start=1):
+        if isinstance(labels, str):
+            raise DataError(f"document {number}: wanted a set of labels, got {labels!r}.")
+        try:
+            rows.append({column_of[label] for label in labels})
+        except KeyError as error:
+            raise DataError(
+                f"document {number}: predicted label {error} is not one of the model's labels."
+            ) from None
+    return rows
+
+
+def _rows_to_matrix(rows: Sequence[Collection[int]], n_columns: int) -> Sparse:
+    starts = np.cumsum([0, *map(len, rows)])
+    columns = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(starts[-1]))
+    ones = np.ones(len(columns), dtype=bool)
+    matrix = csr_array((ones, columns, starts), shape=(len(rows), n_columns))
+    matrix.sort_indices()
+    return matrix
+
+
+def _as_indicator(matrix: Indicator, name: str) -> Sparse:
+    """Give a matrix of ones in canonical form, as a copy; refuse anything but 0 and 1."""
+    if matrix.ndim != 2:
+        raise DataError(f"{name} must be documents x labels, got {matrix.ndim} dimension(s).")
+    if 0 in matrix.shape:
+        raise DataError(f"{name} has {matrix.shape[0]} documents and {matrix.shape[1]} labels.")
+    indicator = csr_array(matrix, copy=True)
+    indicator.sum_duplicates()
+    indicator.eliminate_zeros()
+    is_other = indicator.data != 1
+    if is_other.any():
+        raise DataError(f"{name} must hold 0 and 1 only, got {indicator.data[is_other][0]}.")
+    ones = np.ones(indicator.nnz, dtype=bool)
+    return csr_array((ones, indicator.indices, indicator.indptr), shape=indicator.shape)
+
+
+def _matching_pair(truth: Indicator, predicted: Indicator) -> tuple[Sparse, Sparse]:
+    if truth.shape != predicted.shape:
+        raise DataError(
+            f"truth is {truth.shape}, predicted is {predicted.shape}: "
+            "both must be over the same documents and labels."
+        )
+    return _as_indicator(truth, "truth"), _as_indicator(predicted, "predicted")
+
+
+def _check_ranking(truth: Sparse, scores: NDArray[Any], ks: Sequence[int]) -> None:
+    if not ks or min(ks) < 1:
+        raise DataError(f"The k of precision@k must be 1 or more, got {list(ks)}.")
+    if scores.ndim != 2 or scores.shape[1] == 0:
+        raise DataError(f"scores must be documents x labels, got the shape {scores.shape}.")
+    if scores.shape[0] != truth.shape[0] or scores.shape[1] > truth.shape[1]:
+        raise DataError(
+            f"truth is {truth.shape}, scores are {scores.shape}: "
+            "both must be over the same documents, and truth over at least the same labels."
+        )
+
+
+def _overlap_by_document(truth: Sparse, predicted: Sparse) -> _Overlap:
+    matrices = (truth, predicted, truth.multiply(predicted).tocsr())
+    return _Overlap(*(np.diff(matrix.indptr).astype(np.int64) for matrix in matrices))
+
+
+def _overlap_by_label(truth: Sparse, predicted: Sparse) -> _Overlap:
+    matrices = (truth, predicted, truth.multiply(predicted).tocsr())
+    return _Overlap(*(np.bincount(m.indices, minlength=m.shape[1]) for m in matrices))
+
+
+def _ratio(numerator: NDArray[Any], denominator: NDArray[Any], empty: float) -> Values:
+    """Divide; where the denominator is 0 the answer is `empty`."""
+    is_empty = denominator == 0
+    return np.where(is_empty, empty, numerator / np.where(is_empty, 1, denominator))

@@ -1,0 +1,196 @@
+import io
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+
+from setrnn.data.example import Example
+from setrnn.data.statistics import SharedTexts, UnseenStatistics, dataset_statistics
+from setrnn.data.statistics_table import render, warnings
+
+examples_of_a_split = st.lists(
+    st.builds(
+        Example,
+        id=st.sampled_from("123456"),
+        text=st.text("aB \n", max_size=5),
+        labels=st.lists(st.sampled_from("xyz"), max_size=3),
+    ),
+    max_size=12,
+)
+
+
+@pytest.fixture
+def statistics():
+    return dataset_statistics(
+        {
+            "train": [
+                Example("1", "One  two three", ("a", "b")),
+                Example("2", "one TWO\nthree", ("b", "a")),
+                Example("2", "other words", ("a",), features=("tag",)),
+                Example("4", " ", ()),
+            ],
+            "valid": [Example("5", "new words here now", ("b",))],
+            "test": [
+                Example("6", "one two three", ("a", "c")),
+                Example("7", "one two three", ("c",)),
+                Example("8", "", ("a", "b")),
+            ],
+        }
+    )
+
+
+def words_of(example):
+    return tuple(example.text.lower().split())
+
+
+def test_split_is_counted_as_by_hand(statistics):
+    train = statistics.splits["train"]
+    assert train.n_documents == 4
+    assert train.n_labels == 2
+    assert train.n_label_sets == 3
+    assert train.mean_set_size == pytest.approx(5 / 4)
+    assert train.max_set_size == 2
+    assert train.set_sizes == {0: 1, 1: 1, 2: 2}
+    assert list(train.label_frequencies.items()) == [("a", 3), ("b", 2)]
+    assert train.n_empty_texts == train.n_empty_label_sets == 1
+    assert train.n_documents_with_features == 1
+    assert train.n_repeated_texts == 1
+    assert train.n_repeated_ids == 1
+    assert (train.lengths.mean, train.lengths.max) == (2.0, 3)
+
+
+def test_what_training_never_shows_is_counted_as_by_hand(statistics):
+    assert statistics.unseen == (
+        UnseenStatistics("valid", n_documents=1, n_label_sets=1, share=1.0, labels={}),
+        UnseenStatistics("test", n_documents=2, n_label_sets=2, share=2 / 3, labels={"c": 2}),
+    )
+
+
+def test_texts_in_two_splits_are_counted_whatever_their_case_and_white_space(statistics):
+    assert statistics.shared_texts == (
+        SharedTexts("train", "valid", n_texts=0, n_documents=0),
+        SharedTexts("train", "test", n_texts=1, n_documents=2),
+        SharedTexts("valid", "test", n_texts=0, n_documents=0),
+    )
+    assert statistics.n_shared_texts == 1
+
+
+@given(examples_of_a_split, examples_of_a_split)
+@settings(deadline=None)
+def test_counts_equal_those_of_sets_held_in_memory(train, test):
+    statistics = dataset_statistics({"train": train, "test": test})
+    for name, examples in (("train", train), ("test", test)):
+        split = statistics.splits[name]
+        texts = [words_of(example) for example in examples if words_of(example)]
+        assert split.n_repeated_texts == len(texts) - len(set(texts))
+        assert split.n_repeated_ids == len(examples) - len({example.id for example in examples})
+        assert split.n_label_sets == len({frozenset(example.labels) for example in examples})
+        assert split.label_frequencies == Counter(
+            label for example in examples for label in example.labels
+        )
+    known_sets = {frozenset(example.labels) for example in train}
+    unseen = [example for example in test if frozenset(example.labels) not in known_sets]
+    assert statistics.unseen[0].n_documents == len(unseen)
+    train_texts, test_texts = ({words_of(e) for e in split} - {()} for split in (train, test))
+    assert statistics.n_shared_texts == len(train_texts & test_texts)
+    assert statistics.shared_texts[0].n_documents == sum(
+        words_of(example) in train_texts for example in test
+    )
+
+
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=60))
+@settings(deadline=None)
+def test_lengths_equal_those_of_numpy(lengths):
+    examples = [Example(str(n), "w " * length) for n, length in enumerate(lengths)]
+    found = dataset_statistics({"train": examples}).splits["train"].lengths
+    assert found.mean == pytest.approx(np.mean(lengths))
+    assert found.median == np.percentile(lengths, 50, method="inverted_cdf")
+    assert found.percentile_95 == np.percentile(lengths, 95, method="inverted_cdf")
+    assert found.max == max(lengths)
+
+
+def test_order_of_documents_changes_nothing():
+    examples = [Example(str(n % 7), f"text {n % 5}", ("abcd"[n % 4], "e")) for n in range(30)]
+    one = dataset_statistics({"train": examples, "test": examples[:3]})
+    other = dataset_statistics({"train": examples[::-1], "test": examples[:3]})
+    assert one == other
+
+
+def test_streams_are_read_once():
+    examples = [Example(str(n), f"text {n}", ("a",)) for n in range(3)]
+    statistics = dataset_statistics({"train": iter(examples), "test": iter(examples)})
+    assert statistics.splits["test"].n_documents == 3
+    assert statistics.n_shared_texts == 3
+
+
+def test_without_a_training_split_nothing_is_unseen():
+    statistics = dataset_statistics({"valid": [Example("1", "a", ("x",))], "test": []})
+    assert statistics.training_split is None
+    assert statistics.unseen == ()
+
+
+def test_broken_characters_are_counted_like_any_other():
+    statistics = dataset_statistics({"train": [Example("\ud800", "half \ud800", ("\ud800",))]})
+    assert statistics.splits["train"].n_documents == 1
+
+
+def test_statistics_are_ready_for_json(statistics):
+    plain = statistics.as_dict()
+    assert json.loads(json.dumps(plain)) == plain
+    assert plain["splits"]["train"]["set_sizes"] == {"0": 1, "1": 1, "2": 2}
+
+
+def rendered(statistics, width=200):
+    console = Console(file=io.StringIO(), width=width)
+    console.print(render(statistics))
+    return console.file.getvalue()
+
+
+def test_rendering_shows_splits_labels_and_warnings(statistics):
+    shown = rendered(statistics)
+    for expected in ("train", "valid", "test", "66.7%", "█", *warnings(statistics)):
+        assert expected in shown
+
+
+def test_warnings_name_what_to_act_on(statistics):
+    assert [warning.split(",")[0].split(":")[0] for warning in warnings(statistics)] == [
+        "test repeats train in 2 documents",
+        "test has 1 label that training never shows (2 occurrences)",
+        "train has 1 document without text",
+        "train has 1 document without labels",
+        "train repeats its own texts in 1 document.",
+        "train repeats its own ids in 1 document.",
+        "test has 1 document without text",
+        "test repeats its own texts in 1 document.",
+    ]
+
+
+def test_clean_data_brings_no_warnings():
+    train = [Example(str(n), f"text {n}", ("a",)) for n in range(3)]
+    test = [Example("9", "another", ("a",))]
+    assert warnings(dataset_statistics({"train": train, "test": test})) == []
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are():
+    example = Example("1", "text", ("[bold]", "[/x]"))
+    shown = rendered(dataset_statistics({"[/x]": [example]}))
+    assert "[bold]" in shown
+    assert shown.count("[/x]") >= 3
+
+
+def test_empty_dataset_can_be_shown():
+    assert "Splits" in rendered(dataset_statistics({}))
+    assert "train has no documents." in rendered(dataset_statistics({"train": []}))
+
+
+def test_large_sets_and_long_lists_are_cut_short():
+    labels = tuple(f"label-{number}" for number in range(40))
+    statistics = dataset_statistics(
+        {"train": [Example("1", "text", ("a",))], "test": [Example("2", "other", labels)]}
+    )
+    assert "and 32 more" in rendered(statistics)
+    assert "12+" in rendered(dataset_statistics({"train": [Example("2", "other", labels)]}))

@@ -1,0 +1,283 @@
+import json
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.metrics import (
+    accuracy_score,
+    f1_score,
+    hamming_loss,
+    ndcg_score,
+    precision_recall_fscore_support,
+)
+
+from setrnn.errors import DataError
+from setrnn.metrics import (
+    document_f1,
+    evaluate_label_sets,
+    evaluate_labels,
+    evaluate_ranking,
+    evaluate_sets,
+    indicator_matrices,
+    top_labels,
+)
+
+
+@st.composite
+def pairs(draw):
+    """Truth and prediction, dense; sparse enough that empty rows and columns are common."""
+    shape = draw(st.tuples(st.integers(1, 8), st.integers(2, 6)))
+    generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    density = draw(st.sampled_from([0.0, 0.1, 0.4, 0.9]))
+    return generator.random((2, *shape)) < density
+
+
+@given(pairs())
+@settings(max_examples=150, deadline=None)
+def test_measures_equal_those_of_scikit_learn(pair):
+    truth, predicted = pair.astype(int)
+    scores = evaluate_sets(csr_array(truth), csr_array(predicted))
+    assert scores.label_f1 == pytest.approx(
+        f1_score(truth, predicted, average="macro", zero_division=0)
+    )
+    assert scores.instance_f1 == pytest.approx(
+        f1_score(truth, predicted, average="samples", zero_division=1)
+    )
+    assert scores.micro_f1 == pytest.approx(
+        f1_score(truth, predicted, average="micro", zero_division=1)
+    )
+    assert scores.hamming_loss == pytest.approx(hamming_loss(truth, predicted))
+    assert scores.subset_accuracy == pytest.approx(accuracy_score(truth, predicted))
+    assert scores.mean_set_size == pytest.approx(truth.sum(axis=1).mean())
+    assert scores.mean_predicted_set_size == pytest.approx(predicted.sum(axis=1).mean())
+
+
+@given(pairs())
+@settings(max_examples=100, deadline=None)
+def test_measures_of_each_label_equal_those_of_scikit_learn(pair):
+    truth, predicted = pair.astype(int)
+    scores = evaluate_labels(truth, predicted)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        precision, recall, f1, support = precision_recall_fscore_support(
+            truth, predicted, average=None, zero_division=0
+        )
+    np.testing.assert_allclose(scores.precision, precision)
+    np.testing.assert_allclose(scores.recall, recall)
+    np.testing.assert_allclose(scores.f1, f1)
+    np.testing.assert_array_equal(scores.support, support)
+    np.testing.assert_array_equal(scores.n_predicted, predicted.sum(axis=0))
+
+
+@given(pairs(), st.randoms(use_true_random=False))
+@settings(max_examples=50, deadline=None)
+def test_order_of_documents_and_of_labels_changes_nothing(pair, random):
+    documents, labels = list(range(pair.shape[1])), list(range(pair.shape[2]))
+    random.shuffle(documents)
+    random.shuffle(labels)
+    shuffled = pair[:, documents][:, :, labels]
+    before, after = evaluate_sets(*pair).as_dict(), evaluate_sets(*shuffled).as_dict()
+    assert after == pytest.approx(before)
+
+
+@given(pairs())
+@settings(max_examples=50, deadline=None)
+def test_swapping_truth_and_prediction_swaps_precision_and_recall(pair):
+    truth, predicted = pair
+    one, other = evaluate_sets(truth, predicted), evaluate_sets(predicted, truth)
+    assert one.micro_precision == pytest.approx(other.micro_recall)
+    assert one.micro_f1 == pytest.approx(other.micro_f1)
+    assert one.instance_f1 == pytest.approx(other.instance_f1)
+
+
+def test_small_case_computed_by_hand():
+    truth = np.array([[1, 1, 0], [0, 0, 1], [0, 0, 0]])
+    predicted = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 0]])
+    scores = evaluate_sets(truth, predicted)
+    # F1 of the labels: 1, 0, 1; of the documents: 2/3, 2/3, 1; pooled: 2 right of 3 and 3.
+    assert scores.label_f1 == pytest.approx(2 / 3)
+    assert scores.instance_f1 == pytest.approx(7 / 9)
+    assert scores.micro_f1 == pytest.approx(2 / 3)
+    assert scores.micro_precision == pytest.approx(2 / 3)
+    assert scores.micro_recall == pytest.approx(2 / 3)
+    assert scores.hamming_loss == pytest.approx(2 / 9)
+    assert scores.subset_accuracy == pytest.approx(1 / 3)
+    np.testing.assert_allclose(document_f1(truth, predicted), [2 / 3, 2 / 3, 1])
+
+
+def test_perfect_predictions_score_one():
+    truth = np.array([[1, 0, 1], [0, 1, 0]])
+    scores = evaluate_sets(truth, truth)
+    assert scores.label_f1 == scores.instance_f1 == scores.micro_f1 == 1
+    assert scores.micro_precision == scores.micro_recall == scores.subset_accuracy == 1
+    assert scores.hamming_loss == 0
+
+
+def test_nothing_to_find_and_nothing_found_is_one_for_documents_and_zero_for_labels():
+    scores = evaluate_sets(np.zeros((2, 3)), np.zeros((2, 3)))
+    assert scores.instance_f1 == scores.micro_f1 == 1
+    assert scores.micro_precision == scores.micro_recall == 1
+    assert scores.label_f1 == 0
+
+
+def test_nothing_found_where_there_was_something_is_zero():
+    scores = evaluate_sets(np.ones((2, 3)), np.zeros((2, 3)))
+    assert scores.instance_f1 == scores.micro_f1 == scores.label_f1 == 0
+    assert scores.micro_precision == scores.micro_recall == 0
+
+
+def test_kind_of_matrix_and_stored_zeros_change_nothing():
+    truth, predicted = np.array([[1, 0], [1, 1]]), np.array([[1, 1], [0, 1]])
+    with_stored_zero = csr_array(
+        (np.array([1, 0, 1, 1]), np.array([0, 1, 1, 0]), np.array([0, 2, 4])), shape=(2, 2)
+    )
+    expected = evaluate_sets(truth, predicted)
+    assert evaluate_sets(with_stored_zero, csr_matrix(predicted)) == expected
+    assert evaluate_sets(truth.astype(bool), predicted.astype(float)) == expected
+    assert with_stored_zero.nnz == 4
+
+
+def test_scores_are_ready_for_json():
+    scores = evaluate_sets(np.eye(2), np.eye(2)).as_dict()
+    assert json.loads(json.dumps(scores)) == scores
+    ranking = evaluate_ranking(np.eye(2), np.eye(2), ks=(1, 2)).as_dict()
+    assert list(json.loads(json.dumps(ranking))) == [
+        "n_documents",
+        "precision@1",
+        "precision@2",
+        "ndcg@1",
+        "ndcg@2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("truth", "predicted", "message"),
+    [
+        (np.ones((2, 3)), np.ones((3, 2)), "same documents and labels"),
+        (np.ones((2, 3)), np.full((2, 3), 0.3), "0 and 1 only, got 0.3"),
+        (np.ones((0, 3)), np.ones((0, 3)), "0 documents"),
+        (np.ones(3), np.ones(3), "documents x labels"),
+    ],
+)
+def test_matrices_that_do_not_fit_are_refused(truth, predicted, message):
+    with pytest.raises(DataError, match=message):
+        evaluate_sets(truth, predicted)
+
+
+def test_unseen_labels_count_as_missed_and_are_reported():
+    scores = evaluate_label_sets(
+        [{"a", "new"}, {"b", "new"}, {"newer"}], [["a"], ["b"], []], labels=["a", "b"]
+    )
+    assert scores.n_labels == 4
+    assert scores.n_unseen_labels == 2
+    assert scores.n_unseen_label_occurrences == 3
+    assert scores.label_f1 == pytest.approx(2 / 4)
+    assert scores.micro_recall == pytest.approx(2 / 5)
+    assert scores.micro_precision == 1
+
+
+def test_label_sets_give_the_matrices_one_would_write():
+    sets = indicator_matrices([["c", "a", "a"], []], [["b"], ["a"]], labels=["a", "b"])
+    assert sets.labels == ("a", "b", "c")
+    np.testing.assert_array_equal(sets.truth.toarray(), [[1, 0, 1], [0, 0, 0]])
+    np.testing.assert_array_equal(sets.predicted.toarray(), [[0, 1, 0], [1, 0, 0]])
+    assert (sets.n_unseen_labels, sets.n_unseen_label_occurrences) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("true_sets", "predicted_sets", "labels", "message"),
+    [
+        ([["a"]], [["x"]], ["a"], "document 1: predicted label 'x'"),
+        ([["a"]], [["a"], ["a"]], ["a"], "1 true label sets but 2 predicted"),
+        (["a"], [["a"]], ["a"], "wanted a set of labels, got 'a'"),
+        ([["a"]], [["a"]], ["a", "a"], "must be distinct"),
+    ],
+)
+def test_label_sets_that_do_not_fit_are_refused(true_sets, predicted_sets, labels, message):
+    with pytest.raises(DataError, match=message):
+        evaluate_label_sets(true_sets, predicted_sets, labels)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("k", [1, 3, 7])
+def test_ndcg_equals_that_of_scikit_learn(seed, k):
+    generator = np.random.default_rng(seed)
+    truth = generator.random((40, 7)) < 0.25
+    truth[:3] = False
+    scores = generator.random((40, 7))
+    ranking = evaluate_ranking(csr_array(truth), scores, ks=[k])
+    assert ranking.ndcg[k] == pytest.approx(ndcg_score(truth, scores, k=k))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_precision_at_k_counts_the_hits_of_a_full_sort(seed):
+    generator = np.random.default_rng(seed)
+    truth = generator.random((30, 9)) < 0.3
+    scores = generator.integers(0, 4, (30, 9)) / 4  # many ties
+    ranking = evaluate_ranking(truth, scores, ks=(1, 4, 9))
+    order = np.argsort(-scores, axis=1, kind="stable")
+    for k in (1, 4, 9):
+        hits = np.take_along_axis(truth, order[:, :k], axis=1)
+        assert ranking.precision[k] == pytest.approx(hits.mean())
+
+
+def test_ranking_computed_by_hand():
+    truth = np.array([[1, 0, 1, 0], [0, 0, 0, 0]])
+    scores = np.array([[0.9, 0.8, 0.7, 0.1], [0.9, 0.8, 0.7, 0.1]])
+    ranking = evaluate_ranking(truth, scores, ks=(1, 3))
+    # Document 1 hits at ranks 1 and 3, best are ranks 1 and 2; document 2 counts 0.
+    ideal = 1 + 1 / np.log2(3)
+    assert ranking.precision == pytest.approx({1: 1 / 2, 3: (2 / 3) / 2})
+    assert ranking.ndcg == pytest.approx({1: 1 / 2, 3: (1 + 1 / 2) / ideal / 2})
+
+
+def test_block_size_changes_nothing(monkeypatch):
+    generator = np.random.default_rng(0)
+    truth, scores = generator.random((23, 6)) < 0.3, generator.random((23, 6))
+    whole = evaluate_ranking(truth, scores)
+    monkeypatch.setattr("setrnn.metrics._BLOCK_SIZE", 30)
+    in_blocks = evaluate_ranking(truth, scores)
+    assert in_blocks.as_dict() == pytest.approx(whole.as_dict())
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
+def test_equal_scores_rank_by_label_index(dtype):
+    scores = np.array([[0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], dtype=dtype)
+    np.testing.assert_array_equal(top_labels(scores, 3), [[1, 3, 0], [0, 1, 2]])
+
+
+def test_scores_of_minus_infinity_rank_last_and_never_twice():
+    scores = np.array([[-np.inf, -np.inf, 2.0, np.inf]])
+    np.testing.assert_array_equal(top_labels(scores, 4), [[3, 2, 0, 1]])
+
+
+def test_ranking_leaves_the_scores_as_they_were():
+    scores = np.array([[0.1, 0.3], [0.2, 0.1]])
+    before = scores.copy()
+    evaluate_ranking(np.eye(2), scores, ks=[2])
+    np.testing.assert_array_equal(scores, before)
+
+
+def test_labels_the_model_cannot_rank_are_missed():
+    truth = np.array([[1, 0, 1]])  # the third label is unseen
+    ranking = evaluate_ranking(truth, np.array([[0.9, 0.1]]), ks=(1, 2, 3))
+    assert ranking.precision == pytest.approx({1: 1, 2: 1 / 2, 3: 1 / 3})
+    assert ranking.ndcg[2] == pytest.approx(1 / (1 + 1 / np.log2(3)))
+
+
+@pytest.mark.parametrize(
+    ("truth", "scores", "ks", "message"),
+    [
+        (np.eye(2), np.eye(2), [0], "1 or more"),
+        (np.eye(2), np.eye(2), [], "1 or more"),
+        (np.eye(2), np.eye(3), [1], "same documents"),
+        (np.eye(2), np.ones(2), [1], "documents x labels"),
+        (np.eye(2), np.array([[0.1, np.nan], [0.1, 0.2]]), [1], "NaN"),
+    ],
+)
+def test_rankings_that_do_not_fit_are_refused(truth, scores, ks, message):
+    with pytest.raises(DataError, match=message):
+        evaluate_ranking(truth, scores, ks)
