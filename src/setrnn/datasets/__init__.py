@@ -162,7 +162,7 @@ def _nothing_found(path: Path, reader: str | None) -> DataError:
     if path.is_file():
         return DataError(
             f"{path} has no known suffix ({', '.join(_FILE_SUFFIXES)}). "
-            f"Rename it, or say what it is with --format: {', '.join(READERS)}."
+            "Rename it, or say what it is: --format jsonl, csv or parquet."
         )
     return DataError(
         f"{path} holds no documents: looked for train, valid and test with "

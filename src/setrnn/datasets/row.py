@@ -138,7 +138,9 @@ def check_columns(path: Path, options: ReadOptions, columns: Iterable[str]) -> N
 def _id_text(name: str, value: object) -> str:
     if type(value) is int:
         return str(value)
-    raise RowProblem(f"'{name}' must be a string or a whole number, got {shown(value)}. Quote it.")
+    raise RowProblem(
+        f"'{name}' must be a string or a whole number, got {shown(value)}. Write a string."
+    )
 
 
 def _text(row: Mapping[str, Any], name: str) -> str:
@@ -172,7 +174,8 @@ def _strings(name: str, values: Any) -> tuple[str, ...]:  # noqa: ANN401 - it co
                 f"'{name}' must be a list of strings, got {shown(values)}. Write [{shown(values)}]."
             )
         raise RowProblem(
-            f"'{name}' must be a list of strings, got {shown(values)}. Write [] for none."
+            f"'{name}' must be a list of strings, got {shown(values)}. "
+            'Write ["..."], or [] for none.'
         )
     for value in values:
         if type(value) is not str:

@@ -1,0 +1,70 @@
+"""The labels a model knows, by falling frequency."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from setrnn.data.ragged import Ragged
+from setrnn.errors import ModelError
+
+
+@dataclass(frozen=True)
+class LabelVocabulary:
+    """The labels seen in training, most frequent first; ties in alphabetical order."""
+
+    names: tuple[str, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def from_counts(cls, counts: Mapping[str, int]) -> LabelVocabulary:
+        """Order labels by how often they occur."""
+        ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        return cls(tuple(name for name, _ in ranked), tuple(count for _, count in ranked))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def index(self) -> dict[str, int]:
+        """The id of each label."""
+        return {name: index for index, name in enumerate(self.names)}
+
+    def sets(self, rows: Iterable[Iterable[int]]) -> list[tuple[str, ...]]:
+        """Name the labels of each row of ids."""
+        return [tuple(self.names[label] for label in row) for row in rows]
+
+    def encode(self, label_sets: Sequence[Iterable[str]]) -> Ragged:
+        """Return the ids of each set, ascending; labels that are not known are left out."""
+        index = self.index
+        rows = [sorted({index[name] for name in row if name in index}) for row in label_sets]
+        return Ragged.from_lists(rows)
+
+    def save(self, file: Path) -> None:
+        """Write the names and counts as JSON."""
+        values = {"labels": list(self.names), "counts": [int(count) for count in self.counts]}
+        file.write_text(json.dumps(values, ensure_ascii=False, indent=0), encoding="utf-8")
+
+    @classmethod
+    def load(cls, file: Path) -> LabelVocabulary:
+        """Read the names and counts."""
+        try:
+            values = json.loads(file.read_text(encoding="utf-8"))
+            return cls(tuple(values["labels"]), tuple(values["counts"]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelError(f"{file} is not a list of labels, or is cut short.") from error
+
+
+def distinct_sets(label_sets: Ragged) -> tuple[Ragged, np.ndarray]:
+    """Return the different label sets, in order of first appearance, and their counts."""
+    counts: dict[bytes, int] = {}
+    for row in label_sets:
+        key = np.asarray(row, dtype=np.int32).tobytes()
+        counts[key] = counts.get(key, 0) + 1
+    rows = [np.frombuffer(key, dtype=np.int32).tolist() for key in counts]
+    return Ragged.from_lists(rows), np.fromiter(counts.values(), dtype=np.int64)

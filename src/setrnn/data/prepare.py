@@ -1,0 +1,177 @@
+"""Streams of Examples to a prepared folder, in two passes and bounded memory.
+
+The first pass over train counts labels and features and takes the vocabulary; the second
+turns every split into ids. A thread reads ahead while the tokenizer works on all cores.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from setrnn.config import TextSettings, to_dict
+from setrnn.data.example import Example
+from setrnn.data.folders import whole_folder
+from setrnn.data.labels import LabelVocabulary
+from setrnn.data.prepared import (
+    Prepared,
+    SplitWriter,
+    batched,
+    smallest_dtype,
+    write_description,
+)
+from setrnn.data.ragged import Ragged
+from setrnn.data.tokenizing import TextEncoder, learn_tokenizer
+from setrnn.errors import DataError
+
+BATCH = 4096
+Item = TypeVar("Item")
+Stream = Callable[[], Iterable[Example]]
+
+
+def prepare(
+    splits: Mapping[str, Stream],
+    target: Path,
+    name: str,
+    settings: TextSettings,
+    source: Mapping[str, Any],
+    on_documents: Callable[[str, int], None] = lambda step, n_documents: None,
+) -> Prepared:
+    """Write the prepared form of a dataset to `target`, whole or not at all.
+
+    Args:
+        splits: a way to stream each split, any number of times; train is needed.
+        target: the folder to write.
+        name: what the dataset is called.
+        settings: how texts become words.
+        source: where the data came from, kept in the description.
+        on_documents: called with the step and a number of documents as they are done.
+    """
+    if "train" not in splits:
+        raise DataError(f"{name} has no 'train' part: found {', '.join(splits) or 'nothing'}.")
+    counts = _count(splits["train"](), settings, lambda n: on_documents("vocabulary", n))
+    tokenizer = learn_tokenizer(counts.texts, counts.features, settings)
+    encoder = TextEncoder(tokenizer, settings.max_words)
+    known = LabelVocabulary.from_counts(counts.labels)
+    label_ids = dict(known.index)  # grows by the labels that train never had
+    dtype = smallest_dtype(encoder.n_tokens)
+    n_documents = {}
+    with whole_folder(target) as folder:
+        for split, stream in splits.items():
+            with SplitWriter(folder / split, dtype) as writer:
+                for examples in _read_ahead(batched(stream(), BATCH)):
+                    writer.append(
+                        [example.id for example in examples],
+                        encoder.encode(
+                            [example.text for example in examples],
+                            [example.features for example in examples],
+                        ),
+                        _label_rows(examples, label_ids),
+                    )
+                    on_documents(split, len(examples))
+            n_documents[split] = writer.n_documents
+        encoder.save(folder / "tokenizer.json")
+        known.save(folder / "labels.json")
+        description = {
+            "name": name,
+            "source": dict(source),
+            "text": to_dict(settings),
+            "n_documents": n_documents,
+            "n_tokens": encoder.n_tokens,
+            "n_labels": len(known),
+            "unseen_labels": list(label_ids)[len(known) :],
+            "token_dtype": dtype.name,
+        }
+        write_description(folder, description)
+    return Prepared(target)
+
+
+class _Counts:
+    def __init__(self) -> None:
+        self.labels: Counter[str] = Counter()
+        self.texts: list[str] = []
+        self.features: list[str] = []
+
+
+def _count(
+    examples: Iterable[Example], settings: TextSettings, on_documents: Callable[[int], None]
+) -> _Counts:
+    """Count labels and features; keep an even sample of texts for the vocabulary.
+
+    When the sample is full every other text is dropped and from then on half as many are
+    taken: it stays even over the whole stream without knowing its length.
+    """
+    counts = _Counts()
+    features: Counter[str] = Counter()
+    stride = 1
+    max_characters = 20 * settings.max_words
+    n_seen = 0
+    for batch in _read_ahead(batched(examples, BATCH)):
+        for example in batch:
+            counts.labels.update(example.labels)
+            features.update(example.features)
+            if n_seen % stride == 0:
+                counts.texts.append(example.text[:max_characters])
+            n_seen += 1
+        if len(counts.texts) > settings.vocabulary_documents:
+            counts.texts = [
+                text for index, text in enumerate(counts.texts) if index % 2 == 0
+            ]
+            stride *= 2
+        on_documents(len(batch))
+    ranked = sorted(features.items(), key=lambda item: (-item[1], item[0]))
+    frequent = [name for name, count in ranked if count >= settings.min_count]
+    counts.features = frequent[: settings.max_features]
+    return counts
+
+
+def _label_rows(examples: list[Example], label_ids: dict[str, int]) -> Ragged:
+    rows = []
+    for example in examples:
+        for label in example.labels:
+            if label not in label_ids:
+                label_ids[label] = len(label_ids)
+        rows.append(sorted([label_ids[label] for label in example.labels]))
+    return Ragged.from_lists(rows)
+
+
+def _read_ahead(items: Iterable[Item], n_ahead: int = 2) -> Iterator[Item]:
+    """Yield the items of a stream that a thread reads a little ahead."""
+    ready: queue.Queue[tuple[str, Any]] = queue.Queue(n_ahead)
+    is_stopped = threading.Event()
+
+    def offer(kind: str, value: object) -> bool:
+        while not is_stopped.is_set():
+            try:
+                ready.put((kind, value), timeout=0.1)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def read() -> None:
+        try:
+            for item in items:
+                if not offer("item", item):
+                    return
+            offer("end", None)
+        except BaseException as error:  # noqa: BLE001 (raised again by the consumer)
+            offer("error", error)
+
+    thread = threading.Thread(target=read, daemon=True)
+    thread.start()
+    try:
+        while True:
+            kind, value = ready.get()
+            if kind == "end":
+                return
+            if kind == "error":
+                raise value
+            yield value
+    finally:
+        is_stopped.set()
+        thread.join()
