@@ -25,7 +25,7 @@ class TextSettings:
     min_count: int = 2  # rarer words are unknown
     max_features: int = 20_000
     stop_words: str = "english"  # or "none", or a file with one word a line
-    vocabulary_documents: int = 250_000  # larger corpora are sampled evenly for the vocabulary
+    vocabulary_documents: int = 100_000  # larger corpora are sampled evenly for the vocabulary
 
     def __post_init__(self) -> None:
         """Refuse counts below one."""

@@ -35,7 +35,9 @@ class MissingExtraError(SetRNNError):
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
         """Name the library, the extra that brings it, and what it is needed for."""
-        super().__init__(f"{purpose} needs {library}. Install it with: pip install 'setrnn[{extra}]'")
+        super().__init__(
+            f"{purpose} needs {library}. Install it with: pip install 'setrnn[{extra}]'"
+        )
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from setrnn.errors import DataError
@@ -22,8 +23,12 @@ class Example:
 
     def __post_init__(self) -> None:
         """Merge repeats, and refuse a lone string where a collection is meant."""
-        for name in ("labels", "features"):
-            values = getattr(self, name)
-            if isinstance(values, str):
-                raise DataError(f"'{name}' must be a collection of strings, got {values!r}.")
-            object.__setattr__(self, name, tuple(dict.fromkeys(values)))
+        object.__setattr__(self, "labels", _merged("labels", self.labels))
+        if self.features != ():
+            object.__setattr__(self, "features", _merged("features", self.features))
+
+
+def _merged(name: str, values: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise DataError(f"'{name}' must be a collection of strings, got {values!r}.")
+    return tuple(dict.fromkeys(values))

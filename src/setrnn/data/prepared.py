@@ -65,7 +65,9 @@ class Prepared:
             raise DataError(
                 f"{folder} was prepared by another version of setrnn. Prepare the data again."
             )
-        missing = [name for name in ("tokenizer.json", "labels.json") if not (folder / name).is_file()]
+        missing = [
+            name for name in ("tokenizer.json", "labels.json") if not (folder / name).is_file()
+        ]
         if missing:
             raise DataError(f"{folder} lacks {missing[0]}. Prepare the data again.")
 

@@ -19,9 +19,7 @@ class Ragged:
     offsets: npt.NDArray[np.int64]
 
     @classmethod
-    def from_lists(
-        cls, rows: Sequence[Sequence[int]], dtype: npt.DTypeLike = np.int32
-    ) -> Ragged:
+    def from_lists(cls, rows: Sequence[Sequence[int]], dtype: npt.DTypeLike = np.int32) -> Ragged:
         """Pack lists of ids."""
         lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         values = np.fromiter(chain.from_iterable(rows), dtype=dtype, count=int(lengths.sum()))
@@ -83,9 +81,7 @@ class Ragged:
     def append(self, other: Ragged) -> Ragged:
         """Put each row of `other` behind the same row of this."""
         lengths = self.lengths + other.lengths
-        result = Ragged.from_lengths(
-            np.empty(int(lengths.sum()), dtype=self.values.dtype), lengths
-        )
+        result = Ragged.from_lengths(np.empty(int(lengths.sum()), dtype=self.values.dtype), lengths)
         is_own = np.zeros(len(result.values) + 1, dtype=np.int8)
         # +1 where a row of ours starts, -1 where the other's does
         np.add.at(is_own, result.offsets[:-1], 1)

@@ -32,7 +32,7 @@ _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}
 _SPACED = rf"[[\p{{L}}\p{{M}}\p{{N}}]&&[^{_UNSPACED}]]"
 _WORD = rf"{_SPACED}+|[{_UNSPACED}]\p{{M}}*"
 # After the lower-casing, so that no text can hold the token NUM itself.
-_WHOLE_NUMBER = r"(?<![\p{L}\p{M}\p{N}])\p{Nd}+(?:[.,]\p{Nd}+)*(?![\p{L}\p{M}\p{N}])"
+_WHOLE_NUMBER = r"\b[0-9]+(?:[.,][0-9]+)*\b"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class TextEncoder:
         """Read the tokenizer's JSON file."""
         try:
             tokenizer = Tokenizer.from_str(file.read_text(encoding="utf-8"))
-        except Exception as error:  # noqa: BLE001 (tokenizers raises bare Exception)
+        except Exception as error:
             raise ModelError(f"{file} is not a tokenizer file, or is cut short.") from error
         if tokenizer.token_to_id(STOP_WORDS) is None:
             raise ModelError(f"{file} is a tokenizer, but not one that setrnn wrote.")

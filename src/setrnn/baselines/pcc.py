@@ -1,0 +1,149 @@
+"""PCC: a chain of classifiers, each seeing the labels before it; prediction by beam search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from setrnn.baselines.features import indicator
+from setrnn.baselines.linear import Arrays, LinearWeights, TrainingData
+from setrnn.baselines.logistic import Penalties, fit_logistic
+from setrnn.config import ClassicalSettings
+from setrnn.decoding.candidates import SetCandidates, log_sigmoid, pack_labels
+
+# n documents, K beams, L labels, S labels held by a beam
+
+
+@dataclass(frozen=True)
+class ClassifierChain:
+    """p(set) = product over l of p(y_l | x, y_1 .. y_{l-1}), labels by falling frequency."""
+
+    linear: LinearWeights
+    chain: npt.NDArray[np.float32]  # (L, L): what an earlier label adds to a later one's log-odds
+    beam_width: int
+
+    @classmethod
+    def fit(
+        cls,
+        data: TrainingData,
+        settings: ClassicalSettings,
+        on_labels_done: Callable[[int], None] = lambda n_labels: None,
+    ) -> ClassifierChain:
+        """Fit all the classifiers at once: in training the earlier labels are known.
+
+        The labels stand beside the features as columns; each classifier may use those
+        of the labels before it.
+        """
+        n_features = data.features.shape[1]
+        targets = indicator(data.label_sets, data.n_labels)
+
+        def earlier(labels: slice) -> Tensor:
+            columns = torch.arange(labels.start, labels.stop)
+            is_earlier = torch.arange(data.n_labels)[:, None] < columns
+            return torch.cat([torch.ones(n_features, len(columns)), is_earlier.float()])
+
+        weights, intercepts = fit_logistic(
+            sp.hstack([data.features, targets], "csr"),
+            targets,
+            Penalties(settings.l1, settings.l2),
+            allowed=earlier,
+            max_steps=settings.max_steps,
+            tolerance=settings.tolerance,
+            on_labels_done=on_labels_done,
+        )
+        return cls(
+            LinearWeights(weights[:n_features], intercepts),
+            weights[n_features:],
+            settings.beam_width,
+        )
+
+    def candidates(self, features: sp.csr_matrix, n_sets: int) -> SetCandidates:
+        """Search the chain with a beam over all documents at once.
+
+        The probabilities are exact; sets outside the beam are missed.
+        """
+        logits = self.linear.logits(features)
+        n, n_labels = logits.shape
+        width = max(n_sets, self.beam_width)
+        beams = Beams.empty(n)
+        for label in range(n_labels):
+            beams = beams.extend(label, logits[:, label], self.chain[:, label], width)
+        labels, log_probs = beams.labels[:, :n_sets], beams.log_probs[:, :n_sets]
+        return SetCandidates(pack_labels(labels), log_probs)
+
+    def marginals(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
+        """Return the probability of each label, over the sets the search found."""
+        found = self.candidates(features, self.beam_width)
+        probs = np.exp(found.log_probs)
+        result = np.zeros((len(found), len(self.linear.intercepts) + 1))
+        rows = np.arange(len(found))[:, None, None]
+        np.add.at(result, (rows, found.labels), probs[:, :, None])  # -1 falls in the last column
+        return (result[:, :-1] / probs.sum(1, keepdims=True)).astype(np.float32)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the weights of words and of labels."""
+        return {
+            "weights": self.linear.weights,
+            "intercepts": self.linear.intercepts,
+            "chain": self.chain,
+            "beam_width": np.array([self.beam_width]),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> ClassifierChain:
+        """Build from the weights."""
+        linear = LinearWeights(arrays["weights"], arrays["intercepts"])
+        return cls(linear, arrays["chain"], int(arrays["beam_width"][0]))
+
+
+@dataclass(frozen=True)
+class Beams:
+    """The best assignments of the labels so far: which labels each holds, and its log p."""
+
+    labels: npt.NDArray[np.int32]  # (n, K, S); -1 fills up
+    log_probs: npt.NDArray[np.float64]  # (n, K), falling
+
+    @classmethod
+    def empty(cls, n: int) -> Beams:
+        """Start with one empty assignment a document."""
+        return cls(np.full((n, 1, 1), -1, dtype=np.int32), np.zeros((n, 1)))
+
+    def extend(
+        self,
+        label: int,
+        logits: npt.NDArray[np.float32],
+        chain: npt.NDArray[np.float32],
+        width: int,
+    ) -> Beams:
+        """Decide one more label: every beam with it and without it; keep the best.
+
+        `chain` ends in nothing for -1: index -1 must read 0, which the last label's own
+        weight is (no label comes before itself).
+        """
+        log_odds = logits[:, None] + chain[self.labels].sum(-1)  # (n, K)
+        without = self.log_probs + log_sigmoid(-log_odds)
+        with_it = self.log_probs + log_sigmoid(log_odds)
+        n_beams = self.log_probs.shape[1]
+        both = np.concatenate([without, with_it], axis=1)  # (n, 2K)
+        order = np.argsort(-both, axis=1, kind="stable")[:, :width]
+        parent, is_with = order % n_beams, order >= n_beams
+        labels = np.take_along_axis(self.labels, parent[:, :, None], axis=1)
+        if is_with.any():
+            labels = _with_room(labels)
+            labels[..., -1] = np.where(is_with, label, -1)
+            labels = -np.sort(-labels, axis=-1)  # -1 last, so that the room is found again
+        return Beams(labels, np.take_along_axis(both, order, axis=1))
+
+
+def _with_room(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return the sets with a free last column."""
+    if (labels[..., -1] < 0).all():
+        return labels
+    return np.concatenate([labels, np.full_like(labels[..., :1], -1)], axis=-1)

@@ -1,0 +1,61 @@
+"""A classical system end to end: token ids to tf-idf to label sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setrnn.baselines.features import Tfidf
+from setrnn.baselines.linear import Arrays, ClassicalModel, TrainingData
+from setrnn.config import ClassicalSettings
+from setrnn.data.prepared import Prepared
+from setrnn.data.ragged import Ragged
+from setrnn.decoding.candidates import SetCandidates
+
+
+@dataclass(frozen=True)
+class ClassicalSystem:
+    """Features and a model on them."""
+
+    tfidf: Tfidf
+    model: ClassicalModel
+
+    @classmethod
+    def train(
+        cls,
+        model: type[ClassicalModel],
+        prepared: Prepared,
+        settings: ClassicalSettings,
+        on_labels_done: Callable[[int], None] = lambda n_labels: None,
+    ) -> ClassicalSystem:
+        """Fit on the train split of a prepared folder."""
+        tfidf, data = training_data(prepared)
+        return cls(tfidf, model.fit(data, settings, on_labels_done))
+
+    def candidates(self, tokens: Ragged, n_sets: int) -> SetCandidates:
+        """Find the most probable sets of each document."""
+        return self.model.candidates(self.tfidf.transform(tokens), n_sets)
+
+    def marginals(self, tokens: Ragged) -> npt.NDArray[np.float32]:
+        """Return p(label | document), documents x labels."""
+        return self.model.marginals(self.tfidf.transform(tokens))
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all that was learned, by name."""
+        return {"idf": self.tfidf.idf, **self.model.arrays()}
+
+    @classmethod
+    def from_arrays(cls, model: type[ClassicalModel], arrays: Arrays) -> ClassicalSystem:
+        """Build the system from what it had learned."""
+        return cls(Tfidf(np.asarray(arrays["idf"])), model.from_arrays(arrays))
+
+
+def training_data(prepared: Prepared) -> tuple[Tfidf, TrainingData]:
+    """Turn the train split into tf-idf vectors and label sets."""
+    train = prepared.split("train")
+    tfidf, features = Tfidf.fit(train.tokens, prepared.encoder.n_tokens)
+    return tfidf, TrainingData(features, train.labels, len(prepared.labels))

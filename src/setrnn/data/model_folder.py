@@ -1,0 +1,131 @@
+"""A model on disk: a folder written whole or not at all; nothing in it is pickled.
+
+model.safetensors   what was learned
+config.json         the method, its settings, and the size and hash of the other files
+tokenizer.json      texts to ids
+labels.json         the labels, by falling frequency
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setrnn.config import Config, from_dict, to_dict
+from setrnn.data.folders import recovered, whole_folder
+from setrnn.data.labels import LabelVocabulary
+from setrnn.data.tokenizing import TextEncoder
+from setrnn.errors import ConfigError, ModelError
+
+FORMAT = 1
+CONFIG, ARRAYS, TOKENIZER, LABELS = (
+    "config.json",
+    "model.safetensors",
+    "tokenizer.json",
+    "labels.json",
+)
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """What a model folder holds."""
+
+    method: str
+    config: Config
+    encoder: TextEncoder
+    labels: LabelVocabulary
+    arrays: Mapping[str, npt.NDArray[Any]]
+    notes: Mapping[str, Any]  # what it was trained on; free, for people
+
+
+def save_model(folder: Path, model: SavedModel, version: str) -> None:
+    """Write a model folder; one already there is replaced."""
+    from safetensors.numpy import save_file
+
+    if folder.exists() and not (folder / CONFIG).is_file():
+        raise ModelError(f"{folder} exists and is not a model. Remove it, or choose another --out.")
+    with whole_folder(folder) as temporary:
+        arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
+        save_file(arrays, temporary / ARRAYS)
+        model.encoder.save(temporary / TOKENIZER)
+        model.labels.save(temporary / LABELS)
+        description = {
+            "format": FORMAT,
+            "setrnn": version,
+            "method": model.method,
+            "config": to_dict(model.config),
+            "notes": dict(model.notes),
+            "files": {name: _seal(temporary / name) for name in (ARRAYS, TOKENIZER, LABELS)},
+        }
+        text = json.dumps(description, indent=2, ensure_ascii=False)
+        (temporary / CONFIG).write_text(text, encoding="utf-8")
+
+
+def load_model(folder: Path) -> SavedModel:
+    """Read a model folder, after checking that it is whole."""
+    from safetensors.numpy import load_file
+
+    if not recovered(folder).is_dir():
+        raise ModelError(f"{folder} is not a model: there is no such folder.")
+    description = _read_description(folder)
+    for name, seal in description["files"].items():
+        _check(folder / name, seal)
+    try:
+        config = from_dict(Config, description["config"])
+    except ConfigError as error:
+        raise ModelError(f"{folder} cannot be used: {error}") from error
+    return SavedModel(
+        method=str(description["method"]),
+        config=config,
+        encoder=TextEncoder.load(folder / TOKENIZER, config.text.max_words),
+        labels=LabelVocabulary.load(folder / LABELS),
+        arrays=load_file(folder / ARRAYS),
+        notes=description["notes"],
+    )
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    file = folder / CONFIG
+    if not file.is_file():
+        raise ModelError(f"{folder} is not a model: it has no {CONFIG}.")
+    try:
+        description = json.loads(file.read_text(encoding="utf-8"))
+        newest = int(description["format"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise ModelError(
+            f"{file} is damaged or cut short. Train or copy the model again."
+        ) from error
+    if newest > FORMAT:
+        raise ModelError(
+            f"{folder} was written by a newer setrnn ({description.get('setrnn')}). Upgrade setrnn."
+        )
+    if not {"method", "config", "notes", "files"} <= set(description):
+        raise ModelError(f"{file} is damaged or cut short. Train or copy the model again.")
+    return dict(description)
+
+
+def _seal(file: Path) -> dict[str, Any]:
+    digest = hashlib.blake2b(digest_size=16)
+    with file.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return {"bytes": file.stat().st_size, "blake2b": digest.hexdigest()}
+
+
+def _check(file: Path, seal: Mapping[str, Any]) -> None:
+    if not file.is_file():
+        raise ModelError(f"{file.parent} lacks {file.name}. Train or copy the model again.")
+    if file.stat().st_size != seal["bytes"]:
+        raise ModelError(
+            f"{file} is cut short: {file.stat().st_size:,} of {seal['bytes']:,} bytes. "
+            "Train or copy the model again."
+        )
+    if _seal(file) != dict(seal):
+        raise ModelError(f"{file} is damaged. Train or copy the model again.")

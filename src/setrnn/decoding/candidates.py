@@ -1,0 +1,41 @@
+"""The sets a model finds likely for each document, with their probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+# n documents, K candidates, S labels of the largest set
+
+
+@dataclass(frozen=True)
+class SetCandidates:
+    """For each document, distinct label sets by falling probability."""
+
+    labels: npt.NDArray[np.int32]  # (n, K, S) ids, ascending; -1 fills up
+    log_probs: npt.NDArray[np.float64]  # (n, K); -inf where there are fewer than K sets
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def set_at(self, document: int, rank: int) -> list[int]:
+        """Return one candidate as label ids, ascending."""
+        row = self.labels[document, rank]
+        return [int(label) for label in row if label >= 0]
+
+
+def pack_labels(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Sort the ids of each set, put -1 last, and cut columns that no set needs."""
+    last = np.iinfo(np.int32).max
+    ascending = np.sort(np.where(labels < 0, last, labels), axis=-1)
+    width = max(int((labels >= 0).sum(-1).max(initial=0)), 1)
+    ascending = ascending[..., :width]
+    return np.where(ascending == last, -1, ascending).astype(np.int32)
+
+
+def log_sigmoid(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return log p of a label that is there; of one that is not, with the sign turned."""
+    return -np.logaddexp(0, -logits)

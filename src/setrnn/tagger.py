@@ -1,0 +1,147 @@
+"""A trained model that tags texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setrnn import __version__
+from setrnn.config import Config
+from setrnn.data.labels import LabelVocabulary
+from setrnn.data.model_folder import SavedModel, load_model, save_model
+from setrnn.data.ragged import Ragged
+from setrnn.data.tokenizing import TextEncoder
+from setrnn.decoding import find_rule
+from setrnn.errors import ConfigError, DataError
+from setrnn.methods import METHODS, System, find_method
+
+BATCH = 1024
+
+
+@dataclass(frozen=True)
+class ScoredSet:
+    """A label set and its probability."""
+
+    labels: tuple[str, ...]
+    probability: float
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What is predicted for a document, and the sets that were likely besides."""
+
+    labels: tuple[str, ...]
+    probability: float
+    alternatives: tuple[ScoredSet, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tagger:
+    """A trained system with its tokenizer and labels."""
+
+    method: str
+    config: Config
+    encoder: TextEncoder
+    labels: LabelVocabulary
+    system: System
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def tag(
+        self,
+        texts: Sequence[str],
+        rule: str = "set",
+        top: int = 1,
+        features: Sequence[Sequence[str]] | None = None,
+    ) -> list[Prediction]:
+        """Predict a label set for each text.
+
+        Args:
+            texts: the documents.
+            rule: the prediction rule.
+            top: how many of the most probable sets to list as alternatives, beside the predicted
+                one, when more than 1: `top=3` lists the three most probable.
+            features: each document's features, where the model was trained with some.
+        """
+        if isinstance(texts, str):
+            raise DataError("tag takes a list of texts, got one text. Write [text].")
+        if features is not None and len(features) != len(texts):
+            raise DataError(f"There are {len(texts)} texts but {len(features)} rows of features.")
+        return list(
+            self.tag_stream(zip(texts, features or [()] * len(texts), strict=True), rule, top)
+        )
+
+    def tag_stream(
+        self, documents: Iterable[tuple[str, Sequence[str]]], rule: str = "set", top: int = 1
+    ) -> Iterator[Prediction]:
+        """Predict a label set for each (text, features), in batches as they come."""
+        if top < 1:
+            raise ConfigError(f"top must be at least 1, got {top}.")
+        find_rule(rule)
+        for tokens in self._batches(documents):
+            yield from self.tag_tokens(tokens, rule, top)
+
+    def tag_tokens(self, tokens: Ragged, rule: str = "set", top: int = 1) -> Iterator[Prediction]:
+        """Predict from token ids, such as those of a prepared folder; a batch at a time."""
+        choose = find_rule(rule)
+        for start in range(0, len(tokens), BATCH):
+            part = tokens.rows(start, min(start + BATCH, len(tokens)))
+            candidates = self.system.candidates(part, top)
+            labels, log_probs = choose(candidates)
+            for document, row in enumerate(labels):
+                alternatives = ()
+                if top > 1:
+                    alternatives = tuple(
+                        ScoredSet(self._names(candidates.labels[document, rank]), _prob(log_prob))
+                        for rank, log_prob in enumerate(candidates.log_probs[document])
+                        if log_prob > -np.inf
+                    )
+                yield Prediction(self._names(row), _prob(log_probs[document]), alternatives)
+
+    def predict_proba(
+        self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Return p(label | text), texts x labels, in the order of `self.labels.names`."""
+        documents = zip(texts, features or [()] * len(texts), strict=True)
+        parts = [self.system.marginals(tokens) for tokens in self._batches(documents)]
+        return np.concatenate([np.zeros((0, len(self.labels)), np.float32), *parts])
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model's folder, whole or not at all."""
+        arrays = self.system.arrays()
+        saved = SavedModel(self.method, self.config, self.encoder, self.labels, arrays, self.notes)
+        save_model(Path(folder), saved, __version__)
+
+    def _batches(self, documents: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Ragged]:
+        texts: list[str] = []
+        features: list[Sequence[str]] = []
+        for text, row in documents:
+            texts.append(text)
+            features.append(row)
+            if len(texts) == BATCH:
+                yield self.encoder.encode(texts, features)
+                texts, features = [], []
+        if texts:
+            yield self.encoder.encode(texts, features)
+
+    def _names(self, row: npt.NDArray[np.int32]) -> tuple[str, ...]:
+        return tuple(self.labels.names[label] for label in row if label >= 0)
+
+
+def _prob(log_prob: float) -> float:
+    return float(np.exp(log_prob))
+
+
+def load(folder: str | Path) -> Tagger:
+    """Load a trained model."""
+    saved = load_model(Path(folder))
+    if saved.method not in METHODS:
+        raise ConfigError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
+    system = find_method(saved.method).rebuild(saved.arrays)
+    return Tagger(
+        saved.method, saved.config, saved.encoder, saved.labels, system, dict(saved.notes)
+    )
