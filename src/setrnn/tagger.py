@@ -63,8 +63,8 @@ class Tagger:
         Args:
             texts: the documents.
             rule: the prediction rule.
-            top: how many of the most probable sets to list as alternatives, beside the predicted
-                one, when more than 1: `top=3` lists the three most probable.
+            top: how many sets to give in all: the predicted one and, as alternatives, the most
+                probable others.
             features: each document's features, where the model was trained with some.
         """
         if isinstance(texts, str):
@@ -93,14 +93,14 @@ class Tagger:
             candidates = self.system.candidates(part, top)
             labels, log_probs = choose(candidates)
             for document, row in enumerate(labels):
-                alternatives = ()
-                if top > 1:
-                    alternatives = tuple(
-                        ScoredSet(self._names(candidates.labels[document, rank]), _prob(log_prob))
-                        for rank, log_prob in enumerate(candidates.log_probs[document])
-                        if log_prob > -np.inf
-                    )
-                yield Prediction(self._names(row), _prob(log_probs[document]), alternatives)
+                alternatives = [
+                    ScoredSet(self._names(candidates.labels[document, rank]), _prob(log_prob))
+                    for rank, log_prob in enumerate(candidates.log_probs[document])
+                    if log_prob > -np.inf
+                ]
+                predicted = self._names(row)
+                others = tuple(each for each in alternatives if each.labels != predicted)
+                yield Prediction(predicted, _prob(log_probs[document]), others[: top - 1])
 
     def predict_proba(
         self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None

@@ -49,8 +49,7 @@ def save_model(folder: Path, model: SavedModel, version: str) -> None:
     """Write a model folder; one already there is replaced."""
     from safetensors.numpy import save_file
 
-    if folder.exists() and not (folder / CONFIG).is_file():
-        raise ModelError(f"{folder} exists and is not a model. Remove it, or choose another --out.")
+    refuse_other_folder(folder)
     with whole_folder(folder) as temporary:
         arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
         save_file(arrays, temporary / ARRAYS)
@@ -66,6 +65,13 @@ def save_model(folder: Path, model: SavedModel, version: str) -> None:
         }
         text = json.dumps(description, indent=2, ensure_ascii=False)
         (temporary / CONFIG).write_text(text, encoding="utf-8")
+
+
+def refuse_other_folder(folder: Path) -> None:
+    """Refuse to replace what is not a model."""
+    is_empty = folder.is_dir() and not any(folder.iterdir())
+    if folder.exists() and not is_empty and not (folder / CONFIG).is_file():
+        raise ModelError(f"{folder} exists and is not a model. Remove it, or name another.")
 
 
 def load_model(folder: Path) -> SavedModel:
@@ -100,14 +106,14 @@ def _read_description(folder: Path) -> dict[str, Any]:
         newest = int(description["format"])
     except (ValueError, KeyError, TypeError) as error:
         raise ModelError(
-            f"{file} is damaged or cut short. Train or copy the model again."
+            f"{file} is damaged. Train or copy the model again."
         ) from error
     if newest > FORMAT:
         raise ModelError(
             f"{folder} was written by a newer setrnn ({description.get('setrnn')}). Upgrade setrnn."
         )
     if not {"method", "config", "notes", "files"} <= set(description):
-        raise ModelError(f"{file} is damaged or cut short. Train or copy the model again.")
+        raise ModelError(f"{file} is damaged. Train or copy the model again.")
     return dict(description)
 
 

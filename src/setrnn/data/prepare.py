@@ -39,6 +39,7 @@ def prepare(
     settings: TextSettings,
     source: Mapping[str, Any],
     on_documents: Callable[[str, int], None] = lambda step, n_documents: None,
+    count_skipped: Callable[[], Mapping[str, int]] = dict,
 ) -> Prepared:
     """Write the prepared form of a dataset to `target`, whole or not at all.
 
@@ -49,6 +50,7 @@ def prepare(
         settings: how texts become words.
         source: where the data came from, kept in the description.
         on_documents: called with the step and a number of documents as they are done.
+        count_skipped: asked at the end how many rows of each split were skipped.
     """
     if "train" not in splits:
         raise DataError(f"{name} has no 'train' part: found {', '.join(splits) or 'nothing'}.")
@@ -80,6 +82,7 @@ def prepare(
             "source": dict(source),
             "text": to_dict(settings),
             "n_documents": n_documents,
+            "n_skipped_rows": dict(count_skipped()),
             "n_tokens": encoder.n_tokens,
             "n_labels": len(known),
             "unseen_labels": list(label_ids)[len(known) :],

@@ -97,6 +97,11 @@ class Prepared:
         return LabelVocabulary.load(self.folder / "labels.json")
 
     @property
+    def n_skipped_rows(self) -> int:
+        """How many rows could not be read and were passed over."""
+        return sum(self.description["n_skipped_rows"].values())
+
+    @property
     def unseen_labels(self) -> list[str]:
         """Labels of valid and test that train never had; their ids follow the others."""
         return list(self.description["unseen_labels"])

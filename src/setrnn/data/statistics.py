@@ -167,13 +167,22 @@ def _tally(examples: Iterable[Example]) -> _Tally:
         words = example.text.split()
         tally.word_counts[len(words)] += 1
         if words:
-            tally.texts += _hash(" ".join(words).lower())
+            tally.texts += _words_hash(words)
         tally.set_sizes[len(example.labels)] += 1
         tally.label_frequencies.update(example.labels)
         tally.label_sets += _hash("\0".join(sorted(example.labels)))
         tally.ids += _hash(example.id)
         tally.n_with_features += bool(example.features)
     return tally
+
+
+def text_hash(text: str) -> bytes:
+    """Return what texts share that differ only in case and white space."""
+    return _words_hash(text.split())
+
+
+def _words_hash(words: list[str]) -> bytes:
+    return _hash(" ".join(words).lower())
 
 
 def _hash(text: str) -> bytes:

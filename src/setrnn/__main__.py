@@ -1,0 +1,5 @@
+"""`python -m setrnn`."""
+
+from setrnn.cli import main
+
+main()

@@ -1,0 +1,88 @@
+"""The commands together, and what happens when one fails."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import Annotated, NoReturn
+
+import typer
+
+from setrnn import __version__
+from setrnn.cli.console import stderr
+from setrnn.cli.data import app as data_app
+from setrnn.cli.demo import demo
+from setrnn.cli.models import evaluate, methods, predict, train
+from setrnn.errors import SetRNNError
+
+app = typer.Typer(
+    name="setrnn",
+    help="Tag documents with sets of labels, and know the probability of each set.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command()(demo)
+app.add_typer(data_app, name="data")
+app.command()(train)
+app.command()(predict)
+app.command()(evaluate)
+app.command()(methods)
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"setrnn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    pass
+
+
+def main() -> NoReturn:
+    """Run the command line: 0 done, 1 a failure said in one line, 2 wrong usage."""
+    is_debugging = "--debug" in sys.argv
+    # --debug may stand anywhere
+    arguments = [each for each in sys.argv[1:] if each != "--debug"]
+    try:
+        code = app(arguments, standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code if isinstance(code, int) else 0)
+    except typer.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("stopped.", 130)
+    except BrokenPipeError:
+        # the reader of our output went away; keep Python from saying so at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:  # noqa: BLE001 (the last line of defence: no tracebacks)
+        if hasattr(error, "exit_code") and hasattr(error, "show"):  # wrong usage
+            error.show()
+            sys.exit(error.exit_code)
+        if is_debugging:
+            traceback.print_exc()
+        _fail(_one_line(error), 1)
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, SetRNNError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    what = " ".join(str(error).split())[:300]
+    return f"unexpected {type(error).__name__}: {what}. Add --debug to see where."
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    stderr.print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+    sys.exit(code)

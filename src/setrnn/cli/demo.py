@@ -1,0 +1,92 @@
+"""`setrnn demo`: the embedded corpus, start to finish."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.text import Text
+
+from setrnn.cli.console import (
+    documents_progress,
+    labels_text,
+    note,
+    scores_table,
+    stdout,
+    write_json,
+)
+
+if TYPE_CHECKING:
+    from setrnn.data.example import Example
+    from setrnn.tagger import Tagger
+
+METHODS = ("br", "br-support", "pcc")
+N_SHOWN = 3
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="The folder to write models and results to.")] = Path(
+        "demo"
+    ),
+) -> None:
+    """Train and compare systems on newsroom, the embedded corpus of synthetic news."""
+    from setrnn.cli.models import train_tagger
+    from setrnn.config import Config
+    from setrnn.datasets import newsroom
+    from setrnn.datasets.cache import Source, open_prepared
+    from setrnn.evaluation import evaluate_prepared
+
+    note(newsroom.DESCRIPTION)
+    config = Config()
+    with documents_progress() as advance:
+        prepared = open_prepared(Source("newsroom"), config.text, out / "prepared", advance)
+    taggers: dict[str, Tagger] = {}
+    results: dict[str, dict[str, Any]] = {}
+    for method in METHODS:
+        taggers[method] = train_tagger(prepared, method, config)
+        taggers[method].save(out / "models" / method)
+        results[method] = evaluate_prepared(taggers[method], prepared, "test").as_dict()
+    write_json(out / "results.json", {"data": "newsroom (synthetic)", "split": "test", **results})
+    stdout.print()
+    stdout.print(scores_table("Results on the test part of newsroom (synthetic)", results))
+    _show_documents(list(newsroom.examples("test")), taggers)
+    note(f"Wrote {out.resolve()}: models/, prepared/ and results.json. Try one on your own text:")
+    line = json.dumps({"text": "The cup final in ..."})
+    note(f"  echo '{line}' > my.jsonl")
+    note(f"  setrnn predict {out}/models/pcc my.jsonl --out - --top 3")
+
+
+def _show_documents(examples: list[Example], taggers: dict[str, Tagger]) -> None:
+    """Show documents on which the systems differ: there the sets matter."""
+    found = {
+        method: tagger.tag(
+            [example.text for example in examples],
+            top=3,
+            features=[example.features for example in examples],
+        )
+        for method, tagger in taggers.items()
+    }
+    differing = (
+        index
+        for index in range(len(examples))
+        if len({frozenset(each[index].labels) for each in found.values()}) == len(found)
+    )
+    for index in islice(differing, N_SHOWN):
+        example = examples[index]
+        lines = [Text(example.text), Text("\ntruth       " + labels_text(sorted(example.labels)))]
+        for method, predictions in found.items():
+            prediction = predictions[index]
+            is_right = set(prediction.labels) == set(example.labels)
+            lines.append(
+                Text(
+                    f"{method:<11} {labels_text(sorted(prediction.labels))} "
+                    f"p = {prediction.probability:.2f}{'  ✓' if is_right else ''}",
+                    style="green" if is_right else "",
+                )
+            )
+        stdout.print(Padding(Panel(Text("\n").join(lines), title=example.id), (1, 0, 0, 0)))

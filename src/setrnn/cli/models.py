@@ -1,0 +1,253 @@
+"""Train, predict, evaluate, and list the methods."""
+
+from __future__ import annotations
+
+import json as json_format
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import tee
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from setrnn.cli.console import (
+    counted_progress,
+    documents_progress,
+    note,
+    scores_table,
+    stdout,
+    warn,
+    whole_file,
+    write_json,
+)
+from setrnn.cli.data import report_skipped, report_skipped_count
+from setrnn.cli.options import (
+    ConfigFile,
+    Data,
+    JsonFile,
+    Preset,
+    Reading,
+    SetOption,
+    with_reading,
+)
+from setrnn.errors import ConfigError
+
+if TYPE_CHECKING:
+    from setrnn.config import Config
+    from setrnn.data.prepared import Prepared
+    from setrnn.evaluation import Evaluation
+    from setrnn.tagger import Prediction, Tagger
+
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.", show_default=False)]
+Rule = Annotated[str, typer.Option(metavar="set", help="The prediction rule.")]
+SplitName = Annotated[
+    str | None,
+    typer.Option("--split", help="Which part of DATA.", show_default="test, or the only one"),
+]
+
+
+@with_reading
+def train(
+    data: Data,
+    method: Annotated[str, typer.Option(help="A system; `setrnn methods` lists them.")],
+    out: Annotated[Path, typer.Option(help="The model folder to write.")],
+    reading: Reading,
+    valid: Annotated[
+        Path | None, typer.Option(help="A file that becomes the valid part.", show_default=False)
+    ] = None,
+    preset: Preset = "default",
+    config: ConfigFile = None,
+    settings: SetOption = None,
+    seed: Annotated[int | None, typer.Option(help="Repeats a run.", show_default="0")] = None,
+) -> None:
+    """Train a system and write its model folder."""
+    from setrnn.config import load_config
+    from setrnn.data.model_folder import refuse_other_folder
+    from setrnn.datasets.cache import open_prepared
+    from setrnn.evaluation import evaluate_prepared
+    from setrnn.methods import find_method
+
+    find_method(method)
+    refuse_other_folder(out)
+    overrides = [*(settings or []), *([f"seed={seed}"] if seed is not None else [])]
+    chosen = load_config(preset, config, overrides)
+    with documents_progress() as advance:
+        prepared = open_prepared(reading.source(data, valid), chosen.text, None, advance)
+    note(f"Prepared data: {prepared.folder}")
+    report_skipped_count(prepared.n_skipped_rows)
+    tagger = train_tagger(prepared, method, replace(chosen, text=prepared.text_settings))
+    tagger.save(out)
+    if "valid" in prepared.splits:
+        evaluation = evaluate_prepared(tagger, prepared, "valid")
+        stdout.print(scores_table("On the valid part", {method: evaluation.as_dict()}))
+    note(f"Wrote {out}")
+
+
+def train_tagger(prepared: Prepared, method: str, config: Config) -> Tagger:
+    """Train with a progress bar."""
+    from setrnn.methods import find_method
+    from setrnn.tagger import Tagger
+
+    if config.classical.tune:
+        config = replace(config, classical=_tuned(prepared, config))
+    start = time.perf_counter()
+    with counted_progress(f"training {method}: labels", len(prepared.labels)) as advance:
+        system = find_method(method).train(prepared, config, advance)
+    notes = {
+        "data": prepared.name,
+        "n_documents": prepared.description["n_documents"]["train"],
+        "training_seconds": round(time.perf_counter() - start, 2),
+    }
+    return Tagger(method, config, prepared.encoder, prepared.labels, system, notes)
+
+
+def _tuned(prepared: Prepared, config: Config):  # noqa: ANN202
+    from setrnn.baselines.tuning import GRID, tune_penalties
+
+    if "valid" not in prepared.splits:
+        raise ConfigError(
+            "classical.tune needs a valid part. Add one with --valid FILE, "
+            "or cut one with: setrnn data split"
+        )
+    with counted_progress("choosing penalties on valid", len(GRID)) as advance:
+        chosen = tune_penalties(prepared, config.classical, lambda l1, l2, scores: advance(1))
+    note(f"Chosen on valid: classical.l1={chosen.l1} classical.l2={chosen.l2}")
+    return chosen
+
+
+@with_reading
+def predict(
+    model: Model,
+    data: Annotated[
+        str, typer.Argument(metavar="INPUT", help="The documents; labels are not needed.")
+    ],
+    out: Annotated[Path, typer.Option(help="The JSON Lines file to write; - for the terminal.")],
+    reading: Reading,
+    rule: Rule = "set",
+    top: Annotated[int, typer.Option(help="Sets to give: the predicted, and the next best.")] = 1,
+    split: SplitName = None,
+) -> None:
+    """Tag documents: one JSON line each, in input order."""
+    from setrnn.datasets import BadRows
+    from setrnn.tagger import load
+
+    tagger = load(model)
+    source = reading.source(data, require_labels=False)
+    bad_rows = BadRows(source.on_bad_row)
+    dataset = source.open()
+    stream = dataset.require(split or default_split(list(dataset.splits))).read(bad_rows)
+    examples, for_ids = tee(stream)
+    documents = ((example.text, example.features) for example in examples)
+    predictions = tagger.tag_stream(documents, rule, top)
+    rows = (_row(each.id, found) for each, found in zip(for_ids, predictions, strict=True))
+    if str(out) == "-":
+        for row in rows:
+            sys.stdout.write(row)
+    else:
+        with whole_file(out) as file, documents_progress() as advance:
+            for row in rows:
+                file.write(row)
+                advance("tagging", 1)
+        note(f"Wrote {out}")
+    report_skipped(bad_rows)
+
+
+def _row(example_id: str, prediction: Prediction) -> str:
+    values = {
+        "id": example_id,
+        "labels": list(prediction.labels),
+        "probability": prediction.probability,
+        "alternatives": [
+            {"labels": list(each.labels), "probability": each.probability}
+            for each in prediction.alternatives
+        ],
+    }
+    return json_format.dumps(values, ensure_ascii=False) + "\n"
+
+
+@with_reading
+def evaluate(
+    model: Model,
+    data: Data,
+    reading: Reading,
+    rule: Rule = "set",
+    split: SplitName = None,
+    json: JsonFile = None,
+) -> None:
+    """Measure a model on documents whose labels are known."""
+    from setrnn.tagger import load
+
+    tagger = load(model)
+    evaluation, part = _measure(tagger, reading, data, rule, split)
+    values = {
+        "model": model.name,
+        "method": tagger.method,
+        "rule": rule,
+        "data": data,
+        "split": part,
+        **evaluation.as_dict(),
+    }
+    if json is not None:
+        write_json(json, values)
+    title = f"{tagger.method} on {part} of {data}: {evaluation.scores.n_documents:,} documents"
+    stdout.print(scores_table(title, {model.name: values}))
+    stdout.print(_ranking_table(values))
+    if evaluation.scores.n_unseen_labels:
+        warn(
+            f"{evaluation.scores.n_unseen_labels:,} labels that the model never saw occur "
+            f"{evaluation.scores.n_unseen_label_occurrences:,} times: each counts as missed."
+        )
+
+
+def _measure(
+    tagger: Tagger, reading: Reading, data: str, rule: str, split: str | None
+) -> tuple[Evaluation, str]:
+    from setrnn.data.prepared import Prepared, is_prepared
+    from setrnn.datasets import BadRows
+    from setrnn.evaluation import evaluate, evaluate_prepared
+
+    if is_prepared(Path(data)):
+        prepared = Prepared(Path(data))
+        part = split or default_split(prepared.splits)
+        with documents_progress() as advance:
+            found = evaluate_prepared(tagger, prepared, part, rule, lambda n: advance("tagging", n))
+        return found, part
+    source = reading.source(data)
+    dataset = source.open()
+    part = split or default_split(list(dataset.splits))
+    bad_rows = BadRows(source.on_bad_row)
+    with documents_progress() as advance:
+        stream = dataset.require(part).read(bad_rows)
+        found = evaluate(tagger, stream, rule, lambda n: advance("tagging", n))
+    report_skipped(bad_rows)
+    return found, part
+
+
+def default_split(splits: list[str]) -> str:
+    """Return the only part, or test."""
+    return splits[0] if len(splits) == 1 else "test"
+
+
+def _ranking_table(values: dict[str, object]) -> Table:
+    table = Table(title="Ranking by marginals", title_justify="left")
+    names = [name for name in values if name.startswith(("precision@", "ndcg@"))]
+    for name in names:
+        table.add_column(name.replace("ndcg", "nDCG"), justify="right")
+    table.add_row(*(f"{values[name]:.3f}" for name in names))
+    return table
+
+
+def methods() -> None:
+    """List the systems: what each maximises in training, and how it predicts."""
+    from setrnn.methods import METHODS
+
+    table = Table(title="Systems", title_justify="left", show_lines=True)
+    for column in ("method", "training objective", "prediction objective"):
+        table.add_column(column)
+    for method in METHODS.values():
+        table.add_row(method.name, method.training, method.prediction)
+    stdout.print(table)

@@ -1,0 +1,112 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from setrnn.errors import ConfigError
+
+if TYPE_CHECKING:
+    from setrnn.datasets.cache import Source
+    from setrnn.datasets.reader import OnBadRow
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A file, a folder with train/valid/test, a prepared folder, hf:NAME, or newsroom.",
+        show_default=False,
+    ),
+]
+TextField = Annotated[
+    str, typer.Option(help="The field or column that holds the text; a,b joins two.")
+]
+LabelsField = Annotated[str, typer.Option(help="The field or column that holds the labels.")]
+IdField = Annotated[str, typer.Option(help="The field or column that holds the id.")]
+FeaturesField = Annotated[str, typer.Option(help="The field or column that holds the features.")]
+LabelSeparator = Annotated[str, typer.Option(help="What parts labels in a CSV or TSV cell.")]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        help="Read DATA as jsonl, csv, parquet, aapd, rcv1 or reuters.",
+        show_default="by its name",
+    ),
+]
+SkipBadRows = Annotated[
+    str, typer.Option("--on-bad-row", metavar="stop|skip", help="What to do with a bad row.")
+]
+Preset = Annotated[str, typer.Option(metavar="default|paper", help="The settings to start from.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="A JSON file of settings.", show_default=False)
+]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="One setting; may be repeated."),
+]
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", help="Also write it as JSON.", show_default=False)
+]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a command reads its data, as given on the command line."""
+
+    text_field: TextField = "text"
+    labels_field: LabelsField = "labels"
+    id_field: IdField = "id"
+    features_field: FeaturesField = "features"
+    label_separator: LabelSeparator = ";"
+    reader: Format = None
+    on_bad_row: SkipBadRows = "stop"
+
+    def source(self, data: str, valid: Path | None = None, require_labels: bool = True) -> Source:
+        """Return what is to be read."""
+        from setrnn.datasets import ReadOptions
+        from setrnn.datasets.cache import Source
+
+        if self.on_bad_row not in ("stop", "skip"):
+            raise ConfigError(f"--on-bad-row is stop or skip, got '{self.on_bad_row}'.")
+        options = ReadOptions(
+            id_field=self.id_field,
+            text_field=self.text_field,
+            labels_field=self.labels_field,
+            features_field=self.features_field,
+            label_separator=self.label_separator,
+            require_labels=require_labels,
+        )
+        on_bad_row: OnBadRow = "skip" if self.on_bad_row == "skip" else "stop"
+        return Source(data, options, self.reader, valid, on_bad_row)
+
+
+def with_reading(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the reading options: it gets them as one argument, `reading`."""
+    hints = typing.get_type_hints(Reading, include_extras=True)
+    own = inspect.signature(command, eval_str=True).parameters
+    kept = [parameter for name, parameter in own.items() if name != "reading"]
+    added = [
+        inspect.Parameter(
+            each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[each.name]
+        )
+        for each in fields(Reading)
+    ]
+
+    @functools.wraps(command)
+    def with_options(**arguments: Any) -> None:  # noqa: ANN401 (whatever the command takes)
+        reading = Reading(**{each.name: arguments.pop(each.name) for each in added})
+        command(reading=reading, **arguments)
+
+    parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in kept] + added
+    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {each.name: each.annotation for each in parameters}
+    del with_options.__wrapped__
+    return with_options

@@ -1,0 +1,131 @@
+"""How good a tagger is on documents whose labels are known."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from setrnn.data.example import Example
+from setrnn.data.prepared import Prepared, batched
+from setrnn.data.ragged import Ragged
+from setrnn.errors import DataError
+from setrnn.metrics import (
+    RankingScores,
+    Scores,
+    evaluate_label_sets,
+    evaluate_ranking,
+    indicator_matrices,
+)
+from setrnn.tagger import BATCH, Tagger
+
+RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The measures of one model, rule and set of documents."""
+
+    scores: Scores
+    ranking: RankingScores
+    mean_probability: float  # of the predicted sets: near subset accuracy if well calibrated
+    documents_per_second: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all measures as plain values."""
+        return {
+            **self.scores.as_dict(),
+            **self.ranking.as_dict(),
+            "mean_probability": self.mean_probability,
+            "documents_per_second": round(self.documents_per_second, 1),
+        }
+
+
+def evaluate(
+    tagger: Tagger,
+    examples: Iterable[Example],
+    rule: str = "set",
+    on_documents: Callable[[int], None] = lambda n_documents: None,
+) -> Evaluation:
+    """Predict a stream of documents and measure."""
+
+    def batches() -> Iterable[tuple[Ragged, list[tuple[str, ...]]]]:
+        for batch in batched(examples, BATCH):
+            tokens = tagger.encoder.encode(
+                [example.text for example in batch], [example.features for example in batch]
+            )
+            yield tokens, [example.labels for example in batch]
+
+    return _evaluate(tagger, batches(), rule, on_documents)
+
+
+def evaluate_prepared(
+    tagger: Tagger,
+    prepared: Prepared,
+    split: str,
+    rule: str = "set",
+    on_documents: Callable[[int], None] = lambda n_documents: None,
+) -> Evaluation:
+    """Predict a split of a prepared folder and measure."""
+    if prepared.encoder.tokenizer.to_str() != tagger.encoder.tokenizer.to_str():
+        raise DataError(
+            f"{prepared.folder} was prepared with another vocabulary than the model's. "
+            "Evaluate on the data itself."
+        )
+    part = prepared.split(split)
+    names = [*prepared.labels.names, *prepared.unseen_labels]
+
+    def batches() -> Iterable[tuple[Ragged, list[tuple[str, ...]]]]:
+        for start in range(0, len(part), BATCH):
+            stop = min(start + BATCH, len(part))
+            truth = [tuple(names[label] for label in row) for row in part.labels.rows(start, stop)]
+            yield part.tokens.rows(start, stop), truth
+
+    return _evaluate(tagger, batches(), rule, on_documents)
+
+
+def _evaluate(
+    tagger: Tagger,
+    batches: Iterable[tuple[Ragged, list[tuple[str, ...]]]],
+    rule: str,
+    on_documents: Callable[[int], None],
+) -> Evaluation:
+    truth: list[tuple[str, ...]] = []
+    predicted: list[tuple[str, ...]] = []
+    probabilities: list[float] = []
+    rankings: list[RankingScores] = []
+    seconds = 0.0
+    for tokens, labels in batches:
+        start = time.perf_counter()
+        predictions = list(tagger.tag_tokens(tokens, rule))
+        seconds += time.perf_counter() - start
+        predicted.extend(prediction.labels for prediction in predictions)
+        probabilities.extend(prediction.probability for prediction in predictions)
+        truth.extend(labels)
+        known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
+        rankings.append(evaluate_ranking(known.truth, tagger.system.marginals(tokens), RANKS))
+        on_documents(len(labels))
+    if not truth:
+        raise DataError("There are no documents to evaluate.")
+    return Evaluation(
+        scores=evaluate_label_sets(truth, predicted, tagger.labels.names),
+        ranking=_mean_ranking(rankings),
+        mean_probability=float(np.mean(probabilities)),
+        documents_per_second=len(truth) / max(seconds, 1e-9),
+    )
+
+
+def _mean_ranking(parts: list[RankingScores]) -> RankingScores:
+    weights = [part.n_documents for part in parts]
+
+    def mean(values: list[float]) -> float:
+        return float(np.average(values, weights=weights))
+
+    return RankingScores(
+        n_documents=sum(weights),
+        precision={k: mean([part.precision[k] for part in parts]) for k in parts[0].precision},
+        ndcg={k: mean([part.ndcg[k] for part in parts]) for k in parts[0].ndcg},
+    )
