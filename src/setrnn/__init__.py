@@ -2,4 +2,51 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from setrnn.data.example import Example
+    from setrnn.datasets import open_dataset
+    from setrnn.errors import SetRNNError
+    from setrnn.estimator import SetRNNClassifier
+    from setrnn.tagger import Prediction, Tagger, load
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "SetRNNClassifier",
+    "Tagger",
+    "Prediction",
+    "Example",
+    "load",
+    "open_dataset",
+    "SetRNNError",
+    "__version__",
+]
+
+# Imported when first asked for: torch and scikit-learn take seconds, `setrnn --help` must not.
+_HOMES = {
+    "SetRNNClassifier": "setrnn.estimator",
+    "Tagger": "setrnn.tagger",
+    "Prediction": "setrnn.tagger",
+    "Example": "setrnn.data.example",
+    "load": "setrnn.tagger",
+    "open_dataset": "setrnn.datasets",
+    "SetRNNError": "setrnn.errors",
+}
+
+if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+
+    def __getattr__(name: str) -> object:
+        """Import a public name from its module."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'setrnn' has no attribute '{name}'")
+        value = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    """List the public names too, before they are imported."""
+    return sorted({*globals(), *__all__})

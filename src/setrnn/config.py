@@ -106,7 +106,7 @@ def from_dict(settings: type[Settings], values: Mapping[str, Any], prefix: str =
     """Build a settings dataclass from plain values, checking names and types."""
     fields = {each.name for each in dataclasses.fields(settings)}  # type: ignore[arg-type]
     types = typing.get_type_hints(settings)
-    arguments = {}
+    arguments: dict[str, Any] = {}
     for name, value in values.items():
         key = f"{prefix}{name}"
         if name not in fields:

@@ -51,7 +51,7 @@ class SupportInference:
         logits = self.br.linear.logits(features).astype(np.float64)
         members = indicator(self.support, logits.shape[1])  # (sets, L)
         scores = np.asarray((members @ logits.T).T)
-        return scores - logsumexp(scores, axis=1, keepdims=True)
+        return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
     def candidates(self, features: sp.csr_matrix, n_sets: int) -> SetCandidates:
         """Return the most probable of the seen sets."""

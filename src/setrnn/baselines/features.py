@@ -60,4 +60,4 @@ def _transformer() -> Any:  # noqa: ANN401 (scikit-learn has no types)
 
 
 def _vectors(transformer: Any, counts: sp.csr_matrix) -> sp.csr_matrix:  # noqa: ANN401
-    return transformer.transform(counts).astype(np.float32)
+    return sp.csr_matrix(transformer.transform(counts), dtype=np.float32)

@@ -26,6 +26,7 @@ from torch.nn.functional import softplus
 BLOCK = 16  # labels a product: wide enough for SIMD, narrow enough for the cache
 MEMORY = 5  # steps L-BFGS remembers
 MAX_HALVINGS = 12
+SHRINK = 0.2  # go on without the labels that are done once they are this share of a block
 
 
 @dataclass(frozen=True)
@@ -93,53 +94,68 @@ class InverseHessian:
             factor = inverse * (step * result).sum(0)
             result.addcmul_(change, factor.expand_as(change), value=-1)
             factors.append(factor)
-        result *= self.inverse_diagonal * self.scale
+        result *= self.inverse_diagonal
+        result *= self.scale
         for (step, change, inverse), factor in zip(self.steps, reversed(factors), strict=True):
             correction = factor - inverse * (change * result).sum(0)
             result.addcmul_(step, correction.expand_as(step))
         return result
 
+    def keep(self, chosen: Tensor) -> None:
+        """Forget the other labels."""
+        self.inverse_diagonal = self.inverse_diagonal[:, chosen]
+        self.scale = self.scale[chosen]
+        kept = [tuple(each[..., chosen] for each in step) for step in self.steps]
+        self.steps = deque(kept, maxlen=MEMORY)  # type: ignore[arg-type]
 
-def line_search(
-    problem: Problem, weights: Tensor, value: Tensor, slope: Tensor, direction: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+
+@dataclass(frozen=True)
+class Point:
+    """Where a block of labels stands: weights, objective, and the smooth part's gradient."""
+
+    weights: Tensor  # (d, B)
+    value: Tensor  # (B,)
+    gradient: Tensor  # (d, B)
+
+    def columns(self, chosen: Tensor) -> Point:
+        """Keep only some labels of the block."""
+        return Point(self.weights[:, chosen], self.value[chosen], self.gradient[:, chosen])
+
+    def replaced(self, at: Tensor, new: Point) -> Point:
+        """Put other points in the place of some labels."""
+        result = Point(self.weights.clone(), self.value.clone(), self.gradient.clone())
+        result.weights[:, at] = new.weights
+        result.value[at] = new.value
+        result.gradient[:, at] = new.gradient
+        return result
+
+
+def line_search(problem: Problem, start: Point, slope: Tensor, direction: Tensor) -> Point:
     """Halve each label's step until its objective falls enough (Armijo).
 
-    A step never crosses an orthant of the L1 term. Returns the new weights, objectives and
-    gradients, and which labels moved: one that could not stays where it was.
+    A step never crosses an orthant of the L1 term. A label for which no step is short enough
+    stays where it was.
     """
     # Masks multiply: torch.where is many times slower on the CPU.
-    orthant = weights.sign() - slope.sign() * (weights == 0)
-    n_labels = weights.shape[1]
-    result = weights, value, torch.zeros_like(weights)
-    todo = torch.arange(n_labels)
+    orthant = start.weights.sign() - slope.sign() * (start.weights == 0)
+    result, here = start, start
+    todo = torch.arange(len(start.value))
     length = 1.0
     for _ in range(MAX_HALVINGS):
-        trial = weights + length * direction
-        trial *= trial * orthant >= 0
-        trial_value, trial_gradient = problem.evaluate(trial)
-        promised = ((trial - weights) * slope).sum(0)
-        is_better = trial_value <= value + 1e-4 * promised
-        if len(todo) == n_labels and is_better.all():
-            return trial, trial_value, trial_gradient, is_better
-        result = _put(result, todo[is_better], (trial, trial_value, trial_gradient), is_better)
+        weights = here.weights + length * direction
+        weights *= weights * orthant >= 0
+        trial = Point(weights, *problem.evaluate(weights))
+        promised = ((weights - here.weights) * slope).sum(0)
+        is_better = trial.value <= here.value + 1e-4 * promised
+        if is_better.all() and len(todo) == len(start.value):
+            return trial
+        result = result.replaced(todo[is_better], trial.columns(is_better))
         todo = todo[~is_better]
         if not len(todo):
             break
-        problem, length = problem.columns(~is_better), length / 2
-        weights, orthant, value, slope, direction = (
-            each[..., ~is_better] for each in (weights, orthant, value, slope, direction)
-        )
-    has_moved = torch.ones(n_labels, dtype=torch.bool)
-    has_moved[todo] = False
-    return *result, has_moved
-
-
-def _put(into, at, values, chosen):
-    fresh = tuple(each.clone() for each in into)
-    for old, new in zip(fresh, values, strict=True):
-        old[..., at] = new[..., chosen]
-    return fresh
+        problem, here, length = problem.columns(~is_better), here.columns(~is_better), length / 2
+        orthant, slope, direction = (each[:, ~is_better] for each in (orthant, slope, direction))
+    return result
 
 
 def fit_block(problem: Problem, curvature: Tensor, max_steps: int, tolerance: float) -> Tensor:
@@ -154,23 +170,29 @@ def fit_block(problem: Problem, curvature: Tensor, max_steps: int, tolerance: fl
     share = n_positive / n_documents
     inverse_hessian = InverseHessian(curvature[:, None] * share * (1 - share) + problem.l2 + 1e-6)
 
-    value, gradient = problem.evaluate(weights)
     result = weights.clone()
-    remaining = torch.arange(n_labels)
+    labels = torch.arange(n_labels)  # those still in work
+    point = Point(weights, *problem.evaluate(weights))
     for _ in range(max_steps):
-        slope = problem.pseudo_gradient(weights, gradient)
+        slope = problem.pseudo_gradient(point.weights, point.gradient)
         direction = -inverse_hessian.times(slope)
         direction *= direction * slope < 0
-        new_weights, new_value, new_gradient, has_moved = line_search(
-            problem, weights, value, slope, direction
-        )
-        new_gradient = torch.where(has_moved, new_gradient, gradient)
-        is_done = ~has_moved | (value - new_value < tolerance * value)
-        inverse_hessian.update(new_weights - weights, new_gradient - gradient)
-        weights, value, gradient = new_weights, new_value, new_gradient
-        result[:, remaining] = weights
+        new = line_search(problem, point, slope, direction)
+        is_done = point.value - new.value <= tolerance * point.value
         if is_done.all():
-            break
+            result[:, labels] = new.weights
+            return result
+        inverse_hessian.update(new.weights - point.weights, new.gradient - point.gradient)
+        point = new
+        if is_done.sum() > SHRINK * len(labels):
+            result[:, labels[is_done]] = point.weights[:, is_done]
+            labels, point, problem = (
+                labels[~is_done],
+                point.columns(~is_done),
+                problem.columns(~is_done),
+            )
+            inverse_hessian.keep(~is_done)
+    result[:, labels] = point.weights
     return result
 
 
@@ -199,7 +221,9 @@ def fit_logistic(
     """
     n_documents, n_features = features.shape
     n_labels = targets.shape[1]
-    with_intercept = sp.hstack([features, np.ones((n_documents, 1))], "csr", dtype=np.float32)
+    with_intercept = sp.hstack(
+        [features, sp.csr_matrix(np.ones((n_documents, 1)))], "csr", dtype=np.float32
+    )
     matrix, matrix_t = _to_torch(with_intercept), _to_torch(with_intercept.T.tocsr())
     curvature = torch.from_numpy(
         np.asarray(with_intercept.multiply(with_intercept).sum(0), dtype=np.float32).ravel()

@@ -85,7 +85,7 @@ class ClassifierChain:
         result = np.zeros((len(found), len(self.linear.intercepts) + 1))
         rows = np.arange(len(found))[:, None, None]
         np.add.at(result, (rows, found.labels), probs[:, :, None])  # -1 falls in the last column
-        return (result[:, :-1] / probs.sum(1, keepdims=True)).astype(np.float32)
+        return np.asarray(result[:, :-1] / probs.sum(1, keepdims=True), dtype=np.float32)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the weights of words and of labels."""

@@ -44,7 +44,9 @@ def note(message: str) -> None:
 
 def warn(message: str) -> None:
     """Say something the person should act on."""
-    stderr.print(f"warning: {message}", style="yellow", markup=False, highlight=False, soft_wrap=True)
+    stderr.print(
+        f"warning: {message}", style="yellow", markup=False, highlight=False, soft_wrap=True
+    )
 
 
 @contextmanager

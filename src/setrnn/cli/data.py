@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,7 +47,9 @@ def convert(
     data: Data,
     out: Annotated[
         Path,
-        typer.Argument(help="A .jsonl, .jsonl.gz or .parquet file; or a folder, for several parts."),
+        typer.Argument(
+            help="A .jsonl, .jsonl.gz or .parquet file; or a folder, for several parts."
+        ),
     ],
     reading: Reading,
     to: Annotated[str, typer.Option(help="The format of the files of a folder.")] = ".jsonl",
@@ -174,10 +176,9 @@ def _bad_rows(source: Source) -> BadRows:
 
 
 def _watched(
-    dataset: Dataset, name: str, bad_rows: BadRows, advance: object
+    dataset: Dataset, name: str, bad_rows: BadRows, advance: Callable[[str, int], None]
 ) -> Iterator[Example]:
     """Stream a split and count its documents on the screen."""
-    assert callable(advance)
     n_waiting = 0
     for example in dataset.require(name).read(bad_rows):
         yield example

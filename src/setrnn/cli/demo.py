@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Group
 from rich.padding import Padding
 from rich.panel import Panel
+from rich.table import Table
 from rich.text import Text
 
 from setrnn.cli.console import (
@@ -23,7 +25,7 @@ from setrnn.cli.console import (
 
 if TYPE_CHECKING:
     from setrnn.data.example import Example
-    from setrnn.tagger import Tagger
+    from setrnn.tagger import Prediction, Tagger
 
 METHODS = ("br", "br-support", "pcc")
 N_SHOWN = 3
@@ -77,16 +79,20 @@ def _show_documents(examples: list[Example], taggers: dict[str, Tagger]) -> None
         if len({frozenset(each[index].labels) for each in found.values()}) == len(found)
     )
     for index in islice(differing, N_SHOWN):
-        example = examples[index]
-        lines = [Text(example.text), Text("\ntruth       " + labels_text(sorted(example.labels)))]
-        for method, predictions in found.items():
-            prediction = predictions[index]
-            is_right = set(prediction.labels) == set(example.labels)
-            lines.append(
-                Text(
-                    f"{method:<11} {labels_text(sorted(prediction.labels))} "
-                    f"p = {prediction.probability:.2f}{'  ✓' if is_right else ''}",
-                    style="green" if is_right else "",
-                )
-            )
-        stdout.print(Padding(Panel(Text("\n").join(lines), title=example.id), (1, 0, 0, 0)))
+        predictions = {method: each[index] for method, each in found.items()}
+        stdout.print(Padding(_panel(examples[index], predictions), (1, 0, 0, 0)))
+
+
+def _panel(example: Example, predictions: dict[str, Prediction]) -> Panel:
+    """Lay out a document with its true set and each system's, with its probability."""
+    sets = Table.grid(padding=(0, 2))
+    sets.add_row("truth", Text(labels_text(sorted(example.labels))), "")
+    for method, prediction in predictions.items():
+        is_right = set(prediction.labels) == set(example.labels)
+        sets.add_row(
+            method,
+            Text(labels_text(sorted(prediction.labels))),
+            f"p = {prediction.probability:.2f}{' ✓' if is_right else ''}",
+            style="green" if is_right else "",
+        )
+    return Panel(Group(Text(example.text), "", sets), title=example.id)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as json_format
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import tee
 from pathlib import Path
@@ -37,7 +36,7 @@ from setrnn.cli.options import (
 from setrnn.errors import ConfigError
 
 if TYPE_CHECKING:
-    from setrnn.config import Config
+    from setrnn.config import ClassicalSettings, Config
     from setrnn.data.prepared import Prepared
     from setrnn.evaluation import Evaluation
     from setrnn.tagger import Prediction, Tagger
@@ -105,7 +104,7 @@ def train_tagger(prepared: Prepared, method: str, config: Config) -> Tagger:
     return Tagger(method, config, prepared.encoder, prepared.labels, system, notes)
 
 
-def _tuned(prepared: Prepared, config: Config):  # noqa: ANN202
+def _tuned(prepared: Prepared, config: Config) -> ClassicalSettings:
     from setrnn.baselines.tuning import GRID, tune_penalties
 
     if "valid" not in prepared.splits:

@@ -105,9 +105,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
         description = json.loads(file.read_text(encoding="utf-8"))
         newest = int(description["format"])
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelError(
-            f"{file} is damaged. Train or copy the model again."
-        ) from error
+        raise ModelError(f"{file} is damaged. Train or copy the model again.") from error
     if newest > FORMAT:
         raise ModelError(
             f"{folder} was written by a newer setrnn ({description.get('setrnn')}). Upgrade setrnn."

@@ -45,7 +45,9 @@ class TextEncoder:
     @cached_property
     def n_tokens(self) -> int:
         """Count the ids a document can hold: every kind but stop words."""
-        return int(self.tokenizer.token_to_id(STOP_WORDS))
+        n_tokens = self.tokenizer.token_to_id(STOP_WORDS)
+        assert n_tokens is not None, "every tokenizer of ours has stop words"
+        return n_tokens
 
     @cached_property
     def tokens(self) -> list[str]:

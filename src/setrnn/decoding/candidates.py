@@ -38,4 +38,4 @@ def pack_labels(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 
 def log_sigmoid(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return log p of a label that is there; of one that is not, with the sign turned."""
-    return -np.logaddexp(0, -logits)
+    return np.asarray(-np.logaddexp(0, -logits))

@@ -1,0 +1,151 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setrnn.data.ragged import Ragged
+
+row = st.lists(st.integers(0, 2**15), max_size=6)
+rows_of_ids = st.lists(row, max_size=12)
+pairs_of_rows = st.lists(st.tuples(row, row), max_size=12)
+
+
+def as_lists(ragged):
+    return [each.tolist() for each in ragged]
+
+
+def check_sound(ragged):
+    """What every Ragged must hold."""
+    assert ragged.offsets[0] == 0
+    assert ragged.offsets[-1] == len(ragged.values)
+    assert (np.diff(ragged.offsets) >= 0).all()
+
+
+@given(rows_of_ids)
+def test_lists_come_back(rows):
+    ragged = Ragged.from_lists(rows)
+    check_sound(ragged)
+    assert as_lists(ragged) == rows
+    assert len(ragged) == len(rows)
+    assert ragged.lengths.tolist() == [len(each) for each in rows]
+    assert ragged.row_numbers.tolist() == [i for i, each in enumerate(rows) for _ in each]
+    assert [ragged[i].tolist() for i in range(len(rows))] == rows
+
+
+@given(pairs_of_rows)
+def test_append_joins_row_by_row(pairs):
+    first = Ragged.from_lists([a for a, _ in pairs])
+    second = Ragged.from_lists([b for _, b in pairs])
+    joined = first.append(second)
+    check_sound(joined)
+    assert as_lists(joined) == [a + b for a, b in pairs]
+    assert as_lists(first) == [a for a, _ in pairs], "the parts must not change"
+
+
+@pytest.mark.parametrize("n_empty", [127, 128, 129, 255, 256, 300])
+def test_append_bears_long_runs_of_empty_rows(n_empty):
+    first = [[1]] + [[]] * n_empty + [[2, 3]] + [[]] * n_empty
+    second = [[]] + [[]] * n_empty + [[4]] + [[]] * (n_empty - 1) + [[5]]
+    joined = Ragged.from_lists(first).append(Ragged.from_lists(second))
+    assert as_lists(joined) == [a + b for a, b in zip(first, second, strict=True)]
+
+
+@given(rows_of_ids, st.data())
+def test_keep_drops_values_but_no_rows(rows, data):
+    ragged = Ragged.from_lists(rows)
+    n = len(ragged.values)
+    mask = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    kept = ragged.keep(np.array(mask, dtype=bool))
+    check_sound(kept)
+    is_kept = iter(mask)
+    assert as_lists(kept) == [[value for value in each if next(is_kept)] for each in rows]
+
+
+@given(rows_of_ids, st.integers(0, 8))
+def test_truncate_cuts_each_row(rows, length):
+    truncated = Ragged.from_lists(rows).truncate(length)
+    check_sound(truncated)
+    assert as_lists(truncated) == [each[:length] for each in rows]
+
+
+@given(rows_of_ids, st.data())
+def test_rows_are_a_slice(rows, data):
+    start = data.draw(st.integers(0, len(rows)))
+    stop = data.draw(st.integers(start, len(rows)))
+    stretch = Ragged.from_lists(rows).rows(start, stop)
+    check_sound(stretch)
+    assert as_lists(stretch) == rows[start:stop]
+
+
+@given(rows_of_ids, st.data())
+def test_a_stretch_behaves_as_the_same_rows_packed_anew(rows, data):
+    start = data.draw(st.integers(0, len(rows)))
+    stop = data.draw(st.integers(start, len(rows)))
+    stretch = Ragged.from_lists(rows).rows(start, stop)
+    packed = Ragged.from_lists(rows[start:stop])
+    assert as_lists(stretch.truncate(2)) == as_lists(packed.truncate(2))
+    assert as_lists(stretch.append(packed)) == as_lists(packed.append(stretch))
+    is_even = stretch.values % 2 == 0
+    assert as_lists(stretch.keep(is_even)) == as_lists(packed.keep(is_even))
+    assert stretch.row_numbers.tolist() == packed.row_numbers.tolist()
+
+
+def test_rows_share_their_values():
+    ragged = Ragged.from_lists([[1, 2], [3], [4, 5]])
+    assert np.shares_memory(ragged.rows(1, 3).values, ragged.values)
+
+
+@given(st.lists(rows_of_ids, min_size=1, max_size=4))
+def test_concatenate_puts_rows_behind_each_other(parts):
+    joined = Ragged.concatenate(Ragged.from_lists(rows) for rows in parts)
+    check_sound(joined)
+    assert as_lists(joined) == [each for rows in parts for each in rows]
+
+
+def test_concatenating_nothing_gives_no_rows():
+    assert as_lists(Ragged.concatenate([])) == []
+
+
+@given(rows_of_ids)
+def test_lengths_cut_flat_values_into_rows(rows):
+    ragged = Ragged.from_lists(rows)
+    again = Ragged.from_lengths(ragged.values, ragged.lengths)
+    assert as_lists(again) == rows
+
+
+@pytest.mark.parametrize("rows", [[], [[]], [[], [], []]])
+def test_empty_rows_and_no_rows_survive_everything(rows):
+    ragged = Ragged.from_lists(rows)
+    nothing = np.zeros(0, dtype=bool)
+    for result in (
+        ragged,
+        ragged.append(ragged),
+        ragged.keep(nothing),
+        ragged.truncate(0),
+        ragged.rows(0, len(rows)),
+        Ragged.concatenate([ragged]),
+    ):
+        check_sound(result)
+        assert as_lists(result) == rows
+
+
+@given(rows_of_ids.filter(bool))
+def test_the_last_row_is_reached_from_the_end_or_refused(rows):
+    ragged = Ragged.from_lists(rows)
+    try:
+        last = ragged[-1]
+    except IndexError:
+        return
+    assert last.tolist() == rows[-1]
+
+
+def test_a_row_past_the_end_is_refused():
+    with pytest.raises(IndexError):
+        Ragged.from_lists([[1], [2]])[2]
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.int32, np.int64])
+def test_the_type_of_the_values_is_kept(dtype):
+    ragged = Ragged.from_lists([[1, 2], [], [3]], dtype=dtype)
+    for result in (ragged, ragged.append(ragged), ragged.truncate(1), ragged.rows(0, 2)):
+        assert result.values.dtype == dtype

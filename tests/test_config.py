@@ -1,0 +1,289 @@
+import dataclasses
+import json
+import subprocess
+import sys
+import typing
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setrnn.config import (
+    PRESETS,
+    ClassicalSettings,
+    Config,
+    TextSettings,
+    VectorSettings,
+    from_dict,
+    load_config,
+    settings_hash,
+    to_dict,
+)
+from setrnn.errors import ConfigError, SetRNNError
+
+GROUPS = {"text": TextSettings, "vectors": VectorSettings, "classical": ClassicalSettings}
+
+
+def all_keys():
+    """Every setting that has a value, with the type of the value."""
+    for group, settings in GROUPS.items():
+        types = typing.get_type_hints(settings)
+        for each in dataclasses.fields(settings):
+            yield f"{group}.{each.name}", types[each.name]
+    yield "seed", int
+
+
+def value_of(config, key):
+    for name in key.split("."):
+        config = getattr(config, name)
+    return config
+
+
+def one_line(error):
+    message = str(error.value)
+    assert message
+    assert "\n" not in message
+    return message
+
+
+EVERY_KEY = pytest.mark.parametrize(("key", "wanted"), list(all_keys()))
+
+
+def test_without_arguments_the_defaults_hold():
+    assert load_config() == Config()
+
+
+def test_groups_cover_every_field_of_config():
+    assert {each.name for each in dataclasses.fields(Config)} == {*GROUPS, "seed"}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_builds_a_config(preset):
+    config = load_config(preset)
+    for group, values in PRESETS[preset].items():
+        for name, value in values.items():
+            assert getattr(getattr(config, group), name) == value
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_overrides_do_not_change_the_preset_itself(preset):
+    before = json.dumps(PRESETS[preset])
+    load_config(preset, overrides=["text.max_words=7", "vectors.dimensions=3"])
+    assert json.dumps(PRESETS[preset]) == before
+
+
+def test_an_unknown_preset_is_refused_with_the_nearest():
+    with pytest.raises(ConfigError, match="Did you mean 'paper'") as error:
+        load_config("papr")
+    assert "papr" in one_line(error)
+
+
+@EVERY_KEY
+def test_every_key_can_be_set_and_comes_back(key, wanted):
+    values = {int: 3, float: 0.25, bool: True, str: "none"}
+    config = load_config(overrides=[f"{key}={json.dumps(values[wanted])}"])
+    assert value_of(config, key) == values[wanted]
+    assert type(value_of(config, key)) is wanted
+
+
+@EVERY_KEY
+def test_every_key_misspelt_is_refused_with_the_right_one(key, wanted):
+    with pytest.raises(ConfigError) as error:
+        load_config(overrides=[f"{key}x=1"])
+    message = one_line(error)
+    assert f"'{key}x'" in message
+    assert f"Did you mean '{key.rpartition('.')[2]}'?" in message
+
+
+@EVERY_KEY
+def test_every_key_refuses_the_other_types(key, wanted):
+    wrong = {
+        int: ["1.5", "true", "many", "null", "[1]", "{}"],
+        float: ["true", "much", "null", "[0.5]"],
+        bool: ["0", "1", "yes", "null"],
+        str: ["1", "true", "null", "[]"],
+    }
+    for text in wrong[wanted]:
+        with pytest.raises(ConfigError) as error:
+            load_config(overrides=[f"{key}={text}"])
+        assert f"'{key}'" in one_line(error)
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "text.max_words=0",
+        "text.max_words=-3",
+        "text.max_vocabulary=0",
+        "text.min_count=0",
+        "text.max_features=-1",
+        "text.vocabulary_documents=0",
+        "vectors.dimensions=0",
+        "vectors.epochs=0",
+        "vectors.window=0",
+        "classical.l1=-0.1",
+        "classical.l2=-1",
+        "classical.l1=NaN",
+        "classical.l2=Infinity",
+        "classical.l1=1e999",
+        "classical.tolerance=-1e-9",
+        "classical.max_steps=0",
+        "classical.beam_width=0",
+    ],
+)
+def test_values_out_of_range_are_refused_with_their_key(override):
+    with pytest.raises(ConfigError) as error:
+        load_config(overrides=[override])
+    assert f"'{override.partition('=')[0]}'" in one_line(error)
+
+
+@pytest.mark.parametrize(
+    "override",
+    ["text.max_words=1", "text.max_features=0", "classical.l1=0", "classical.l2=0.0"],
+)
+def test_values_at_the_edge_are_taken(override):
+    key, _, text = override.partition("=")
+    assert value_of(load_config(overrides=[override]), key) == json.loads(text)
+
+
+def test_a_whole_number_is_taken_for_a_float():
+    l1 = load_config(overrides=["classical.l1=2"]).classical.l1
+    assert l1 == 2
+    assert isinstance(l1, float)
+
+
+def test_a_number_too_large_for_a_float_is_refused():
+    with pytest.raises(ConfigError):
+        load_config(overrides=["classical.l1=1" + "0" * 400])
+
+
+@pytest.mark.parametrize("override", ["", "text.max_words", "=3", "="])
+def test_an_override_without_key_and_value_is_refused(override):
+    with pytest.raises(ConfigError, match="key=value") as error:
+        load_config(overrides=[override])
+    one_line(error)
+
+
+@pytest.mark.parametrize("override", ["text=3", "text=english", "classical=[1]"])
+def test_a_group_set_to_a_value_is_refused(override):
+    with pytest.raises(ConfigError, match="group of settings"):
+        load_config(overrides=[override])
+
+
+@pytest.mark.parametrize("key", ["text.max_words.x", "seed.x", "text..max_words", ".seed", "a.b.c"])
+def test_a_key_that_leads_nowhere_is_refused(key):
+    with pytest.raises(ConfigError) as error:
+        load_config(overrides=[f"{key}=3"])
+    one_line(error)
+
+
+def test_a_value_may_hold_an_equals_sign_and_need_no_quotes():
+    assert load_config(overrides=["text.stop_words=a=b.txt"]).text.stop_words == "a=b.txt"
+    assert load_config(overrides=['text.stop_words="english"']).text.stop_words == "english"
+
+
+def test_a_group_may_be_set_whole():
+    config = load_config(overrides=['text={"max_words": 9}'])
+    assert config.text == TextSettings(max_words=9)
+
+
+def test_later_sources_win_over_earlier_ones(tmp_path):
+    file = tmp_path / "settings.json"
+    file.write_text('{"text": {"max_words": 11, "min_count": 4}, "seed": 5}')
+    config = load_config("paper", file, ["text.max_words=12", "text.max_words=13"])
+    assert config.text.max_words == 13
+    assert config.text.min_count == 4
+    assert config.seed == 5
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[1]", b"3", b'"text"', b"null", b"\xff\xfe{}", b'{"text": 3}']
+)
+def test_a_damaged_config_file_is_refused(tmp_path, content):
+    file = tmp_path / "settings.json"
+    file.write_bytes(content)
+    with pytest.raises(ConfigError) as error:
+        load_config(file=file)
+    one_line(error)
+
+
+def test_a_missing_config_file_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"absent\.json"):
+        load_config(file=tmp_path / "absent.json")
+
+
+configs = st.builds(
+    Config,
+    seed=st.integers(0, 2**40),
+    text=st.builds(
+        TextSettings,
+        max_words=st.integers(1, 10**6),
+        min_count=st.integers(1, 99),
+        stop_words=st.text(),
+    ),
+    classical=st.builds(
+        ClassicalSettings,
+        l1=st.floats(0, 1e300),
+        l2=st.floats(0, 1e300),
+        tune=st.booleans(),
+        tolerance=st.floats(0, 1),
+    ),
+)
+
+
+@given(configs)
+def test_a_config_survives_json(config):
+    values = json.loads(json.dumps(to_dict(config)))
+    assert from_dict(Config, values) == config
+    assert settings_hash(values) == settings_hash(to_dict(config))
+
+
+@given(configs, configs)
+def test_hashes_agree_exactly_when_settings_do(first, second):
+    same = to_dict(first) == to_dict(second)
+    # -0.0 equals 0.0 but is written otherwise: a needless difference, never a false agreement
+    if not same:
+        assert settings_hash(to_dict(first)) != settings_hash(to_dict(second))
+    assert settings_hash(to_dict(first)) == settings_hash(to_dict(first))
+
+
+def test_the_order_of_keys_does_not_change_the_hash():
+    values = to_dict(Config())
+    turned = {name: values[name] for name in reversed(values)}
+    turned["text"] = {name: values["text"][name] for name in reversed(values["text"])}
+    assert settings_hash(turned) == settings_hash(values)
+
+
+def test_values_do_not_run_together_in_the_hash():
+    assert settings_hash("ab", "c") != settings_hash("a", "bc")
+    assert settings_hash(["a"], "b") != settings_hash("a", ["b"])
+    assert settings_hash(1) != settings_hash("1")
+
+
+def test_another_process_gives_the_same_hash():
+    code = (
+        "from setrnn.config import Config, settings_hash, to_dict;"
+        "import sys; sys.stdout.write(settings_hash(to_dict(Config()), 'é'))"
+    )
+    other = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONHASHSEED": "77"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert other.stdout == settings_hash(to_dict(Config()), "é")
+
+
+@given(st.text(), st.text())
+def test_any_override_builds_a_config_or_is_refused_in_our_words(key, value):
+    try:
+        config = load_config(overrides=[f"{key}={value}"])
+    except SetRNNError:
+        return
+    assert isinstance(config, Config)
+
+
+def test_settings_cannot_be_changed_once_built():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Config().seed = 3
