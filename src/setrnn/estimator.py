@@ -236,6 +236,11 @@ def _read_texts(texts: Iterable[Any]) -> list[str]:
     """Return the texts as plain strings, checked."""
     if isinstance(texts, str | bytes):
         raise InputError(f"texts must be a list of strings, got {_shown(texts)}. Write [text].")
+    if sp.issparse(texts):
+        raise InputError(
+            "texts must be a list of strings, got a sparse matrix. Give the texts themselves: "
+            "no vectorizer is needed before."
+        )
     documents = []
     for number, text in enumerate(_listed(texts, "texts", "a list of strings")):
         if not isinstance(text, str):
@@ -326,22 +331,24 @@ def _indicator_matrix(y: Any) -> sp.csr_array[Any, tuple[int, int]]:  # noqa: AN
 
 def _read_strings(row: Any, place: str) -> tuple[str, ...]:  # noqa: ANN401 (what users give)
     """Return one collection of strings, such as the labels of a text, checked."""
-    wanted = f"{place} must be a collection of strings, got {_shown(row)}"
-    if isinstance(row, str):
-        name = place.partition("[")[0]
-        raise InputError(
-            f"{wanted}. Write [{_shown(row)}]: [[each] for each in {name}] does it for all."
-        )
-    if isinstance(row, bytes | Mapping) or not isinstance(row, Iterable):
-        raise InputError(f"{wanted}. Write ['...'], or [] for none.")
-    names = list(row)
-    for name in names:
-        if not isinstance(name, str):
-            raise InputError(f"{wanted}, with {_shown(name)} in it. Write each as a string.")
-        if not name:
+    if isinstance(row, str | bytes | Mapping) or not isinstance(row, Iterable):
+        advice = "Write ['...'], or [] for none."
+        if isinstance(row, str):
+            whole = place.partition("[")[0]
+            advice = f"Write [{_shown(row)}]: [[each] for each in {whole}] does it for all."
+        raise InputError(f"{place} must be a collection of strings, got {_shown(row)}. {advice}")
+    strings = []
+    for each in row:
+        if not isinstance(each, str):
+            raise InputError(
+                f"{place} must be a collection of strings, got {_shown(row)}, with "
+                f"{_shown(each)} in it. Write each as a string."
+            )
+        if not each:
             raise InputError(f"{place} holds an empty string. Remove it; [] means none.")
-        _check_characters(name, place)
-    return tuple(str(name) for name in names)
+        _check_characters(each, place)
+        strings.append(str(each))
+    return tuple(strings)
 
 
 def _listed(values: Any, name: str, wanted: str) -> list[Any]:  # noqa: ANN401 (what users give)

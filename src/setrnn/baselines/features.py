@@ -40,8 +40,10 @@ class Tfidf:
 def count_matrix(tokens: Ragged, n_tokens: int) -> sp.csr_matrix:
     """Count the tokens of each document."""
     values = np.ones(len(tokens.values), dtype=np.float32)
-    indices = np.asarray(tokens.values, dtype=np.int32)
-    matrix = sp.csr_matrix((values, indices, tokens.offsets), shape=(len(tokens), n_tokens))
+    # A copy: what follows sorts and merges in place.
+    indices = np.array(tokens.values, dtype=np.int32)
+    offsets = np.array(tokens.offsets)
+    matrix = sp.csr_matrix((values, indices, offsets), shape=(len(tokens), n_tokens))
     matrix.sum_duplicates()
     matrix.data[np.isin(matrix.indices, _LEFT_OUT)] = 0
     matrix.eliminate_zeros()
@@ -50,7 +52,7 @@ def count_matrix(tokens: Ragged, n_tokens: int) -> sp.csr_matrix:
 
 def indicator(rows: Ragged, n_columns: int) -> sp.csr_matrix:
     """Return rows of ids as a matrix of 0 and 1; ids past the last column are left out."""
-    rows = rows.keep(np.asarray(rows.values) < n_columns)
+    rows = rows.keep(np.asarray(rows.values) < n_columns)  # a copy
     values = np.ones(len(rows.values), dtype=np.float32)
     return sp.csr_matrix((values, rows.values, rows.offsets), shape=(len(rows), n_columns))
 

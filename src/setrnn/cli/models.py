@@ -92,7 +92,7 @@ def train_tagger(prepared: Prepared, method: str, config: Config) -> Tagger:
     from setrnn.tagger import Tagger
 
     if config.classical.tune:
-        config = replace(config, classical=_tuned(prepared, config))
+        config = replace(config, classical=_tuned(prepared, method, config))
     start = time.perf_counter()
     with counted_progress(f"training {method}: labels", len(prepared.labels)) as advance:
         system = find_method(method).train(prepared, config, advance)
@@ -104,7 +104,8 @@ def train_tagger(prepared: Prepared, method: str, config: Config) -> Tagger:
     return Tagger(method, config, prepared.encoder, prepared.labels, system, notes)
 
 
-def _tuned(prepared: Prepared, config: Config) -> ClassicalSettings:
+def _tuned(prepared: Prepared, method: str, config: Config) -> ClassicalSettings:
+    from setrnn.baselines import BASELINES
     from setrnn.baselines.tuning import GRID, tune_penalties
 
     if "valid" not in prepared.splits:
@@ -113,7 +114,9 @@ def _tuned(prepared: Prepared, config: Config) -> ClassicalSettings:
             "or cut one with: setrnn data split"
         )
     with counted_progress("choosing penalties on valid", len(GRID)) as advance:
-        chosen = tune_penalties(prepared, config.classical, lambda l1, l2, scores: advance(1))
+        chosen = tune_penalties(
+            BASELINES[method], prepared, config.classical, lambda l1, l2, scores: advance(1)
+        )
     note(f"Chosen on valid: classical.l1={chosen.l1} classical.l2={chosen.l2}")
     return chosen
 

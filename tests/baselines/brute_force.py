@@ -1,0 +1,45 @@
+"""Slow and plain: every set of a few labels, and its probability."""
+
+from itertools import chain, combinations
+
+import numpy as np
+import scipy.sparse as sp
+
+from setrnn.baselines.linear import LinearWeights
+
+
+def all_sets(n_labels):
+    """Every subset of the labels, as ascending tuples."""
+    return list(chain.from_iterable(combinations(range(n_labels), k) for k in range(n_labels + 1)))
+
+
+def sigmoid(logit):
+    return 1 / (1 + np.exp(-np.float64(logit)))
+
+
+def product_probability(logits, labels):
+    """The product over all labels of one document."""
+    return float(
+        np.prod([sigmoid(z) if label in labels else sigmoid(-z) for label, z in enumerate(logits)])
+    )
+
+
+def identity_weights(logits):
+    """Weights that give these logits to the documents of an identity matrix, and the matrix."""
+    logits = np.asarray(logits, dtype=np.float32)
+    n, n_labels = logits.shape
+    linear = LinearWeights(logits, np.zeros(n_labels, dtype=np.float32))
+    return linear, sp.identity(n, dtype=np.float32, format="csr")
+
+
+def found_sets(candidates, document):
+    """The candidates of one document as {set: probability}, in their order."""
+    log_probs = candidates.log_probs[document]
+    found = [
+        (tuple(candidates.set_at(document, rank)), float(np.exp(log_prob)))
+        for rank, log_prob in enumerate(log_probs)
+        if log_prob > -np.inf
+    ]
+    assert len(dict(found)) == len(found), "a set was found twice"
+    assert (np.diff(log_probs) <= 1e-12).all(), "probabilities must fall"
+    return dict(found)

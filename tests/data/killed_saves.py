@@ -1,0 +1,102 @@
+"""Run by test_model_folder.py: save over a model, be killed, and see what is left.
+
+`python killed_saves.py FOLDER` expects two models there, `a` and `b`, and kills a process that
+saves one over the other, first at every call that touches the file system, then at random
+moments. It prints the number of kills, and fails if a model cannot be loaded after one.
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"  # threads do not survive a fork
+
+from setrnn.tagger import load
+
+TOUCHING = ("open", "os.", "shutil.", "tempfile.")
+TEXTS = ["the cup final", "parliament votes on the budget", "storm over the coast", ""]
+N_RANDOM = 20
+
+
+def marginals(tagger):
+    return tagger.predict_proba(TEXTS)
+
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def start_child(work):
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(0)
+    return child
+
+
+def was_killed(child):
+    _, status = os.waitpid(child, 0)
+    return os.WIFSIGNALED(status)
+
+
+def save_and_die(n, tagger, target):
+    """Save, and be killed at the n-th audited event that touches the file system."""
+    events = iter(range(1, 1_000_000))
+
+    def hook(event, _arguments):
+        if event.startswith(TOUCHING) and next(events) == n:
+            die()
+
+    sys.addaudithook(hook)
+    tagger.save(target)
+
+
+def main(folder):
+    first, second = load(folder / "a"), load(folder / "b")
+    known = [marginals(first), marginals(second)]
+    assert not np.array_equal(*known), "the test needs two models that differ"
+    target = folder / "killed" / "model"
+    seen = set()
+
+    def check():
+        found = marginals(load(target))
+        matches = [np.array_equal(found, each) for each in known]
+        assert any(matches), "neither the old model nor the new one"
+        seen.add(matches.index(True))
+
+    n_events = 0
+    is_killed = True
+    while is_killed:
+        n_events += 1
+        first.save(target)
+        is_killed = was_killed(start_child(partial(save_and_die, n_events, second, target)))
+        check()
+    assert seen == {0, 1}, "the kills must reach both sides of the exchange"
+
+    def save_forever():
+        while True:
+            second.save(target)
+            first.save(target)
+
+    generator = random.Random(0)
+    for _ in range(N_RANDOM):
+        child = start_child(save_forever)
+        time.sleep(generator.uniform(0.001, 0.05))
+        os.kill(child, signal.SIGKILL)
+        assert was_killed(child)
+        check()
+    first.save(target)
+    check()
+    sys.stdout.write(f"{n_events - 1 + N_RANDOM}\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

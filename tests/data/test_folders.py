@@ -1,0 +1,226 @@
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from setrnn.data.folders import recovered, whole_folder
+from setrnn.errors import DataError
+
+
+class Interrupted(BaseException):
+    """As a Ctrl-C: no `except Exception` stops it."""
+
+
+def write(target, content):
+    """Write a folder of two files and a subfolder."""
+    with whole_folder(target) as folder:
+        (folder / "a.txt").write_text(content)
+        (folder / "part").mkdir()
+        (folder / "part" / "b.txt").write_text(content)
+
+
+def content_of(target):
+    """The content of a whole folder; fails on a mixture."""
+    folder = recovered(target)
+    contents = {file.read_text() for file in folder.rglob("*.txt")}
+    assert len(list(folder.rglob("*.txt"))) == 2
+    assert len(contents) == 1
+    return contents.pop()
+
+
+def names_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "model"
+
+
+def test_the_folder_appears_whole(target):
+    with whole_folder(target) as folder:
+        (folder / "a.txt").write_text("x")
+        assert not target.exists()
+    assert names_in(target) == ["a.txt"]
+    assert names_in(target.parent) == ["model"]
+
+
+def test_missing_parents_are_made(tmp_path):
+    write(tmp_path / "a" / "b" / "model", "new")
+    assert content_of(tmp_path / "a" / "b" / "model") == "new"
+
+
+def test_a_folder_already_there_is_replaced_with_nothing_left_over(target):
+    for content in ("old", "new", "newest"):
+        write(target, content)
+        assert content_of(target) == content
+        assert names_in(target.parent) == ["model"]
+
+
+def test_others_may_read_the_folder(target):
+    write(target, "new")
+    assert target.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_relative_name_works(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for content in ("old", "new"):
+        write(Path("model"), content)
+        assert content_of(Path("model")) == content
+    assert names_in(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, Interrupted])
+@pytest.mark.parametrize("is_old_there", [True, False])
+def test_a_block_that_fails_leaves_what_was_there(target, error, is_old_there):
+    if is_old_there:
+        write(target, "old")
+
+    def write_half():
+        with whole_folder(target) as folder:
+            (folder / "a.txt").write_text("half")
+            raise error
+
+    with pytest.raises(error):
+        write_half()
+    assert names_in(target.parent) == (["model"] if is_old_there else [])
+    if is_old_there:
+        assert content_of(target) == "old"
+
+
+# Every call that can fail on the way, and how it is reached.
+FAULTS = {
+    "mkdtemp": (tempfile, "mkdtemp"),
+    "fsync": (os, "fsync"),
+    "open": (os, "open"),
+    "chmod": (Path, "chmod"),
+    "exists": (Path, "exists"),
+    "rename": (Path, "rename"),
+    "rmtree": (shutil, "rmtree"),
+}
+
+
+def fail_at(monkeypatch, fault, n, error, is_lasting):
+    """Make the n-th call fail, and those after it too if the trouble lasts."""
+    place, name = FAULTS[fault]
+    true_call = getattr(place, name)
+    calls = iter(range(1, 10_000))
+
+    def call(*args, **kwargs):
+        number = next(calls)
+        if number == n or (is_lasting and number > n):
+            raise error
+        return true_call(*args, **kwargs)
+
+    monkeypatch.setattr(place, name, call)
+    return calls
+
+
+@pytest.mark.parametrize("is_lasting", [False, True], ids=["once", "lasting"])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), Interrupted()], ids=repr)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_at_any_call_leaves_the_old_or_the_new(
+    target, monkeypatch, fault, error, is_lasting
+):
+    write(target, "old")
+    n = 0
+    n_faults = 0
+    while n == n_faults:
+        n += 1
+        with monkeypatch.context() as patch:
+            fail_at(patch, fault, n, error, is_lasting)
+            try:
+                write(target, "new")
+            except (OSError, DataError, Interrupted):
+                n_faults += 1
+        assert content_of(target) in ("old", "new")
+        if not is_lasting:
+            assert len(names_in(target.parent)) <= 2, "at most one folder is left aside"
+        write(target, "old")
+        assert content_of(target) == "old"
+    assert n_faults >= 1, "the fault was never reached"
+
+
+def test_a_folder_left_aside_by_a_kill_comes_back(target):
+    """The state between the two renames."""
+    write(target, "old")
+    target.rename(target.with_name(".model.previous"))
+    assert content_of(target) == "old"
+    assert names_in(target.parent) == ["model"]
+
+
+def test_a_kill_between_the_renames_does_not_hinder_the_next_write(target):
+    write(target, "old")
+    target.rename(target.with_name(".model.previous"))
+    write(target, "new")
+    assert content_of(target) == "new"
+    assert names_in(target.parent) == ["model"]
+
+
+def test_a_half_removed_old_folder_does_not_come_back(target):
+    """The state of a kill while the old folder was being removed."""
+    write(target, "new")
+    aside = target.with_name(".model.previous")
+    aside.mkdir()
+    (aside / "a.txt").write_text("old")
+    assert content_of(target) == "new"
+    write(target, "newest")
+    assert content_of(target) == "newest"
+    assert names_in(target.parent) == ["model"]
+
+
+def test_recovering_leaves_a_whole_folder_and_a_missing_one_alone(target):
+    assert recovered(target) == target
+    assert not target.exists()
+    write(target, "new")
+    assert recovered(target) == target
+    assert content_of(target) == "new"
+
+
+def test_a_reader_between_the_renames_does_not_make_the_write_fail(target, monkeypatch):
+    """Who loads a model while it is replaced gets the old one; the new one still arrives."""
+    write(target, "old")
+    true_rename = Path.rename
+    seen = []
+
+    def rename(path, to):
+        result = true_rename(path, to)
+        if path == target and not seen:
+            seen.append(None)
+            seen[0] = content_of(target)
+        return result
+
+    monkeypatch.setattr(Path, "rename", rename)
+    write(target, "new")
+    monkeypatch.undo()
+    assert seen in ([], ["old"])
+    assert content_of(target) == "new"
+    assert names_in(target.parent) == ["model"]
+
+
+def test_a_link_to_a_folder_can_be_written_through_again_and_again(tmp_path):
+    write(tmp_path / "real", "old")
+    link = tmp_path / "model"
+    link.symlink_to(tmp_path / "real", target_is_directory=True)
+    for content in ("new", "newer", "newest"):
+        write(link, content)
+        assert content_of(link) == content
+        assert not [name for name in names_in(tmp_path) if name.startswith(".")]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="model"):
+        write(tmp_path / "file" / "model", "new")
+
+
+def test_a_file_in_the_way_is_not_lost(target):
+    target.write_text("precious")
+    try:
+        write(target, "new")
+    except (DataError, OSError):
+        assert target.read_text() == "precious"
+    else:
+        assert not target.with_name(".model.previous").exists(), "moved aside without a word"

@@ -1,0 +1,265 @@
+import string
+from collections import Counter
+from functools import partial
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setrnn.config import TextSettings
+from setrnn.data import prepare as module
+from setrnn.data.example import Example
+from setrnn.data.prepare import prepare
+from setrnn.errors import DataError
+
+EVERY_WORD = TextSettings(min_count=1, stop_words="none")
+
+
+def prepared_from(folder, text_settings=EVERY_WORD, **splits):
+    streams = {name: partial(iter, examples) for name, examples in splits.items()}
+    return prepare(streams, folder, "small", text_settings, {})
+
+
+def documents(split):
+    """All that a split holds, as plain lists."""
+    return (
+        split.ids(0, len(split)),
+        [row.tolist() for row in split.tokens],
+        [row.tolist() for row in split.labels],
+    )
+
+
+def examples_with(texts):
+    return [Example(str(i), text) for i, text in enumerate(texts)]
+
+
+def distinct_words(n):
+    """Words that differ from each other, in no order of the alphabet."""
+    every = ["".join(letters) for letters in product(string.ascii_lowercase, repeat=3)]
+    return [every[i * 7919 % len(every)] + "q" for i in range(n)]
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_a_split_holds_what_encoding_its_examples_gives(small_prepared, small_examples, split):
+    examples = small_examples[split]
+    ids, tokens, labels = documents(small_prepared.split(split))
+    assert ids == [example.id for example in examples]
+    expected = small_prepared.encoder.encode(
+        [example.text for example in examples], [example.features for example in examples]
+    )
+    assert tokens == [row.tolist() for row in expected]
+    names = [*small_prepared.labels.names, *small_prepared.unseen_labels]
+    assert [{names[label] for label in row} for row in labels] == [
+        set(example.labels) for example in examples
+    ]
+    assert all(row == sorted(set(row)) for row in labels)
+
+
+def test_labels_are_counted_over_train(small_prepared, small_examples):
+    counts = Counter(label for example in small_examples["train"] for label in example.labels)
+    found = dict(zip(small_prepared.labels.names, small_prepared.labels.counts, strict=True))
+    assert found == counts
+    assert list(small_prepared.labels.counts) == sorted(counts.values(), reverse=True)
+
+
+def test_frequent_features_are_tokens_and_rare_ones_are_not(tmp_path):
+    train = [
+        Example("1", "a", (), ("often", "once")),
+        Example("2", "b", (), ("often", "twice")),
+        Example("3", "c", (), ("often", "twice")),
+    ]
+    prepared = prepared_from(tmp_path / "p", TextSettings(min_count=2), train=train)
+    features = [token for token in prepared.encoder.tokens if token.startswith("[feature]")]
+    assert features == ["[feature] often", "[feature] twice"]
+    one = TextSettings(min_count=1, max_features=1)
+    prepared = prepared_from(tmp_path / "q", one, train=train)
+    assert [token for token in prepared.encoder.tokens if "[feature]" in token] == [
+        "[feature] often"
+    ]
+
+
+@pytest.mark.parametrize("batch", [1, 2, 7, 299, 300, 301])
+def test_where_batches_end_changes_nothing(
+    small_prepared, small_examples, tmp_path, monkeypatch, batch
+):
+    monkeypatch.setattr(module, "BATCH", batch)
+    again = prepared_from(tmp_path / "p", TextSettings(), **small_examples)
+    for file in small_prepared.folder.rglob("*"):
+        if file.suffix == ".bin" or file.name in ("tokenizer.json", "labels.json"):
+            other = again.folder / file.relative_to(small_prepared.folder)
+            assert other.read_bytes() == file.read_bytes(), file.name
+
+
+def test_preparing_twice_gives_the_same_bytes(small_prepared, small_examples, tmp_path):
+    streams = {name: partial(iter, each) for name, each in small_examples.items()}
+    source = {"synthetic": True}
+    again = prepare(streams, tmp_path / "p", "newsroom", TextSettings(), source)
+    files = sorted(file.relative_to(again.folder) for file in again.folder.rglob("*.*"))
+    assert files
+    for file in files:
+        assert (again.folder / file).read_bytes() == (small_prepared.folder / file).read_bytes()
+
+
+def test_labels_that_train_never_had_follow_the_others(tmp_path):
+    prepared = prepared_from(
+        tmp_path / "p",
+        train=[Example("1", "x", ("b", "a")), Example("2", "y", ("b",))],
+        valid=[Example("3", "x", ("z", "a"))],
+        test=[Example("4", "x", ("c", "b", "z"))],
+    )
+    assert prepared.labels.names == ("b", "a")
+    assert prepared.unseen_labels == ["z", "c"]
+    assert documents(prepared.split("valid"))[2] == [[1, 2]]
+    assert documents(prepared.split("test"))[2] == [[0, 2, 3]]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 8, 50])
+@pytest.mark.parametrize("batch", [4, 4096])
+def test_the_vocabulary_sample_is_even_and_bounded(tmp_path, monkeypatch, limit, batch):
+    """Each document has a word of its own: the vocabulary tells which were read for it."""
+    monkeypatch.setattr(module, "BATCH", batch)
+    text_settings = TextSettings(min_count=1, vocabulary_documents=limit, stop_words="none")
+    for n_documents in (1, 5, 8, 9, 64, 101):
+        words = distinct_words(n_documents)
+        prepared = prepared_from(tmp_path / "p", text_settings, train=examples_with(words))
+        taken = sorted(words.index(token) for token in prepared.encoder.tokens if token in words)
+        assert len(taken) <= limit, f"of {n_documents}"
+        steps = set(np.diff(taken))
+        assert len(steps) <= 1, "not even"
+        assert taken[0] == 0
+        stride = steps.pop() if steps else n_documents
+        assert n_documents - taken[-1] <= stride, "the end of the stream is missed"
+        assert 2 * len(taken) >= min(limit, n_documents), "less than half of what was allowed"
+
+
+def test_the_sample_does_not_limit_labels_and_features(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 2)
+    train = [Example(str(i), "x", (f"label{i}",), (f"feature{i}",)) for i in range(20)]
+    text_settings = TextSettings(min_count=1, vocabulary_documents=1)
+    prepared = prepared_from(tmp_path / "p", text_settings, train=train)
+    assert len(prepared.labels) == 20
+    assert sum("[feature]" in token for token in prepared.encoder.tokens) == 20
+
+
+def test_empty_texts_and_empty_sets_come_back_empty(tmp_path):
+    train = [Example("1", "", ()), Example("", "rain", ("a",)), Example("3", "...", ())]
+    prepared = prepared_from(tmp_path / "p", train=train)
+    ids, tokens, labels = documents(prepared.split("train"))
+    assert ids == ["1", "", "3"]
+    assert [len(row) for row in tokens] == [0, 1, 0]
+    assert labels == [[], [0], []]
+
+
+def test_a_corpus_without_a_word_or_a_label_can_be_prepared(tmp_path):
+    prepared = prepared_from(tmp_path / "p", train=[Example("1", ""), Example("2", "")])
+    assert documents(prepared.split("train")) == (["1", "2"], [[], []], [[], []])
+    assert len(prepared.labels) == 0
+
+
+def test_an_empty_split_stays_empty(tmp_path):
+    prepared = prepared_from(tmp_path / "p", train=examples_with(["rain"]), valid=[])
+    assert documents(prepared.split("valid")) == ([], [], [])
+
+
+@pytest.mark.parametrize("splits", [{"test": []}, {"valid": [], "test": []}, {}])
+def test_without_train_nothing_is_prepared(tmp_path, splits):
+    with pytest.raises(DataError, match="no 'train' part"):
+        prepared_from(tmp_path / "p", **splits)
+    assert not list(tmp_path.iterdir())
+
+
+class BrokenStreamError(Exception):
+    """What a reader might raise."""
+
+
+@pytest.mark.parametrize("error", [BrokenStreamError, KeyboardInterrupt])
+@pytest.mark.parametrize("split", ["train", "test"])
+@pytest.mark.parametrize("reading", [1, 2])
+def test_an_interrupted_prepare_leaves_nothing_behind(tmp_path, monkeypatch, error, split, reading):
+    """`reading`: the pass over the stream that breaks, halfway through."""
+    monkeypatch.setattr(module, "BATCH", 3)
+    train = examples_with(["rain"] * 10)
+    n_readings = Counter()
+
+    def stream(name):
+        n_readings[name] += 1
+        yield from train[:5]
+        if name == split and n_readings[name] == reading:
+            raise error
+        yield from train[5:]
+
+    splits = {name: partial(stream, name) for name in ("train", "test")}
+    is_reached = split == "train" or reading == 1
+    if is_reached:
+        with pytest.raises(error):
+            prepare(splits, tmp_path / "p", "small", EVERY_WORD, {})
+        assert not list(tmp_path.iterdir())
+    else:
+        assert len(prepare(splits, tmp_path / "p", "small", EVERY_WORD, {}).split("test")) == 10
+
+
+def test_an_interrupted_prepare_leaves_the_old_one(tmp_path):
+    train = examples_with(["rain"])
+    prepared_from(tmp_path / "p", train=train)
+
+    def broken():
+        yield train[0]
+        raise BrokenStreamError
+
+    with pytest.raises(BrokenStreamError):
+        prepare({"train": broken}, tmp_path / "p", "small", EVERY_WORD, {})
+    assert [path.name for path in tmp_path.iterdir()] == ["p"]
+    assert len(prepared_from(tmp_path / "p", train=train).split("train")) == 1
+
+
+def test_a_folder_of_something_else_is_not_replaced(tmp_path):
+    precious = tmp_path / "p" / "thesis.txt"
+    precious.parent.mkdir()
+    precious.write_text("years of work")
+    with pytest.raises(DataError):
+        prepared_from(tmp_path / "p", train=examples_with(["rain"]))
+    assert precious.read_text() == "years of work"
+
+
+def test_every_document_is_reported_as_done(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 4)
+    done = Counter()
+
+    def on_documents(step, n_documents):
+        done[step] += n_documents
+
+    splits = {"train": partial(iter, examples_with(["a"] * 10)), "test": lambda: iter(())}
+    prepare(splits, tmp_path / "p", "small", EVERY_WORD, {}, on_documents)
+    assert done == {"vocabulary": 10, "train": 10}
+
+
+text = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
+examples = st.lists(
+    st.builds(
+        Example,
+        text,
+        text,
+        st.lists(text, max_size=3).map(tuple),
+        st.lists(text, max_size=2).map(tuple),
+    ),
+    max_size=6,
+)
+
+
+@given(examples, examples)
+@settings(deadline=None, max_examples=15)
+def test_any_documents_come_back(tmp_path_factory, train, test):
+    prepared = prepared_from(tmp_path_factory.mktemp("any") / "p", train=train, test=test)
+    names = [*prepared.labels.names, *prepared.unseen_labels]
+    assert len(set(names)) == len(names)
+    for split, given_ in (("train", train), ("test", test)):
+        ids, tokens, labels = documents(prepared.split(split))
+        assert ids == [each.id for each in given_]
+        assert [{names[i] for i in row} for row in labels] == [set(each.labels) for each in given_]
+        expected = prepared.encoder.encode(
+            [each.text for each in given_], [each.features for each in given_]
+        )
+        assert tokens == [row.tolist() for row in expected]
+        assert all(0 < token < prepared.encoder.n_tokens for row in tokens for token in row)

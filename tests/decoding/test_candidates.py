@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.special import expit
+
+from setrnn.decoding import RULES, find_rule
+from setrnn.decoding.candidates import SetCandidates, log_sigmoid, pack_labels
+from setrnn.errors import ConfigError
+
+one_set = st.sets(st.integers(0, 9), max_size=4)
+
+
+@given(st.lists(st.lists(one_set, min_size=2, max_size=2), min_size=1, max_size=4), st.randoms())
+def test_packing_keeps_every_set_ascending_with_nothing_to_spare(documents, random):
+    loose = np.full((len(documents), 2, 7), -1, dtype=np.int32)
+    for row, sets in enumerate(documents):
+        for rank, labels in enumerate(sets):
+            places = random.sample(range(7), len(labels))
+            loose[row, rank, places] = list(labels)
+    packed = pack_labels(loose)
+    candidates = SetCandidates(packed, np.zeros((len(documents), 2)))
+    for row, sets in enumerate(documents):
+        for rank, labels in enumerate(sets):
+            assert candidates.set_at(row, rank) == sorted(labels)
+    largest = max(len(labels) for sets in documents for labels in sets)
+    assert packed.shape[-1] == max(largest, 1)
+    assert (np.diff((packed >= 0).astype(int), axis=-1) <= 0).all(), "-1 must come last"
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3), (2, 0, 3), (0, 0, 1)])
+def test_nothing_can_be_packed(shape):
+    assert pack_labels(np.zeros(shape, dtype=np.int32)).shape[:2] == shape[:2]
+
+
+@given(arrays(np.float64, 5, elements=st.floats(-1e4, 1e4)))
+def test_the_log_of_the_sigmoid_is_finite_and_right(logits):
+    result = log_sigmoid(logits)
+    assert np.isfinite(result).all()
+    assert (result <= 0).all()
+    np.testing.assert_allclose(np.exp(result), expit(logits), atol=1e-12)
+    np.testing.assert_allclose(np.exp(result) + np.exp(log_sigmoid(-logits)), 1, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_predicts_one_set_for_each_document(name):
+    labels = np.array([[[0, 2], [1, -1]], [[-1, -1], [0, -1]]], dtype=np.int32)
+    log_probs = np.log([[0.6, 0.4], [0.9, 0.1]])
+    chosen, chosen_log_probs = find_rule(name)(SetCandidates(labels, log_probs))
+    assert len(chosen) == len(chosen_log_probs) == 2
+    assert (chosen_log_probs <= 0).all()
+
+
+def test_the_rule_set_takes_the_most_probable():
+    labels = np.array([[[0, 2], [1, -1]]], dtype=np.int32)
+    chosen, log_probs = find_rule("set")(SetCandidates(labels, np.log([[0.6, 0.4]])))
+    assert chosen.tolist() == [[0, 2]]
+    np.testing.assert_allclose(np.exp(log_probs), [0.6])
+
+
+def test_an_unknown_rule_is_refused_with_the_nearest():
+    with pytest.raises(ConfigError, match="Did you mean 'set'"):
+        find_rule("sett")

@@ -1,0 +1,148 @@
+"""One contract for every method: the tests run over the whole dict."""
+
+import numpy as np
+import pytest
+
+from setrnn.baselines import BASELINES
+from setrnn.config import Config
+from setrnn.errors import ConfigError
+from setrnn.methods import METHODS, find_method
+
+EVERY_METHOD = pytest.mark.parametrize("name", METHODS)
+
+
+@EVERY_METHOD
+def test_a_method_is_found_by_its_own_name(name):
+    method = find_method(name)
+    assert method.name == name
+    assert method.training
+    assert method.prediction
+
+
+def test_the_papers_classical_methods_are_there():
+    assert {"br", "br-support", "pcc"} <= METHODS.keys()
+    assert BASELINES.keys() <= METHODS.keys()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"), [("br-suport", "br-support"), ("BR", "br"), ("pc", "pcc")]
+)
+def test_an_unknown_method_is_refused_with_the_nearest_or_all(wrong, right):
+    with pytest.raises(ConfigError) as error:
+        find_method(wrong)
+    message = str(error.value)
+    assert f"'{wrong}'" in message
+    assert right in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("n_sets", [1, 2, 5, 40])
+def test_candidates_are_distinct_sets_by_falling_probability(tagger, small_prepared, n_sets):
+    tokens = small_prepared.split("test").tokens
+    candidates = tagger.system.candidates(tokens, n_sets)
+    n_labels = len(small_prepared.labels)
+    assert len(candidates) == len(tokens)
+    assert candidates.labels.shape[:2] == candidates.log_probs.shape
+    assert 1 <= candidates.log_probs.shape[1] <= n_sets
+    assert np.isfinite(candidates.log_probs[:, 0]).all()
+    assert (candidates.log_probs < 1e-9).all()
+    assert (np.exp(candidates.log_probs).sum(1) < 1 + 1e-6).all()
+    assert (candidates.log_probs[:, 1:] <= candidates.log_probs[:, :-1]).all()
+    assert candidates.labels.min() >= -1
+    assert candidates.labels.max() < n_labels
+    for document in range(len(candidates)):
+        sets = [
+            tuple(candidates.set_at(document, rank))
+            for rank, log_prob in enumerate(candidates.log_probs[document])
+            if log_prob > -np.inf
+        ]
+        assert len(set(sets)) == len(sets)
+        assert all(list(labels) == sorted(set(labels)) for labels in sets)
+
+
+def test_fewer_candidates_are_the_first_of_more(tagger, small_prepared):
+    tokens = small_prepared.split("test").tokens
+    few, many = (tagger.system.candidates(tokens, n_sets) for n_sets in (2, 10))
+    np.testing.assert_array_equal(few.log_probs, many.log_probs[:, :2])
+    for document in range(len(few)):
+        for rank in range(2):
+            assert few.set_at(document, rank) == many.set_at(document, rank)
+
+
+def test_marginals_are_probabilities_of_every_label(tagger, small_prepared):
+    tokens = small_prepared.split("test").tokens
+    marginals = tagger.system.marginals(tokens)
+    assert marginals.shape == (len(tokens), len(small_prepared.labels))
+    assert marginals.dtype == np.float32
+    assert ((marginals >= 0) & (marginals <= 1)).all()
+
+
+def test_the_sets_found_bound_the_marginals(tagger, small_prepared):
+    """p(label) is at least the probability of the sets found that hold it."""
+    tokens = small_prepared.split("test").tokens
+    marginals = tagger.system.marginals(tokens)
+    candidates = tagger.system.candidates(tokens, 10)
+    for document in range(len(tokens)):
+        sums = np.zeros(marginals.shape[1])
+        for rank, log_prob in enumerate(candidates.log_probs[document]):
+            sums[candidates.set_at(document, rank)] += np.exp(log_prob)
+        assert (sums <= marginals[document] + 1e-5).all()
+        rest = 1 - np.exp(candidates.log_probs[document]).sum()
+        if tagger.method != "pcc":  # its marginals are over the sets its beam finds
+            assert (marginals[document] <= sums + rest + 1e-5).all()
+
+
+def test_the_neighbours_of_a_document_change_nothing(tagger, small_prepared):
+    tokens = small_prepared.split("test").tokens
+    marginals = tagger.system.marginals(tokens)
+    candidates = tagger.system.candidates(tokens, 4)
+    for start, stop in ((0, 1), (7, 8), (10, 25), (59, 60)):
+        part = tokens.rows(start, stop)
+        np.testing.assert_array_equal(tagger.system.marginals(part), marginals[start:stop])
+        found = tagger.system.candidates(part, 4)
+        np.testing.assert_allclose(found.log_probs, candidates.log_probs[start:stop], rtol=1e-6)
+        for document in range(stop - start):
+            assert found.set_at(document, 0) == candidates.set_at(start + document, 0)
+
+
+def test_predicting_leaves_the_tokens_as_they_were(tagger, test_texts, test_features):
+    tokens = tagger.encoder.encode(test_texts, test_features)
+    before = [row.tolist() for row in tokens]
+    tagger.system.candidates(tokens, 2)
+    tagger.system.marginals(tokens)
+    assert [row.tolist() for row in tokens] == before
+
+
+@EVERY_METHOD
+def test_a_fixed_seed_repeats(name, taggers, small_prepared):
+    again = METHODS[name].train(small_prepared, Config(), lambda n_labels: None)
+    expected = taggers[name].system.arrays()
+    assert again.arrays().keys() == expected.keys()
+    for key, array in again.arrays().items():
+        np.testing.assert_array_equal(array, expected[key])
+
+
+@EVERY_METHOD
+def test_the_arrays_are_all_that_was_learned(name, taggers, small_prepared):
+    system = taggers[name].system
+    rebuilt = METHODS[name].rebuild({key: array.copy() for key, array in system.arrays().items()})
+    tokens = small_prepared.split("test").tokens
+    np.testing.assert_array_equal(rebuilt.marginals(tokens), system.marginals(tokens))
+    np.testing.assert_array_equal(
+        rebuilt.candidates(tokens, 3).log_probs, system.candidates(tokens, 3).log_probs
+    )
+
+
+@EVERY_METHOD
+def test_methods_learn_something(name, taggers, small_examples, test_texts, test_features):
+    """Better than always predicting the most frequent set of training, by far."""
+    predictions = taggers[name].tag(test_texts, features=test_features)
+    truth = [set(example.labels) for example in small_examples["test"]]
+    overlap = [
+        2 * len(wanted & set(found.labels)) / max(len(wanted) + len(found.labels), 1)
+        for wanted, found in zip(truth, predictions, strict=True)
+    ]
+    train = [frozenset(example.labels) for example in small_examples["train"]]
+    usual = max(set(train), key=train.count)
+    baseline = [2 * len(w & usual) / max(len(w) + len(usual), 1) for w in truth]
+    assert np.mean(overlap) > np.mean(baseline) + 0.2

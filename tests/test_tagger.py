@@ -1,0 +1,198 @@
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from setrnn import tagger as module
+from setrnn.errors import ConfigError, DataError, SetRNNError
+from setrnn.tagger import load
+
+
+def test_predictions_come_in_the_order_of_the_texts(tagger, test_texts):
+    expected = {text: tagger.tag([text])[0] for text in test_texts}
+    order = np.random.default_rng(0).permutation(len(test_texts))
+    shuffled = [test_texts[i] for i in order]
+    for text, prediction in zip(shuffled, tagger.tag(shuffled), strict=True):
+        assert prediction.labels == expected[text].labels
+        assert prediction.probability == pytest.approx(expected[text].probability, rel=1e-6)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 59, 60, 61])
+def test_the_batch_size_changes_nothing(tagger, test_texts, test_features, monkeypatch, batch):
+    expected = tagger.tag(test_texts, top=3, features=test_features)
+    marginals = tagger.predict_proba(test_texts, test_features)
+    monkeypatch.setattr(module, "BATCH", batch)
+    found = tagger.tag(test_texts, top=3, features=test_features)
+    assert [each.labels for each in found] == [each.labels for each in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert one.probability == pytest.approx(other.probability, rel=1e-6)
+        assert [each.labels for each in one.alternatives] == [
+            each.labels for each in other.alternatives
+        ]
+    np.testing.assert_array_equal(tagger.predict_proba(test_texts, test_features), marginals)
+
+
+def test_tagging_repeats(tagger, test_texts):
+    assert tagger.tag(test_texts, top=5) == tagger.tag(test_texts, top=5)
+    np.testing.assert_array_equal(
+        tagger.predict_proba(test_texts), tagger.predict_proba(test_texts)
+    )
+
+
+def test_a_stream_gives_what_a_list_gives(tagger, test_texts, test_features, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 16)
+    stream = tagger.tag_stream(zip(test_texts, test_features, strict=True), top=2)
+    assert list(stream) == tagger.tag(test_texts, top=2, features=test_features)
+
+
+def test_a_stream_is_read_as_it_is_needed(tagger, test_texts, monkeypatch):
+    """A service or a long file: predictions start before the last document is read."""
+    monkeypatch.setattr(module, "BATCH", 4)
+    n_read = 0
+
+    def documents():
+        nonlocal n_read
+        for text in test_texts:
+            n_read += 1
+            yield text, ()
+
+    stream = tagger.tag_stream(documents())
+    next(stream)
+    assert n_read <= 8
+
+
+def test_token_ids_of_a_prepared_folder_give_what_the_texts_give(
+    tagger, small_prepared, test_texts, test_features
+):
+    tokens = small_prepared.split("test").tokens
+    assert list(tagger.tag_tokens(tokens, top=3)) == tagger.tag(
+        test_texts, top=3, features=test_features
+    )
+
+
+@pytest.mark.parametrize("top", [1, 2, 3, 12, 30])
+def test_top_gives_that_many_sets_by_falling_probability(tagger, test_texts, top):
+    for prediction in tagger.tag(test_texts, top=top):
+        assert len(prediction.alternatives) <= top - 1
+        probabilities = [prediction.probability]
+        probabilities += [each.probability for each in prediction.alternatives]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert all(0 <= p <= 1 for p in probabilities)
+        assert sum(probabilities) <= 1 + 1e-6
+        sets = [frozenset(prediction.labels)]
+        sets += [frozenset(each.labels) for each in prediction.alternatives]
+        assert len(set(sets)) == len(sets), "a set is listed twice"
+        for labels in (prediction.labels, *(each.labels for each in prediction.alternatives)):
+            assert len(set(labels)) == len(labels)
+            assert set(labels) <= set(tagger.labels.names)
+
+
+@pytest.mark.parametrize("top", [2, 5, 12, 13, 30])
+def test_top_does_not_change_the_prediction(tagger, test_texts, top):
+    alone = tagger.tag(test_texts)
+    for one, other in zip(alone, tagger.tag(test_texts, top=top), strict=True):
+        assert one.labels == other.labels
+        assert one.probability == pytest.approx(other.probability, rel=1e-6)
+        assert one.alternatives == ()
+
+
+@pytest.mark.parametrize("top", [0, -1])
+def test_a_top_below_one_is_refused(taggers, test_texts, top):
+    with pytest.raises(ConfigError, match="top"):
+        taggers["br"].tag(test_texts, top=top)
+
+
+def test_an_unknown_rule_is_refused_even_for_no_texts(taggers):
+    with pytest.raises(ConfigError, match="Did you mean 'set'"):
+        taggers["br"].tag([], rule="sets")
+
+
+@pytest.mark.parametrize("name", ["tag", "predict_proba"])
+def test_a_lone_string_is_refused(taggers, name):
+    with pytest.raises(DataError, match="list of texts"):
+        getattr(taggers["br"], name)("the cup final")
+
+
+@pytest.mark.parametrize("name", ["tag", "predict_proba"])
+@pytest.mark.parametrize("features", [[], [()], [(), (), ()]])
+def test_features_for_another_number_of_texts_are_refused(taggers, name, features):
+    with pytest.raises(DataError) as error:
+        getattr(taggers["br"], name)(["one", "two"], features=features)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["tag", "predict_proba"])
+@pytest.mark.parametrize(
+    "text", [None, 3, b"bytes", ["words"], "half a character: \ud83d"], ids=ascii
+)
+def test_what_is_no_text_is_refused_in_our_words(taggers, name, text):
+    with pytest.raises(SetRNNError) as error:
+        getattr(taggers["br"], name)(["fine", text])
+    assert "\n" not in str(error.value)
+
+
+def test_a_lone_string_of_features_is_refused(taggers):
+    with pytest.raises(DataError):
+        taggers["br"].tag(["text"], features=["sport"])
+
+
+def test_no_texts_give_no_predictions(tagger):
+    assert tagger.tag([]) == []
+    assert tagger.tag([], features=[]) == []
+    assert tagger.predict_proba([]).shape == (0, len(tagger.labels))
+    assert list(tagger.tag_stream([])) == []
+
+
+def test_texts_without_a_known_word_are_tagged(tagger):
+    predictions = tagger.tag(["", "   ", "😀", "qqxxzz"])
+    assert len({prediction.labels for prediction in predictions}) == 1
+    assert all(prediction.probability > 0 for prediction in predictions)
+
+
+def test_unknown_features_change_nothing(tagger, test_texts):
+    plain = tagger.tag(test_texts[:5])
+    assert tagger.tag(test_texts[:5], features=[("never heard of",)] * 5) == plain
+    assert tagger.tag(test_texts[:5], features=[()] * 5) == plain
+
+
+def test_features_are_used(tagger, test_texts, test_features):
+    assert any(test_features)
+    with_them = tagger.predict_proba(test_texts, test_features)
+    assert not np.array_equal(with_them, tagger.predict_proba(test_texts))
+
+
+def test_columns_of_predict_proba_stand_in_the_order_of_the_labels(taggers, test_texts):
+    """BR predicts exactly the labels above one half."""
+    tagger = taggers["br"]
+    marginals = tagger.predict_proba(test_texts)
+    for row, prediction in zip(marginals, tagger.tag(test_texts), strict=True):
+        above = {name for name, p in zip(tagger.labels.names, row, strict=True) if p > 0.5}
+        assert set(prediction.labels) == above
+
+
+def test_the_probability_of_a_br_set_is_the_product_of_its_marginals(taggers, test_texts):
+    tagger = taggers["br"]
+    marginals = tagger.predict_proba(test_texts).astype(float)
+    for row, prediction in zip(marginals, tagger.tag(test_texts, top=4), strict=True):
+        for each in (prediction, *prediction.alternatives):
+            is_in = np.isin(tagger.labels.names, each.labels)
+            product = np.prod(np.where(is_in, row, 1 - row))
+            assert each.probability == pytest.approx(product, rel=1e-3)
+
+
+@given(st.lists(st.text(max_size=30), max_size=4))
+@settings(
+    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_text_is_tagged(taggers, texts):
+    for tagger in taggers.values():
+        predictions = tagger.tag(texts, top=2)
+        assert len(predictions) == len(texts)
+        assert np.isfinite(tagger.predict_proba(texts)).all()
+
+
+def test_a_saved_model_takes_a_path_or_a_string(taggers, test_texts, tmp_path):
+    taggers["br"].save(str(tmp_path / "model"))
+    expected = taggers["br"].tag(test_texts[:3])
+    assert load(str(tmp_path / "model")).tag(test_texts[:3]) == expected
+    assert load(tmp_path / "model").tag(test_texts[:3]) == expected
