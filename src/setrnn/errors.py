@@ -23,7 +23,10 @@ class BadRowError(DataError):
 
     def __init__(self, place: str, problem: str) -> None:
         """Say where the row is (`train.jsonl line 41`) and what is wrong with it."""
-        super().__init__(f"{place}: {problem}")
+        super().__init__(place, problem)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}: {self.args[1]}"
 
 
 class ModelError(SetRNNError):
@@ -35,9 +38,11 @@ class MissingExtraError(SetRNNError):
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
         """Name the library, the extra that brings it, and what it is needed for."""
-        super().__init__(
-            f"{purpose} needs {library}. Install it with: pip install 'setrnn[{extra}]'"
-        )
+        super().__init__(library, extra, purpose)
+
+    def __str__(self) -> str:
+        library, extra, purpose = self.args
+        return f"{purpose} needs {library}. Install it with: pip install 'setrnn[{extra}]'"
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:

@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Encoding, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from setrnn.config import TextSettings
 from setrnn.data.ragged import Ragged
@@ -66,7 +66,7 @@ class TextEncoder:
 
     def encode(self, texts: Sequence[str], features: Sequence[Sequence[str]] = ()) -> Ragged:
         """Return one row of ids a document; unknown features are left out."""
-        encodings = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        encodings = self._encode(list(texts))
         words = Ragged.from_lists([encoding.ids for encoding in encodings])
         words = words.keep(words.values < self.n_tokens).truncate(self.max_words)
         if not self._feature_ids or not any(features):
@@ -75,6 +75,17 @@ class TextEncoder:
         return words.append(
             Ragged.from_lists([[known[name] for name in row if name in known] for row in features])
         )
+
+    def _encode(self, texts: list[str]) -> list[Encoding]:
+        try:
+            return self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        except TypeError as error:  # something that is not text, or half a character
+            for index, text in enumerate(texts):
+                if not isinstance(text, str):
+                    kind = type(text).__name__
+                    raise DataError(f"Text {index} must be a string, got {kind}.") from error
+            whole = [text.encode("utf-8", "replace").decode() for text in texts]
+            return self.tokenizer.encode_batch_fast(whole, add_special_tokens=False)
 
     def save(self, file: Path) -> None:
         """Write the tokenizer's JSON file."""
