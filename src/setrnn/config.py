@@ -110,7 +110,8 @@ def from_dict(settings: type[Settings], values: Mapping[str, Any], prefix: str =
     for name, value in values.items():
         key = f"{prefix}{name}"
         if name not in fields:
-            raise ConfigError(f"There is no setting '{key}'. {nearest_name(name, fields)}")
+            near = nearest_name(key, [f"{prefix}{field}" for field in fields])
+            raise ConfigError(f"There is no setting '{key}'. {near}")
         wanted = types[name]
         if dataclasses.is_dataclass(wanted):
             if not isinstance(value, Mapping):

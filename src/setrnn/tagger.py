@@ -67,20 +67,14 @@ class Tagger:
                 probable others.
             features: each document's features, where the model was trained with some.
         """
-        if isinstance(texts, str):
-            raise DataError("tag takes a list of texts, got one text. Write [text].")
-        if features is not None and len(features) != len(texts):
-            raise DataError(f"There are {len(texts)} texts but {len(features)} rows of features.")
-        return list(
-            self.tag_stream(zip(texts, features or [()] * len(texts), strict=True), rule, top)
-        )
+        return list(self.tag_stream(_documents(texts, features), rule, top))
 
     def tag_stream(
         self, documents: Iterable[tuple[str, Sequence[str]]], rule: str = "set", top: int = 1
     ) -> Iterator[Prediction]:
         """Predict a label set for each (text, features), in batches as they come."""
-        if top < 1:
-            raise ConfigError(f"top must be at least 1, got {top}.")
+        if not isinstance(top, int) or top < 1:
+            raise ConfigError(f"top must be a whole number of at least 1, got {top}.")
         find_rule(rule)
         for tokens in self._batches(documents):
             yield from self.tag_tokens(tokens, rule, top)
@@ -106,8 +100,8 @@ class Tagger:
         self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
     ) -> npt.NDArray[np.float32]:
         """Return p(label | text), texts x labels, in the order of `self.labels.names`."""
-        documents = zip(texts, features or [()] * len(texts), strict=True)
-        parts = [self.system.marginals(tokens) for tokens in self._batches(documents)]
+        batches = self._batches(_documents(texts, features))
+        parts = [self.system.marginals(tokens) for tokens in batches]
         return np.concatenate([np.zeros((0, len(self.labels)), np.float32), *parts])
 
     def save(self, folder: str | Path) -> None:
@@ -130,6 +124,19 @@ class Tagger:
 
     def _names(self, row: npt.NDArray[np.int32]) -> tuple[str, ...]:
         return tuple(self.labels.names[label] for label in row if label >= 0)
+
+
+def _documents(
+    texts: Sequence[str], features: Sequence[Sequence[str]] | None
+) -> Iterable[tuple[str, Sequence[str]]]:
+    """Pair each text with its features."""
+    if isinstance(texts, str):
+        raise DataError("A list of texts is wanted, got one text. Write [text].")
+    if features is None:
+        return ((text, ()) for text in texts)
+    if len(features) != len(texts):
+        raise DataError(f"There are {len(texts)} texts but {len(features)} rows of features.")
+    return zip(texts, features, strict=True)
 
 
 def _prob(log_prob: float) -> float:
