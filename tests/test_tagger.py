@@ -122,13 +122,26 @@ def test_features_for_another_number_of_texts_are_refused(taggers, name, feature
 
 
 @pytest.mark.parametrize("name", ["tag", "predict_proba"])
-@pytest.mark.parametrize(
-    "text", [None, 3, b"bytes", ["words"], "half a character: \ud83d"], ids=ascii
-)
+@pytest.mark.parametrize("text", [None, 3, b"bytes", ["words"]], ids=ascii)
 def test_what_is_no_text_is_refused_in_our_words(taggers, name, text):
-    with pytest.raises(SetRNNError) as error:
+    with pytest.raises(DataError, match="string") as error:
         getattr(taggers["br"], name)(["fine", text])
     assert "\n" not in str(error.value)
+
+
+def test_what_is_no_text_is_found_by_its_place_among_all_texts(taggers, monkeypatch):
+    def message(batch):
+        monkeypatch.setattr(module, "BATCH", batch)
+        with pytest.raises(DataError) as error:
+            taggers["br"].tag([*["fine"] * 5, None, "fine"])
+        return str(error.value)
+
+    assert message(4) == message(1000)
+
+
+def test_half_a_character_does_not_stop_a_text_from_being_tagged(taggers):
+    broken, whole = taggers["br"].tag(["the cup \ud83d final", "the cup final"])
+    assert broken == whole
 
 
 def test_a_lone_string_of_features_is_refused(taggers):

@@ -273,9 +273,17 @@ def test_save_and_load_change_nothing(tmp_path, stop_words):
     np.testing.assert_array_equal(after.offsets, before.offsets)
 
 
-def test_texts_with_half_a_character_are_refused_in_our_words(encoder):
-    with pytest.raises(DataError):
-        encoder.encode(["rain \ud83d cup"])
+def test_half_a_character_parts_words_as_punctuation_does(encoder):
+    """A lone surrogate, as a damaged JSON file brings; its neighbours keep their words."""
+    rows = encoder.encode(["rain \ud83d cup", "\udc00", "Lisbon"])
+    found = [[encoder.tokens[index] for index in row] for row in rows]
+    assert found == [["rain", "cup"], [], ["lisbon"]]
+
+
+@pytest.mark.parametrize("text", [None, 3, b"rain", ["rain"], ("rain", "cup")], ids=ascii)
+def test_what_is_no_text_is_refused(encoder, text):
+    with pytest.raises(DataError, match="must be a string"):
+        encoder.encode(["rain", text])
 
 
 def refused(file):

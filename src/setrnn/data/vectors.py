@@ -13,7 +13,8 @@ import gzip
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
@@ -24,22 +25,33 @@ from scipy import sparse
 from setrnn.config import VectorSettings, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER, SPECIAL_TOKENS, UNKNOWN, TextEncoder
+from setrnn.data.tokenizing import (
+    FEATURE_PREFIX,
+    NUMBER,
+    PAD,
+    SPECIAL_TOKENS,
+    UNKNOWN,
+    TextEncoder,
+)
 from setrnn.errors import ConfigError, DataError
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
+Mask: TypeAlias = npt.NDArray[np.bool_]
 # Told what is being done, and which share of it is done.
 Progress: TypeAlias = Callable[[str, float], None]
-# The number of a line, its word, and its numbers as they stand in the file.
-Row: TypeAlias = tuple[int, bytes, bytes]
+# The number of a line, its word, and the rest of it, not yet parsed.
+Entry: TypeAlias = tuple[int, bytes, bytes]
 
 FORMAT = 1  # raised when the same settings come to mean other vectors
 NEGATIVE_SAMPLES = 5
 # Thins out frequent words, and labels most of all: a label stands beside every second word.
 SUBSAMPLING = 1e-4
+# Words of vector files that stand for our special tokens.
+UNKNOWN_IN_FILES = ("<unk>",)
+DIGITS = tuple("0123456789")
 DOCUMENTS_AT_ONCE = 20_000
 BYTES_AT_ONCE = 1 << 20
-ROWS_BETWEEN_REPORTS = 50_000
+ENTRIES_BETWEEN_REPORTS = 50_000
 
 
 def word_vectors(
@@ -231,35 +243,226 @@ def weave(words: Ragged, tags: Ragged, random: np.random.Generator) -> Ragged:
 
 
 def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
-    """Read the vectors of our words; compose those of features and labels.
+    """Read the vectors of our words; compose those of features and labels from them.
 
     What the file lacks is drawn from the distribution of what it has.
     """
     encoder = prepared.encoder
-    n_rows, n_words = _n_rows(prepared), _n_words(encoder)
+    n_words, first_word = _n_words(encoder), len(SPECIAL_TOKENS)
     tags = [token[len(FEATURE_PREFIX) :] for token in encoder.tokens[n_words:]]
-    tags += prepared.labels.names
-    names = [_words_of_name(encoder, name) for name in tags]
-    first_word = len(SPECIAL_TOKENS)
+    tag_words = [_name_words(encoder, name) for name in (*tags, *prepared.labels.names)]
     rows = {word: row for row, word in enumerate(encoder.tokens[first_word:n_words], first_word)}
-    digits = [str(digit) for digit in range(10)]
-    for word in (*digits, *(word for name in names for word in name)):
-        rows.setdefault(word, n_rows + len(rows))  # read, but not returned
-    rows = _numbered_densely(rows, n_rows)
+    for word in chain(UNKNOWN_IN_FILES, DIGITS, *tag_words):  # read, though no words of ours
+        rows.setdefault(word, first_word + len(rows))
 
     file = _source_file(settings)
-    read, is_found = read_vector_file(file, rows, settings.dimensions, on_progress)
-    if not is_found.any():
-        raise DataError(
-            f"{file} and {prepared.name} have no word in common. Is the file of the same language?"
-        )
+    read, is_found = read_vectors(file, rows, settings.dimensions, on_progress)
     n_found = int(is_found[:n_words].sum())
-    message = f"{n_found:,} of {n_words - first_word:,} words found in {file.name}"
-    on_progress(message, 1.0)
+    if not n_found:
+        raise DataError(
+            f"{file} and {prepared.name} have no word in common. Give a file of the same language."
+        )
+    on_progress(f"{n_found:,} of {n_words - first_word:,} words found in {file.name}", 1.0)
 
-    known = read[is_found]
+    def mean_of(words: Iterable[str]) -> Vectors | None:
+        found = [row for row in map(rows.__getitem__, words) if is_found[row]]
+        return read[found].mean(0) if found else None
+
+    known = read[:n_words][is_found[:n_words]]
     random = np.random.default_rng(settings.seed)
-    vectors = random.normal(known.mean(0), known.std(0), (n_rows, settings.dimensions))
-    vectors[:n_words][is_found[:n_words]] = read[:n_words][is_found[:n_words]]
-    vectors[0] = 0
-    return vectors.astype(np.float32)
+    shape = (_n_rows(prepared), settings.dimensions)
+    vectors = random.normal(known.mean(0), known.std(0), shape).astype(np.float32)
+    vectors[:n_words][is_found[:n_words]] = known
+    composed = {
+        SPECIAL_TOKENS.index(UNKNOWN): mean_of(UNKNOWN_IN_FILES),
+        SPECIAL_TOKENS.index(NUMBER): mean_of(DIGITS),
+        **{n_words + tag: mean_of(words) for tag, words in enumerate(tag_words)},
+    }
+    for row, vector in composed.items():
+        if vector is not None:
+            vectors[row] = vector
+    nameless = [row for row, vector in composed.items() if vector is None and row >= n_words]
+    if nameless:
+        _compose_from_documents(vectors, np.array(nameless), is_found[:n_words], prepared)
+    vectors[SPECIAL_TOKENS.index(PAD)] = 0
+    return vectors
+
+
+def _name_words(encoder: TextEncoder, name: str) -> list[str]:
+    """Split a feature's or label's name ("game::strategy") as texts are; stop words out."""
+    tokenizer = encoder.tokenizer
+    assert tokenizer.normalizer is not None
+    assert tokenizer.pre_tokenizer is not None
+    pieces = tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(name))
+    words = [word for word, _ in pieces if word != NUMBER]
+    return [word for word in words if (tokenizer.token_to_id(word) or 0) < encoder.n_tokens]
+
+
+def _compose_from_documents(
+    vectors: Vectors, tag_rows: npt.NDArray[np.int64], is_known: Mask, prepared: Prepared
+) -> None:
+    """Set the vectors of tags to the mean of the words typical of their documents.
+
+    A word weighs as often as it occurs with the tag, times the share of its occurrences that
+    do. A tag without documents that hold a known word keeps its vector.
+    """
+    n_words = len(is_known)
+    together = sparse.csr_matrix((len(tag_rows), n_words), dtype=np.float32)
+    alone = np.zeros(n_words)
+    for words, tags in _words_and_tags(prepared):
+        n_documents_by_words = _count_matrix(words, n_words)
+        tagged = _count_matrix(tags, len(vectors))[:, tag_rows]
+        together = together + tagged.T @ n_documents_by_words
+        alone += np.bincount(words.values, minlength=n_words)
+    weights = together.multiply(together) @ sparse.diags(is_known / np.maximum(alone, 1))
+    totals = np.asarray(weights.sum(1)).ravel()
+    means = (weights @ vectors[:n_words]) / np.maximum(totals, 1e-12)[:, None]
+    vectors[tag_rows[totals > 0]] = means[totals > 0]
+
+
+def _count_matrix(rows: Ragged, width: int) -> sparse.csr_matrix:
+    """Return how often each value occurs in each row."""
+    ones = np.ones(len(rows.values), dtype=np.float32)
+    indices = rows.values.astype(np.int32)
+    return sparse.csr_matrix((ones, indices, rows.offsets), shape=(len(rows), width))
+
+
+def read_vectors(
+    file: Path, rows: Mapping[str, int], dimensions: int, on_progress: Progress
+) -> tuple[Vectors, Mask]:
+    """Read the vectors of the words in `rows`, and tell which rows were found.
+
+    Takes word2vec text, with or without its header (GloVe), word2vec binary (.bin), and either
+    as .gz; only the wanted words are kept in memory. A word that the file has only with
+    capitals takes the first such vector.
+    """
+    vectors = np.zeros((max(rows.values()) + 1, dimensions), dtype=np.float32)
+    is_found = np.zeros(len(vectors), dtype=np.bool_)
+    is_exact = np.zeros(len(vectors), dtype=np.bool_)
+    is_binary = file.name.removesuffix(".gz").endswith(".bin")
+    for number, encoded, values in _entries(file, is_binary, dimensions, on_progress):
+        word = encoded.decode(errors="replace")  # what is not UTF-8 matches no word of ours
+        exact_row = rows.get(word)
+        row = rows.get(word.lower()) if exact_row is None else exact_row
+        if row is None or is_exact[row] or (exact_row is None and is_found[row]):
+            continue
+        vectors[row] = _numbers(values, is_binary, f"{file} {_place(number, is_binary)}")
+        is_found[row] = True
+        is_exact[row] = exact_row is not None
+    return vectors, is_found
+
+
+def _place(number: int, is_binary: bool) -> str:
+    return f"vector {number}" if is_binary else f"line {number}"
+
+
+def _numbers(values: bytes, is_binary: bool, place: str) -> Vectors:
+    if is_binary:
+        numbers = np.frombuffer(values, dtype="<f4").astype(np.float32)
+    else:
+        try:
+            numbers = np.array(values.split(), dtype=np.float32)
+        except ValueError as error:
+            raise DataError(f"{place}: {error}. A word and its numbers were expected.") from error
+    if not np.isfinite(numbers).all():
+        raise DataError(f"{place}: a vector must hold finite numbers. Remove this one.")
+    return numbers
+
+
+def _entries(
+    file: Path, is_binary: bool, dimensions: int, on_progress: Progress
+) -> Iterator[Entry]:
+    """Stream the entries of a file."""
+    split = _binary_entries if is_binary else _text_entries
+    try:
+        with file.open("rb") as raw:
+            is_compressed = file.name.endswith(".gz")
+            stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if is_compressed else raw
+            size = max(file.stat().st_size, 1)
+            for entry in split(stream, file, dimensions):
+                if entry[0] % ENTRIES_BETWEEN_REPORTS == 0:
+                    on_progress(f"reading {file.name}", raw.tell() / size)
+                yield entry
+    except FileNotFoundError as error:
+        raise DataError(
+            f"There is no file {file}. vectors.source is 'word2vec', 'none' or a file of vectors."
+        ) from error
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or "it is cut short, or not what its name says"
+        raise DataError(f"{file} cannot be read: {reason}.") from error
+
+
+def _text_entries(stream: BinaryIO, file: Path, dimensions: int) -> Iterator[Entry]:
+    """Split each line into its word and the rest, checking how many numbers there are."""
+    n_expected, number, n_entries = 0, 0, 0
+    for number, line in enumerate(stream, 1):
+        line = line.rstrip()
+        if number == 1:
+            fields = line.split()
+            is_header = len(fields) == 2 and all(field.isdigit() for field in fields)
+            n_expected, width = map(int, fields) if is_header else (0, len(fields) - 1)
+            _check_dimensions(file, width, dimensions)
+            if is_header:
+                continue
+        word, _, values = line.partition(b" ")
+        if line.count(b" ") != dimensions:  # the count is fast, and right for nearly all lines
+            fields = line.split()
+            if not fields or _is_phrase(fields, dimensions):
+                n_entries += bool(fields)
+                continue
+            if len(fields) != dimensions + 1:
+                raise DataError(
+                    f"{file} line {number}: {dimensions} numbers were expected behind the word, "
+                    f"found {len(fields) - 1}. Correct or remove the line."
+                )
+            word, values = fields[0], b" ".join(fields[1:])
+        n_entries += 1
+        yield number, word, values
+    if n_entries < max(n_expected, 1):
+        raise _cut_short(file, n_entries, max(n_expected, 1))
+
+
+def _is_phrase(fields: list[bytes], dimensions: int) -> bool:
+    """Tell whether the word of a line has spaces in it, as a few of GloVe's have."""
+    if len(fields) <= dimensions + 1:
+        return False
+    try:
+        float(fields[-dimensions - 1])
+    except ValueError:
+        return True
+    return False
+
+
+def _binary_entries(stream: BinaryIO, file: Path, dimensions: int) -> Iterator[Entry]:
+    """Cut the stream into words and vectors: `word`, a space, then 4 bytes a dimension."""
+    header = stream.readline(100).split()
+    if len(header) != 2 or not all(field.isdigit() for field in header):
+        raise DataError(
+            f"{file} is not a word2vec binary file: it must begin with the number of words and "
+            "of dimensions. (Of fastText's two files, take the .vec.)"
+        )
+    n_expected, width = map(int, header)
+    _check_dimensions(file, width, dimensions)
+    n_bytes = 4 * dimensions
+    buffer, start = b"", 0
+    for number in range(1, n_expected + 1):
+        while (space := buffer.find(b" ", start)) < 0 or len(buffer) <= space + n_bytes:
+            chunk = stream.read(BYTES_AT_ONCE)
+            if not chunk or len(buffer) - start > BYTES_AT_ONCE + n_bytes:
+                raise _cut_short(file, number - 1, n_expected)
+            buffer, start = buffer[start:] + chunk, 0
+        end = space + 1 + n_bytes
+        yield number, buffer[start:space].lstrip(b"\n"), buffer[space + 1 : end]
+        start = end
+
+
+def _check_dimensions(file: Path, found: int, wanted: int) -> None:
+    if found != wanted:
+        raise ConfigError(
+            f"{file} holds vectors of {found} dimensions, but vectors.dimensions is {wanted}. "
+            f"Set vectors.dimensions={found}, or give another file."
+        )
+
+
+def _cut_short(file: Path, found: int, expected: int) -> DataError:
+    return DataError(f"{file} is cut short: {found:,} vectors instead of {expected:,}.")
