@@ -4,12 +4,17 @@ from functools import partial
 from itertools import islice
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from setrnn.config import Config, TextSettings
 from setrnn.data.prepare import prepare
 from setrnn.datasets import newsroom
 from setrnn.methods import METHODS
 from setrnn.tagger import Tagger
+
+# A busy machine is no failure of the code.
+settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("calm")
 
 SIZES = {"train": 300, "valid": 60, "test": 60}
 

@@ -4,7 +4,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setrnn import tagger as module
-from setrnn.errors import ConfigError, DataError, SetRNNError
+from setrnn.errors import ConfigError, DataError
 from setrnn.tagger import load
 
 
@@ -122,7 +122,7 @@ def test_features_for_another_number_of_texts_are_refused(taggers, name, feature
 
 
 @pytest.mark.parametrize("name", ["tag", "predict_proba"])
-@pytest.mark.parametrize("text", [None, 3, b"bytes", ["words"]], ids=ascii)
+@pytest.mark.parametrize("text", [None, 3, b"bytes", ["words"], ("a", "pair")], ids=ascii)
 def test_what_is_no_text_is_refused_in_our_words(taggers, name, text):
     with pytest.raises(DataError, match="string") as error:
         getattr(taggers["br"], name)(["fine", text])

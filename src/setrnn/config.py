@@ -45,9 +45,10 @@ class VectorSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse sizes below one."""
+        """Refuse sizes below one, and a negative seed."""
         for name in ("dimensions", "epochs", "window"):
             _require(getattr(self, name) >= 1, f"vectors.{name}", "at least 1", getattr(self, name))
+        _require(self.seed >= 0, "vectors.seed", "0 or more", self.seed)
 
 
 @dataclass(frozen=True)

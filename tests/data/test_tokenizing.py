@@ -280,7 +280,7 @@ def test_half_a_character_parts_words_as_punctuation_does(encoder):
     assert found == [["rain", "cup"], [], ["lisbon"]]
 
 
-@pytest.mark.parametrize("text", [None, 3, b"rain", ["rain"], ("rain", "cup")], ids=ascii)
+@pytest.mark.parametrize("text", [None, 3, b"rain", ["rain"]], ids=ascii)
 def test_what_is_no_text_is_refused(encoder, text):
     with pytest.raises(DataError, match="must be a string"):
         encoder.encode(["rain", text])

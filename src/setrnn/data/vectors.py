@@ -90,11 +90,12 @@ def _make(kept: Path, prepared: Prepared, settings: VectorSettings, on_progress:
             vectors = _learn(prepared, settings, Path(temporary), on_progress)
         else:
             vectors = _read(prepared, settings, on_progress)
-        with (Path(temporary) / kept.name).open("wb") as file:
+        whole = Path(temporary) / kept.name
+        with whole.open("wb") as file:
             np.save(file, vectors)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(file.name, kept)
+        whole.replace(kept)
 
 
 def _open(kept: Path, shape: tuple[int, int]) -> Vectors:
@@ -273,6 +274,7 @@ def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -
     shape = (_n_rows(prepared), settings.dimensions)
     vectors = random.normal(known.mean(0), known.std(0), shape).astype(np.float32)
     vectors[:n_words][is_found[:n_words]] = known
+    vectors[SPECIAL_TOKENS.index(UNKNOWN)] = known.mean(0)
     composed = {
         SPECIAL_TOKENS.index(UNKNOWN): mean_of(UNKNOWN_IN_FILES),
         SPECIAL_TOKENS.index(NUMBER): mean_of(DIGITS),
@@ -307,24 +309,23 @@ def _compose_from_documents(
     do. A tag without documents that hold a known word keeps its vector.
     """
     n_words = len(is_known)
-    together = sparse.csr_matrix((len(tag_rows), n_words), dtype=np.float32)
-    alone = np.zeros(n_words)
+    counts = np.zeros(n_words)
+    with_tag = sparse.csr_array((len(tag_rows), n_words), dtype=np.float32)
     for words, tags in _words_and_tags(prepared):
-        n_documents_by_words = _count_matrix(words, n_words)
-        tagged = _count_matrix(tags, len(vectors))[:, tag_rows]
-        together = together + tagged.T @ n_documents_by_words
-        alone += np.bincount(words.values, minlength=n_words)
-    weights = together.multiply(together) @ sparse.diags(is_known / np.maximum(alone, 1))
-    totals = np.asarray(weights.sum(1)).ravel()
+        is_tagged = _count_matrix(tags, len(vectors))[:, tag_rows]
+        with_tag = with_tag + is_tagged.T @ _count_matrix(words, n_words)  # (tags, words)
+        counts += np.bincount(words.values, minlength=n_words)
+    weights = with_tag.multiply(with_tag) @ sparse.diags_array(is_known / np.maximum(counts, 1))
+    totals = np.asarray(weights @ np.ones(n_words))
     means = (weights @ vectors[:n_words]) / np.maximum(totals, 1e-12)[:, None]
     vectors[tag_rows[totals > 0]] = means[totals > 0]
 
 
-def _count_matrix(rows: Ragged, width: int) -> sparse.csr_matrix:
+def _count_matrix(rows: Ragged, width: int) -> sparse.csr_array:
     """Return how often each value occurs in each row."""
     ones = np.ones(len(rows.values), dtype=np.float32)
     indices = rows.values.astype(np.int32)
-    return sparse.csr_matrix((ones, indices, rows.offsets), shape=(len(rows), width))
+    return sparse.csr_array((ones, indices, rows.offsets), shape=(len(rows), width))
 
 
 def read_vectors(
@@ -394,7 +395,7 @@ def _entries(
 
 def _text_entries(stream: BinaryIO, file: Path, dimensions: int) -> Iterator[Entry]:
     """Split each line into its word and the rest, checking how many numbers there are."""
-    n_expected, number, n_entries = 0, 0, 0
+    n_expected, n_entries = 0, 0
     for number, line in enumerate(stream, 1):
         line = line.rstrip()
         if number == 1:
@@ -407,8 +408,10 @@ def _text_entries(stream: BinaryIO, file: Path, dimensions: int) -> Iterator[Ent
         word, _, values = line.partition(b" ")
         if line.count(b" ") != dimensions:  # the count is fast, and right for nearly all lines
             fields = line.split()
-            if not fields or _is_phrase(fields, dimensions):
-                n_entries += bool(fields)
+            if not fields:
+                continue
+            if _is_phrase(fields, dimensions):
+                n_entries += 1
                 continue
             if len(fields) != dimensions + 1:
                 raise DataError(
@@ -418,8 +421,10 @@ def _text_entries(stream: BinaryIO, file: Path, dimensions: int) -> Iterator[Ent
             word, values = fields[0], b" ".join(fields[1:])
         n_entries += 1
         yield number, word, values
-    if n_entries < max(n_expected, 1):
-        raise _cut_short(file, n_entries, max(n_expected, 1))
+    if not n_entries:
+        raise DataError(f"{file} holds no vectors.")
+    if n_entries < n_expected:
+        raise _cut_short(file, n_entries, n_expected)
 
 
 def _is_phrase(fields: list[bytes], dimensions: int) -> bool:

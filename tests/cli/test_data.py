@@ -1,0 +1,192 @@
+import gzip
+import json
+
+import pytest
+from json_lines import read_rows
+
+from setrnn.datasets import BadRows, open_dataset
+
+GOOD = '{"text": "a good row", "labels": ["x"]}\n'
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def bad_files(place):
+    """Write the bad inputs, by what is wrong: (file, what its message must hold)."""
+    rows = {
+        "not JSON": (b"{text: 1}", ("line 2", "JSON")),
+        "a missing field": (b'{"labels": []}', ("line 2", "'text'", "--text-field")),
+        "labels as a string": (
+            b'{"text": "t", "labels": "sport"}',
+            ("line 2", "'labels'", 'Write ["sport"]'),
+        ),
+        "labels not strings": (b'{"text": "t", "labels": [3]}', ("line 2", "'labels'", "string")),
+        "invalid UTF-8": (b'{"text": "\xff", "labels": []}', ("line 2", "UTF-8")),
+        "a NUL byte": (b'{"text": "a\0b", "labels": []}', ("line 2", "NUL")),
+        "a 50 MB line": (
+            b'{"text": "' + b"a " * 25_000_000 + b'", "labels": []}',
+            ("line 2", "10,000,000 bytes"),
+        ),
+    }
+    for name, (row, wanted) in rows.items():
+        file = place / f"{name.replace(' ', '-')}.jsonl"
+        file.write_bytes(GOOD.encode() + row + b"\n" + GOOD.encode())
+        yield name, file, wanted
+
+
+def test_bad_rows_stop_the_command_with_one_line_and_nothing_written(setrnn, place):
+    for name, file, wanted in bad_files(place):
+        for out in ("out.jsonl", "out"):
+            result = setrnn("data", "convert", file, place / out)
+            assert result.code == 1, name
+            (line,) = result.error_lines
+            assert all(part in line for part in (file.name, *wanted)), line
+            assert len(line) < 300
+            assert not (place / out).exists()
+    assert not [each for each in place.iterdir() if each.suffix != ".jsonl"]
+
+
+def test_bad_rows_are_skipped_and_counted_if_asked(setrnn, place):
+    for name, file, _ in bad_files(place):
+        out = place / "out.jsonl.gz"
+        result = setrnn("data", "convert", file, out, "--on-bad-row", "skip")
+        assert result.code == 0, (name, result.err)
+        assert "1 rows could not be read and were skipped" in result.err
+        assert f"{file.name} line 2" in result.err
+        assert len(gzip.decompress(out.read_bytes()).splitlines()) == 2
+
+
+@pytest.mark.parametrize("policy", ["stop", "skip"])
+def test_bad_files_stop_the_command_either_way(setrnn, place, policy):
+    (place / "empty.jsonl").write_bytes(b"")
+    packed = gzip.compress(GOOD.encode() * 1000)
+    (place / "cut.jsonl.gz").write_bytes(packed[: len(packed) // 2])
+    (place / "wrong.csv").write_text("id,body,labels\n1,t,x\n")
+    (place / "folder").mkdir()
+    (place / "folder" / "test.jsonl").write_text(GOOD)
+    cases = {
+        "empty.jsonl": "holds no documents",
+        "missing.jsonl": "does not exist",
+        "cut.jsonl.gz": "cut short",
+        "wrong.csv": "has no column 'text'",
+    }
+    for file, said in cases.items():
+        for command in (["data", "info"], ["train", "--method", "br", "--out", "model"]):
+            result = setrnn(*command, file, "--on-bad-row", policy)
+            assert result.code == 1, file
+            (line,) = result.error_lines
+            assert said in line
+            assert file in line
+    result = setrnn("train", "folder", "--method", "br", "--out", "model", "--on-bad-row", policy)
+    assert result.code == 1
+    assert "has no 'train' part: found test" in result.err
+    assert not (place / "model").exists()
+
+
+def test_training_names_how_many_rows_were_skipped(setrnn, place, corpus):
+    file = place / "train.jsonl"
+    file.write_text((corpus / "train.jsonl").read_text() + "not json\n" * 3)
+    arguments = ["train", file, "--method", "br", "--out", place / "model"]
+    assert setrnn(*arguments).code == 1
+    for _ in range(2):  # the second time the prepared form is found again
+        result = setrnn(*arguments, "--on-bad-row", "skip")
+        assert result.code == 0, result.err
+        assert "3 rows could not be read and were skipped" in result.err
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet"])
+def test_convert_keeps_every_document(setrnn, corpus, place, suffix):
+    assert setrnn("data", "convert", corpus, place / "out", "--to", suffix).code == 0
+    before, after = open_dataset(corpus), open_dataset(place / "out")
+    for split in ("train", "valid", "test"):
+        old = list(before.splits[split].read(BadRows()))
+        assert list(after.splits[split].read(BadRows())) == old
+
+
+def test_convert_reads_tables_with_other_names(setrnn, place):
+    (place / "in.tsv").write_text("key\ttitle\tbody\ttags\n7\tA\tB c\tx|y|x\n8\tD\t\t\n")
+    options = ["--id-field", "key", "--text-field", "title,body", "--labels-field", "tags"]
+    result = setrnn("data", "convert", "in.tsv", "o.jsonl", *options, "--label-separator", "|")
+    assert result.code == 0, result.err
+    assert read_rows(place / "o.jsonl") == [
+        {"id": "7", "text": "A\nB c", "labels": ["x", "y"]},
+        {"id": "8", "text": "D\n", "labels": []},
+    ]
+
+
+def test_convert_never_replaces_a_folder(setrnn, corpus, place):
+    (place / "out").mkdir()
+    result = setrnn("data", "convert", corpus, place / "out")
+    assert result.code == 1
+    assert "exists already" in result.err
+
+
+def test_split_cuts_every_document_once_and_repeats_with_a_seed(setrnn, corpus, place):
+    source = corpus / "train.jsonl"
+    for out in ("a", "b"):
+        result = setrnn("data", "split", source, place / out, "--valid", "0.2", "--seed", "3")
+        assert result.code == 0, result.err
+    parts = [read_rows(place / "a" / f"{name}.jsonl") for name in ("train", "valid", "test")]
+    assert [len(part) for part in parts] == [280, 80, 40]
+    ids = sorted(row["id"] for part in parts for row in part)
+    assert ids == sorted(row["id"] for row in read_rows(source))
+    for name in ("train", "valid", "test"):
+        assert (place / "a" / f"{name}.jsonl").read_bytes() == (
+            place / "b" / f"{name}.jsonl"
+        ).read_bytes()
+
+
+def test_split_keeps_texts_that_repeat_together(setrnn, place):
+    rows = [{"text": f"Text {i % 20}", "labels": ["ab"[i % 2]]} for i in range(60)]
+    (place / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert setrnn("data", "split", "in.jsonl", "out", "--valid", "0.3", "--test", "0").code == 0
+    train, valid = (
+        {row["text"] for row in read_rows(place / "out" / f"{name}.jsonl")}
+        for name in ("train", "valid")
+    )
+    assert not train & valid
+    assert len(train | valid) == 20
+
+
+def test_split_copies_the_parts_that_are_there(setrnn, corpus, place):
+    (place / "in").mkdir()
+    for name in ("train", "test"):
+        (place / "in" / f"{name}.jsonl").write_bytes((corpus / f"{name}.jsonl").read_bytes())
+    result = setrnn("data", "split", "in", "out")
+    assert result.code == 1
+    assert "keep it with --test 0" in result.err
+    assert setrnn("data", "split", "in", "out", "--test", "0").code == 0
+    assert read_rows(place / "out" / "test.jsonl") == read_rows(corpus / "test.jsonl")
+
+
+def test_info_writes_what_it_shows(setrnn, corpus, place):
+    result = setrnn("data", "info", corpus, "--json", "info.json")
+    assert result.code == 0, result.err
+    values = json.loads((place / "info.json").read_text())
+    assert values["splits"]["train"]["n_documents"] == 400
+    assert "400" in result.out
+
+
+def test_prepare_names_a_folder_by_its_settings_and_finds_it_again(setrnn, corpus, place):
+    def prepare(*options):
+        result = setrnn("data", "prepare", corpus, "--vectors", "none", *options)
+        assert result.code == 0, result.err
+        return result.out.strip()
+
+    first = prepare()
+    file = place / first / "prepared.json"
+    written = file.stat().st_mtime_ns
+    assert prepare() == first
+    assert file.stat().st_mtime_ns == written
+    assert prepare("--set", "text.max_words=10") != first
+
+
+def test_prepared_folders_are_for_training_only(setrnn, corpus, place):
+    folder = setrnn("data", "prepare", corpus, "--vectors", "none").out.strip()
+    result = setrnn("data", "convert", folder, "out")
+    assert result.code == 1
+    assert "is a prepared folder" in result.err

@@ -1,0 +1,177 @@
+import json
+
+import pytest
+from json_lines import read_rows
+
+from setrnn.methods import METHODS
+from setrnn.tagger import load
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_trains_predicts_and_evaluates(setrnn, corpus, tmp_path, method):
+    model, out, scores = tmp_path / "model", tmp_path / "out.jsonl", tmp_path / "scores.json"
+    trained = setrnn("train", corpus, "--method", method, "--out", model)
+    assert trained.code == 0, trained.err
+    assert {file.name for file in model.iterdir()} == {
+        "config.json",
+        "labels.json",
+        "model.safetensors",
+        "tokenizer.json",
+    }
+    predicted = setrnn("predict", model, corpus / "test.jsonl", "--out", out, "--top", 3)
+    assert predicted.code == 0, predicted.err
+    evaluated = setrnn("evaluate", model, corpus, "--json", scores)
+    assert evaluated.code == 0, evaluated.err
+    measures = json.loads(scores.read_text())
+    assert measures["n_documents"] == 80
+    assert measures["split"] == "test"
+    for name in ("label_f1", "instance_f1", "micro_f1", "hamming_loss", "subset_accuracy"):
+        assert 0 <= measures[name] <= 1
+    assert measures["instance_f1"] > 0.5
+
+
+def test_predict_writes_a_row_a_document_in_input_order(setrnn, corpus, trained, tmp_path):
+    out = tmp_path / "out.jsonl"
+    assert setrnn("predict", trained, corpus / "test.jsonl", "--out", out, "--top", 3).code == 0
+    rows, truth = read_rows(out), read_rows(corpus / "test.jsonl")
+    assert [row["id"] for row in rows] == [row["id"] for row in truth]
+    for row in rows:
+        assert list(row) == ["id", "labels", "probability", "alternatives"]
+        sets = [row, *row["alternatives"]]
+        assert len(sets) == 3
+        assert len({frozenset(each["labels"]) for each in sets}) == 3
+        probabilities = [each["probability"] for each in sets]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert 0 < probabilities[0] <= 1
+
+
+def test_predict_needs_no_labels_and_agrees_with_python(setrnn, trained, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"text": "The cup final in Dravigrad"}\n{"text": ""}\n')
+    result = setrnn("predict", trained, file, "--out", "-")
+    assert result.code == 0, result.err
+    rows = [json.loads(line) for line in result.out.splitlines()]
+    assert [row["id"] for row in rows] == ["mine-1", "mine-2"]
+    found = load(trained).tag(["The cup final in Dravigrad", ""])
+    assert [row["labels"] for row in rows] == [list(each.labels) for each in found]
+
+
+def test_evaluating_a_file_and_its_prepared_form_agree(setrnn, corpus, trained, tmp_path):
+    prepared = setrnn("data", "prepare", corpus, "--out", tmp_path / "p", "--vectors", "none")
+    assert prepared.code == 0, prepared.err
+    measures = []
+    for data in (corpus, prepared.out.strip()):
+        file = tmp_path / "scores.json"
+        assert setrnn("evaluate", trained, data, "--json", file).code == 0
+        values = json.loads(file.read_text())
+        measures.append({key: values[key] for key in values if key not in _VARYING})
+    assert measures[0] == measures[1]
+
+
+_VARYING = ("data", "documents_per_second")
+
+
+def test_training_on_prepared_data_gives_the_same_model(setrnn, corpus, trained, tmp_path):
+    prepared = setrnn("data", "prepare", corpus, "--out", tmp_path / "p", "--vectors", "none")
+    model = tmp_path / "other"
+    assert setrnn("train", prepared.out.strip(), "--method", "br", "--out", model).code == 0
+    weights = [folder / "model.safetensors" for folder in (trained, model)]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_labels_the_model_never_saw_count_as_missed_and_are_reported(setrnn, trained, tmp_path):
+    file, scores = tmp_path / "new.jsonl", tmp_path / "scores.json"
+    file.write_text('{"text": "x", "labels": ["never", "seen"]}\n{"text": "y", "labels": []}\n')
+    result = setrnn("evaluate", trained, file, "--json", scores)
+    assert result.code == 0
+    measures = json.loads(scores.read_text())
+    assert measures["n_unseen_labels"] == 2
+    assert measures["n_unseen_label_occurrences"] == 2
+    assert measures["micro_recall"] == 0
+    assert "2 labels that the model never saw" in result.err
+
+
+def test_a_valid_file_gives_a_valid_part(setrnn, corpus, tmp_path):
+    arguments = ["train", corpus / "train.jsonl", "--method", "br", "--out", tmp_path / "m"]
+    assert "On the valid part" not in setrnn(*arguments).out
+    assert "On the valid part" in setrnn(*arguments, "--valid", corpus / "valid.jsonl").out
+
+
+def test_penalties_are_chosen_on_valid(setrnn, corpus, tmp_path):
+    arguments = ["train", corpus, "--method", "br", "--out", tmp_path / "m"]
+    result = setrnn(*arguments, "--set", "classical.tune=true")
+    assert result.code == 0, result.err
+    assert "Chosen on valid: classical.l1=" in result.err
+    arguments[1] = corpus / "train.jsonl"
+    result = setrnn(*arguments, "--set", "classical.tune=true")
+    assert result.code == 1
+    assert "--valid FILE" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--method", "bre"], "There is no method 'bre'. Did you mean 'br'?"),
+        (["--method", "br", "--set", "clasical.l1=3"], "Did you mean 'classical'?"),
+        (["--method", "br", "--set", "classical.l1=much"], "'classical.l1' must be a number"),
+        (["--method", "br", "--set", "classical.l1"], "must be key=value"),
+        (["--method", "br", "--preset", "papers"], "Did you mean 'paper'?"),
+        (["--method", "br", "--config", "nowhere.json"], "nowhere.json cannot be read"),
+        (["--method", "br", "--on-bad-row", "ignore"], "--on-bad-row is stop or skip"),
+        (["--method", "br", "--seed", "1", "--format", "jsn"], "Did you mean 'jsonl'?"),
+    ],
+)
+def test_wrong_settings_are_one_line_with_the_way_out(setrnn, corpus, tmp_path, arguments, said):
+    result = setrnn("train", corpus, "--out", tmp_path / "m", *arguments)
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert said in line
+    assert not (tmp_path / "m").exists()
+
+
+def test_wrong_usage_exits_with_2(setrnn, corpus):
+    assert setrnn("train", corpus).code == 2
+    assert setrnn("trian").code == 2
+    assert setrnn("predict", "--top", "x").code == 2
+
+
+def test_a_folder_that_is_no_model_is_never_replaced(setrnn, corpus, tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "diary.txt").write_text("mine")
+    result = setrnn("train", corpus, "--method", "br", "--out", tmp_path / "notes")
+    assert result.code == 1
+    assert "is not a model" in result.err
+    assert (tmp_path / "notes" / "diary.txt").read_text() == "mine"
+
+
+def test_unknown_rules_are_refused(setrnn, corpus, trained, tmp_path):
+    result = setrnn("predict", trained, corpus, "--out", tmp_path / "o", "--rule", "sett")
+    assert result.code == 1
+    assert "Did you mean 'set'?" in result.err
+    assert not (tmp_path / "o").exists()
+
+
+def test_methods_lists_every_system(setrnn):
+    result = setrnn("methods")
+    assert result.code == 0
+    assert all(name in result.out for name in METHODS)
+
+
+def test_the_version_is_told(setrnn):
+    assert setrnn("--version").out.startswith("setrnn 0.")
+
+
+def test_debug_shows_the_traceback_and_nothing_else_does(setrnn):
+    assert "Traceback" not in setrnn("data", "info", "nowhere.jsonl").err
+    assert "Traceback" in setrnn("data", "info", "nowhere.jsonl", "--debug").err
+
+
+def test_the_demo_shows_results_and_three_documents(setrnn, tmp_path):
+    result = setrnn("demo", "--out", tmp_path / "demo")
+    assert result.code == 0, result.err
+    assert "synthetic" in result.out.lower()
+    assert result.out.count("truth") == 3
+    results = json.loads((tmp_path / "demo" / "results.json").read_text())
+    scores = {method: results[method]["subset_accuracy"] for method in METHODS}
+    assert scores["br"] < scores["br-support"] < scores["pcc"]
+    assert load(tmp_path / "demo" / "models" / "pcc").tag(["a cup final"])
