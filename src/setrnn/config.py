@@ -136,7 +136,10 @@ def settings_hash(*values: Any) -> str:  # noqa: ANN401 (any JSON values)
 
 def _checked(key: str, value: Any, wanted: type) -> Any:  # noqa: ANN401 (JSON values)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ConfigError(f"'{key}' is too large a number.") from None
     if not isinstance(value, wanted) or (wanted is not bool and isinstance(value, bool)):
         names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
         raise ConfigError(f"'{key}' must be {names[wanted]}, got {value!r}.")

@@ -17,7 +17,7 @@ from setrnn.data.model_folder import SavedModel, load_model, save_model
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.decoding import find_rule
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, System, find_method
 
 BATCH = 1024
@@ -113,7 +113,10 @@ class Tagger:
     def _batches(self, documents: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Ragged]:
         texts: list[str] = []
         features: list[Sequence[str]] = []
-        for text, row in documents:
+        for number, (text, row) in enumerate(documents):
+            if not isinstance(text, str):
+                kind = type(text).__name__
+                raise DataError(f"Text {number} must be a string, got {kind}.")
             texts.append(text)
             features.append(row)
             if len(texts) == BATCH:
@@ -136,6 +139,8 @@ def _documents(
         return ((text, ()) for text in texts)
     if len(features) != len(texts):
         raise DataError(f"There are {len(texts)} texts but {len(features)} rows of features.")
+    if any(isinstance(row, str) for row in features):
+        raise DataError("Features are a list of strings for each text, got one string.")
     return zip(texts, features, strict=True)
 
 
@@ -147,8 +152,11 @@ def load(folder: str | Path) -> Tagger:
     """Load a trained model."""
     saved = load_model(Path(folder))
     if saved.method not in METHODS:
-        raise ConfigError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
-    system = find_method(saved.method).rebuild(saved.arrays)
+        raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
+    try:
+        system = find_method(saved.method).rebuild(saved.arrays)
+    except KeyError as error:
+        raise ModelError(f"{folder} lacks {error} for a '{saved.method}' model.") from error
     return Tagger(
         saved.method, saved.config, saved.encoder, saved.labels, system, dict(saved.notes)
     )

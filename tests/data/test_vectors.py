@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 import pytest
+
 from setrnn.config import TextSettings, VectorSettings
 from setrnn.data.example import Example
 from setrnn.data.prepare import prepare
-from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import FEATURE_PREFIX
 from setrnn.data.vectors import weave, word_vectors
@@ -141,21 +141,20 @@ class TestLearning:
         word_vectors(prepared, SMALL)
         [kept] = kept_files(prepared)
         first = kept.read_bytes()
-        for hash_seed in ("1", "2"):
-            kept.unlink()
-            script = (
-                "import sys; from pathlib import Path\n"
-                "from setrnn.config import VectorSettings\n"
-                "from setrnn.data.prepared import Prepared\n"
-                "from setrnn.data.vectors import word_vectors\n"
-                "word_vectors(Prepared(Path(sys.argv[1])), VectorSettings(dimensions=8, epochs=1))"
-            )
-            subprocess.run(
-                [sys.executable, "-c", script, str(prepared.folder)],
-                check=True,
-                env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            )
-            assert kept.read_bytes() == first
+        kept.unlink()
+        script = (
+            "import sys; from pathlib import Path\n"
+            "from setrnn.config import VectorSettings\n"
+            "from setrnn.data.prepared import Prepared\n"
+            "from setrnn.data.vectors import word_vectors\n"
+            "word_vectors(Prepared(Path(sys.argv[1])), VectorSettings(dimensions=8, epochs=1))"
+        )
+        subprocess.run(
+            [sys.executable, "-c", script, str(prepared.folder)],
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": "1"},
+        )
+        assert kept.read_bytes() == first
 
     def test_another_seed_gives_other_vectors(self, prepared):
         other = VectorSettings(dimensions=8, epochs=1, seed=1)
@@ -178,12 +177,11 @@ class TestLearning:
         prepared = prepared_from([Example("1", "", ("a", "b"))] * 3, tmp_path)
         assert word_vectors(prepared, SMALL).shape == (5, 8)
 
-    def test_many_chunks_make_the_same_counts(self, prepared, monkeypatch):
-        whole = np.array(word_vectors(prepared, SMALL))
-        monkeypatch.setattr("setrnn.data.vectors.DOCUMENTS_AT_ONCE", 3)
+    def test_chunks_of_documents_change_nothing(self, prepared, monkeypatch):
+        whole = word_vectors(prepared, SMALL)
         kept_files(prepared)[0].unlink()
-        # The same documents in the same order; only the random order of tags may differ.
-        assert word_vectors(prepared, SMALL).shape == whole.shape
+        monkeypatch.setattr("setrnn.data.vectors.DOCUMENTS_AT_ONCE", 3)
+        assert np.array_equal(word_vectors(prepared, SMALL), whole)
 
     def test_without_gensim_the_way_out_is_named(self, prepared, monkeypatch):
         monkeypatch.setitem(sys.modules, "gensim.models", None)
@@ -196,49 +194,49 @@ class TestLearning:
         assert len(word_vectors(prepared, SMALL))
 
 
+@pytest.fixture(scope="module")
+def newsroom(tmp_path_factory):
+    from setrnn.datasets.newsroom import examples
+
+    folder = tmp_path_factory.mktemp("newsroom") / "prepared"
+    streams = {"train": lambda: examples("train")}
+    prepared = prepare(streams, folder, "newsroom", TextSettings(), {})
+    vectors = word_vectors(prepared, VectorSettings(dimensions=40, epochs=5))
+    return prepared, vectors / np.maximum(np.linalg.norm(vectors, axis=1)[:, None], 1e-9)
+
+
 class TestNewsroom:
-    """Labels lie among the words of their topic."""
-
-    @pytest.fixture(scope="class")
-    def newsroom(self, tmp_path_factory):
-        from setrnn.datasets.newsroom import examples
-
-        folder = tmp_path_factory.mktemp("newsroom") / "prepared"
-        streams = {"train": lambda: examples("train")}
-        prepared = prepare(streams, folder, "newsroom", TextSettings(), {})
-        vectors = word_vectors(prepared, VectorSettings(dimensions=40, epochs=5))
-        return prepared, vectors / np.maximum(np.linalg.norm(vectors, axis=1)[:, None], 1e-9)
+    """Labels and features lie among the words of their topic."""
 
     @pytest.mark.parametrize(
         ("label", "near", "far"),
         [
-            ("football", "goalkeeper striker defender", "soprano orchestra vaccine"),
-            ("opera", "soprano", "goalkeeper striker vaccine"),
-            ("elections", "turnout coalition polls", "soprano goalkeeper"),
-            ("vaccine", "fever trial", "goalkeeper soprano"),
+            ("football", "goalkeeper striker defender", "soprano songs fever"),
+            ("opera", "soprano songs", "goalkeeper striker fever"),
+            ("elections", "turnout coalition polls", "soprano goalkeeper fever"),
+            ("vaccine", "fever trial", "goalkeeper soprano coalition"),
         ],
     )
     def test_a_label_is_nearer_to_its_words_than_to_others(self, newsroom, label, near, far):
         prepared, unit = newsroom
         query = unit[row_of(prepared, label)]
-        known = set(prepared.encoder.tokens)
-        nearest = [unit[row_of(prepared, word)] @ query for word in near.split() if word in known]
-        farthest = [unit[row_of(prepared, word)] @ query for word in far.split() if word in known]
-        assert nearest
-        assert farthest
+        nearest = [unit[row_of(prepared, word)] @ query for word in near.split()]
+        farthest = [unit[row_of(prepared, word)] @ query for word in far.split()]
         assert min(nearest) > max(farthest)
 
-    def test_labels_that_go_together_are_neighbours(self, newsroom):
-        prepared, unit = newsroom
-        labels = unit[prepared.encoder.n_tokens :]
-        for label, parents in (
+    @pytest.mark.parametrize(
+        ("label", "company"),
+        [
             ("crown-cup", {"football", "harbour-cup", "league", "transfers", "sport"}),
             ("opera", {"music", "culture"}),
             ("copper", {"commodities", "markets", "oil", "wheat"}),
-        ):
-            own = prepared.labels.index[label]
-            order = np.argsort(-(labels @ labels[own]))
-            assert prepared.labels.names[order[1]] in parents
+        ],
+    )
+    def test_labels_that_go_together_are_neighbours(self, newsroom, label, company):
+        prepared, unit = newsroom
+        labels = unit[prepared.encoder.n_tokens :]
+        order = np.argsort(-(labels @ unit[row_of(prepared, label)]))
+        assert prepared.labels.names[order[1]] in company
 
     def test_a_reader_word_is_near_its_label(self, newsroom):
         prepared, unit = newsroom
@@ -367,7 +365,7 @@ class TestFiles:
 
     def test_a_newer_file_is_read_again_and_a_lost_one_is_not_missed(self, prepared, tmp_path):
         from_file(prepared, tmp_path, FORMATS["glove.txt"])
-        newer = os.stat(kept_files(prepared)[0]).st_mtime + 10
+        newer = kept_files(prepared)[0].stat().st_mtime + 10
         file = tmp_path / "vectors.txt"
         file.write_bytes(text_file([("goal", [8, 8, 8])]))
         os.utime(file, (newer, newer))

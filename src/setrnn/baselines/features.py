@@ -12,6 +12,7 @@ from sklearn.feature_extraction.text import TfidfTransformer
 
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import PAD, SPECIAL_TOKENS, UNKNOWN
+from setrnn.errors import DataError
 
 # What says nothing of a document's topic; NUM does.
 _LEFT_OUT = [SPECIAL_TOKENS.index(PAD), SPECIAL_TOKENS.index(UNKNOWN)]
@@ -26,6 +27,8 @@ class Tfidf:
     @classmethod
     def fit(cls, tokens: Ragged, n_tokens: int) -> tuple[Tfidf, sp.csr_matrix]:
         """Learn the document frequencies; return the vectors of these documents too."""
+        if not len(tokens):
+            raise DataError("There are no documents to train on.")
         counts = count_matrix(tokens, n_tokens)
         transformer = _transformer().fit(counts)
         return cls(transformer.idf_.astype(np.float32)), _vectors(transformer, counts)
@@ -62,4 +65,6 @@ def _transformer() -> Any:  # noqa: ANN401 (scikit-learn has no types)
 
 
 def _vectors(transformer: Any, counts: sp.csr_matrix) -> sp.csr_matrix:  # noqa: ANN401
+    if not counts.shape[0]:  # scikit-learn refuses them
+        return counts
     return sp.csr_matrix(transformer.transform(counts), dtype=np.float32)

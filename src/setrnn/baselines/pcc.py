@@ -71,10 +71,9 @@ class ClassifierChain:
         """
         logits = self.linear.logits(features)
         n, n_labels = logits.shape
-        width = max(n_sets, self.beam_width)
         beams = Beams.empty(n)
         for label in range(n_labels):
-            beams = beams.extend(label, logits[:, label], self.chain[:, label], width)
+            beams = beams.extend(label, logits[:, label], self.chain[:, label], self.beam_width)
         labels, log_probs = beams.labels[:, :n_sets], beams.log_probs[:, :n_sets]
         return SetCandidates(pack_labels(labels), log_probs)
 
@@ -127,7 +126,9 @@ class Beams:
         `chain` ends in nothing for -1: index -1 must read 0, which the last label's own
         weight is (no label comes before itself).
         """
-        log_odds = logits[:, None] + chain[self.labels].sum(-1)  # (n, K)
+        log_odds = np.repeat(logits[:, None], self.labels.shape[1], axis=1)  # (n, K)
+        for held in np.moveaxis(self.labels, -1, 0):  # in a fixed order: padding changes no bit
+            log_odds += chain[held]
         without = self.log_probs + log_sigmoid(-log_odds)
         with_it = self.log_probs + log_sigmoid(log_odds)
         n_beams = self.log_probs.shape[1]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from setrnn.errors import DataError
 
 PREVIOUS = ".previous"
+MAX_TRIES = 20
 
 
 @contextmanager
@@ -21,7 +23,9 @@ def whole_folder(target: Path) -> Iterator[Path]:
     A folder already there is replaced by two renames. A kill between them leaves it beside
     `target`, under a name that `recovered` finds: one of the two is always whole.
     """
-    target = target.absolute()
+    target = target.resolve()  # through links: it is what they lead to that is replaced
+    if target.exists() and not target.is_dir():
+        raise DataError(f"{target} is a file. Remove it, or name another folder.")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
@@ -33,12 +37,7 @@ def whole_folder(target: Path) -> Iterator[Path]:
             if file.is_file():
                 _flush(file)
         temporary.chmod(0o755)
-        previous = _previous(target)
-        if target.exists():
-            shutil.rmtree(previous, ignore_errors=True)
-            target.rename(previous)
-        temporary.rename(target)
-        shutil.rmtree(previous, ignore_errors=True)
+        _exchange(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         recovered(target)
@@ -47,10 +46,33 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
 def recovered(target: Path) -> Path:
     """Return `target`, put back first if a kill left it under its temporary name."""
-    previous = _previous(target.absolute())
+    previous = _previous(target.resolve())
     if previous.is_dir() and not target.exists():
-        previous.rename(target)
+        with suppress(FileNotFoundError):  # another reader was faster
+            previous.rename(target)
     return target
+
+
+def _exchange(temporary: Path, target: Path) -> None:
+    """Put the new folder in the place of the old one.
+
+    A reader between the two renames puts the old one back (`recovered`): then once more.
+    """
+    previous = _previous(target)
+    for _ in range(MAX_TRIES):
+        if target.exists():
+            shutil.rmtree(previous, ignore_errors=True)
+            target.rename(previous)
+        try:
+            temporary.rename(target)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        else:
+            break
+    else:
+        raise DataError(f"{target} is being written by another process. Try again.")
+    shutil.rmtree(previous, ignore_errors=True)
 
 
 def _previous(target: Path) -> Path:

@@ -55,8 +55,16 @@ class LabelVocabulary:
         """Read the names and counts."""
         try:
             values = json.loads(file.read_text(encoding="utf-8"))
-            return cls(tuple(values["labels"]), tuple(values["counts"]))
-        except (ValueError, KeyError, TypeError) as error:
+            names, counts = values["labels"], values["counts"]
+            is_sound = (
+                isinstance(names, list)
+                and all(isinstance(name, str) for name in names)
+                and len(set(names)) == len(names) == len(counts)
+            )
+            if not is_sound:
+                raise ValueError("labels and counts do not fit")
+            return cls(tuple(names), tuple(counts))
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise ModelError(f"{file} is not a list of labels, or is cut short.") from error
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.config import Config, from_dict, to_dict
+from setrnn.config import Config, from_dict, settings_hash, to_dict
 from setrnn.data.folders import recovered, whole_folder
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.tokenizing import TextEncoder
@@ -63,6 +63,7 @@ def save_model(folder: Path, model: SavedModel, version: str) -> None:
             "notes": dict(model.notes),
             "files": {name: _seal(temporary / name) for name in (ARRAYS, TOKENIZER, LABELS)},
         }
+        description["seal"] = _seal_of(description)
         text = json.dumps(description, indent=2, ensure_ascii=False)
         (temporary / CONFIG).write_text(text, encoding="utf-8")
 
@@ -81,11 +82,11 @@ def load_model(folder: Path) -> SavedModel:
     if not recovered(folder).is_dir():
         raise ModelError(f"{folder} is not a model: there is no such folder.")
     description = _read_description(folder)
-    for name, seal in description["files"].items():
-        _check(folder / name, seal)
+    for name in (ARRAYS, TOKENIZER, LABELS):
+        _check(folder / name, description["files"][name])
     try:
         config = from_dict(Config, description["config"])
-    except ConfigError as error:
+    except (ConfigError, AttributeError) as error:
         raise ModelError(f"{folder} cannot be used: {error}") from error
     return SavedModel(
         method=str(description["method"]),
@@ -104,15 +105,20 @@ def _read_description(folder: Path) -> dict[str, Any]:
     try:
         description = json.loads(file.read_text(encoding="utf-8"))
         newest = int(description["format"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ModelError(f"{file} is damaged. Train or copy the model again.") from error
     if newest > FORMAT:
         raise ModelError(
             f"{folder} was written by a newer setrnn ({description.get('setrnn')}). Upgrade setrnn."
         )
-    if not {"method", "config", "notes", "files"} <= set(description):
+    if description.pop("seal", None) != _seal_of(description):
         raise ModelError(f"{file} is damaged. Train or copy the model again.")
     return dict(description)
+
+
+def _seal_of(description: Mapping[str, Any]) -> str:
+    """Return a hash of all that config.json says."""
+    return settings_hash(description)
 
 
 def _seal(file: Path) -> dict[str, Any]:

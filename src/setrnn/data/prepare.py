@@ -21,6 +21,7 @@ from setrnn.data.prepared import (
     Prepared,
     SplitWriter,
     batched,
+    is_prepared,
     smallest_dtype,
     write_description,
 )
@@ -54,6 +55,10 @@ def prepare(
     """
     if "train" not in splits:
         raise DataError(f"{name} has no 'train' part: found {', '.join(splits) or 'nothing'}.")
+    if target.exists() and not is_prepared(target) and any(target.iterdir()):
+        raise DataError(
+            f"{target} exists and is not a prepared folder. Remove it, or name another."
+        )
     counts = _count(splits["train"](), settings, lambda n: on_documents("vocabulary", n))
     tokenizer = learn_tokenizer(counts.texts, counts.features, settings)
     encoder = TextEncoder(tokenizer, settings.max_words)
@@ -118,7 +123,7 @@ def _count(
         sample = batch[-n_seen % stride :: stride]
         counts.texts.extend(example.text[:max_characters] for example in sample)
         n_seen += len(batch)
-        if len(counts.texts) > settings.vocabulary_documents:
+        while len(counts.texts) > settings.vocabulary_documents:
             counts.texts = [text for index, text in enumerate(counts.texts) if index % 2 == 0]
             stride *= 2
         on_documents(len(batch))

@@ -32,6 +32,7 @@ from setrnn.errors import DataError
 
 FORMAT = 1
 DESCRIPTION_FILE = "prepared.json"
+_KEYS = {"n_documents", "token_dtype"}
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,14 @@ class Prepared:
             )
         except (OSError, ValueError) as error:
             raise DataError(f"{folder} is not a prepared folder, or is cut short.") from error
+        if not isinstance(self.description, dict):
+            raise DataError(f"{folder / DESCRIPTION_FILE} is damaged. Prepare the data again.")
         if self.description.get("format") != FORMAT:
             raise DataError(
                 f"{folder} was prepared by another version of setrnn. Prepare the data again."
             )
+        if _KEYS - set(self.description):
+            raise DataError(f"{folder / DESCRIPTION_FILE} is damaged. Prepare the data again.")
         missing = [
             name for name in ("tokenizer.json", "labels.json") if not (folder / name).is_file()
         ]

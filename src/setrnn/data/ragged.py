@@ -36,6 +36,8 @@ class Ragged:
     def concatenate(cls, parts: Iterable[Ragged]) -> Ragged:
         """Put the rows of several behind each other."""
         parts = list(parts)
+        if not parts:
+            return cls.from_lists([])
         return cls.from_lengths(
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.lengths for part in parts]),
@@ -55,6 +57,8 @@ class Ragged:
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> npt.NDArray[Any]:
+        if not 0 <= row < len(self):
+            raise IndexError(f"row {row} of {len(self)}")
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
     def __iter__(self) -> Iterator[npt.NDArray[Any]]:

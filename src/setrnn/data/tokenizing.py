@@ -32,7 +32,9 @@ _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}
 _SPACED = rf"[[\p{{L}}\p{{M}}\p{{N}}]&&[^{_UNSPACED}]]"
 _WORD = rf"{_SPACED}+|[{_UNSPACED}]\p{{M}}*"
 # After the lower-casing, so that no text can hold the token NUM itself.
-_WHOLE_NUMBER = r"\b[0-9]+(?:[.,][0-9]+)*\b"
+# Not \b: it takes the underscore and unspaced scripts for letters, and circled digits not.
+# The digit first, then the look behind it: the search then skips from digit to digit.
+_WHOLE_NUMBER = rf"\p{{Nd}}(?<!{_SPACED}\p{{Nd}})\p{{Nd}}*(?:[.,]\p{{Nd}}+)*(?!{_SPACED})"
 
 
 @dataclass(frozen=True)
