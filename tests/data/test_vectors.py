@@ -11,7 +11,7 @@ from setrnn.data.example import Example
 from setrnn.data.prepare import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import FEATURE_PREFIX
-from setrnn.data.vectors import weave, word_vectors
+from setrnn.data.vectors import NAME_WEIGHT, weave, word_vectors
 from setrnn.errors import ConfigError, DataError
 
 SMALL = VectorSettings(dimensions=8, epochs=1)
@@ -315,21 +315,35 @@ class TestFiles:
         assert vectors[row_of(prepared, "goal")].tolist() == [3, 3, 3]
         assert vectors[row_of(prepared, "tenor")].tolist() == [5, 5, 5]
 
-    def test_labels_and_features_are_the_mean_of_the_words_in_their_names(self, prepared, tmp_path):
+    def test_a_label_without_words_in_its_documents_goes_by_its_name(self, tmp_path):
+        documents = [*DOCUMENTS, Example("9", "", ("house",))]
+        prepared = prepared_from(documents, tmp_path)
         vectors = from_file(prepared, tmp_path, FORMATS["glove.txt"])
-        assert vectors[row_of(prepared, "football")].tolist() == [0, 5, 1]
-        assert vectors[row_of(prepared, "opera::house")].tolist() == [3, 1, 1]
-        assert vectors[row_of(prepared, FEATURE_PREFIX + "keen fan")].tolist() == [4, 0, 0]
+        assert vectors[row_of(prepared, "house")] == pytest.approx(np.array([2, 2, 2]) - vectors[1])
 
-    def test_a_name_that_says_nothing_leaves_it_to_the_documents(self, prepared, tmp_path):
+    def test_a_label_goes_by_its_documents_and_its_name(self, prepared, tmp_path):
         vectors = from_file(prepared, tmp_path, FORMATS["glove.txt"])
-        # Counts with the label, and in all: goal 1 of 5, aria 3 of 4, soprano 2 of 2, tenor 2 of 2.
-        words = {"goal": 1 / 5, "aria": 9 / 4, "soprano": 4 / 2, "tenor": 4 / 2}
-        total = sum(
-            weight * vectors[row_of(prepared, word)].astype(float) for word, weight in words.items()
-        )
-        expected = total / sum(words.values())
-        assert vectors[row_of(prepared, "cs.LG")] == pytest.approx(expected, rel=1e-5)
+        # How often with the label, squared, over how often in all.
+        weights = {"goal": 1 / 5, "aria": 9 / 4, "soprano": 4 / 2, "tenor": 4 / 2}
+        by_words = sum(weights[word] * vectors[row_of(prepared, word)] for word in weights)
+        documents = by_words / sum(weights.values())
+        assert vectors[row_of(prepared, "cs.LG")] == pytest.approx(documents - vectors[1])
+        name = np.array([3, 1, 1])
+        both = (3 * documents + NAME_WEIGHT * name) / (3 + NAME_WEIGHT)
+        assert vectors[row_of(prepared, "opera::house")] == pytest.approx(both - vectors[1])
+
+    def test_a_word_of_many_names_weighs_little(self, tmp_path):
+        labels = ("opera::house", "opera::goal", "opera::aria", "opera::keen")
+        prepared = prepared_from([*DOCUMENTS[:2], Example("3", "", labels)], tmp_path)
+        vectors = from_file(prepared, tmp_path, FORMATS["glove.txt"])
+        mean = np.array([2.0, 2, 2]) * 0.8 + np.array([4.0, 0, 0]) * 0.2
+        assert vectors[row_of(prepared, "opera::house")] == pytest.approx(mean - vectors[1])
+
+    def test_a_feature_is_composed_as_a_label_is(self, prepared, tmp_path):
+        vectors = from_file(prepared, tmp_path, FORMATS["glove.txt"])
+        goal = vectors[row_of(prepared, "goal")]
+        expected = (2 * goal + NAME_WEIGHT * np.array([4, 0, 0])) / (2 + NAME_WEIGHT) - vectors[1]
+        assert vectors[row_of(prepared, FEATURE_PREFIX + "keen fan")] == pytest.approx(expected)
 
     def test_chunks_of_documents_add_up(self, prepared, tmp_path, monkeypatch):
         whole = from_file(prepared, tmp_path, FORMATS["glove.txt"])

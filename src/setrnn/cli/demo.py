@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +27,13 @@ if TYPE_CHECKING:
     from setrnn.tagger import Prediction, Tagger
 
 METHODS = ("br", "br-support", "pcc")
-N_SHOWN = 3
+MIN_LABELS_SHOWN = 4
+# The first document of each kind is shown.
+KINDS = {
+    "all": "every system finds the set",
+    "some": "here the systems differ",
+    "none": "no system finds the set",
+}
 
 
 def demo(
@@ -64,7 +69,7 @@ def demo(
 
 
 def _show_documents(examples: list[Example], taggers: dict[str, Tagger]) -> None:
-    """Show documents on which the systems differ: there the sets matter."""
+    """Show an easy document, one that tells the systems apart, and one that none gets right."""
     found = {
         method: tagger.tag(
             [example.text for example in examples],
@@ -73,17 +78,18 @@ def _show_documents(examples: list[Example], taggers: dict[str, Tagger]) -> None
         )
         for method, tagger in taggers.items()
     }
-    differing = (
-        index
-        for index in range(len(examples))
-        if len({frozenset(each[index].labels) for each in found.values()}) == len(found)
-    )
-    for index in islice(differing, N_SHOWN):
-        predictions = {method: each[index] for method, each in found.items()}
-        stdout.print(Padding(_panel(examples[index], predictions), (1, 0, 0, 0)))
+    for wanted, subtitle in KINDS.items():
+        for index, example in enumerate(examples):
+            predictions = {method: each[index] for method, each in found.items()}
+            is_right = [set(each.labels) == set(example.labels) for each in predictions.values()]
+            kind = "all" if all(is_right) else "some" if any(is_right) else "none"
+            if kind == wanted and len(example.labels) >= MIN_LABELS_SHOWN:
+                panel = _panel(example, predictions, subtitle)
+                stdout.print(Padding(panel, (1, 0, 0, 0)))
+                break
 
 
-def _panel(example: Example, predictions: dict[str, Prediction]) -> Panel:
+def _panel(example: Example, predictions: dict[str, Prediction], subtitle: str) -> Panel:
     """Lay out a document with its true set and each system's, with its probability."""
     sets = Table.grid(padding=(0, 2))
     sets.add_row("truth", Text(labels_text(sorted(example.labels))), "")
@@ -95,4 +101,4 @@ def _panel(example: Example, predictions: dict[str, Prediction]) -> Panel:
             f"p = {prediction.probability:.2f}{' ✓' if is_right else ''}",
             style="green" if is_right else "",
         )
-    return Panel(Group(Text(example.text), "", sets), title=example.id)
+    return Panel(Group(Text(example.text), "", sets), title=example.id, subtitle=subtitle)

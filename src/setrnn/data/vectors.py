@@ -1,8 +1,8 @@
 """Word vectors: words, features and labels in one space, kept in the prepared folder.
 
 Learned (skip-gram over the training documents, with their features and labels woven in among
-the words), or read from a file of word vectors, in which case a feature or label takes the
-vectors of the words in its name, or else of the words typical of its documents.
+the words), or read from a file of word vectors, in which case features and labels are composed
+of the words typical of their documents and the words of their names.
 """
 
 # D dimensions, R rows: a row for each token id, then one for each label
@@ -13,7 +13,7 @@ import gzip
 import os
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
@@ -49,6 +49,7 @@ SUBSAMPLING = 1e-4
 # Words of vector files that stand for our special tokens.
 UNKNOWN_IN_FILES = ("<unk>",)
 DIGITS = tuple("0123456789")
+NAME_WEIGHT = 5  # documents that a label's name counts for
 DOCUMENTS_AT_ONCE = 20_000
 BYTES_AT_ONCE = 1 << 20
 ENTRIES_BETWEEN_REPORTS = 50_000
@@ -250,43 +251,36 @@ def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -
     """
     encoder = prepared.encoder
     n_words, first_word = _n_words(encoder), len(SPECIAL_TOKENS)
-    tags = [token[len(FEATURE_PREFIX) :] for token in encoder.tokens[n_words:]]
-    tag_words = [_name_words(encoder, name) for name in (*tags, *prepared.labels.names)]
+    features = [token[len(FEATURE_PREFIX) :] for token in encoder.tokens[n_words:]]
+    names = [_name_words(encoder, name) for name in (*features, *prepared.labels.names)]
     rows = {word: row for row, word in enumerate(encoder.tokens[first_word:n_words], first_word)}
-    for word in chain(UNKNOWN_IN_FILES, DIGITS, *tag_words):  # read, though no words of ours
+    for word in chain(UNKNOWN_IN_FILES, DIGITS, *names):  # read, though not all are words of ours
         rows.setdefault(word, first_word + len(rows))
 
     file = _source_file(settings)
     read, is_found = read_vectors(file, rows, settings.dimensions, on_progress)
-    n_found = int(is_found[:n_words].sum())
-    if not n_found:
+    is_known = is_found[:n_words]
+    if not is_known.any():
         raise DataError(
             f"{file} and {prepared.name} have no word in common. Give a file of the same language."
         )
-    on_progress(f"{n_found:,} of {n_words - first_word:,} words found in {file.name}", 1.0)
+    n_known = int(is_known.sum())
+    on_progress(f"{n_known:,} of {n_words - first_word:,} words found in {file.name}", 1.0)
 
-    def mean_of(words: Iterable[str]) -> Vectors | None:
-        found = [row for row in map(rows.__getitem__, words) if is_found[row]]
-        return read[found].mean(0) if found else None
-
-    known = read[:n_words][is_found[:n_words]]
+    known = read[:n_words][is_known]
     random = np.random.default_rng(settings.seed)
     shape = (_n_rows(prepared), settings.dimensions)
     vectors = random.normal(known.mean(0), known.std(0), shape).astype(np.float32)
-    vectors[:n_words][is_found[:n_words]] = known
-    vectors[SPECIAL_TOKENS.index(UNKNOWN)] = known.mean(0)
-    composed = {
-        SPECIAL_TOKENS.index(UNKNOWN): mean_of(UNKNOWN_IN_FILES),
-        SPECIAL_TOKENS.index(NUMBER): mean_of(DIGITS),
-        **{n_words + tag: mean_of(words) for tag, words in enumerate(tag_words)},
-    }
-    for row, vector in composed.items():
-        if vector is not None:
-            vectors[row] = vector
-    nameless = [row for row, vector in composed.items() if vector is None and row >= n_words]
-    if nameless:
-        _compose_from_documents(vectors, np.array(nameless), is_found[:n_words], prepared)
+    vectors[:n_words][is_known] = known
     vectors[SPECIAL_TOKENS.index(PAD)] = 0
+    vectors[SPECIAL_TOKENS.index(UNKNOWN)] = known.mean(0)
+    for token, words in ((UNKNOWN, UNKNOWN_IN_FILES), (NUMBER, DIGITS)):
+        found = [rows[word] for word in words if is_found[rows[word]]]
+        if found:
+            vectors[SPECIAL_TOKENS.index(token)] = read[found].mean(0)
+    name_rows = Ragged.from_lists([[rows[word] for word in words] for words in names])
+    tags, is_composed = _compose_tags(prepared, name_rows, read, is_found)
+    vectors[n_words:][is_composed] = tags[is_composed]
     return vectors
 
 
@@ -300,25 +294,49 @@ def _name_words(encoder: TextEncoder, name: str) -> list[str]:
     return [word for word in words if (tokenizer.token_to_id(word) or 0) < encoder.n_tokens]
 
 
-def _compose_from_documents(
-    vectors: Vectors, tag_rows: npt.NDArray[np.int64], is_known: Mask, prepared: Prepared
-) -> None:
-    """Set the vectors of tags to the mean of the words typical of their documents.
+def _compose_tags(
+    prepared: Prepared, names: Ragged, read: Vectors, is_found: Mask
+) -> tuple[Vectors, Mask]:
+    """Return a vector for each feature and label, and whether there was anything to go by.
 
-    A word weighs as often as it occurs with the tag, times the share of its occurrences that
-    do. A tag without documents that hold a known word keeps its vector.
+    The mean of the words typical of its documents and of the words of its name, which count
+    as much as a few documents; less the mean of all words, which says nothing of a topic.
+    In its documents a word weighs as often as it occurs, times the share of its occurrences
+    that are there; in its name, the less the more names it is part of ("game::").
     """
-    n_words = len(is_known)
+    n_words, n_tags = _n_words(prepared.encoder), len(names)
     counts = np.zeros(n_words)
-    with_tag = sparse.csr_array((len(tag_rows), n_words), dtype=np.float32)
+    n_documents = np.zeros(n_tags)
+    together = sparse.csr_array((n_tags, n_words), dtype=np.float32)
     for words, tags in _words_and_tags(prepared):
-        is_tagged = _count_matrix(tags, len(vectors))[:, tag_rows]
-        with_tag = with_tag + is_tagged.T @ _count_matrix(words, n_words)  # (tags, words)
+        tags = Ragged(tags.values - n_words, tags.offsets)
+        together = together + _count_matrix(tags, n_tags).T @ _count_matrix(words, n_words)
         counts += np.bincount(words.values, minlength=n_words)
-    weights = with_tag.multiply(with_tag) @ sparse.diags_array(is_known / np.maximum(counts, 1))
-    totals = np.asarray(weights @ np.ones(n_words))
-    means = (weights @ vectors[:n_words]) / np.maximum(totals, 1e-12)[:, None]
-    vectors[tag_rows[totals > 0]] = means[totals > 0]
+        n_documents += np.bincount(tags.values, minlength=n_tags)
+    is_known = is_found[:n_words]
+    typical = together.power(2) @ sparse.diags_array(is_known / np.maximum(counts, 1))
+    by_documents, has_documents = _weighted_means(typical, read[:n_words])
+
+    in_names = _count_matrix(names, len(read))
+    n_names = np.bincount(names.values, minlength=len(read))
+    telling = in_names @ sparse.diags_array(is_found / np.maximum(n_names, 1))
+    by_name, has_name = _weighted_means(telling, read)
+
+    document_weight = (n_documents * has_documents)[:, None]
+    name_weight = (NAME_WEIGHT * has_name)[:, None]
+    total = np.maximum(document_weight + name_weight, 1)
+    vectors = (document_weight * by_documents + name_weight * by_name) / total
+    vectors -= read[:n_words][is_known].mean(0)
+    return vectors.astype(np.float32), has_documents | has_name
+
+
+def _weighted_means(
+    weights: sparse.csr_array, vectors: Vectors
+) -> tuple[npt.NDArray[np.float64], Mask]:
+    """Return the mean under each row of weights, and whether the row has any weight."""
+    totals = np.asarray(weights @ np.ones(len(vectors)))
+    means = (weights @ vectors) / np.where(totals > 0, totals, 1)[:, None]
+    return means, totals > 0
 
 
 def _count_matrix(rows: Ragged, width: int) -> sparse.csr_array:
