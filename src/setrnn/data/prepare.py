@@ -1,17 +1,19 @@
 """Streams of Examples to a prepared folder, in two passes and bounded memory.
 
 The first pass over train counts labels and features and takes the vocabulary; the second
-turns every split into ids. (A thread that reads ahead while the tokenizer works was measured:
-it gains nothing on two cores, which the tokenizer keeps busy.)
+turns every split into ids, with the tokenizer on all cores in a thread beside the rest.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+from tokenizers import Encoding
 
 from setrnn.config import TextSettings, to_dict
 from setrnn.data.example import Example
@@ -69,15 +71,9 @@ def prepare(
     with whole_folder(target) as folder:
         for split, stream in splits.items():
             with SplitWriter(folder / split, dtype) as writer:
-                for examples in batched(stream(), BATCH):
-                    writer.append(
-                        [example.id for example in examples],
-                        encoder.encode(
-                            [example.text for example in examples],
-                            [example.features for example in examples],
-                        ),
-                        _label_rows(examples, label_ids),
-                    )
+                for examples, tokens in _encoded(encoder, batched(stream(), BATCH)):
+                    ids = [example.id for example in examples]
+                    writer.append(ids, tokens, _label_rows(examples, label_ids))
                     on_documents(split, len(examples))
             n_documents[split] = writer.n_documents
         encoder.save(folder / "tokenizer.json")
@@ -95,6 +91,25 @@ def prepare(
         }
         write_description(folder, description)
     return Prepared(target)
+
+
+def _encoded(
+    encoder: TextEncoder, batches: Iterable[list[Example]]
+) -> Iterator[tuple[list[Example], Ragged]]:
+    """Encode batch after batch; the tokenizer works on one while the one before is packed."""
+    before: tuple[list[Example], Future[list[Encoding]]] | None = None
+
+    def packed(examples: list[Example], encodings: Future[list[Encoding]]) -> Ragged:
+        return encoder.pack(encodings.result(), [example.features for example in examples])
+
+    with ThreadPoolExecutor(1) as pool:
+        for examples in batches:
+            now = pool.submit(encoder.tokenize, [example.text for example in examples])
+            if before is not None:
+                yield before[0], packed(*before)
+            before = examples, now
+        if before is not None:
+            yield before[0], packed(*before)
 
 
 class _Counts:

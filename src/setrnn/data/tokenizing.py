@@ -68,7 +68,10 @@ class TextEncoder:
 
     def encode(self, texts: Sequence[str], features: Sequence[Sequence[str]] = ()) -> Ragged:
         """Return one row of ids a document; unknown features are left out."""
-        encodings = self._encode(list(texts))
+        return self.pack(self.tokenize(texts), features)
+
+    def pack(self, encodings: Sequence[Encoding], features: Sequence[Sequence[str]]) -> Ragged:
+        """Turn what `tokenize` returned into rows of ids: the half of `encode` in Python."""
         words = Ragged.from_lists([encoding.ids for encoding in encodings])
         words = words.keep(words.values < self.n_tokens).truncate(self.max_words)
         if not self._feature_ids or not any(features):
@@ -78,9 +81,10 @@ class TextEncoder:
             Ragged.from_lists([[known[name] for name in row if name in known] for row in features])
         )
 
-    def _encode(self, texts: list[str]) -> list[Encoding]:
+    def tokenize(self, texts: Sequence[str]) -> list[Encoding]:
+        """Run the tokenizer, on all cores: the half of `encode` that other threads run beside."""
         try:
-            return self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+            return self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         except TypeError as error:  # something that is not text, or half a character
             for index, text in enumerate(texts):
                 if not isinstance(text, str):

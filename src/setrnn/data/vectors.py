@@ -140,15 +140,12 @@ def _words_and_tags(prepared: Prepared) -> Iterator[tuple[Ragged, Ragged]]:
         )
 
 
-# Learned vectors
-
-
 def _learn(
     prepared: Prepared, settings: VectorSettings, folder: Path, on_progress: Progress
 ) -> Vectors:
     """Train skip-gram with negative sampling on the training documents.
 
-    One thread: with two, the bytes differ from run to run.
+    One thread: two took a third less time, but the bytes then differ from run to run.
     """
     try:
         from gensim.models import Word2Vec
@@ -182,7 +179,6 @@ def _learn(
         workers=1,
     )
     model.build_vocab_from_freq({str(row): int(counts[row]) for row in seen})
-    model.wv.vectors[:] = vectors[seen]
     n_done = 0
 
     def report(_: object) -> None:
@@ -241,9 +237,6 @@ def weave(words: Ragged, tags: Ragged, random: np.random.Generator) -> Ragged:
     return result
 
 
-# Vectors from a file
-
-
 def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
     """Read the vectors of our words; compose those of features and labels from them.
 
@@ -290,8 +283,7 @@ def _name_words(encoder: TextEncoder, name: str) -> list[str]:
     assert tokenizer.normalizer is not None
     assert tokenizer.pre_tokenizer is not None
     pieces = tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(name))
-    words = [word for word, _ in pieces if word != NUMBER]
-    return [word for word in words if (tokenizer.token_to_id(word) or 0) < encoder.n_tokens]
+    return [word for word, _ in pieces if (tokenizer.token_to_id(word) or 0) < encoder.n_tokens]
 
 
 def _compose_tags(
