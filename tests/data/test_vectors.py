@@ -304,7 +304,7 @@ class TestFiles:
         assert np.array_equal(vectors, from_file(prepared, tmp_path, FORMATS["glove.txt"]))
 
     def test_small_reads_change_nothing(self, prepared, tmp_path, monkeypatch):
-        monkeypatch.setattr("setrnn.data.vectors.BYTES_AT_ONCE", 7)
+        monkeypatch.setattr("setrnn.data.vector_files.BYTES_AT_ONCE", 7)
         vectors = from_file(prepared, tmp_path, FORMATS["vectors.bin"], "vectors.bin")
         assert vectors[row_of(prepared, "aria")].tolist() == WORDS[3][1]
 

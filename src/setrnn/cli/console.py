@@ -73,6 +73,15 @@ def documents_progress() -> Iterator[Callable[[str, int], None]]:
 
 
 @contextmanager
+def shared_progress() -> Iterator[Callable[[str, float], None]]:
+    """Yield a function that shows what is being done, and which share of it is done."""
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=stderr) as progress:
+        task = progress.add_task("", total=1.0)
+        yield lambda what, share: progress.update(task, description=what, completed=share)
+
+
+@contextmanager
 def counted_progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """Yield a function that advances a bar with a known end."""
     columns = (

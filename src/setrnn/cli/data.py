@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from setrnn.cli.console import documents_progress, note, stdout, warn, write_json
+from setrnn.cli.console import (
+    documents_progress,
+    note,
+    shared_progress,
+    stdout,
+    warn,
+    write_json,
+)
 from setrnn.cli.options import ConfigFile, Data, JsonFile, Reading, SetOption, with_reading
 from setrnn.errors import ConfigError, DataError
 
@@ -151,7 +158,8 @@ def prepare(
     if chosen.vectors.source != "none":
         from setrnn.data.vectors import word_vectors
 
-        word_vectors(prepared, chosen.vectors)
+        with shared_progress() as show:
+            word_vectors(prepared, chosen.vectors, show)
     report_skipped_count(prepared.n_skipped_rows)
     typer.echo(prepared.folder)
 
