@@ -1,9 +1,10 @@
 """BR beside scikit-learn and LibMultiLabel on the same tf-idf; BR-support and PCC.
 
     pip install --constraint constraints.txt libmultilabel
-    python benchmarks/classical.py DATA [--out FILE.json] [--skip-scikit-learn]
+    python benchmarks/classical.py DATA [--out FILE.json] [--words-only] [--skip-scikit-learn]
 
-DATA has train, valid and test. The penalties of our systems are chosen on valid, outside the
+DATA has train, valid and test. The tf-idf is of words and word pairs, or of words only. The
+penalties of our systems are chosen on valid, outside the
 measured time; the others run as they come. Every system is trained once and measured once on
 test. Times are of training alone, from the same sparse matrix, in one process on all cores.
 """
@@ -33,11 +34,15 @@ from setrnn.metrics import evaluate_sets
 Fit = Callable[[], Callable[[sp.csr_matrix], sp.csr_matrix]]
 
 
-def ours(name: str, prepared: Prepared) -> tuple[Fit, dict[str, Any]]:
+def start_settings(words_only: bool) -> ClassicalSettings:
+    return ClassicalSettings(max_pairs=0) if words_only else ClassicalSettings()
+
+
+def ours(name: str, prepared: Prepared, words_only: bool) -> tuple[Fit, dict[str, Any]]:
     """Choose the penalties on valid, then return what is to be timed."""
     model = BASELINES[name]
-    settings = tune_penalties(model, prepared, ClassicalSettings())
-    _, data = training_data(prepared)
+    settings = tune_penalties(model, prepared, start_settings(words_only))
+    _, data = training_data(prepared, settings)
 
     def fit() -> Callable[[sp.csr_matrix], sp.csr_matrix]:
         fitted = model.fit(data, settings, lambda n_labels: None)
@@ -82,11 +87,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--words-only", action="store_true", help="no word pairs")
     parser.add_argument("--skip-scikit-learn", action="store_true")
     arguments = parser.parse_args()
 
     prepared = open_prepared(Source(arguments.data), TextSettings())
-    tfidf, data = training_data(prepared)
+    tfidf, data = training_data(prepared, start_settings(arguments.words_only))
     targets = indicator(data.label_sets, data.n_labels)
     test = prepared.split("test")
     test_features = tfidf.transform(test.tokens)
@@ -94,7 +100,7 @@ def main() -> None:
 
     systems: dict[str, tuple[Fit, dict[str, Any]]] = {
         "LibMultiLabel 1vsrest": (libmultilabel(data.features, targets), {}),
-        **{name: ours(name, prepared) for name in BASELINES},
+        **{name: ours(name, prepared, arguments.words_only) for name in BASELINES},
     }
     if not arguments.skip_scikit_learn:
         systems["scikit-learn OneVsRest"] = (scikit_learn(data.features, targets), {})

@@ -58,6 +58,7 @@ class ClassicalSettings:
     l1: float = 0.1  # penalties against the summed log loss: l2 is scikit-learn's 1/C
     l2: float = 0.03
     tune: bool = False  # choose the penalties on the valid split instead
+    max_pairs: int = 100_000  # frequent word pairs beside the words; 0 for none
     max_steps: int = 60
     tolerance: float = 1e-3
     beam_width: int = 12  # PCC's search
@@ -67,6 +68,7 @@ class ClassicalSettings:
         for name in ("l1", "l2", "tolerance"):
             value = getattr(self, name)
             _require(0 <= value < float("inf"), f"classical.{name}", "0 or more", value)
+        _require(self.max_pairs >= 0, "classical.max_pairs", "at least 0", self.max_pairs)
         for name in ("max_steps", "beam_width"):
             value = getattr(self, name)
             _require(value >= 1, f"classical.{name}", "at least 1", value)

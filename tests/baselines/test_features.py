@@ -1,9 +1,18 @@
+from collections import Counter
+from itertools import chain
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setrnn.baselines.features import Tfidf, count_matrix, indicator
+from setrnn.baselines.features import (
+    MIN_PAIR_COUNT,
+    Tfidf,
+    _count_all,
+    count_matrix,
+    indicator,
+)
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import NUMBER, PAD, SPECIAL_TOKENS, UNKNOWN
 
@@ -117,3 +126,41 @@ def test_the_indicator_has_a_one_for_each_id_below_its_width(rows, n_columns):
         [value for value in row if value < n_columns] for row in rows
     ]
     assert set(matrix.data.tolist()) <= {1.0}
+
+
+def plain_pairs(rows):
+    return [[pair for pair in zip(row, row[1:], strict=False) if min(pair) > 2] for row in rows]
+
+
+@given(st.lists(st.lists(st.integers(0, 7), max_size=12), min_size=1, max_size=40))
+@settings(deadline=None)
+def test_pairs_are_the_frequent_neighbours_and_are_counted(rows):
+    tokens, n_tokens, max_pairs = Ragged.from_lists(rows), 8, 5
+    tfidf, _ = Tfidf.fit(tokens, n_tokens, max_pairs)
+    counts = Counter(chain.from_iterable(plain_pairs(rows)))
+    frequent = {pair for pair, count in counts.items() if count >= MIN_PAIR_COUNT}
+    chosen = [divmod(int(key), n_tokens) for key in tfidf.pairs]
+    assert chosen == sorted(chosen)
+    assert set(chosen) <= frequent
+    assert len(chosen) == min(max_pairs, len(frequent))
+    left_out = [counts[pair] for pair in frequent - set(chosen)]
+    assert all(counts[pair] >= max(left_out, default=0) for pair in chosen)
+
+    found = _count_all(tokens, n_tokens, tfidf.pairs).toarray()[:, n_tokens:]
+    for row, pairs in zip(found, plain_pairs(rows), strict=True):
+        assert row.tolist() == [pairs.count(pair) for pair in chosen]
+
+
+def test_pairs_never_reach_across_documents():
+    tokens = Ragged.from_lists([[3, 4], [5, 6]] * 10)
+    tfidf, _ = Tfidf.fit(tokens, 8, 100)
+    assert tfidf.pairs.tolist() == [3 * 8 + 4, 5 * 8 + 6]
+
+
+def test_vectors_of_the_same_documents_are_the_same_twice():
+    tokens = Ragged.from_lists([[5, 3, 3, 4], [4, 3]] * 5)
+    before = tokens.values.copy()
+    tfidf, fitted = Tfidf.fit(tokens, 8, 10)
+    for _ in range(2):
+        assert (tfidf.transform(tokens) != fitted).nnz == 0
+        assert (tokens.values == before).all()

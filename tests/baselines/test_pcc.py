@@ -204,7 +204,7 @@ def tiny_tagger(method, corpus, folder):
     examples = corpus.sample(3000, seed=1)
     text = TextSettings(min_count=1, stop_words="none")
     prepared = prepare({"train": lambda: iter(examples)}, folder, "tiny", text, {})
-    classical = ClassicalSettings(l1=1e-3, l2=1e-3, max_steps=300, tolerance=1e-6)
+    classical = ClassicalSettings(l1=1e-3, l2=1e-3, max_pairs=0, max_steps=300, tolerance=1e-6)
     config = Config(text=text, classical=classical)
     system = METHODS[method].train(prepared, config, lambda n_labels: None)
     return Tagger(method, config, prepared.encoder, prepared.labels, system)

@@ -65,14 +65,15 @@ def test_arrays_rebuild_the_same_system(model, small_prepared):
 
 
 def test_training_data_holds_the_labels_of_train(small_prepared, small_examples):
-    tfidf, data = training_data(small_prepared)
+    tfidf, data = training_data(small_prepared, ClassicalSettings())
     names = small_prepared.labels.names
     assert data.n_labels == len(names)
     assert [{names[label] for label in row} for row in data.label_sets] == [
         set(example.labels) for example in small_examples["train"]
     ]
-    assert data.features.shape == (300, small_prepared.encoder.n_tokens)
-    assert len(tfidf.idf) == small_prepared.encoder.n_tokens
+    n_features = small_prepared.encoder.n_tokens + len(tfidf.pairs)
+    assert data.features.shape == (300, n_features)
+    assert len(tfidf.idf) == n_features
 
 
 @EVERY_BASELINE

@@ -26,7 +26,7 @@ def few(monkeypatch):
 
 def sum_of_f1(model, prepared, settings):
     """The same measure by another way: predicted sets of names."""
-    tfidf, data = training_data(prepared)
+    tfidf, data = training_data(prepared, settings)
     fitted = model.fit(data, settings, lambda n_labels: None)
     valid = prepared.split("valid")
     candidates = fitted.candidates(tfidf.transform(valid.tokens), 1)

@@ -1,7 +1,8 @@
-"""tf-idf from token ids: no text is read twice."""
+"""tf-idf of words and word pairs, from token ids: no text is read twice."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,30 +15,86 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import PAD, SPECIAL_TOKENS, UNKNOWN
 from setrnn.errors import DataError
 
+MIN_PAIR_COUNT = 4
+MAX_PAIR_DOCUMENTS = 100_000  # larger corpora are sampled evenly for the choice of pairs
 # What says nothing of a document's topic; NUM does.
 _LEFT_OUT = [SPECIAL_TOKENS.index(PAD), SPECIAL_TOKENS.index(UNKNOWN)]
 
 
 @dataclass(frozen=True)
 class Tfidf:
-    """Turns rows of token ids into tf-idf vectors of length 1, with 1 + log(tf)."""
+    """Turns rows of token ids into tf-idf vectors of length 1, with 1 + log(tf).
+
+    Columns: the tokens, then the frequent pairs of neighbouring ones.
+    """
 
     idf: npt.NDArray[np.float32]
+    pairs: npt.NDArray[np.int64]  # first id * number of tokens + second id, ascending
 
     @classmethod
-    def fit(cls, tokens: Ragged, n_tokens: int) -> tuple[Tfidf, sp.csr_matrix]:
-        """Learn the document frequencies; return the vectors of these documents too."""
+    def fit(cls, tokens: Ragged, n_tokens: int, max_pairs: int = 0) -> tuple[Tfidf, sp.csr_matrix]:
+        """Learn the pairs and document frequencies; return these documents' vectors too."""
         if not len(tokens):
             raise DataError("There are no documents to train on.")
-        counts = count_matrix(tokens, n_tokens)
+        pairs = frequent_pairs(tokens, n_tokens, max_pairs)
+        counts = _count_all(tokens, n_tokens, pairs)
         transformer = _transformer().fit(counts)
-        return cls(transformer.idf_.astype(np.float32)), _vectors(transformer, counts)
+        return cls(transformer.idf_.astype(np.float32), pairs), _vectors(transformer, counts)
 
     def transform(self, tokens: Ragged) -> sp.csr_matrix:
-        """Return documents x tokens."""
+        """Return documents x features."""
         transformer = _transformer()
         transformer.idf_ = self.idf
-        return _vectors(transformer, count_matrix(tokens, len(self.idf)))
+        n_tokens = len(self.idf) - len(self.pairs)
+        return _vectors(transformer, _count_all(tokens, n_tokens, self.pairs))
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what was learned, by name."""
+        return {"idf": self.idf, "pairs": self.pairs}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Tfidf:
+        """Build from what was learned."""
+        return cls(np.asarray(arrays["idf"]), np.asarray(arrays["pairs"]))
+
+
+def frequent_pairs(tokens: Ragged, n_tokens: int, max_pairs: int) -> npt.NDArray[np.int64]:
+    """Return the most frequent pairs of neighbouring tokens, as ascending keys."""
+    if max_pairs == 0:
+        return np.empty(0, dtype=np.int64)
+    stride = -(-len(tokens) // MAX_PAIR_DOCUMENTS)
+    _, keys = pair_keys(tokens, n_tokens, stride)
+    found, counts = np.unique(keys, return_counts=True)
+    found, counts = found[counts >= MIN_PAIR_COUNT], counts[counts >= MIN_PAIR_COUNT]
+    most = np.argsort(-counts, kind="stable")[:max_pairs]
+    return np.sort(found[most])
+
+
+def pair_keys(
+    tokens: Ragged, n_tokens: int, stride: int = 1
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the document and the key of each pair of neighbours; special tokens pair not."""
+    values = np.asarray(tokens.values, dtype=np.int64)
+    documents = tokens.row_numbers
+    is_word = values >= len(SPECIAL_TOKENS)
+    is_pair = (documents[1:] == documents[:-1]) & is_word[1:] & is_word[:-1]
+    is_pair &= documents[1:] % stride == 0
+    keys = values[:-1][is_pair] * n_tokens + values[1:][is_pair]
+    return documents[1:][is_pair], keys
+
+
+def _count_all(tokens: Ragged, n_tokens: int, pairs: npt.NDArray[np.int64]) -> sp.csr_matrix:
+    words = count_matrix(tokens, n_tokens)
+    if not len(pairs):
+        return words
+    documents, keys = pair_keys(tokens, n_tokens)
+    place = np.searchsorted(pairs, keys)
+    is_known = pairs[np.minimum(place, len(pairs) - 1)] == keys
+    ones = np.ones(int(is_known.sum()), dtype=np.float32)
+    found = sp.csr_matrix(  # repeats are summed
+        (ones, (documents[is_known], place[is_known])), shape=(len(tokens), len(pairs))
+    )
+    return sp.csr_matrix(sp.hstack([words, found], "csr"))
 
 
 def count_matrix(tokens: Ragged, n_tokens: int) -> sp.csr_matrix:

@@ -33,7 +33,7 @@ class ClassicalSystem:
         on_labels_done: Callable[[int], None] = lambda n_labels: None,
     ) -> ClassicalSystem:
         """Fit on the train split of a prepared folder."""
-        tfidf, data = training_data(prepared)
+        tfidf, data = training_data(prepared, settings)
         return cls(tfidf, model.fit(data, settings, on_labels_done))
 
     def candidates(self, tokens: Ragged, n_sets: int) -> SetCandidates:
@@ -46,16 +46,16 @@ class ClassicalSystem:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that was learned, by name."""
-        return {"idf": self.tfidf.idf, **self.model.arrays()}
+        return {**self.tfidf.arrays(), **self.model.arrays()}
 
     @classmethod
     def from_arrays(cls, model: type[ClassicalModel], arrays: Arrays) -> ClassicalSystem:
         """Build the system from what it had learned."""
-        return cls(Tfidf(np.asarray(arrays["idf"])), model.from_arrays(arrays))
+        return cls(Tfidf.from_arrays(arrays), model.from_arrays(arrays))
 
 
-def training_data(prepared: Prepared) -> tuple[Tfidf, TrainingData]:
+def training_data(prepared: Prepared, settings: ClassicalSettings) -> tuple[Tfidf, TrainingData]:
     """Turn the train split into tf-idf vectors and label sets."""
     train = prepared.split("train")
-    tfidf, features = Tfidf.fit(train.tokens, prepared.encoder.n_tokens)
+    tfidf, features = Tfidf.fit(train.tokens, prepared.encoder.n_tokens, settings.max_pairs)
     return tfidf, TrainingData(features, train.labels, len(prepared.labels))

@@ -35,7 +35,7 @@ def tune_penalties(
     on_trial: Callable[[float, float, Scores], None] = lambda l1, l2, scores: None,
 ) -> ClassicalSettings:
     """Return the settings that are best on valid, by the sum of the three F1."""
-    tfidf, data = training_data(prepared)
+    tfidf, data = training_data(prepared, settings)
     valid = prepared.split("valid")
     features = tfidf.transform(valid.tokens)
     truth = indicator(valid.labels, data.n_labels)
