@@ -1,5 +1,5 @@
 from collections import Counter
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 import pytest
@@ -129,7 +129,7 @@ def test_the_indicator_has_a_one_for_each_id_below_its_width(rows, n_columns):
 
 
 def plain_pairs(rows):
-    return [[pair for pair in zip(row, row[1:], strict=False) if min(pair) > 2] for row in rows]
+    return [[pair for pair in pairwise(row) if min(pair) > 2] for row in rows]
 
 
 @given(st.lists(st.lists(st.integers(0, 7), max_size=12), min_size=1, max_size=40))
