@@ -125,6 +125,24 @@ def test_convert_never_replaces_a_folder(setrnn, corpus, place):
     assert "exists already" in result.err
 
 
+def test_convert_refuses_other_suffixes_and_its_own_input(setrnn, corpus, place):
+    for out, said in (("out.csv", "must end in"), (corpus / "train.jsonl", "the input itself")):
+        result = setrnn("data", "convert", corpus / "train.jsonl", out)
+        assert result.code == 1
+        assert said in result.err
+    assert not (place / "out.csv").exists()
+
+
+def test_prepared_data_follows_the_words_of_a_stop_list(setrnn, corpus, place):
+    names = set()
+    for words in ("the", "the of"):
+        (place / "stop.txt").write_text(words)
+        option = f"text.stop_words={place / 'stop.txt'}"
+        result = setrnn("data", "prepare", corpus, "--vectors", "none", "--set", option)
+        names.add(result.out)
+    assert len(names) == 2
+
+
 def test_split_cuts_every_document_once_and_repeats_with_a_seed(setrnn, corpus, place):
     source = corpus / "train.jsonl"
     for out in ("a", "b"):

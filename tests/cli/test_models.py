@@ -144,6 +144,50 @@ def test_a_folder_that_is_no_model_is_never_replaced(setrnn, corpus, tmp_path):
     assert (tmp_path / "notes" / "diary.txt").read_text() == "mine"
 
 
+def test_a_config_file_of_another_program_is_no_model(setrnn, corpus, tmp_path):
+    place = tmp_path / "project"
+    place.mkdir()
+    (place / "config.json").write_text('{"my": "app"}')
+    assert setrnn("train", corpus, "--method", "br", "--out", place).code == 1
+    assert (place / "config.json").read_text() == '{"my": "app"}'
+
+
+def test_predictions_never_replace_their_input_or_a_folder(setrnn, corpus, trained, tmp_path):
+    source = tmp_path / "in.jsonl"
+    source.write_bytes((corpus / "test.jsonl").read_bytes())
+    for out, said in ((source, "is the input itself"), (tmp_path, "is a folder")):
+        result = setrnn("predict", trained, source, "--out", out)
+        assert result.code == 1
+        assert said in result.err
+    assert source.read_bytes() == (corpus / "test.jsonl").read_bytes()
+
+
+def test_names_with_brackets_are_shown_as_they_are(setrnn, corpus, trained, tmp_path):
+    model = trained.rename(tmp_path / "m[x]")
+    result = setrnn("evaluate", model, corpus)
+    assert result.code == 0, result.err
+    assert "m[x]" in result.out
+
+
+def test_data_without_any_label_is_refused(setrnn, tmp_path):
+    file = tmp_path / "in.jsonl"
+    file.write_text('{"text": "a", "labels": []}\n' * 5)
+    result = setrnn("train", file, "--method", "br", "--out", tmp_path / "m")
+    assert result.code == 1
+    assert "there is nothing to learn" in result.err
+
+
+def test_ctrl_c_stops_in_one_line(setrnn, corpus, tmp_path, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("setrnn.baselines.br.fit_logistic", interrupt)
+    result = setrnn("train", corpus, "--method", "br", "--out", tmp_path / "m")
+    assert result.code == 130
+    assert "stopped." in result.err
+    assert not (tmp_path / "m").exists()
+
+
 def test_unknown_rules_are_refused(setrnn, corpus, trained, tmp_path):
     result = setrnn("predict", trained, corpus, "--out", tmp_path / "o", "--rule", "sett")
     assert result.code == 1

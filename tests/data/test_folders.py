@@ -1,6 +1,5 @@
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -92,10 +91,9 @@ def test_a_block_that_fails_leaves_what_was_there(target, error, is_old_there):
 
 # Every call that can fail on the way, and how it is reached.
 FAULTS = {
-    "mkdtemp": (tempfile, "mkdtemp"),
+    "mkdir": (Path, "mkdir"),
     "fsync": (os, "fsync"),
     "open": (os, "open"),
-    "chmod": (Path, "chmod"),
     "exists": (Path, "exists"),
     "rename": (Path, "rename"),
     "rmtree": (shutil, "rmtree"),

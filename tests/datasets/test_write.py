@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 
 import pytest
 
@@ -84,12 +85,24 @@ def test_an_unknown_suffix_is_refused_before_anything_is_read(tmp_path):
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
-    with pytest.raises(DataError, match=r"news\.jsonl cannot be written: .*Choose another place"):
-        write_examples(EXAMPLES, tmp_path / "no" / "news.jsonl")
-    (tmp_path / "news.jsonl").mkdir()
+    (tmp_path / "file").touch()
     with pytest.raises(DataError, match=r"news\.jsonl cannot be written"):
+        write_examples(EXAMPLES, tmp_path / "file" / "news.jsonl")
+    (tmp_path / "news.jsonl").mkdir()
+    with pytest.raises(DataError, match=r"news\.jsonl is a folder"):
         write_examples(EXAMPLES, tmp_path / "news.jsonl")
-    assert [file.name for file in tmp_path.iterdir()] == ["news.jsonl"]
+    assert {file.name for file in tmp_path.iterdir()} == {"file", "news.jsonl"}
+
+
+def test_a_pipe_is_refused_and_a_link_is_followed(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(DataError, match="is a device or a pipe"):
+        write_examples(EXAMPLES, tmp_path / "pipe.jsonl")
+    assert (tmp_path / "pipe.jsonl").is_fifo()
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
+    write_examples(EXAMPLES, tmp_path / "link.jsonl")
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert list(open_dataset(tmp_path / "real.jsonl").require("train").read(BadRows())) == EXAMPLES
 
 
 def test_a_file_can_be_written_over_while_it_is_read(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -32,6 +33,9 @@ app.command()(evaluate)
 app.command()(methods)
 
 
+INTERRUPTED = 130  # what shells make of Ctrl-C
+
+
 def _show_version(is_asked: bool) -> None:
     if is_asked:
         typer.echo(f"setrnn {__version__}")
@@ -41,7 +45,8 @@ def _show_version(is_asked: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
@@ -50,17 +55,24 @@ def _options(
 
 def main() -> NoReturn:
     """Run the command line: 0 done, 1 a failure said in one line, 2 wrong usage."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
     is_debugging = "--debug" in sys.argv
     # --debug may stand anywhere
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
     try:
         code = app(arguments, standalone_mode=False)
         sys.stdout.flush()
+        if code == INTERRUPTED:
+            _fail("stopped.", INTERRUPTED)
         sys.exit(code if isinstance(code, int) else 0)
     except typer.Exit as stop:
+        if stop.exit_code == INTERRUPTED:  # how typer passes on Ctrl-C
+            _fail("stopped.", INTERRUPTED)
         sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("stopped.", 130)
+        _fail("stopped.", INTERRUPTED)
     except BrokenPipeError:
         # the reader of our output went away; keep Python from saying so at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -23,7 +22,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from setrnn.errors import DataError
+from setrnn.data.folders import whole_file
 
 stdout = Console()
 stderr = Console(stderr=True)
@@ -99,7 +98,7 @@ def counted_progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 def scores_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
     """Lay out measures, a system a row; the best of each column is bold."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=escape(title), title_justify="left")
     table.add_column("")
     for name in MEASURES.values():
         table.add_column(name, justify="right")
@@ -113,7 +112,7 @@ def scores_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
             cell = f"{row[key]:.4f}" if key == "hamming_loss" else f"{row[key]:.3f}"
             is_best = len(rows) > 1 and row[key] == best[key]
             cells.append(f"[bold]{cell}[/bold]" if is_best else cell)
-        table.add_row(name, *cells)
+        table.add_row(escape(name), *cells)
     return table
 
 
@@ -125,23 +124,4 @@ def labels_text(labels: Sequence[str]) -> str:
 def write_json(file: Path, values: Mapping[str, Any]) -> None:
     """Write a JSON file, whole or not at all."""
     with whole_file(file) as stream:
-        stream.write(json.dumps(values, indent=2, ensure_ascii=False) + "\n")
-
-
-@contextmanager
-def whole_file(file: Path) -> Iterator[Any]:
-    """Yield a text stream to a temporary file that becomes `file` if the block ends well."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
-    except OSError as error:
-        raise DataError(f"{file} cannot be written: {error.strerror}.") from error
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            yield stream
-        temporary.chmod(0o644)
-        temporary.replace(file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        stream.write((json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())

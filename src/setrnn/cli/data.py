@@ -65,6 +65,9 @@ def convert(
     from setrnn.data.folders import whole_folder
     from setrnn.datasets import write_examples
 
+    refuse_own_input(data, out)
+    if out.suffix and not out.name.endswith(FORMATS):
+        raise ConfigError(f"{out} must end in {', '.join(FORMATS)}, or be a folder.")
     source = reading.source(data)
     dataset = source.open()
     bad_rows = _bad_rows(source)
@@ -162,6 +165,12 @@ def prepare(
             word_vectors(prepared, chosen.vectors, show)
     report_skipped_count(prepared.n_skipped_rows)
     typer.echo(prepared.folder)
+
+
+def refuse_own_input(data: str, out: Path) -> None:
+    """Refuse to write over what is read."""
+    if out.exists() and Path(data).exists() and out.samefile(data):
+        raise DataError(f"{out} is the input itself. Name another file to write.")
 
 
 def report_skipped(bad_rows: BadRows) -> None:

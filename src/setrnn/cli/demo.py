@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -65,7 +66,7 @@ def demo(
     note(f"Wrote {out.resolve()}: models/, prepared/ and results.json. Try one on your own text:")
     line = json.dumps({"text": "The cup final in ..."})
     note(f"  echo '{line}' > my.jsonl")
-    note(f"  setrnn predict {out}/models/pcc my.jsonl --out - --top 3")
+    note(f"  {sys.argv[0]} predict {out}/models/pcc my.jsonl --out - --top 3")
 
 
 def _show_documents(examples: list[Example], taggers: dict[str, Tagger]) -> None:

@@ -20,10 +20,9 @@ from setrnn.cli.console import (
     scores_table,
     stdout,
     warn,
-    whole_file,
     write_json,
 )
-from setrnn.cli.data import report_skipped, report_skipped_count
+from setrnn.cli.data import refuse_own_input, report_skipped, report_skipped_count
 from setrnn.cli.options import (
     ConfigFile,
     Data,
@@ -33,7 +32,8 @@ from setrnn.cli.options import (
     SetOption,
     with_reading,
 )
-from setrnn.errors import ConfigError
+from setrnn.data.folders import check_file_place, whole_file
+from setrnn.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from setrnn.config import ClassicalSettings, Config
@@ -77,6 +77,10 @@ def train(
     with documents_progress() as advance:
         prepared = open_prepared(reading.source(data, valid), chosen.text, None, advance)
     note(f"Prepared data: {prepared.folder}")
+    if prepared.text_settings != chosen.text and any("text." in each for each in overrides):
+        raise ConfigError(f"{prepared.folder} is prepared with other text settings than --set.")
+    if not len(prepared.labels):
+        raise DataError(f"No document of {data} has a label: there is nothing to learn.")
     report_skipped_count(prepared.n_skipped_rows)
     tagger = train_tagger(prepared, method, replace(chosen, text=prepared.text_settings))
     tagger.save(out)
@@ -130,13 +134,15 @@ def predict(
     out: Annotated[Path, typer.Option(help="The JSON Lines file to write; - for the terminal.")],
     reading: Reading,
     rule: Rule = "set",
-    top: Annotated[int, typer.Option(help="Sets to give: the predicted, and the next best.")] = 1,
+    top: Annotated[int, typer.Option(help="Sets to give; pcc: at most classical.beam_width.")] = 1,
     split: SplitName = None,
 ) -> None:
     """Tag documents: one JSON line each, in input order."""
     from setrnn.datasets import BadRows
     from setrnn.tagger import load
 
+    check_file_place(out)
+    refuse_own_input(data, out)
     tagger = load(model)
     source = reading.source(data, require_labels=False)
     bad_rows = BadRows(source.on_bad_row)
@@ -152,7 +158,7 @@ def predict(
     else:
         with whole_file(out) as file, documents_progress() as advance:
             for row in rows:
-                file.write(row)
+                file.write(row.encode())
                 advance("tagging", 1)
         note(f"Wrote {out}")
     report_skipped(bad_rows)
@@ -183,6 +189,8 @@ def evaluate(
     """Measure a model on documents whose labels are known."""
     from setrnn.tagger import load
 
+    if json is not None:
+        check_file_place(json)
     tagger = load(model)
     evaluation, part = _measure(tagger, reading, data, rule, split)
     values = {
@@ -193,8 +201,6 @@ def evaluate(
         "split": part,
         **evaluation.as_dict(),
     }
-    if json is not None:
-        write_json(json, values)
     title = f"{tagger.method} on {part} of {data}: {evaluation.scores.n_documents:,} documents"
     stdout.print(scores_table(title, {model.name: values}))
     stdout.print(_ranking_table(values))
@@ -203,6 +209,8 @@ def evaluate(
             f"{evaluation.scores.n_unseen_labels:,} labels that the model never saw occur "
             f"{evaluation.scores.n_unseen_label_occurrences:,} times: each counts as missed."
         )
+    if json is not None:
+        write_json(json, values)
 
 
 def _measure(

@@ -1,14 +1,16 @@
-"""Folders written whole or not at all."""
+"""Files and folders written whole or not at all."""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from setrnn.errors import DataError
 
@@ -28,7 +30,8 @@ def whole_folder(target: Path) -> Iterator[Path]:
         raise DataError(f"{target} is a file. Remove it, or name another folder.")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        temporary = _beside(target)
+        temporary.mkdir()
     except OSError as error:
         raise DataError(f"{target} cannot be written: {error.strerror}.") from error
     try:
@@ -36,12 +39,47 @@ def whole_folder(target: Path) -> Iterator[Path]:
         for file in temporary.rglob("*"):
             if file.is_file():
                 _flush(file)
-        temporary.chmod(0o755)
         _exchange(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         recovered(target)
         raise
+
+
+@contextmanager
+def whole_file(target: Path) -> Iterator[BinaryIO]:
+    """Yield a stream to a temporary file that becomes `target` if the block ends well."""
+    check_file_place(target)
+    target = target.resolve()  # through links: it is what they lead to that is replaced
+    temporary = _beside(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        stream = temporary.open("xb")
+    except OSError as error:
+        raise DataError(f"{target} cannot be written: {error.strerror}.") from error
+    try:
+        with stream:
+            yield stream
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def check_file_place(target: Path) -> None:
+    """Refuse to write a file where a folder, a device or a pipe is."""
+    if target.is_dir():
+        raise DataError(f"{target} is a folder. Name a file.")
+    if target.exists() and not target.is_file():
+        raise DataError(f"{target} is a device or a pipe, not a file. Name a file.")
+
+
+def file_hash(file: Path) -> str:
+    """Return a hash of a file's content."""
+    digest = hashlib.blake2b(digest_size=16)
+    with file.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def recovered(target: Path) -> Path:
@@ -73,6 +111,10 @@ def _exchange(temporary: Path, target: Path) -> None:
     else:
         raise DataError(f"{target} is being written by another process. Try again.")
     shutil.rmtree(previous, ignore_errors=True)
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}")
 
 
 def _previous(target: Path) -> Path:

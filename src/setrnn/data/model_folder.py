@@ -8,7 +8,6 @@ labels.json         the labels, by falling frequency
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import Config, from_dict, settings_hash, to_dict
-from setrnn.data.folders import recovered, whole_folder
+from setrnn.data.folders import file_hash, recovered, whole_folder
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, ModelError
@@ -47,12 +46,12 @@ class SavedModel:
 
 def save_model(folder: Path, model: SavedModel, version: str) -> None:
     """Write a model folder; one already there is replaced."""
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
     refuse_other_folder(folder)
     with whole_folder(folder) as temporary:
         arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
-        save_file(arrays, temporary / ARRAYS)
+        (temporary / ARRAYS).write_bytes(save(arrays))
         model.encoder.save(temporary / TOKENIZER)
         model.labels.save(temporary / LABELS)
         description = {
@@ -69,9 +68,14 @@ def save_model(folder: Path, model: SavedModel, version: str) -> None:
 
 
 def refuse_other_folder(folder: Path) -> None:
-    """Refuse to replace what is not a model."""
-    is_empty = folder.is_dir() and not any(folder.iterdir())
-    if folder.exists() and not is_empty and not (folder / CONFIG).is_file():
+    """Refuse to replace what is not a model: a folder with anything else in it is someone's."""
+    if not folder.exists():
+        return
+    names = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}
+    is_ours = names <= {CONFIG, ARRAYS, TOKENIZER, LABELS}
+    if is_ours and CONFIG in names:
+        is_ours = b'"setrnn"' in (folder / CONFIG).read_bytes()
+    if not is_ours:
         raise ModelError(f"{folder} exists and is not a model. Remove it, or name another.")
 
 
@@ -122,11 +126,7 @@ def _seal_of(description: Mapping[str, Any]) -> str:
 
 
 def _seal(file: Path) -> dict[str, Any]:
-    digest = hashlib.blake2b(digest_size=16)
-    with file.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return {"bytes": file.stat().st_size, "blake2b": digest.hexdigest()}
+    return {"bytes": file.stat().st_size, "blake2b": file_hash(file)}
 
 
 def _check(file: Path, seal: Mapping[str, Any]) -> None:

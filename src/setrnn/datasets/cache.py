@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -12,9 +11,10 @@ from pathlib import Path
 
 from setrnn.config import TextSettings, settings_hash, to_dict
 from setrnn.data.example import Example
-from setrnn.data.folders import recovered
+from setrnn.data.folders import file_hash, recovered
 from setrnn.data.prepare import prepare
 from setrnn.data.prepared import FORMAT, Prepared, is_prepared
+from setrnn.data.tokenizing import read_stop_words
 from setrnn.datasets import BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.datasets.reader import OnBadRow
 from setrnn.errors import DataError
@@ -91,7 +91,8 @@ def prepared_path(
         for name, split in dataset.splits.items()
     }
     reading = [to_dict(source.options), source.reader, source.on_bad_row]
-    digest = settings_hash(FORMAT, content, reading, to_dict(settings))
+    stop_words = sorted(read_stop_words(settings.stop_words))  # not only the name of their file
+    digest = settings_hash(FORMAT, content, reading, to_dict(settings), stop_words)
     return (folder or cache_folder()) / f"{dataset.name}-{digest}"
 
 
@@ -117,11 +118,7 @@ def _only_split(dataset: Dataset) -> Split:
 
 
 def _content_hash(file: Path) -> str:
-    digest = hashlib.blake2b(digest_size=16)
     try:
-        with file.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
+        return file_hash(file)
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror}.") from error
-    return digest.hexdigest()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from setrnn.data.example import Example
+from setrnn.data.folders import whole_file
 from setrnn.datasets.row import shown
 from setrnn.errors import DataError
 
@@ -26,18 +26,13 @@ def write_examples(examples: Iterable[Example], path: str | Path) -> int:
     """
     path = Path(path)
     write = _writer(path)
-    partial = path.with_name(f".setrnn-{secrets.token_hex(8)}.partial")
     try:
-        with partial.open("xb") as stream:
-            n_written = write(examples, stream)
-        partial.replace(path)
+        with whole_file(path) as stream:
+            return write(examples, stream)
     except OSError as error:
         raise DataError(
             f"{path} cannot be written: {error.strerror or error}. Choose another place."
         ) from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return n_written
 
 
 def _writer(path: Path) -> Callable[[Iterable[Example], BinaryIO], int]:
