@@ -178,7 +178,7 @@ def test_data_without_any_label_is_refused(setrnn, tmp_path):
 
 
 def test_ctrl_c_stops_in_one_line(setrnn, corpus, tmp_path, monkeypatch):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("setrnn.baselines.br.fit_logistic", interrupt)
