@@ -9,7 +9,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from setrnn.config import TextSettings
-from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import (
     FEATURE_PREFIX,
     NUMBER,
@@ -19,7 +18,6 @@ from setrnn.data.tokenizing import (
     TextEncoder,
     learn_tokenizer,
     read_stop_words,
-    word_counts,
 )
 from setrnn.errors import ConfigError, DataError, ModelError
 
@@ -333,15 +331,3 @@ def test_a_damaged_tokenizer_is_refused_or_loads(tmp_path_factory, data):
     file.write_bytes(content)
     with suppress(ModelError):
         TextEncoder.load(file, 10)
-
-
-@given(st.lists(st.lists(st.integers(0, 9), max_size=5), max_size=5))
-def test_word_counts_count(rows):
-    counts = word_counts(Ragged.from_lists(rows), 10)
-    flat = [value for row in rows for value in row]
-    assert counts.tolist() == [flat.count(index) for index in range(10)]
-
-
-def test_word_counts_refuse_the_ids_of_another_tokenizer():
-    with pytest.raises(DataError):
-        word_counts(Ragged.from_lists([[3, 10]]), 10)

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from setrnn.baselines.features import Tfidf
 from setrnn.config import ClassicalSettings
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
@@ -63,6 +62,3 @@ class LinearWeights:
     def logits(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
         """Return the log-odds of each label, documents x labels."""
         return np.asarray(features @ self.weights) + self.intercepts
-
-
-__all__ = ["Arrays", "ClassicalModel", "LinearWeights", "Tfidf", "TrainingData"]

@@ -16,7 +16,6 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
-import numpy as np
 from tokenizers import Encoding, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from setrnn.config import TextSettings
@@ -163,10 +162,3 @@ def _blank_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_WORD), "removed", invert=True)
     return tokenizer
-
-
-def word_counts(tokens: Ragged, n_tokens: int) -> np.ndarray:
-    """Count how often each token id occurs."""
-    if len(tokens.values) and int(tokens.values.max()) >= n_tokens:
-        raise DataError("The token ids do not belong to this tokenizer.")
-    return np.bincount(tokens.values, minlength=n_tokens)
