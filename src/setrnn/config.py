@@ -15,6 +15,9 @@ from setrnn.errors import ConfigError, nearest_name
 
 Settings = TypeVar("Settings")
 
+# What the best epoch can be chosen by; of the hamming loss, the lowest is best.
+TRAINING_METRICS = ("instance_f1", "label_f1", "micro_f1", "subset_accuracy", "hamming_loss")
+
 
 @dataclass(frozen=True)
 class TextSettings:
@@ -75,6 +78,78 @@ class ClassicalSettings:
 
 
 @dataclass(frozen=True)
+class ModelSettings:
+    """The recurrent network."""
+
+    encoder_units: int = 300  # both directions together
+    decoder_units: int = 300
+    decoder_layers: int = 2
+    dropout: float = 0.5
+    word_dropout: float = 0.1  # the share of words that training makes unknown
+    word_vectors: str = "tuned"  # or "frozen"
+    max_labels: int = 50  # the most labels a set may have
+
+    def __post_init__(self) -> None:
+        """Refuse empty layers and shares that are none."""
+        for name in ("decoder_units", "decoder_layers", "max_labels"):
+            _require(getattr(self, name) >= 1, f"model.{name}", "at least 1", getattr(self, name))
+        units = self.encoder_units
+        is_even = units >= 2 and units % 2 == 0
+        _require(is_even, "model.encoder_units", "an even number of at least 2", units)
+        for name in ("dropout", "word_dropout"):
+            value = getattr(self, name)
+            _require(0 <= value < 1, f"model.{name}", "at least 0 and below 1", value)
+        _require_one_of("model.word_vectors", self.word_vectors, ("tuned", "frozen"))
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """Algorithm 1, in training and in prediction."""
+
+    beam_width: int = 12  # the paper's K
+
+    def __post_init__(self) -> None:
+        """Refuse an empty search."""
+        _require(self.beam_width >= 1, "search.beam_width", "at least 1", self.beam_width)
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """The training of the recurrent systems."""
+
+    epochs: int = 28
+    random_share: float = 0.5  # of the epochs, before vinyals-sample and -max switch
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    warm_up: float = 0.06  # the share of all steps in which the rate rises
+    decay: str = "linear"  # to zero at the end; or "none"
+    clip_norm: float = 1.0  # of the gradient; 0 for no limit
+    weight_decay: float = 0.0
+    metric: str = "instance_f1"  # chooses the best epoch on the valid part
+    patience: int = 0  # stop after so many epochs without gain; 0 for never
+    valid_documents: int = 5_000  # of a larger valid part, so many are measured each epoch
+    precision: str = "float32"  # or, on a GPU, "bfloat16" or "float16"
+    checkpoint_minutes: float = 5.0  # between checkpoints within an epoch
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be trained with."""
+        for name in ("epochs", "batch_size", "valid_documents"):
+            value = getattr(self, name)
+            _require(value >= 1, f"training.{name}", "at least 1", value)
+        for name in ("random_share", "warm_up"):
+            value = getattr(self, name)
+            _require(0 <= value <= 1, f"training.{name}", "between 0 and 1", value)
+        for name in ("clip_norm", "weight_decay", "patience", "checkpoint_minutes"):
+            value = getattr(self, name)
+            _require(0 <= value < float("inf"), f"training.{name}", "0 or more", value)
+        rate = self.learning_rate
+        _require(0 < rate < float("inf"), "training.learning_rate", "above 0", rate)
+        _require_one_of("training.decay", self.decay, ("linear", "none"))
+        _require_one_of("training.precision", self.precision, ("float32", "bfloat16", "float16"))
+        _require_one_of("training.metric", self.metric, TRAINING_METRICS)
+
+
+@dataclass(frozen=True)
 class Config:
     """Everything that decides what is trained."""
 
@@ -82,12 +157,21 @@ class Config:
     text: TextSettings = field(default_factory=TextSettings)
     vectors: VectorSettings = field(default_factory=VectorSettings)
     classical: ClassicalSettings = field(default_factory=ClassicalSettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
+    training: TrainingSettings = field(default_factory=TrainingSettings)
 
 
 # What a preset changes; `paper` is also what the paper leaves to the reader.
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
-    "paper": {"text": {"max_words": 500}, "vectors": {"dimensions": 300}},
+    "paper": {
+        "text": {"max_words": 500},
+        "vectors": {"dimensions": 300},
+        "model": {"decoder_units": 300, "decoder_layers": 2, "dropout": 0.3, "word_dropout": 0.0},
+        "search": {"beam_width": 12},
+        "training": {"learning_rate": 5e-4, "warm_up": 0.0, "decay": "none"},
+    },
 }
 
 
@@ -179,6 +263,11 @@ def _read_json_object(file: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise ConfigError(f"{file} must hold one JSON object of settings.")
     return values
+
+
+def _require_one_of(key: str, value: str, names: Sequence[str]) -> None:
+    if value not in names:
+        raise ConfigError(f"'{key}' has no choice '{value}'. {nearest_name(value, names)}")
 
 
 def _require(is_met: bool, key: str, wanted: str, value: object) -> None:

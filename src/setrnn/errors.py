@@ -33,6 +33,10 @@ class ModelError(SetRNNError):
     """A model folder that cannot be used."""
 
 
+class TrainingError(SetRNNError):
+    """Training that cannot go on."""
+
+
 class MissingExtraError(SetRNNError):
     """An optional library that is not installed."""
 

@@ -23,7 +23,7 @@ from setrnn.data.prepare import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.decoding import find_rule
 from setrnn.errors import ConfigError, DataError
-from setrnn.methods import Method, find_method
+from setrnn.methods import Method, TrainOptions, find_method
 from setrnn.tagger import Prediction, Tagger
 
 if TYPE_CHECKING:
@@ -222,9 +222,9 @@ def _train(method: Method, config: Config, examples: list[Example]) -> Tagger:
         prepared = prepare(
             {"train": lambda: examples}, Path(folder) / "texts", "texts", config.text, source={}
         )
-        system = method.train(prepared, config, lambda n_labels: None)
-        notes = {"n_documents": len(examples)}
-        return Tagger(method.name, config, prepared.encoder, prepared.labels, system, notes)
+        trained = method.train(prepared, config, TrainOptions())
+        notes = {"n_documents": len(examples), **trained.notes}
+        return Tagger(method.name, config, prepared.encoder, prepared.labels, trained.system, notes)
 
 
 def _plain(value: object) -> object:

@@ -12,6 +12,7 @@ import numpy as np
 from setrnn.data.example import Example
 from setrnn.data.prepared import Prepared, batched
 from setrnn.data.ragged import Ragged
+from setrnn.decoding import find_rule
 from setrnn.errors import DataError
 from setrnn.metrics import (
     RankingScores,
@@ -47,7 +48,7 @@ class Evaluation:
 def evaluate(
     tagger: Tagger,
     examples: Iterable[Example],
-    rule: str = "set",
+    rule: str | None = None,
     on_documents: Callable[[int], None] = lambda n_documents: None,
 ) -> Evaluation:
     """Predict a stream of documents and measure."""
@@ -66,7 +67,7 @@ def evaluate_prepared(
     tagger: Tagger,
     prepared: Prepared,
     split: str,
-    rule: str = "set",
+    rule: str | None = None,
     on_documents: Callable[[int], None] = lambda n_documents: None,
 ) -> Evaluation:
     """Predict a split of a prepared folder and measure."""
@@ -90,7 +91,7 @@ def evaluate_prepared(
 def _evaluate(
     tagger: Tagger,
     batches: Iterable[tuple[Ragged, list[tuple[str, ...]]]],
-    rule: str,
+    rule: str | None,
     on_documents: Callable[[int], None],
 ) -> Evaluation:
     truth: list[tuple[str, ...]] = []
@@ -98,15 +99,18 @@ def _evaluate(
     probabilities: list[float] = []
     rankings: list[RankingScores] = []
     seconds = 0.0
+    chosen = find_rule(tagger.rule_or_own(rule))
     for tokens, labels in batches:
         start = time.perf_counter()
-        predictions = list(tagger.tag_tokens(tokens, rule))
+        candidates = tagger.system.candidates(tokens, 1, chosen.source)
+        predictions = list(tagger.predictions(candidates, chosen, 1))
         seconds += time.perf_counter() - start
         predicted.extend(prediction.labels for prediction in predictions)
         probabilities.extend(prediction.probability for prediction in predictions)
         truth.extend(labels)
         known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
-        rankings.append(evaluate_ranking(known.truth, tagger.system.marginals(tokens), RANKS))
+        marginals = tagger.system.marginals(tokens, candidates)
+        rankings.append(evaluate_ranking(known.truth, marginals, RANKS))
         on_documents(len(labels))
     if not truth:
         raise DataError("There are no documents to evaluate.")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,42 +17,103 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
 from setrnn.errors import ConfigError, nearest_name
+from setrnn.training.recipe import Recipe
+
+if TYPE_CHECKING:
+    from setrnn.training.loop import Progress
+
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 class System(Protocol):
     """A trained system: rows of token ids to label sets with probabilities."""
 
-    def candidates(self, tokens: Ragged, n_sets: int) -> SetCandidates:
-        """Find the most probable sets of each document."""
+    def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
+        """Find the most probable sets of each document, or the sets of its best sequences."""
 
-    def marginals(self, tokens: Ragged) -> npt.NDArray[np.float32]:
-        """Return p(label | document), documents x labels."""
+    def marginals(
+        self, tokens: Ragged, candidates: SetCandidates | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Return p(label | document), documents x labels; candidates found before save time."""
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that was learned, by name."""
 
 
-Train = Callable[[Prepared, Config, Callable[[int], None]], System]
-Rebuild = Callable[[Mapping[str, npt.NDArray[Any]]], System]
+@dataclass(frozen=True)
+class TrainOptions:
+    """Where and how a system is trained, beside its settings; what is watched."""
+
+    device: str = "auto"
+    run_folder: Path | None = None  # checkpoints and logs; none are kept without
+    resume: bool = False
+    on_labels: Callable[[int], None] = lambda n_labels: None  # classical systems
+    on_progress: Callable[[Progress], None] = lambda progress: None  # recurrent ones
+    on_vectors: Callable[[str, float], None] = lambda message, share: None
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained system, and what is worth noting of its training."""
+
+    system: System
+    notes: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Method:
-    """A system: its objectives in the words of the paper's Table 1, and its two makers."""
+    """A system: its objectives in the words of the paper's Table 1, its rule, its two makers."""
 
     name: str
     training: str
     prediction: str
-    train: Train
-    rebuild: Rebuild
+    rule: str  # how the paper predicts with it
+    train: Callable[[Prepared, Config, TrainOptions], Trained]
+    rebuild: Callable[[Arrays, Config, str], System]  # on a device
+    recipe: Recipe | None = None  # of a recurrent system
+
+    @property
+    def is_recurrent(self) -> bool:
+        """Whether it emits labels one by one."""
+        return self.recipe is not None
 
 
 def _classical(name: str, training: str, prediction: str) -> Method:
-    def train(prepared: Prepared, config: Config, on_labels_done: Callable[[int], None]) -> System:
-        return ClassicalSystem.train(BASELINES[name], prepared, config.classical, on_labels_done)
+    def train(prepared: Prepared, config: Config, options: TrainOptions) -> Trained:
+        model, settings = BASELINES[name], config.classical
+        return Trained(ClassicalSystem.train(model, prepared, settings, options.on_labels))
 
-    rebuild = partial(ClassicalSystem.from_arrays, BASELINES[name])
-    return Method(name, training, prediction, train, rebuild)
+    def rebuild(arrays: Arrays, config: Config, device: str) -> System:
+        return ClassicalSystem.from_arrays(BASELINES[name], arrays)
+
+    return Method(name, training, prediction, "set", train, rebuild)
+
+
+def _recurrent(name: str, training: str, recipe: Recipe) -> Method:
+    def train(prepared: Prepared, config: Config, options: TrainOptions) -> Trained:
+        from setrnn.training.start import train_recurrent
+
+        system, history = train_recurrent(
+            prepared,
+            config,
+            recipe,
+            name,
+            options.device,
+            options.run_folder,
+            options.resume,
+            options.on_progress,
+            options.on_vectors,
+        )
+        return Trained(system, {"epochs": history})
+
+    def rebuild(arrays: Arrays, config: Config, device: str) -> System:
+        from setrnn.recurrent import RecurrentSystem
+        from setrnn.training.start import find_device
+
+        return RecurrentSystem.from_arrays(arrays, config, find_device(device), recipe.decoder)
+
+    by = {"sequence": "set(s*), s* = argmax p(s | x)", "set": "argmax over all sets of p(y | x)"}
+    return Method(name, training, by[recipe.rule], recipe.rule, train, rebuild, recipe)
 
 
 METHODS: dict[str, Method] = {
@@ -72,6 +133,41 @@ METHODS: dict[str, Method] = {
             "pcc",
             "maximise Σ log p(y_l | x, y_1 … y_{l-1}), labels by falling frequency",
             "argmax over all sets of Π p(y_l | x, y_1 … y_{l-1}), by beam search",
+        ),
+        _recurrent(
+            "seq2seq-rnn",
+            "maximise Σ log p(s | x), s by falling frequency",
+            Recipe("fixed-order"),
+        ),
+        _recurrent(
+            "vinyals-uniform",
+            "maximise Σ Σ_{s ∈ π(y)} log p(s | x)",
+            Recipe("random-order"),
+        ),
+        _recurrent(
+            "vinyals-sample",
+            "as vinyals-uniform, then maximise Σ Σ_{s ∈ π(y)} p(s | x) log p(s | x)",
+            Recipe("sampled-order", first_objective="random-order"),
+        ),
+        _recurrent(
+            "vinyals-max",
+            "as vinyals-uniform, then maximise Σ max_{s ∈ π(y)} log p(s | x)",
+            Recipe("best-order", first_objective="random-order"),
+        ),
+        _recurrent(
+            "vinyals-max-direct",
+            "maximise Σ max_{s ∈ π(y)} log p(s | x) from the start",
+            Recipe("best-order"),
+        ),
+        _recurrent(
+            "sgm",
+            "as seq2seq-rnn, with a decoder that sees all labels by their probability",
+            Recipe("fixed-order", decoder="sgm"),
+        ),
+        _recurrent(
+            "set-rnn",
+            "maximise Σ log Σ_{s ∈ π(y)} p(s | x)",
+            Recipe("set-probability", rule="set"),
         ),
     )
 }

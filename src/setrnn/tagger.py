@@ -16,7 +16,7 @@ from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import SavedModel, load_model, save_model
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
-from setrnn.decoding import find_rule
+from setrnn.decoding import Rule, SetCandidates, find_rule
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, System, find_method
 
@@ -54,7 +54,7 @@ class Tagger:
     def tag(
         self,
         texts: Sequence[str],
-        rule: str = "set",
+        rule: str | None = None,
         top: int = 1,
         features: Sequence[Sequence[str]] | None = None,
     ) -> list[Prediction]:
@@ -62,7 +62,7 @@ class Tagger:
 
         Args:
             texts: the documents.
-            rule: the prediction rule.
+            rule: the prediction rule; the method's own if not given.
             top: how many sets to give in all: the predicted one and, as alternatives, the most
                 probable others.
             features: each document's features, where the model was trained with some.
@@ -70,31 +70,43 @@ class Tagger:
         return list(self.tag_stream(_documents(texts, features), rule, top))
 
     def tag_stream(
-        self, documents: Iterable[tuple[str, Sequence[str]]], rule: str = "set", top: int = 1
+        self, documents: Iterable[tuple[str, Sequence[str]]], rule: str | None = None, top: int = 1
     ) -> Iterator[Prediction]:
         """Predict a label set for each (text, features), in batches as they come."""
         if not isinstance(top, int) or top < 1:
             raise ConfigError(f"top must be a whole number of at least 1, got {top}.")
-        find_rule(rule)
+        self.rule_or_own(rule)
         for tokens in self._batches(documents):
             yield from self.tag_tokens(tokens, rule, top)
 
-    def tag_tokens(self, tokens: Ragged, rule: str = "set", top: int = 1) -> Iterator[Prediction]:
+    def tag_tokens(
+        self, tokens: Ragged, rule: str | None = None, top: int = 1
+    ) -> Iterator[Prediction]:
         """Predict from token ids, such as those of a prepared folder; a batch at a time."""
-        choose = find_rule(rule)
+        chosen = find_rule(self.rule_or_own(rule))
         for start in range(0, len(tokens), BATCH):
             part = tokens.rows(start, min(start + BATCH, len(tokens)))
-            candidates = self.system.candidates(part, top)
-            labels, log_probs = choose(candidates)
-            for document, row in enumerate(labels):
-                alternatives = [
-                    ScoredSet(self._names(candidates.labels[document, rank]), _prob(log_prob))
-                    for rank, log_prob in enumerate(candidates.log_probs[document])
-                    if log_prob > -np.inf
-                ]
-                predicted = self._names(row)
-                others = tuple(each for each in alternatives if each.labels != predicted)
-                yield Prediction(predicted, _prob(log_probs[document]), others[: top - 1])
+            candidates = self.system.candidates(part, top, chosen.source)
+            yield from self.predictions(candidates, chosen, top)
+
+    def predictions(self, candidates: SetCandidates, rule: Rule, top: int) -> Iterator[Prediction]:
+        """Choose among the candidates of each document."""
+        labels, log_probs = rule.choose(candidates)
+        for document, row in enumerate(labels):
+            alternatives = [
+                ScoredSet(self._names(candidates.labels[document, rank]), _prob(log_prob))
+                for rank, log_prob in enumerate(candidates.log_probs[document][: top + 1])
+                if log_prob > -np.inf
+            ]
+            predicted = self._names(row)
+            others = tuple(each for each in alternatives if each.labels != predicted)
+            yield Prediction(predicted, _prob(log_probs[document]), others[: top - 1])
+
+    def rule_or_own(self, rule: str | None) -> str:
+        """Return the rule, or the one the paper predicts with for this method."""
+        chosen = find_method(self.method).rule if rule is None else rule
+        find_rule(chosen)
+        return chosen
 
     def predict_proba(
         self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
@@ -148,14 +160,14 @@ def _prob(log_prob: float) -> float:
     return float(np.exp(log_prob))
 
 
-def load(folder: str | Path) -> Tagger:
-    """Load a trained model."""
+def load(folder: str | Path, device: str = "auto") -> Tagger:
+    """Load a trained model onto a device: cpu, cuda, or auto for the GPU where there is one."""
     saved = load_model(Path(folder))
     if saved.method not in METHODS:
         raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
     try:
-        system = find_method(saved.method).rebuild(saved.arrays)
-    except KeyError as error:
+        system = find_method(saved.method).rebuild(saved.arrays, saved.config, device)
+    except (KeyError, RuntimeError) as error:
         raise ModelError(f"{folder} lacks {error} for a '{saved.method}' model.") from error
     return Tagger(
         saved.method, saved.config, saved.encoder, saved.labels, system, dict(saved.notes)

@@ -15,6 +15,7 @@ from setrnn.config import ClassicalSettings
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
+from setrnn.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,19 @@ class ClassicalSystem:
         tfidf, data = training_data(prepared, settings)
         return cls(tfidf, model.fit(data, settings, on_labels_done))
 
-    def candidates(self, tokens: Ragged, n_sets: int) -> SetCandidates:
+    def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
         """Find the most probable sets of each document."""
+        if source != "sets":
+            raise ConfigError(
+                "Rule 'sequence' needs a system that emits labels one by one: use rule 'set', or "
+                "train a recurrent system."
+            )
         return self.model.candidates(self.tfidf.transform(tokens), n_sets)
 
-    def marginals(self, tokens: Ragged) -> npt.NDArray[np.float32]:
-        """Return p(label | document), documents x labels."""
+    def marginals(
+        self, tokens: Ragged, candidates: SetCandidates | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Return p(label | document), documents x labels; the candidates are not needed."""
         return self.model.marginals(self.tfidf.transform(tokens))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -92,20 +92,21 @@ def train(
 
 def train_tagger(prepared: Prepared, method: str, config: Config) -> Tagger:
     """Train with a progress bar."""
-    from setrnn.methods import find_method
+    from setrnn.methods import TrainOptions, find_method
     from setrnn.tagger import Tagger
 
     if config.classical.tune:
         config = replace(config, classical=_tuned(prepared, method, config))
     start = time.perf_counter()
     with counted_progress(f"training {method}: labels", len(prepared.labels)) as advance:
-        system = find_method(method).train(prepared, config, advance)
+        trained = find_method(method).train(prepared, config, TrainOptions(on_labels=advance))
     notes = {
         "data": prepared.name,
         "n_documents": prepared.description["n_documents"]["train"],
         "training_seconds": round(time.perf_counter() - start, 2),
+        **trained.notes,
     }
-    return Tagger(method, config, prepared.encoder, prepared.labels, system, notes)
+    return Tagger(method, config, prepared.encoder, prepared.labels, trained.system, notes)
 
 
 def _tuned(prepared: Prepared, method: str, config: Config) -> ClassicalSettings:

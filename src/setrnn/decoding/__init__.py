@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +12,19 @@ from setrnn.decoding import most_probable
 from setrnn.decoding.candidates import SetCandidates
 from setrnn.errors import ConfigError, nearest_name
 
-# labels (n, S), -1 fills up, and the log-probability (n,) of each document's predicted set
-Rule = Callable[[SetCandidates], tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]]
+
+@dataclass(frozen=True)
+class Rule:
+    """How one set is chosen for each document."""
+
+    source: str  # what it chooses from: "sets", or the sets of the best "sequences"
+    # labels (n, S), -1 fills up, and the log-probability (n,) of each document's predicted set
+    choose: Callable[[SetCandidates], tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]]
+
 
 RULES: dict[str, Rule] = {
-    "set": most_probable.choose,
+    "set": Rule("sets", most_probable.choose),
+    "sequence": Rule("sequences", most_probable.choose),
 }
 
 

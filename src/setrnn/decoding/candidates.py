@@ -26,6 +26,22 @@ class SetCandidates:
         row = self.labels[document, rank]
         return [int(label) for label in row if label >= 0]
 
+    def marginals(self, n_labels: int) -> npt.NDArray[np.float32]:
+        """Sum the sets that hold each label, as shares of the candidates' probability: (n, L).
+
+        What the candidates leave out is taken to be spread like them.
+        """
+        n, K, S = self.labels.shape
+        best = np.maximum(self.log_probs.max(axis=1, keepdims=True, initial=-np.inf), -1e300)
+        shares = np.exp(self.log_probs - best)
+        shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+        document, rank, place = np.nonzero(self.labels >= 0)
+        label = self.labels[document, rank, place]
+        sums = np.bincount(
+            document * n_labels + label, weights=shares[document, rank], minlength=n * n_labels
+        )
+        return np.minimum(sums, 1.0).reshape(n, n_labels).astype(np.float32)
+
 
 def pack_labels(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Sort the ids of each set, put -1 last, and cut columns that no set needs."""

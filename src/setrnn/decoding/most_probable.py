@@ -1,4 +1,4 @@
-"""Rule `set`: the most probable set."""
+"""Rules `set` and `sequence`: the first candidate, which is the most probable."""
 
 from __future__ import annotations
 

@@ -1,0 +1,112 @@
+"""Batches: padded tensors cut from the prepared form, bucketed by set size and length."""
+
+# B documents, T words of the longest, S labels of the largest set
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from setrnn.data.ragged import Ragged
+
+PADDING = 0  # a token id
+BATCHES_IN_POOL = 64  # a pool of so many batches is sorted and cut
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Documents by falling length, with their label sets."""
+
+    rows: npt.NDArray[np.int64]  # (B,) where each document stands in its split
+    tokens: Tensor  # (B, T)
+    lengths: Tensor  # (B,) at least 1; always on the CPU
+    labels: Tensor  # (B, S) ascending ids, which is by falling frequency; -1 fills up
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to(self, device: torch.device) -> Batch:
+        """Move the tensors, without waiting for the copy."""
+        if device.type == "cpu":
+            return self
+        tokens, labels = (
+            each.pin_memory().to(device, non_blocking=True) for each in (self.tokens, self.labels)
+        )
+        return Batch(self.rows, tokens, self.lengths, labels)
+
+
+def make_batch(tokens: Ragged, labels: Ragged | None, rows: npt.NDArray[np.int64]) -> Batch:
+    """Cut documents out of a split and pad them; they come out by falling length."""
+    lengths = tokens.offsets[rows + 1] - tokens.offsets[rows]
+    by_length = np.argsort(-lengths, kind="stable")
+    rows = rows[by_length]
+    if labels is None:
+        labels = Ragged.from_lists([[]] * (int(rows.max(initial=0)) + 1))
+    label_rows = np.sort(padded(labels, rows, fill=np.iinfo(np.int32).max), axis=1)
+    label_rows[label_rows == np.iinfo(np.int32).max] = -1
+    token_rows = padded(tokens, rows, fill=PADDING, min_width=1)
+    return Batch(
+        rows=rows,
+        tokens=torch.from_numpy(token_rows),
+        lengths=torch.from_numpy(np.maximum(lengths[by_length], 1)),
+        labels=torch.from_numpy(label_rows),
+    )
+
+
+def padded(
+    ragged: Ragged, rows: npt.NDArray[np.int64], fill: int, min_width: int = 0
+) -> npt.NDArray[np.int64]:
+    """Return rows as a matrix; `fill` stands behind the shorter ones."""
+    starts, stops = np.asarray(ragged.offsets[rows]), np.asarray(ragged.offsets[rows + 1])
+    width = max(int((stops - starts).max(initial=0)), min_width)
+    matrix = np.full((len(rows), width), fill, dtype=np.int64)
+    positions = starts[:, None] + np.arange(width)
+    is_filled = positions < stops[:, None]
+    matrix[is_filled] = ragged.values[positions[is_filled]]
+    return matrix
+
+
+def take_rows(ragged: Ragged, rows: npt.NDArray[np.int64]) -> Ragged:
+    """Return chosen rows, in memory."""
+    starts, stops = np.asarray(ragged.offsets[rows]), np.asarray(ragged.offsets[rows + 1])
+    lengths = stops - starts
+    shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    return Ragged.from_lengths(ragged.values[np.arange(len(shift)) + shift], lengths)
+
+
+def training_batches(
+    lengths: npt.NDArray[np.int64],
+    set_sizes: npt.NDArray[np.int64],
+    batch_size: int,
+    random: np.random.Generator,
+) -> list[npt.NDArray[np.int64]]:
+    """Shuffle documents into batches of alike ones: the rows of each batch.
+
+    Within a pool of shuffled documents, those of one set size come together, the shortest
+    first; the batches are then shuffled. No order of a small set waits for a large one.
+    """
+    order = random.permutation(len(lengths))
+    batches: list[npt.NDArray[np.int64]] = []
+    for start in range(0, len(order), batch_size * BATCHES_IN_POOL):
+        pool = order[start : start + batch_size * BATCHES_IN_POOL]
+        alike = pool[np.lexsort((lengths[pool], set_sizes[pool]))]
+        batches += [alike[first : first + batch_size] for first in range(0, len(alike), batch_size)]
+    return [batches[number] for number in random.permutation(len(batches))]
+
+
+def prediction_batches(
+    lengths: npt.NDArray[np.int64], max_documents: int, max_words: int
+) -> list[npt.NDArray[np.int64]]:
+    """Cut documents into batches of alike length, the longest first; each fits both limits."""
+    order = np.argsort(-lengths, kind="stable")
+    batches, start = [], 0
+    while start < len(order):
+        longest = max(int(lengths[order[start]]), 1)
+        size = max(1, min(max_documents, max_words // longest))
+        batches.append(order[start : start + size])
+        start += size
+    return batches

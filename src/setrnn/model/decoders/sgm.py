@@ -1,0 +1,76 @@
+"""SGM's decoder (Yang et al., 2018): what went before is all labels, by their probability."""
+
+# B documents, K beams or orders, S steps, D dimensions of a label vector, V = labels + STOP
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from setrnn.config import ModelSettings
+from setrnn.model.decoders.rnn import RNNDecoder, _log_softmax, _sum_steps
+from setrnn.model.interfaces import Encoding, State
+
+
+class SGMDecoder(RNNDecoder):
+    """The RNN decoder whose input is the global embedding, not the previous label's vector.
+
+    With e the previous label's vector and e' the mean of all label vectors, weighted by the
+    distribution the label was chosen from, the input is (1 - g) e + g e', g = sigmoid(W1 e + W2 e').
+    The input now depends on the step before: orders are scored step by step.
+    """
+
+    def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
+        super().__init__(memory_size, label_vectors, settings)
+        dimensions = label_vectors.shape[1]
+        self.gate = nn.Linear(2 * dimensions, dimensions, bias=False)  # W1 and W2
+
+    def start(self, encoding: Encoding) -> State:
+        """Return the state before the first label, one beam a document: (B, 1, ...)."""
+        *hidden, is_used = super().start(encoding)
+        # There was no choice yet: all of the probability is on "no label yet".
+        probs = torch.zeros_like(is_used, dtype=hidden[0].dtype)
+        probs[..., self.n_labels] = 1.0
+        return (*hidden, is_used, probs)
+
+    def step(self, encoding: Encoding, state: State, previous: Tensor) -> tuple[Tensor, State]:
+        """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
+        *hidden, is_used, probs = state
+        is_used = self._mark_used(is_used, previous)
+        inputs = self.dropout(self._global_embedding(previous, probs))
+        hidden = self._advance(inputs, hidden)
+        log_probs = _log_softmax(self._logits(encoding, hidden[-1], inputs), is_used)
+        return log_probs, (*hidden, is_used, log_probs.exp())
+
+    def score(self, encoding: Encoding, orders: Tensor) -> Tensor:
+        """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K)."""
+        log_probs, _ = self._step_through(encoding, orders)
+        return _sum_steps(log_probs, orders, self.n_labels)
+
+    def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
+        """Return the attention on each word at each step, STOP's included: (B, K, S + 1, T)."""
+        B, K, S = orders.shape
+        _, hidden = self._step_through(encoding, orders)
+        return self._attention(encoding, hidden.flatten(1, 2)).view(B, K, S + 1, -1)
+
+    def _step_through(self, encoding: Encoding, orders: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the log-probabilities (B, K, S + 1, V) and hidden states of every step."""
+        B, K, S = orders.shape
+        state = tuple(each.expand(B, K, *each.shape[2:]) for each in self.start(encoding))
+        previous = orders.new_full((B, K), self.n_labels)
+        log_probs, hidden = [], []
+        for step in range(S + 1):
+            found, state = self.step(encoding, state, previous)
+            log_probs.append(found)
+            hidden.append(state[self.gru.num_layers - 1])
+            if step < S:
+                previous = orders[:, :, step].where(orders[:, :, step] >= 0, self.n_labels)
+        return torch.stack(log_probs, dim=2), torch.stack(hidden, dim=2)
+
+    def _global_embedding(self, previous: Tensor, probs: Tensor) -> Tensor:
+        """Blend the previous labels' vectors with the mean of all: (B, K, D)."""
+        chosen = self.labels(previous)
+        mean = probs.to(chosen.dtype) @ self.labels.weight
+        gate: Tensor = self.gate(torch.cat((chosen, mean), dim=-1)).sigmoid()
+        blended: Tensor = chosen.lerp(mean, gate)
+        return blended

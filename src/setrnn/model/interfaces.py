@@ -1,0 +1,57 @@
+"""What the search and the objectives know of a network: these protocols, and nothing else."""
+
+# B documents, T words, M memory size, K beams or orders, S steps, V = labels + STOP
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+# Tensors (B, K, ...): what a decoder remembers of each beam's labels so far.
+State = tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Documents as the decoder sees them."""
+
+    memory: Tensor  # (B, T, M) a vector for each word
+    is_word: Tensor  # (B, T) False on padding
+    summary: Tensor  # (B, M) the whole document
+
+
+class Encoder(Protocol):
+    """Reads documents."""
+
+    memory_size: int
+
+    def __call__(self, tokens: Tensor, lengths: Tensor) -> Encoding:
+        """Encode tokens (B, T), rows by falling length; the lengths (B,) are on the CPU."""
+
+
+class Decoder(Protocol):
+    """Gives p(next label or STOP | document, labels so far).
+
+    Label ids are 0 ... n_labels - 1. STOP is the output n_labels, and as an input the same
+    number means that there is no label yet. A label that was emitted has probability 0.
+    """
+
+    n_labels: int
+    training: bool
+
+    def train(self, mode: bool = True) -> Decoder:
+        """Turn dropout on or off."""
+
+    def start(self, encoding: Encoding) -> State:
+        """Return the state before the first label, one beam a document: (B, 1, ...)."""
+
+    def step(self, encoding: Encoding, state: State, previous: Tensor) -> tuple[Tensor, State]:
+        """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
+
+    def score(self, encoding: Encoding, orders: Tensor) -> Tensor:
+        """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K)."""
+
+    def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
+        """Return the attention on each word at each step, STOP's included: (B, K, S + 1, T)."""

@@ -1,0 +1,105 @@
+"""A recurrent system end to end: token ids to encodings to label sets."""
+
+# n documents, K candidates, S labels of the largest set
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from setrnn.config import Config
+from setrnn.data.batches import Batch, make_batch, prediction_batches
+from setrnn.data.ragged import Ragged
+from setrnn.decoding.candidates import SetCandidates
+from setrnn.model.interfaces import Decoder, Encoding
+from setrnn.model.network import Network, rebuild_network
+from setrnn.search.beam_search import search_sequences
+from setrnn.search.set_search import distinct_sets, most_probable_sets
+
+MAX_DOCUMENTS, MAX_WORDS = 512, 65_536  # a batch
+Found = tuple[Tensor, Tensor]  # label sets (B, K, S) and log p (B, K), by falling probability
+
+
+@dataclass(frozen=True)
+class RecurrentSystem:
+    """A network, and the search that predicts with it."""
+
+    network: Network
+    config: Config
+    device: torch.device
+
+    @classmethod
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        config: Config,
+        device: torch.device,
+        decoder: str = "rnn",
+    ) -> RecurrentSystem:
+        """Build the system from what it had learned."""
+        weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        network = rebuild_network(weights, config.model, decoder)
+        return cls(network.to(device), config, device)
+
+    def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
+        """Find the most probable sets of each document.
+
+        Their number is bounded by the beam width. From "sequences", a set stands for its best
+        sequence, and has that probability.
+        """
+        find = self._find_sets if source == "sets" else self._find_sequences
+        K = self.config.search.beam_width
+        labels = np.full((len(tokens), K, 1), -1, dtype=np.int32)
+        log_probs = np.full((len(tokens), K), -np.inf)
+        for rows, (found, scores) in self._search(tokens, find):
+            width = found.shape[2]
+            if width > labels.shape[2]:
+                more = ((0, 0), (0, 0), (0, width - labels.shape[2]))
+                labels = np.pad(labels, more, constant_values=-1)
+            labels[rows, : found.shape[1], :width] = found.cpu().numpy()
+            log_probs[rows, : found.shape[1]] = scores.cpu().numpy()
+        return SetCandidates(labels, log_probs)
+
+    def marginals(
+        self, tokens: Ragged, candidates: SetCandidates | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Return p(label | document), documents x labels, from the candidates' share of it."""
+        if candidates is None:
+            candidates = self.candidates(tokens, self.config.search.beam_width)
+        return candidates.marginals(self.network.decoder.n_labels)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all that was learned, by name."""
+        weights = self.network.state_dict()
+        return {name: tensor.detach().cpu().numpy() for name, tensor in weights.items()}
+
+    def _search(
+        self, tokens: Ragged, find: Callable[[Decoder, Encoding], Found]
+    ) -> Iterator[tuple[npt.NDArray[np.int64], Found]]:
+        """Run a search on batches of documents of alike length."""
+        was_training = self.network.training
+        self.network.eval()
+        with torch.inference_mode():
+            for rows in prediction_batches(tokens.lengths, MAX_DOCUMENTS, MAX_WORDS):
+                batch: Batch = make_batch(tokens, None, rows).to(self.device)
+                yield batch.rows, find(self.network.decoder, self.network.encode(batch))
+        self.network.train(was_training)
+
+    def _find_sets(self, decoder: Decoder, encoding: Encoding) -> Found:
+        width, most = self.config.search.beam_width, self.config.model.max_labels
+        found = most_probable_sets(decoder, encoding, width, most)
+        return found.labels, found.log_probs
+
+    def _find_sequences(self, decoder: Decoder, encoding: Encoding) -> Found:
+        width, most = self.config.search.beam_width, self.config.model.max_labels
+        sequences = search_sequences(decoder, encoding, width, most)
+        labels, is_distinct = distinct_sets(sequences)
+        log_probs = sequences.log_probs[:, 0].masked_fill(~is_distinct, -torch.inf)
+        log_probs, best = log_probs.sort(dim=1, descending=True, stable=True)
+        return labels.gather(1, best[..., None].expand_as(labels)), log_probs

@@ -1,0 +1,1 @@
+"""Training the recurrent systems: Algorithm 2, on Lightning Fabric."""

@@ -1,0 +1,34 @@
+"""Ctrl-C at a good moment: the batch in hand is finished first."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+
+@contextmanager
+def polite_interrupts() -> Iterator[Callable[[], bool]]:
+    """Yield a function that tells whether to stop; a second Ctrl-C stops at once.
+
+    SIGTERM counts too. Signals reach the main thread only: elsewhere nothing changes.
+    """
+    is_asked = False
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal is_asked
+        if is_asked:
+            raise KeyboardInterrupt
+        is_asked = True
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield lambda: is_asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
