@@ -1,21 +1,27 @@
 """Small things that many tests share, made once a session."""
 
-from functools import partial
+import os
+from collections.abc import Mapping
+from functools import cache, partial
 from itertools import islice
+
+# Two test processes on two cores: more threads would wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from setrnn.config import Config, TextSettings
+from setrnn.config import TextSettings
 from setrnn.data.prepare import prepare
 from setrnn.datasets import newsroom
-from setrnn.methods import METHODS
-from setrnn.tagger import Tagger
+from small_taggers import trained_tagger
 
 # A busy machine is no failure of the code.
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("calm")
 
+# Of each way to predict, one; the other recurrent systems only train otherwise.
+PREDICTORS = ("br", "br-support", "pcc", "seq2seq-rnn", "sgm", "set-rnn")
 SIZES = {"train": 300, "valid": 60, "test": 60}
 
 
@@ -33,24 +39,29 @@ def small_prepared(small_examples, tmp_path_factory):
     return prepare(streams, target, "newsroom", TextSettings(), {"synthetic": True})
 
 
+class Taggers(Mapping):
+    """A tagger of every method, trained when it is first asked for."""
+
+    def __init__(self, prepared):
+        self.train = cache(partial(trained_tagger, prepared))
+
+    def __getitem__(self, name):
+        return self.train(name)
+
+    def __iter__(self):
+        return iter(PREDICTORS)
+
+    def __len__(self):
+        return len(PREDICTORS)
+
+
 @pytest.fixture(scope="session")
 def taggers(small_prepared):
-    """A trained tagger of every method."""
-    config = Config()
-    return {
-        name: Tagger(
-            method=name,
-            config=config,
-            encoder=small_prepared.encoder,
-            labels=small_prepared.labels,
-            system=method.train(small_prepared, config, lambda n_labels: None),
-            notes={"data": "newsroom, synthetic"},
-        )
-        for name, method in METHODS.items()
-    }
+    """A trained tagger of every kind, by its method."""
+    return Taggers(small_prepared)
 
 
-@pytest.fixture(scope="session", params=METHODS)
+@pytest.fixture(scope="session", params=PREDICTORS)
 def tagger(request, taggers):
     """One trained tagger after the other."""
     return taggers[request.param]

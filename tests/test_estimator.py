@@ -1,12 +1,10 @@
 import copy
 import io
-import multiprocessing
 import pickle
 import subprocess
 import sys
 import tempfile
 import warnings
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import joblib
@@ -15,10 +13,11 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import sklearn
+import torch
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
@@ -42,13 +41,52 @@ FEW_TEXTS = ["red apple", "green apple", "red apple", "green pear", "red pear"]
 FEW_SETS = [{"red", "fruit"}, {"fruit"}, {"red", "fruit"}, set(), {"red"}]
 
 
+# Recurrent systems small enough to fit in a tenth of a second.
+QUICK = {
+    "vectors.source": "none",
+    "vectors.dimensions": 12,
+    "model.encoder_units": 12,
+    "model.decoder_units": 12,
+    "model.decoder_layers": 1,
+    "model.dropout": 0.0,
+    "model.word_dropout": 0.0,
+    "search.beam_width": 12,
+    "training.epochs": 2,
+    "training.learning_rate": 0.05,
+}
+# Of each way to train and to keep a model, one; tests/test_methods.py goes over all.
+KINDS = ("br", "br-support", "pcc", "vinyals-sample", "sgm", "set-rnn")
+
+
+def quick(method="set-rnn", epochs=2, **parameters):
+    settings = {**QUICK, "training.epochs": epochs, **parameters.pop("settings", {})}
+    return SetRNNClassifier(method, settings=settings, device="cpu", **parameters)
+
+
+def classical(**parameters):
+    return SetRNNClassifier("br-support", **parameters)
+
+
 def indicator(label_sets, labels):
     return np.array([[int(label in row) for label in labels] for row in label_sets])
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    return SetRNNClassifier().fit(TEXTS, LABEL_SETS)
+    return classical().fit(TEXTS, LABEL_SETS)
+
+
+def test_the_default_is_set_rnn_by_its_own_rule():
+    assert SetRNNClassifier().get_params() == {
+        "method": "set-rnn",
+        "preset": "default",
+        "settings": None,
+        "rule": None,
+        "validation_fraction": 0.0,
+        "device": "auto",
+        "random_state": 0,
+        "verbose": False,
+    }
 
 
 # What scikit-learn's checks ask for and texts with label sets cannot give. Most checks of a
@@ -67,6 +105,11 @@ EXEMPT = {
     "check_classifier_multioutput": "the most probable set is not the labels of marginal over 1/2",
     "check_classifiers_train": "it wants one class a row from predict, not an indicator matrix",
     "check_classifier_not_supporting_multiclass": "classes are refused, but not as non-binary ones",
+}
+# What it asks of marginals, which a recurrent system takes from the sets its search finds.
+EXEMPT_RECURRENT = {
+    **EXEMPT,
+    "check_classifiers_multilabel_output_format_predict_proba": "0 for labels in no set found",
 }
 
 
@@ -104,7 +147,14 @@ class RowsAsTexts(SetRNNClassifier):
         ]
 
 
-@parametrize_with_checks([RowsAsTexts()], expected_failed_checks=lambda estimator: EXEMPT)
+CHECKED = [RowsAsTexts("br-support"), RowsAsTexts(settings=QUICK, device="cpu")]
+
+
+def exempt(estimator):
+    return EXEMPT_RECURRENT if METHODS[estimator.method].is_recurrent else EXEMPT
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=exempt)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -114,7 +164,7 @@ def test_no_exemption_is_stale():
         warnings.simplefilter("ignore")
         passed = {
             check.func.__name__
-            for estimator, check in estimator_checks_generator(RowsAsTexts())
+            for estimator, check in estimator_checks_generator(RowsAsTexts("br-support"))
             if check.func.__name__ in EXEMPT and passes(check, estimator)
         }
     assert passed == set()
@@ -179,11 +229,9 @@ def test_probabilities_come_near_the_truth():
     np.testing.assert_allclose(classifier.predict_proba(texts), expected, atol=0.06)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", KINDS)
 def test_fitting_twice_repeats(method):
-    probs = [
-        SetRNNClassifier(method).fit(TEXTS, LABEL_SETS).predict_proba(NEW_TEXTS) for _ in range(2)
-    ]
+    probs = [quick(method).fit(TEXTS, LABEL_SETS).predict_proba(NEW_TEXTS) for _ in range(2)]
     np.testing.assert_array_equal(*probs)
 
 
@@ -193,8 +241,8 @@ def test_fitting_twice_repeats(method):
 @pytest.mark.parametrize("dtype", [int, bool, float])
 def test_every_form_of_indicator_matrix_means_the_same(form, dtype):
     matrix = indicator(FEW_SETS, ["fruit", "red"])
-    classifier = SetRNNClassifier().fit(FEW_TEXTS, form(matrix.astype(dtype)))
-    expected = SetRNNClassifier().fit(FEW_TEXTS, FEW_SETS)
+    classifier = classical().fit(FEW_TEXTS, form(matrix.astype(dtype)))
+    expected = classical().fit(FEW_TEXTS, FEW_SETS)
     np.testing.assert_array_equal(classifier.classes_, [0, 1])
     np.testing.assert_array_equal(classifier.predict(FEW_TEXTS), expected.predict(FEW_TEXTS))
     assert classifier.predict_sets(["red apple"])[0].labels == ("0", "1")
@@ -204,14 +252,14 @@ def test_every_form_of_indicator_matrix_means_the_same(form, dtype):
 def test_indicator_columns_of_two_digits_keep_their_order():
     matrix = np.eye(12, dtype=int)[[*range(12)] * 3]
     texts = [f"word{column}" for column in range(12)] * 3
-    classifier = SetRNNClassifier().fit(texts, matrix)
+    classifier = classical().fit(texts, matrix)
     np.testing.assert_array_equal(classifier.predict(texts), matrix)
     np.testing.assert_array_equal(classifier.predict_proba(texts).argmax(1), matrix.argmax(1))
 
 
 def test_a_column_without_ones_is_never_predicted():
     matrix = np.column_stack([np.zeros(5, dtype=int), indicator(FEW_SETS, ["fruit", "red"])])
-    classifier = SetRNNClassifier().fit(FEW_TEXTS, matrix)
+    classifier = classical().fit(FEW_TEXTS, matrix)
     np.testing.assert_array_equal(classifier.classes_, [0, 1, 2])
     assert not classifier.predict(FEW_TEXTS)[:, 0].any()
     assert not classifier.predict_proba(FEW_TEXTS)[:, 0].any()
@@ -249,8 +297,8 @@ class Column:
     ],
 )
 def test_every_form_of_texts_and_label_sets_means_the_same(text_form, y_form):
-    expected = SetRNNClassifier().fit(FEW_TEXTS, FEW_SETS)
-    classifier = SetRNNClassifier().fit(text_form(FEW_TEXTS), y_form(FEW_SETS))
+    expected = classical().fit(FEW_TEXTS, FEW_SETS)
+    classifier = classical().fit(text_form(FEW_TEXTS), y_form(FEW_SETS))
     assert list(classifier.classes_) == ["fruit", "red"]
     assert all(type(name) is str for name in classifier.tagger_.labels.names)
     assert classifier.predict_sets(text_form(FEW_TEXTS)) == expected.predict_sets(FEW_TEXTS)
@@ -272,7 +320,12 @@ def test_every_form_of_texts_and_label_sets_means_the_same(text_form, y_form):
 def test_constant_data_can_be_learned(method, texts, y):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        classifier = SetRNNClassifier(method).fit(texts, y)
+        classifier = quick(method, epochs=8)
+        if METHODS[method].is_recurrent and not np.any([len(row) and np.any(row) for row in y]):
+            with pytest.raises(InputError, match="No text has a label"):
+                classifier.fit(texts, y)
+            return
+        classifier.fit(texts, y)
         probs = classifier.predict_proba([*texts, "new words"])
         assert probs.shape == (len(texts) + 1, len(classifier.classes_))
         assert np.isfinite(probs).all()
@@ -301,7 +354,7 @@ def test_score_equals_scikit_learns_accuracy_in_both_forms(fitted):
 
 
 def test_a_label_not_seen_in_training_counts_as_missed():
-    classifier = SetRNNClassifier().fit(FEW_TEXTS, FEW_SETS)
+    classifier = classical().fit(FEW_TEXTS, FEW_SETS)
     assert classifier.score(FEW_TEXTS, FEW_SETS) == 1
     assert classifier.score(FEW_TEXTS, [{"red", "fruit", "new"}, *FEW_SETS[1:]]) == 0.8
 
@@ -310,13 +363,13 @@ def test_score_refuses_other_columns_than_those_of_fit(fitted):
     with pytest.raises(InputError, match="y has 3 columns, but the classifier was fitted with"):
         fitted.score(NEW_TEXTS, np.zeros((len(NEW_TEXTS), 3)))
     with pytest.raises(InputError, match="fitted with 0 labels"):
-        SetRNNClassifier().fit(["a"], [()]).score(["a"], [[1, 0]])
+        classical().fit(["a"], [()]).score(["a"], [[1, 0]])
 
 
 def test_features_are_learned_and_used():
     texts = ["report"] * 8
     features, label_sets = [["sea"], ["land"]] * 4, [["ship"], ["train"]] * 4
-    classifier = SetRNNClassifier(settings={"classical.l1": 0.0}).fit(texts, label_sets, features)
+    classifier = classical(settings={"classical.l1": 0.0}).fit(texts, label_sets, features)
     predicted = classifier.predict_sets(["report"] * 2, features=[{"sea"}, {"land"}])
     assert [prediction.labels for prediction in predicted] == [("ship",), ("train",)]
     assert classifier.score(texts, label_sets, features=features) == 1
@@ -345,7 +398,7 @@ def test_features_are_learned_and_used():
 )
 def test_bad_texts_are_refused(texts, message):
     with pytest.raises(InputError, match=message) as refusal:
-        SetRNNClassifier().fit(texts, [["fruit"], []])
+        classical().fit(texts, [["fruit"], []])
     assert isinstance(refusal.value, ValueError)
     assert isinstance(refusal.value, DataError)
 
@@ -375,7 +428,7 @@ def test_bad_texts_are_refused(texts, message):
 )
 def test_bad_labels_are_refused(y, message):
     with pytest.raises(InputError, match=message):
-        SetRNNClassifier().fit(["red apple", "green pear"], y)
+        classical().fit(["red apple", "green pear"], y)
 
 
 @pytest.mark.parametrize("name", ["predict", "predict_proba", "predict_sets"])
@@ -396,6 +449,10 @@ def test_predicting_from_a_lone_text_is_refused(fitted, name):
         ({"settings": {"seed": 3}}, "Give it as random_state"),
         ({"settings": "classical.l1=3"}, "settings must be a dict"),
         ({"settings": {"classical.tune": True}}, "GridSearchCV"),
+        ({"method": "br", "rule": "sequence"}, "'br' does not"),
+        ({"validation_fraction": 1.0}, "at least 0 and below 1, got 1.0"),
+        ({"validation_fraction": "some"}, "at least 0 and below 1, got 'some'"),
+        ({"device": "gpu"}, "There is no device 'gpu'"),
     ],
 )
 def test_bad_parameters_are_refused_by_fit_and_not_before(parameters, message):
@@ -417,7 +474,7 @@ def test_settings_reach_the_config(l1):
 
 def test_random_state_follows_scikit_learn():
     def seed(state):
-        return SetRNNClassifier(random_state=state).fit(["a"], [()]).tagger_.config.seed
+        return classical(random_state=state).fit(["a"], [()]).tagger_.config.seed
 
     assert seed(np.random.RandomState(3)) == seed(np.random.RandomState(3))
     assert seed(np.random.RandomState(3)) != seed(np.random.RandomState(4))
@@ -432,18 +489,18 @@ def test_an_unfitted_classifier_says_so(name):
         SetRNNClassifier().score(["red apple"], [[]])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", KINDS)
 def test_save_and_load_change_nothing(tmp_path, method):
-    classifier = SetRNNClassifier(method).fit(TEXTS, LABEL_SETS)
+    classifier = quick(method).fit(TEXTS, LABEL_SETS)
     classifier.save(tmp_path / "model")
     loaded = setrnn.load(tmp_path / "model")
     assert loaded.tag(NEW_TEXTS, top=3) == classifier.predict_sets(NEW_TEXTS, top=3)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", KINDS)
 def test_fit_leaves_no_files_and_holds_none(method, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    classifier = SetRNNClassifier(method).fit(FEW_TEXTS, FEW_SETS)
+    classifier = quick(method).fit(FEW_TEXTS, FEW_SETS)
     assert list(tmp_path.iterdir()) == []
     assert b"memmap" not in pickle.dumps(classifier)
     maps = Path("/proc/self/maps")
@@ -465,14 +522,14 @@ def through_joblib(classifier):
     return joblib.load(buffer)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", KINDS)
 @pytest.mark.parametrize(
     "copied",
     [lambda each: pickle.loads(pickle.dumps(each)), through_joblib, copy.deepcopy],
     ids=["pickle", "joblib", "deepcopy"],
 )
 def test_copies_predict_the_same_before_and_after_use(method, copied):
-    classifier = SetRNNClassifier(method).fit(FEW_TEXTS, FEW_SETS)
+    classifier = quick(method).fit(FEW_TEXTS, FEW_SETS)
     fresh = copied(classifier)
     expected = classifier.predict_sets(FEW_TEXTS)
     assert fresh.predict_sets(FEW_TEXTS) == expected
@@ -493,7 +550,7 @@ def test_pipeline_passes_texts_through():
     def shout(texts):
         return [text.upper() for text in texts]
 
-    pipeline = Pipeline([("shout", FunctionTransformer(shout)), ("tag", SetRNNClassifier())])
+    pipeline = Pipeline([("shout", FunctionTransformer(shout)), ("tag", classical())])
     pipeline.set_params(tag__method="br").fit(TEXTS, LABEL_SETS)
     alone = SetRNNClassifier("br").fit(TEXTS, LABEL_SETS)  # upper case means nothing to it
     np.testing.assert_array_equal(pipeline.predict(NEW_TEXTS), alone.predict(NEW_TEXTS))
@@ -505,7 +562,7 @@ def test_pipeline_passes_texts_through():
 def test_cross_validation_scores_indicator_matrices(scoring):
     labels = ["economy", "sport", "politics"]
     matrix = indicator(LABEL_SETS, labels)
-    scores = cross_val_score(SetRNNClassifier(), np.array(TEXTS), matrix, cv=2, scoring=scoring)
+    scores = cross_val_score(classical(), np.array(TEXTS), matrix, cv=2, scoring=scoring)
     assert scores.shape == (2,)
     assert (scores > 0.5).all()
 
@@ -514,7 +571,7 @@ def test_cross_validation_scores_sets_where_parts_have_other_labels():
     label_sets = [
         labels | {"first-part"} if n < 60 else labels for n, labels in enumerate(LABEL_SETS)
     ]
-    scores = cross_val_score(SetRNNClassifier(), TEXTS, label_sets, cv=3, error_score="raise")
+    scores = cross_val_score(classical(), TEXTS, label_sets, cv=3, error_score="raise")
     assert scores[0] == 0
     assert (scores[1:] > 0).all()
 
@@ -522,7 +579,7 @@ def test_cross_validation_scores_sets_where_parts_have_other_labels():
 def test_grid_search_finds_the_method_that_fits():
     # Only `exclusive` sets: the labels one by one give a set that never occurs.
     examples = TINY["exclusive"].sample(300, seed=0)
-    search = GridSearchCV(SetRNNClassifier(), {"method": ["br", "br-support"]}, cv=2)
+    search = GridSearchCV(classical(), {"method": ["br", "br-support"]}, cv=2)
     search.fit([example.text for example in examples], [set(each.labels) for each in examples])
     assert search.best_params_ == {"method": "br-support"}
     assert search.best_estimator_.predict_sets(["late strike"])[0].labels == ("work", "strike")
@@ -536,19 +593,95 @@ def test_grid_search_goes_over_settings():
     assert search.score(TEXTS, LABEL_SETS) > 0.3
 
 
-def test_another_process_can_fit_and_hand_back():
-    # As GridSearchCV does with n_jobs, in one process instead of several.
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        classifier = pool.submit(SetRNNClassifier().fit, TEXTS, LABEL_SETS).result()
-    expected = SetRNNClassifier().fit(TEXTS, LABEL_SETS)
-    assert classifier.predict_sets(NEW_TEXTS) == expected.predict_sets(NEW_TEXTS)
+def test_other_processes_fit_and_hand_back():
+    texts, sets = np.array(TEXTS[:40]), LABEL_SETS[:40]
+    halves = [(range(20), range(20, 40)), (range(20, 40), range(20))]
+    found = cross_validate(
+        quick(), texts, sets, cv=halves, n_jobs=2, return_estimator=True, error_score="raise"
+    )
+    for (train, _), classifier in zip(halves, found["estimator"], strict=True):
+        alone = quick().fit(texts[train], [sets[row] for row in train])
+        expected = alone.predict_sets(NEW_TEXTS)
+        own = classifier.predict_sets(NEW_TEXTS)
+        assert [each.labels for each in own] == [each.labels for each in expected]
+        for one, other in zip(own, expected, strict=True):
+            assert one.probability == pytest.approx(other.probability, rel=1e-3)
+
+
+def test_a_recurrent_system_goes_through_cross_validation_and_grid_search():
+    texts, sets = np.array(FEW_TEXTS * 4), FEW_SETS * 4
+    scores = cross_val_score(quick(), texts, sets, cv=2, error_score="raise")
+    assert scores.shape == (2,)
+    few, many = ({**QUICK, "training.epochs": epochs} for epochs in (1, 20))
+    search = GridSearchCV(quick(), {"settings": [few, many]}, cv=2, error_score="raise")
+    search.fit(texts, sets)
+    assert search.best_params_ == {"settings": many}
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].is_recurrent])
+def test_rules_of_a_recurrent_system(method):
+    classifier = quick(method, epochs=3).fit(TEXTS[:60], LABEL_SETS[:60])
+    own = classifier.predict_sets(NEW_TEXTS)
+    assert classifier.set_params(rule=METHODS[method].rule).predict_sets(NEW_TEXTS) == own
+    by_set = classifier.set_params(rule="set").predict_sets(NEW_TEXTS, top=4)
+    by_sequence = classifier.set_params(rule="sequence").predict_sets(NEW_TEXTS)
+    for one, other in zip(by_set, by_sequence, strict=True):
+        probs = {each.labels: each.probability for each in (one, *one.alternatives)}
+        assert other.probability <= probs[other.labels] * (1 + 1e-4)
+
+
+def test_texts_set_aside_choose_the_best_epoch():
+    classifier = quick(epochs=4, validation_fraction=0.25).fit(TEXTS[:80], LABEL_SETS[:80])
+    notes = classifier.tagger_.notes
+    assert notes["n_documents"] == 60
+    assert all("instance_f1" in epoch for epoch in notes["epochs"])
+    whole = quick(epochs=4).fit(TEXTS[:80], LABEL_SETS[:80])
+    assert whole.tagger_.notes["n_documents"] == 80
+    assert not any("instance_f1" in epoch for epoch in whole.tagger_.notes["epochs"])
+    plain = classical(validation_fraction=0.25).fit(TEXTS[:80], LABEL_SETS[:80])
+    assert plain.tagger_.notes["n_documents"] == 80, "it has no epochs to choose from"
+
+
+def test_a_label_only_in_texts_set_aside_is_a_class_that_is_never_predicted():
+    label_sets = [{f"label{number}"} for number in range(10)]
+    texts = [f"word{number}" for number in range(10)]
+    classifier = quick(validation_fraction=0.3).fit(texts, label_sets)
+    assert len(classifier.classes_) == 10
+    assert len(classifier.tagger_.labels) == 7
+    assert (classifier.predict_proba(texts).max(0) == 0).sum() >= 3
+    assert classifier.predict(texts).shape == (10, 10)
+
+
+def test_copies_of_a_text_are_not_set_aside_from_each_other():
+    with pytest.raises(InputError, match="two different texts"):
+        quick(validation_fraction=0.5).fit(["same"] * 6, [{"a"}] * 6)
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_an_epoch_is_a_line_if_asked(capsys, verbose):
+    quick(verbose=verbose, validation_fraction=0.4).fit(FEW_TEXTS, FEW_SETS)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = [line for line in captured.err.splitlines() if line.startswith("epoch ")]
+    assert len(lines) == (2 if verbose else 0)
+    assert all("loss" in line and "instance_f1" in line for line in lines)
+
+
+def test_a_fitted_network_is_pickled_for_the_cpu():
+    """A pickle from a machine with a GPU is read on one without."""
+    system = quick().fit(FEW_TEXTS, FEW_SETS).tagger_.system
+    state = system.__getstate__()
+    assert all(each.device.type == "cpu" for each in state["network"].parameters())
+    twin = object.__new__(type(system))
+    twin.__setstate__({**state, "device": torch.device("cuda")})
+    assert twin.device.type == ("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def test_features_can_be_routed():
     texts = ["report"] * 24
     features, label_sets = [["sea"], ["land"]] * 12, [{"ship"}, {"train"}] * 12
     with sklearn.config_context(enable_metadata_routing=True):
-        classifier = SetRNNClassifier(settings={"classical.l1": 0.0})
+        classifier = classical(settings={"classical.l1": 0.0})
         classifier.set_fit_request(features=True).set_score_request(features=True)
         scores = cross_val_score(
             classifier, texts, label_sets, cv=2, params={"features": features}, error_score="raise"

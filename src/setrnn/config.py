@@ -81,7 +81,7 @@ class ClassicalSettings:
 class ModelSettings:
     """The recurrent network."""
 
-    encoder_units: int = 300  # both directions together
+    encoder_units: int = 256  # both directions together
     decoder_units: int = 300
     decoder_layers: int = 2
     dropout: float = 0.5

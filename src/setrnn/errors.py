@@ -37,6 +37,10 @@ class TrainingError(SetRNNError):
     """Training that cannot go on."""
 
 
+class StoppedError(SetRNNError):
+    """Work that was asked to stop, and did, after saving where it stands."""
+
+
 class MissingExtraError(SetRNNError):
     """An optional library that is not installed."""
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import reprlib
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
+from numbers import Real
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -21,13 +24,15 @@ from setrnn.config import Config, load_config
 from setrnn.data.example import Example
 from setrnn.data.prepare import prepare
 from setrnn.data.ragged import Ragged
-from setrnn.decoding import find_rule
+from setrnn.data.stratify import stratified_split
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, TrainOptions, find_method
 from setrnn.tagger import Prediction, Tagger
 
 if TYPE_CHECKING:
     from typing import TypeAlias
+
+    from setrnn.training.loop import Progress
 
     # Sets of labels, or an indicator matrix (texts x labels) of 0 and 1.
     Targets: TypeAlias = Sequence[Collection[str]] | npt.NDArray[Any] | sp.csr_matrix
@@ -51,10 +56,16 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Args:
         method: the system to train, one of `setrnn.methods.METHODS`.
         preset: the settings to start from, as `--preset` on the command line.
-        settings: single settings by their dotted names, such as `{"classical.l1": 0.3}`; as
+        settings: single settings by their dotted names, such as `{"training.epochs": 10}`; as
             `--set` on the command line.
-        rule: how the predicted set is chosen, one of `setrnn.decoding.RULES`.
+        rule: how the predicted set is chosen, one of `setrnn.decoding.RULES`; None for the
+            method's own.
+        validation_fraction: the share of the texts that is not trained on but chooses the best
+            epoch of a recurrent system, by `training.metric`; 0 trains on all, to the last epoch,
+            as classical systems always do.
+        device: where to compute: "cpu", "cuda", or "auto" for a GPU if there is one.
         random_state: the seed: a whole number, a `RandomState`, or None for a fresh one each fit.
+        verbose: write a line to standard error after each epoch.
 
     Attributes:
         classes_: the labels in alphabetical order; after fitting on an indicator matrix, the
@@ -70,18 +81,24 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        method: str = "br-support",
+        method: str = "set-rnn",
         *,
         preset: str = "default",
         settings: Mapping[str, Any] | None = None,
-        rule: str = "set",
+        rule: str | None = None,
+        validation_fraction: float = 0.0,
+        device: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
+        verbose: bool = False,
     ) -> None:
         self.method = method
         self.preset = preset
         self.settings = settings
         self.rule = rule
+        self.validation_fraction = validation_fraction
+        self.device = device
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, texts: Sequence[str], y: Targets, features: Features = None) -> SetRNNClassifier:
         """Train on texts and their label sets.
@@ -93,19 +110,27 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             features: each document's features (the paper's user tags), where there are some.
         """
         method, config = find_method(self.method), self._config()
-        find_rule(self.rule)
+        method.rule_or_own(self.rule)
         documents = _read_texts(texts)
         if not documents:
             raise InputError("There are 0 texts: fit needs at least 1.")
         label_sets, n_columns = _read_targets(y, len(documents))
+        if method.is_recurrent and not any(label_sets):
+            raise InputError(
+                f"No text has a label: '{method.name}' has nothing to learn. Give labels, or use "
+                "a classical method such as br."
+            )
         rows = _read_features(features, len(documents))
         examples = [
             Example(str(number), *each)
             for number, each in enumerate(zip(documents, label_sets, rows, strict=True))
         ]
-        self.tagger_ = _train(method, config, examples)
+        options = TrainOptions(
+            device=self.device, on_progress=_write_epoch if self.verbose else lambda progress: None
+        )
+        self.tagger_ = _train(method, config, self._splits(examples, config.seed), options)
         if n_columns is None:
-            self.classes_ = np.array(sorted(self.tagger_.labels.names), dtype=object)
+            self.classes_ = np.array(sorted(set().union(*label_sets)), dtype=object)
         else:
             self.classes_ = np.arange(n_columns)
         return self
@@ -128,7 +153,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         marginals = self.tagger_.predict_proba(documents, _read_features(features, len(documents)))
         column_of = self._columns()
         columns = [column_of[name] for name in self.tagger_.labels.names]
-        # A column that was all 0 in training is no label of the tagger: it stays 0.
+        # A label that no text trained on has is none of the tagger's: its column stays 0.
         probs = np.zeros((len(documents), len(self.classes_)), dtype=np.float32)
         probs[:, columns] = marginals
         return probs
@@ -188,6 +213,24 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = _read_features(features, len(documents))
         return self.tagger_.tag(documents, self.rule, top, rows)
 
+    def _splits(self, examples: list[Example], seed: int) -> dict[str, list[Example]]:
+        """Set aside the texts that choose the best epoch."""
+        share = self.validation_fraction
+        if not isinstance(share, Real) or not 0 <= share < 1:
+            raise ConfigError(f"validation_fraction must be at least 0 and below 1, got {share!r}.")
+        if share == 0 or not find_method(self.method).is_recurrent:
+            return {"train": examples}
+        label_sets = [example.labels for example in examples]
+        number_of: dict[str, int] = {}  # copies of a text stay together
+        groups = [number_of.setdefault(example.text, len(number_of)) for example in examples]
+        if len(number_of) < 2:
+            raise InputError("validation_fraction needs two different texts or more.")
+        part_of = stratified_split(label_sets, (1 - share, share), seed, groups)
+        parts: dict[str, list[Example]] = {"train": [], "valid": []}
+        for example, part in zip(examples, part_of, strict=True):
+            parts["valid" if part else "train"].append(example)
+        return parts
+
     def _columns(self) -> dict[str, int]:
         return {str(label): column for column, label in enumerate(self.classes_)}
 
@@ -216,15 +259,25 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
 
-def _train(method: Method, config: Config, examples: list[Example]) -> Tagger:
+def _train(
+    method: Method, config: Config, splits: Mapping[str, list[Example]], options: TrainOptions
+) -> Tagger:
     """Train on a prepared folder that is gone afterwards: the tagger holds nothing of it."""
     with TemporaryDirectory(prefix="setrnn-", ignore_cleanup_errors=True) as folder:
-        prepared = prepare(
-            {"train": lambda: examples}, Path(folder) / "texts", "texts", config.text, source={}
-        )
-        trained = method.train(prepared, config, TrainOptions())
-        notes = {"n_documents": len(examples), **trained.notes}
+        streams = {name: partial(iter, examples) for name, examples in splits.items()}
+        prepared = prepare(streams, Path(folder) / "texts", "texts", config.text, source={})
+        trained = method.train(prepared, config, options)
+        notes = {"n_documents": len(splits["train"]), **trained.notes}
         return Tagger(method.name, config, prepared.encoder, prepared.labels, trained.system, notes)
+
+
+def _write_epoch(progress: Progress) -> None:
+    """Tell a person how training goes, an epoch a line."""
+    if progress.scores is None:
+        return
+    scores = "".join(f", {name} {value:.3f}" for name, value in progress.scores.items())
+    line = f"epoch {progress.epoch}/{progress.n_epochs}: loss {progress.loss:.3f}{scores}"
+    sys.stderr.write(line + "\n")
 
 
 def _plain(value: object) -> object:

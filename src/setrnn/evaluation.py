@@ -30,14 +30,17 @@ RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 class Evaluation:
     """The measures of one model, rule and set of documents."""
 
+    rule: str
     scores: Scores
-    ranking: RankingScores
-    mean_probability: float  # of the predicted sets: near subset accuracy if well calibrated
+    ranking: RankingScores  # by p(label | document), whatever the rule
+    # Of the predictions: by rule "set", near subset accuracy if well calibrated.
+    mean_probability: float
     documents_per_second: float
 
     def as_dict(self) -> dict[str, Any]:
         """Return all measures as plain values."""
         return {
+            "rule": self.rule,
             **self.scores.as_dict(),
             **self.ranking.as_dict(),
             "mean_probability": self.mean_probability,
@@ -99,7 +102,8 @@ def _evaluate(
     probabilities: list[float] = []
     rankings: list[RankingScores] = []
     seconds = 0.0
-    chosen = find_rule(tagger.rule_or_own(rule))
+    name = tagger.rule_or_own(rule)
+    chosen = find_rule(name)
     for tokens, labels in batches:
         start = time.perf_counter()
         candidates = tagger.system.candidates(tokens, 1, chosen.source)
@@ -109,12 +113,15 @@ def _evaluate(
         probabilities.extend(prediction.probability for prediction in predictions)
         truth.extend(labels)
         known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
-        marginals = tagger.system.marginals(tokens, candidates)
+        # Best sequences are not sets: the shares of their labels are no marginals.
+        found = candidates if chosen.source == "sets" else None
+        marginals = tagger.system.marginals(tokens, found)
         rankings.append(evaluate_ranking(known.truth, marginals, RANKS))
         on_documents(len(labels))
     if not truth:
         raise DataError("There are no documents to evaluate.")
     return Evaluation(
+        rule=name,
         scores=evaluate_label_sets(truth, predicted, tagger.labels.names),
         ranking=_mean_ranking(rankings),
         mean_probability=float(np.mean(probabilities)),

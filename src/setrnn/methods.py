@@ -15,12 +15,12 @@ from setrnn.baselines.system import ClassicalSystem
 from setrnn.config import Config
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.decoding.candidates import SetCandidates
+from setrnn.decoding import SetCandidates, find_rule
 from setrnn.errors import ConfigError, nearest_name
 from setrnn.training.recipe import Recipe
 
 if TYPE_CHECKING:
-    from setrnn.training.loop import Progress
+    from setrnn.training.progress import Progress
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -29,12 +29,15 @@ class System(Protocol):
     """A trained system: rows of token ids to label sets with probabilities."""
 
     def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
-        """Find the most probable sets of each document, or the sets of its best sequences."""
+        """Find the most probable sets of each document, or the sets of its best sequences.
+
+        The `n_sets` best, where there are so many; more where they cost nothing.
+        """
 
     def marginals(
         self, tokens: Ragged, candidates: SetCandidates | None = None
     ) -> npt.NDArray[np.float32]:
-        """Return p(label | document), documents x labels; candidates found before save time."""
+        """Return p(label | document), documents x labels; sets found before save time."""
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that was learned, by name."""
@@ -77,6 +80,16 @@ class Method:
         """Whether it emits labels one by one."""
         return self.recipe is not None
 
+    def rule_or_own(self, rule: str | None) -> str:
+        """Return the rule, or its own where none is given; refuse one it cannot predict by."""
+        chosen = self.rule if rule is None else rule
+        if find_rule(chosen).source == "sequences" and not self.is_recurrent:
+            raise ConfigError(
+                f"Rule '{chosen}' needs a system that emits labels one by one, and '{self.name}' "
+                "does not. Use rule 'set', or train a recurrent system such as set-rnn."
+            )
+        return chosen
+
 
 def _classical(name: str, training: str, prediction: str) -> Method:
     def train(prepared: Prepared, config: Config, options: TrainOptions) -> Trained:
@@ -93,7 +106,7 @@ def _recurrent(name: str, training: str, recipe: Recipe) -> Method:
     def train(prepared: Prepared, config: Config, options: TrainOptions) -> Trained:
         from setrnn.training.start import train_recurrent
 
-        system, history = train_recurrent(
+        system, notes = train_recurrent(
             prepared,
             config,
             recipe,
@@ -104,7 +117,7 @@ def _recurrent(name: str, training: str, recipe: Recipe) -> Method:
             options.on_progress,
             options.on_vectors,
         )
-        return Trained(system, {"epochs": history})
+        return Trained(system, notes)
 
     def rebuild(arrays: Arrays, config: Config, device: str) -> System:
         from setrnn.recurrent import RecurrentSystem

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,17 +80,34 @@ class RecurrentSystem:
         weights = self.network.state_dict()
         return {name: tensor.detach().cpu().numpy() for name, tensor in weights.items()}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy the weights to the CPU: a pickle may be read where there is no GPU."""
+        network = self.network
+        if self.device.type != "cpu":
+            network = deepcopy(network).cpu()
+        return {"network": network, "config": self.config, "device": self.device}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take the place it had where there is one."""
+        has_place = state["device"].type == "cpu" or torch.cuda.is_available()
+        state["device"] = state["device"] if has_place else torch.device("cpu")
+        state["network"] = state["network"].to(state["device"])
+        self.__dict__.update(state)
+
     def _search(
         self, tokens: Ragged, find: Callable[[Decoder, Encoding], Found]
     ) -> Iterator[tuple[npt.NDArray[np.int64], Found]]:
         """Run a search on batches of documents of alike length."""
         was_training = self.network.training
         self.network.eval()
-        with torch.inference_mode():
+        try:
             for rows in prediction_batches(tokens.lengths, MAX_DOCUMENTS, MAX_WORDS):
                 batch: Batch = make_batch(tokens, None, rows).to(self.device)
-                yield batch.rows, find(self.network.decoder, self.network.encode(batch))
-        self.network.train(was_training)
+                with torch.inference_mode():
+                    found = find(self.network.decoder, self.network.encode(batch))
+                yield batch.rows, found
+        finally:
+            self.network.train(was_training)
 
     def _find_sets(self, decoder: Decoder, encoding: Encoding) -> Found:
         width, most = self.config.search.beam_width, self.config.model.max_labels

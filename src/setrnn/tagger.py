@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,9 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.decoding import Rule, SetCandidates, find_rule
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, System, find_method
+
+if TYPE_CHECKING:
+    from setrnn.explanation import Explanation
 
 BATCH = 1024
 
@@ -62,7 +67,8 @@ class Tagger:
 
         Args:
             texts: the documents.
-            rule: the prediction rule; the method's own if not given.
+            rule: the prediction rule; the method's own if not given. By "sequence", a set has
+                the probability of its best sequence; by the others, its own.
             top: how many sets to give in all: the predicted one and, as alternatives, the most
                 probable others.
             features: each document's features, where the model was trained with some.
@@ -73,8 +79,7 @@ class Tagger:
         self, documents: Iterable[tuple[str, Sequence[str]]], rule: str | None = None, top: int = 1
     ) -> Iterator[Prediction]:
         """Predict a label set for each (text, features), in batches as they come."""
-        if not isinstance(top, int) or top < 1:
-            raise ConfigError(f"top must be a whole number of at least 1, got {top}.")
+        _check_top(top)
         self.rule_or_own(rule)
         for tokens in self._batches(documents):
             yield from self.tag_tokens(tokens, rule, top)
@@ -83,6 +88,7 @@ class Tagger:
         self, tokens: Ragged, rule: str | None = None, top: int = 1
     ) -> Iterator[Prediction]:
         """Predict from token ids, such as those of a prepared folder; a batch at a time."""
+        _check_top(top)
         chosen = find_rule(self.rule_or_own(rule))
         for start in range(0, len(tokens), BATCH):
             part = tokens.rows(start, min(start + BATCH, len(tokens)))
@@ -93,20 +99,52 @@ class Tagger:
         """Choose among the candidates of each document."""
         labels, log_probs = rule.choose(candidates)
         for document, row in enumerate(labels):
-            alternatives = [
-                ScoredSet(self._names(candidates.labels[document, rank]), _prob(log_prob))
-                for rank, log_prob in enumerate(candidates.log_probs[document][: top + 1])
-                if log_prob > -np.inf
-            ]
             predicted = self._names(row)
-            others = tuple(each for each in alternatives if each.labels != predicted)
-            yield Prediction(predicted, _prob(log_probs[document]), others[: top - 1])
+            # The predicted set need not be the first candidate, nor be one at all.
+            others = (
+                each for each in self._scored(candidates, document) if each.labels != predicted
+            )
+            yield Prediction(predicted, _prob(log_probs[document]), tuple(islice(others, top - 1)))
+
+    def _scored(self, candidates: SetCandidates, document: int) -> Iterator[ScoredSet]:
+        for row, log_prob in zip(
+            candidates.labels[document], candidates.log_probs[document], strict=True
+        ):
+            if log_prob > -np.inf:
+                yield ScoredSet(self._names(row), _prob(log_prob))
 
     def rule_or_own(self, rule: str | None) -> str:
         """Return the rule, or the one the paper predicts with for this method."""
-        chosen = find_method(self.method).rule if rule is None else rule
-        find_rule(chosen)
-        return chosen
+        return find_method(self.method).rule_or_own(rule)
+
+    def explain(
+        self, text: str, features: Sequence[str] = (), top: int = 12, rule: str | None = None
+    ) -> Explanation:
+        """Show what a recurrent system makes of a text: sequences, sets, words attended to.
+
+        Args:
+            text: the document.
+            features: its features.
+            top: how many sequences and sets to list, at most; the beam width is the limit.
+            rule: the prediction rule; the method's own if not given.
+        """
+        from setrnn.explanation import explain_text
+        from setrnn.recurrent import RecurrentSystem
+
+        _check_top(top)
+        if not isinstance(text, str):
+            raise DataError(f"One text is wanted, got {type(text).__name__}.")
+        if isinstance(features, str):
+            raise DataError("Features are a list of strings, got one string.")
+        if not isinstance(self.system, RecurrentSystem):
+            raise ConfigError(
+                f"Only a system that emits labels one by one can be explained, and '{self.method}' "
+                "does not. Train a recurrent system such as set-rnn."
+            )
+        chosen = self.rule_or_own(rule)
+        return explain_text(
+            self.system, self.encoder, self.labels, text, features, top, self.method, chosen
+        )
 
     def predict_proba(
         self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
@@ -156,6 +194,11 @@ def _documents(
     return zip(texts, features, strict=True)
 
 
+def _check_top(top: int) -> None:
+    if not isinstance(top, int) or top < 1:
+        raise ConfigError(f"top must be a whole number of at least 1, got {top}.")
+
+
 def _prob(log_prob: float) -> float:
     return float(np.exp(log_prob))
 
@@ -165,10 +208,37 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
     saved = load_model(Path(folder))
     if saved.method not in METHODS:
         raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
+    method = find_method(saved.method)
     try:
-        system = find_method(saved.method).rebuild(saved.arrays, saved.config, device)
-    except (KeyError, RuntimeError) as error:
-        raise ModelError(f"{folder} lacks {error} for a '{saved.method}' model.") from error
+        if method.is_recurrent:
+            _check_sizes(saved)
+        system = method.rebuild(saved.arrays, saved.config, device)
+    except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+        raise ModelError(
+            f"{folder} holds other weights than its '{saved.method}' model has: "
+            f"{_first_line(error)} Train or copy the model again."
+        ) from error
     return Tagger(
         saved.method, saved.config, saved.encoder, saved.labels, system, dict(saved.notes)
     )
+
+
+def _check_sizes(saved: SavedModel) -> None:
+    """Refuse weights for other words or labels than those listed."""
+    from setrnn.model.network import LABELS, WORDS
+
+    n_words, n_labels = len(saved.arrays[WORDS]), len(saved.arrays[LABELS]) - 1
+    if (n_words, n_labels) != (saved.encoder.n_tokens, len(saved.labels)):
+        raise ValueError(
+            f"they are for {n_words:,} words and {n_labels:,} labels, the lists have "
+            f"{saved.encoder.n_tokens:,} and {len(saved.labels):,}"
+        )
+
+
+def _first_line(error: Exception) -> str:
+    """Say what does not fit, in one line; torch lists every array on a line of its own."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing."
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    chosen = lines[1] if len(lines) > 1 and lines[0].endswith(":") else "".join(lines[:1])
+    return shorten(chosen.rstrip(". "), 160, placeholder=" ...") + "."

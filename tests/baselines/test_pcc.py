@@ -15,7 +15,7 @@ from setrnn.config import ClassicalSettings, Config, TextSettings
 from setrnn.data.prepare import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.datasets.tiny import TINY
-from setrnn.methods import METHODS
+from setrnn.methods import METHODS, TrainOptions
 from setrnn.tagger import Tagger
 
 weight = st.floats(-5, 5, width=32)
@@ -206,8 +206,8 @@ def tiny_tagger(method, corpus, folder):
     prepared = prepare({"train": lambda: iter(examples)}, folder, "tiny", text, {})
     classical = ClassicalSettings(l1=1e-3, l2=1e-3, max_pairs=0, max_steps=300, tolerance=1e-6)
     config = Config(text=text, classical=classical)
-    system = METHODS[method].train(prepared, config, lambda n_labels: None)
-    return Tagger(method, config, prepared.encoder, prepared.labels, system)
+    trained = METHODS[method].train(prepared, config, TrainOptions())
+    return Tagger(method, config, prepared.encoder, prepared.labels, trained.system)
 
 
 def expected_accuracy(tagger, corpus):

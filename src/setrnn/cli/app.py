@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Annotated, NoReturn
 
 import typer
@@ -14,8 +19,9 @@ from setrnn import __version__
 from setrnn.cli.console import stderr
 from setrnn.cli.data import app as data_app
 from setrnn.cli.demo import demo
+from setrnn.cli.explain import explain
 from setrnn.cli.models import evaluate, methods, predict, train
-from setrnn.errors import SetRNNError
+from setrnn.errors import SetRNNError, StoppedError
 
 app = typer.Typer(
     name="setrnn",
@@ -30,6 +36,7 @@ app.add_typer(data_app, name="data")
 app.command()(train)
 app.command()(predict)
 app.command()(evaluate)
+app.command()(explain)
 app.command()(methods)
 
 
@@ -54,7 +61,7 @@ def _options(
 
 
 def main() -> NoReturn:
-    """Run the command line: 0 done, 1 a failure said in one line, 2 wrong usage."""
+    """Run the command line: 0 done, 1 a failure said in one line, 2 wrong usage, 130 stopped."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8")
@@ -62,7 +69,8 @@ def main() -> NoReturn:
     # --debug may stand anywhere
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
     try:
-        code = app(arguments, standalone_mode=False)
+        with _terminated_as_interrupted():
+            code = app(arguments, standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:
             _fail("stopped.", INTERRUPTED)
@@ -73,6 +81,9 @@ def main() -> NoReturn:
         sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         _fail("stopped.", INTERRUPTED)
+    except StoppedError as stop:
+        stderr.print(str(stop), style="yellow", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # the reader of our output went away; keep Python from saying so at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -84,6 +95,26 @@ def main() -> NoReturn:
         if is_debugging:
             traceback.print_exc()
         _fail(_one_line(error), 1)
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM stop a command as Ctrl-C does: nothing half-written is left."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    is_ours = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    )
+    if is_ours:
+        signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _one_line(error: Exception) -> str:

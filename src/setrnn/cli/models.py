@@ -5,6 +5,8 @@ from __future__ import annotations
 import json as json_format
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import tee
 from pathlib import Path
@@ -26,23 +28,25 @@ from setrnn.cli.data import refuse_own_input, report_skipped, report_skipped_cou
 from setrnn.cli.options import (
     ConfigFile,
     Data,
+    Device,
     JsonFile,
+    Model,
     Preset,
     Reading,
+    Rule,
     SetOption,
     with_reading,
 )
 from setrnn.data.folders import check_file_place, whole_file
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import ConfigError, DataError, StoppedError
 
 if TYPE_CHECKING:
     from setrnn.config import ClassicalSettings, Config
     from setrnn.data.prepared import Prepared
     from setrnn.evaluation import Evaluation
+    from setrnn.methods import Trained
     from setrnn.tagger import Prediction, Tagger
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.", show_default=False)]
-Rule = Annotated[str, typer.Option(metavar="set", help="The prediction rule.")]
 SplitName = Annotated[
     str | None,
     typer.Option("--split", help="Which part of DATA.", show_default="test, or the only one"),
@@ -61,16 +65,19 @@ def train(
     preset: Preset = "default",
     config: ConfigFile = None,
     settings: SetOption = None,
+    device: Device = "auto",
     seed: Annotated[int | None, typer.Option(help="Repeats a run.", show_default="0")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run kept in OUT.run.")
+    ] = False,
 ) -> None:
-    """Train a system and write its model folder."""
+    """Train a system and write its model folder; a recurrent one keeps its run in OUT.run."""
     from setrnn.config import load_config
     from setrnn.data.model_folder import refuse_other_folder
     from setrnn.datasets.cache import open_prepared
     from setrnn.evaluation import evaluate_prepared
-    from setrnn.methods import find_method
 
-    find_method(method)
+    _check_method(method, device, resume)
     refuse_other_folder(out)
     overrides = [*(settings or []), *([f"seed={seed}"] if seed is not None else [])]
     chosen = load_config(preset, config, overrides)
@@ -82,24 +89,63 @@ def train(
     if not len(prepared.labels):
         raise DataError(f"No document of {data} has a label: there is nothing to learn.")
     report_skipped_count(prepared.n_skipped_rows)
-    tagger = train_tagger(prepared, method, replace(chosen, text=prepared.text_settings))
-    tagger.save(out)
-    if "valid" in prepared.splits:
-        evaluation = evaluate_prepared(tagger, prepared, "valid")
-        stdout.print(scores_table("On the valid part", {method: evaluation.as_dict()}))
+    chosen = replace(chosen, text=prepared.text_settings)
+    with _way_to_go_on(method, out):
+        tagger = train_tagger(prepared, method, chosen, device, out, resume)
+        tagger.save(out)
+        if prepared.description["n_documents"].get("valid"):
+            evaluation = evaluate_prepared(tagger, prepared, "valid")
+            stdout.print(scores_table("On the valid part", {method: evaluation.as_dict()}))
     note(f"Wrote {out}")
 
 
-def train_tagger(prepared: Prepared, method: str, config: Config) -> Tagger:
-    """Train with a progress bar."""
-    from setrnn.methods import TrainOptions, find_method
+def _check_method(name: str, device: str, resume: bool) -> None:
+    from setrnn.methods import find_method
+
+    if find_method(name).is_recurrent:
+        from setrnn.training.start import find_device
+
+        find_device(device)  # before the data is read
+    elif resume:
+        raise ConfigError(f"'{name}' trains in one go and keeps no run. Leave out --resume.")
+
+
+@contextmanager
+def _way_to_go_on(method: str, out: Path) -> Iterator[None]:
+    """After a Ctrl-C that stopped at once, say how to go on."""
+    from setrnn.methods import find_method
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not find_method(method).is_recurrent:
+            raise
+        from setrnn.training.run_folder import has_run, run_folder_of
+
+        is_saved = has_run(run_folder_of(out))
+        way = "Go on with --resume." if is_saved else "Nothing was trained yet: start again."
+        raise StoppedError(f"Stopped. {way}") from None
+
+
+def train_tagger(
+    prepared: Prepared,
+    method: str,
+    config: Config,
+    device: str = "auto",
+    out: Path | None = None,
+    resume: bool = False,
+) -> Tagger:
+    """Train with a progress bar; what a recurrent system needs to go on is kept beside `out`."""
+    from setrnn.methods import find_method
     from setrnn.tagger import Tagger
 
-    if config.classical.tune:
-        config = replace(config, classical=_tuned(prepared, method, config))
     start = time.perf_counter()
-    with counted_progress(f"training {method}: labels", len(prepared.labels)) as advance:
-        trained = find_method(method).train(prepared, config, TrainOptions(on_labels=advance))
+    if find_method(method).is_recurrent:
+        trained = _train_recurrent(prepared, method, config, device, out, resume)
+    else:
+        if config.classical.tune:
+            config = replace(config, classical=_tuned(prepared, method, config))
+        trained = _train_classical(prepared, method, config)
     notes = {
         "data": prepared.name,
         "n_documents": prepared.description["n_documents"]["train"],
@@ -107,6 +153,45 @@ def train_tagger(prepared: Prepared, method: str, config: Config) -> Tagger:
         **trained.notes,
     }
     return Tagger(method, config, prepared.encoder, prepared.labels, trained.system, notes)
+
+
+def _train_classical(prepared: Prepared, method: str, config: Config) -> Trained:
+    from setrnn.methods import TrainOptions, find_method
+
+    with counted_progress(f"training {method}: labels", len(prepared.labels)) as advance:
+        return find_method(method).train(prepared, config, TrainOptions(on_labels=advance))
+
+
+def _train_recurrent(
+    prepared: Prepared, method: str, config: Config, device: str, out: Path | None, resume: bool
+) -> Trained:
+    from setrnn.cli.training_display import training_display
+    from setrnn.methods import TrainOptions, find_method
+    from setrnn.training.run_folder import has_run, run_folder_of
+
+    run = None if out is None else run_folder_of(out)
+    if resume and run is not None and not has_run(run):
+        note(f"{run} has no checkpoint yet: training starts anew.")
+    if not prepared.description["n_documents"].get("valid"):
+        note(
+            "There is no valid part: the last epoch is taken, training.metric and "
+            "training.patience play no role. Add one with --valid FILE."
+        )
+    with training_display() as display:
+        options = TrainOptions(
+            device=device,
+            run_folder=run,
+            resume=resume,
+            on_progress=display.training,
+            on_vectors=display.vectors,
+        )
+        trained = find_method(method).train(prepared, config, options)
+    epochs, best = len(trained.notes["epochs"]), trained.notes["best_epoch"]
+    if epochs < config.training.epochs:
+        note(f"Stopped early: no better {config.training.metric} since epoch {best}.")
+    if best:
+        note(f"The model is that of epoch {best}, the best by {config.training.metric}.")
+    return trained
 
 
 def _tuned(prepared: Prepared, method: str, config: Config) -> ClassicalSettings:
@@ -134,9 +219,13 @@ def predict(
     ],
     out: Annotated[Path, typer.Option(help="The JSON Lines file to write; - for the terminal.")],
     reading: Reading,
-    rule: Rule = "set",
-    top: Annotated[int, typer.Option(help="Sets to give; pcc: at most classical.beam_width.")] = 1,
+    rule: Rule = None,
+    top: Annotated[
+        int,
+        typer.Option(help="Sets to give; all but br and br-support: at most the beam width."),
+    ] = 1,
     split: SplitName = None,
+    device: Device = "auto",
 ) -> None:
     """Tag documents: one JSON line each, in input order."""
     from setrnn.datasets import BadRows
@@ -144,7 +233,8 @@ def predict(
 
     check_file_place(out)
     refuse_own_input(data, out)
-    tagger = load(model)
+    tagger = load(model, device)
+    tagger.rule_or_own(rule)
     source = reading.source(data, require_labels=False)
     bad_rows = BadRows(source.on_bad_row)
     dataset = source.open()
@@ -183,26 +273,30 @@ def evaluate(
     model: Model,
     data: Data,
     reading: Reading,
-    rule: Rule = "set",
+    rule: Rule = None,
     split: SplitName = None,
     json: JsonFile = None,
+    device: Device = "auto",
 ) -> None:
     """Measure a model on documents whose labels are known."""
     from setrnn.tagger import load
 
     if json is not None:
         check_file_place(json)
-    tagger = load(model)
+    tagger = load(model, device)
+    tagger.rule_or_own(rule)
     evaluation, part = _measure(tagger, reading, data, rule, split)
     values = {
         "model": model.name,
         "method": tagger.method,
-        "rule": rule,
         "data": data,
         "split": part,
         **evaluation.as_dict(),
     }
-    title = f"{tagger.method} on {part} of {data}: {evaluation.scores.n_documents:,} documents"
+    title = (
+        f"{tagger.method}, rule {evaluation.rule}, on {part} of {data}: "
+        f"{evaluation.scores.n_documents:,} documents"
+    )
     stdout.print(scores_table(title, {model.name: values}))
     stdout.print(_ranking_table(values))
     if evaluation.scores.n_unseen_labels:
@@ -215,7 +309,7 @@ def evaluate(
 
 
 def _measure(
-    tagger: Tagger, reading: Reading, data: str, rule: str, split: str | None
+    tagger: Tagger, reading: Reading, data: str, rule: str | None, split: str | None
 ) -> tuple[Evaluation, str]:
     from setrnn.data.prepared import Prepared, is_prepared
     from setrnn.datasets import BadRows

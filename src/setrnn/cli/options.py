@@ -52,6 +52,23 @@ SetOption = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="One setting; may be repeated."),
 ]
+Device = Annotated[
+    str,
+    typer.Option(
+        "--device", metavar="auto|cpu|cuda", help="Where to compute; auto: a GPU if there is one."
+    ),
+]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.", show_default=False)]
+Rule = Annotated[
+    str | None,
+    typer.Option(
+        "--rule",
+        metavar="set|sequence",
+        help="How the set is chosen: the most probable set, or the set of the most probable "
+        "sequence; its probability is then that of the sequence. Each method has its own.",
+        show_default="the method's own",
+    ),
+]
 JsonFile = Annotated[
     Path | None, typer.Option("--json", help="Also write it as JSON.", show_default=False)
 ]

@@ -1,4 +1,4 @@
-"""Batches: padded tensors cut from the prepared form, bucketed by set size and length."""
+"""Batches: padded tensors cut from the prepared form, bucketed by length."""
 
 # B documents, T words of the longest, S labels of the largest set
 
@@ -19,12 +19,13 @@ BATCHES_IN_POOL = 64  # a pool of so many batches is sorted and cut
 
 @dataclass(frozen=True)
 class Batch:
-    """Documents by falling length, with their label sets."""
+    """Documents with their label sets."""
 
     rows: npt.NDArray[np.int64]  # (B,) where each document stands in its split
     tokens: Tensor  # (B, T)
-    lengths: Tensor  # (B,) at least 1; always on the CPU
+    lengths: Tensor  # (B,) at least 1
     labels: Tensor  # (B, S) ascending ids, which is by falling frequency; -1 fills up
+    set_sizes: Tensor  # (B,) always on the CPU
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -33,17 +34,16 @@ class Batch:
         """Move the tensors, without waiting for the copy."""
         if device.type == "cpu":
             return self
-        tokens, labels = (
-            each.pin_memory().to(device, non_blocking=True) for each in (self.tokens, self.labels)
+        tokens, lengths, labels = (
+            each.pin_memory().to(device, non_blocking=True)
+            for each in (self.tokens, self.lengths, self.labels)
         )
-        return Batch(self.rows, tokens, self.lengths, labels)
+        return Batch(self.rows, tokens, lengths, labels, self.set_sizes)
 
 
 def make_batch(tokens: Ragged, labels: Ragged | None, rows: npt.NDArray[np.int64]) -> Batch:
-    """Cut documents out of a split and pad them; they come out by falling length."""
-    lengths = tokens.offsets[rows + 1] - tokens.offsets[rows]
-    by_length = np.argsort(-lengths, kind="stable")
-    rows = rows[by_length]
+    """Cut documents out of a split and pad them."""
+    lengths = np.asarray(tokens.offsets[rows + 1]) - np.asarray(tokens.offsets[rows])
     if labels is None:
         labels = Ragged.from_lists([[]] * (int(rows.max(initial=0)) + 1))
     label_rows = np.sort(padded(labels, rows, fill=np.iinfo(np.int32).max), axis=1)
@@ -52,8 +52,9 @@ def make_batch(tokens: Ragged, labels: Ragged | None, rows: npt.NDArray[np.int64
     return Batch(
         rows=rows,
         tokens=torch.from_numpy(token_rows),
-        lengths=torch.from_numpy(np.maximum(lengths[by_length], 1)),
+        lengths=torch.from_numpy(np.maximum(lengths, 1)),
         labels=torch.from_numpy(label_rows),
+        set_sizes=torch.from_numpy((label_rows >= 0).sum(axis=1)),
     )
 
 
@@ -79,21 +80,18 @@ def take_rows(ragged: Ragged, rows: npt.NDArray[np.int64]) -> Ragged:
 
 
 def training_batches(
-    lengths: npt.NDArray[np.int64],
-    set_sizes: npt.NDArray[np.int64],
-    batch_size: int,
-    random: np.random.Generator,
+    lengths: npt.NDArray[np.int64], batch_size: int, random: np.random.Generator
 ) -> list[npt.NDArray[np.int64]]:
-    """Shuffle documents into batches of alike ones: the rows of each batch.
+    """Shuffle documents into batches of alike length: the rows of each batch.
 
-    Within a pool of shuffled documents, those of one set size come together, the shortest
-    first; the batches are then shuffled. No order of a small set waits for a large one.
+    A pool of shuffled documents is sorted and cut, and the batches are shuffled. Set sizes stay
+    mixed: a batch of one size pulls STOP one way at a time, and models learn worse from it.
     """
     order = random.permutation(len(lengths))
     batches: list[npt.NDArray[np.int64]] = []
     for start in range(0, len(order), batch_size * BATCHES_IN_POOL):
         pool = order[start : start + batch_size * BATCHES_IN_POOL]
-        alike = pool[np.lexsort((lengths[pool], set_sizes[pool]))]
+        alike = pool[np.argsort(lengths[pool], kind="stable")]
         batches += [alike[first : first + batch_size] for first in range(0, len(alike), batch_size)]
     return [batches[number] for number in random.permutation(len(batches))]
 

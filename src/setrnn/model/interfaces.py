@@ -21,6 +21,10 @@ class Encoding:
     is_word: Tensor  # (B, T) False on padding
     summary: Tensor  # (B, M) the whole document
 
+    def rows(self, index: Tensor) -> Encoding:
+        """Return some of the documents."""
+        return Encoding(self.memory[index], self.is_word[index], self.summary[index])
+
 
 class Encoder(Protocol):
     """Reads documents."""
@@ -28,7 +32,7 @@ class Encoder(Protocol):
     memory_size: int
 
     def __call__(self, tokens: Tensor, lengths: Tensor) -> Encoding:
-        """Encode tokens (B, T), rows by falling length; the lengths (B,) are on the CPU."""
+        """Encode tokens (B, T), of which each row has its length (B,), at least 1."""
 
 
 class Decoder(Protocol):
@@ -50,8 +54,12 @@ class Decoder(Protocol):
     def step(self, encoding: Encoding, state: State, previous: Tensor) -> tuple[Tensor, State]:
         """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
 
-    def score(self, encoding: Encoding, orders: Tensor) -> Tensor:
-        """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K)."""
+    def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K).
+
+        Where the lengths (B, K) are known beforehand, on the CPU, the GPU need not be asked for
+        them. A length of -1 stands for no order, and -inf comes back.
+        """
 
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
         """Return the attention on each word at each step, STOP's included: (B, K, S + 1, T)."""

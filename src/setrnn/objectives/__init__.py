@@ -10,7 +10,7 @@ from setrnn.objectives import (
     sampled_order,
     set_probability,
 )
-from setrnn.objectives.objective import Objective
+from setrnn.objectives.objective import LabelSets, Objective
 
 OBJECTIVES: dict[str, Objective] = {
     "fixed-order": fixed_order.OBJECTIVE,
@@ -28,4 +28,4 @@ def find_objective(name: str) -> Objective:
     return OBJECTIVES[name]
 
 
-__all__ = ["OBJECTIVES", "Objective", "find_objective"]
+__all__ = ["OBJECTIVES", "LabelSets", "Objective", "find_objective"]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from setrnn.model.interfaces import Decoder, Encoding
-from setrnn.objectives.objective import Objective, the_one
-from setrnn.search.beam_search import search_orders
+from setrnn.objectives.few_orders import search_large_sets
+from setrnn.objectives.objective import LabelSets, Objective, Orders, the_one
 
 
 def choose_orders(
-    decoder: Decoder, encoding: Encoding, label_sets: Tensor, n_orders: int
-) -> tuple[Tensor, Tensor]:
-    """Take the best of a search as wide as `n_orders`."""
-    found = search_orders(decoder, encoding, label_sets[:, None], n_orders)
-    orders = found.labels[:, 0, :1]
-    return orders, torch.ones(orders.shape[:2], dtype=torch.bool, device=orders.device)
+    decoder: Decoder, encoding: Encoding, label_sets: LabelSets, n_orders: int
+) -> Orders:
+    """Take the best of a search as wide as `n_orders`; a set of one label has but one order."""
+    orders = search_large_sets(decoder, encoding, label_sets, n_orders, largest_known=1)
+    return Orders(orders[:, :1], torch.ones_like(label_sets.sizes))
 
 
 OBJECTIVE = Objective(choose_orders, the_one)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from setrnn.model.interfaces import Decoder, Encoding
-from setrnn.objectives.objective import Objective, the_one
+from setrnn.objectives.objective import LabelSets, Objective, Orders, the_one
 
 
 def choose_orders(
-    decoder: Decoder, encoding: Encoding, label_sets: Tensor, n_orders: int
-) -> tuple[Tensor, Tensor]:
+    decoder: Decoder, encoding: Encoding, label_sets: LabelSets, n_orders: int
+) -> Orders:
     """Take the labels as they stand: ids ascend, which is by falling frequency."""
-    counts = torch.ones(len(label_sets), 1, dtype=torch.bool, device=label_sets.device)
-    return label_sets[:, None], counts
+    return Orders(label_sets.labels[:, None], torch.ones_like(label_sets.sizes))
 
 
 OBJECTIVE = Objective(choose_orders, the_one)

@@ -66,51 +66,68 @@ def beam_search(
     B, G, C = choices.shape
     stop = decoder.n_labels
     max_labels = C if max_labels is None else min(max_labels, C)
-    is_choice = choices >= 0
-    set_sizes = is_choice.sum(2)  # (B, G)
-    columns = torch.cat((choices.where(is_choice, stop), choices.new_full((B, G, 1), stop)), dim=2)
+    columns, closed, stop_closed = _columns(choices, stop, must_use_all)
+    only_stop = closed.new_full((C + 1,), -torch.inf).index_fill_(0, choices.new_tensor([C]), 0.0)
     labels = choices.new_empty((B, G, 1, 0))
-    scores = torch.zeros((B, G, 1), device=choices.device)
-    is_finished = torch.zeros((B, G, 1), dtype=torch.bool, device=choices.device)
-    prefix = torch.zeros((B, G, 1), dtype=torch.long, device=choices.device)
+    scores = closed.new_zeros((B, G, 1))
+    is_finished = torch.zeros_like(scores, dtype=torch.bool)
+    prefix = torch.zeros_like(scores, dtype=torch.long)  # of each beam, among the document's Q
     state = decoder.start(encoding)
     previous = choices.new_full((B, 1), stop)  # (B, Q) the last label of each prefix
 
     for n_emitted in range(max_labels + 1):
         log_probs, state = decoder.step(encoding, state, previous)  # (B, Q, V)
         # Step 1: every sequence by every label, or by STOP, which is the last column.
-        grown = _of_beams(log_probs, prefix, columns)  # (B, G, W, C + 1)
-        may_grow = is_choice[:, :, None] & ~is_finished[..., None]
+        closed[..., C] = stop_closed[n_emitted]
         if n_emitted == max_labels:
-            may_grow = torch.zeros_like(may_grow)
-        may_stop = ~is_finished
-        if must_use_all:
-            may_stop = may_stop & (set_sizes[:, :, None] == n_emitted)
-        is_open = torch.cat((may_grow, may_stop[..., None]), dim=3)
-        grown = grown.masked_fill(~is_open, -torch.inf)
-        grown[..., -1] = grown[..., -1].masked_fill(is_finished, 0.0)  # stopped ones are kept
+            closed[..., :C] = -torch.inf
+        grown = _of_beams(log_probs, prefix, columns) + closed[:, :, None]  # (B, G, W, C + 1)
+        grown = torch.where(is_finished[..., None], only_stop, grown)  # stopped ones are kept
         candidates = (scores[..., None] + grown).flatten(2)  # (B, G, W (C + 1))
 
         # Step 2: the best K of them.
         width = _width(beam_width, candidates.shape[2], C, n_emitted, must_use_all)
         scores, best = candidates.topk(width, dim=2)  # (B, G, W)
         parent, column = best // (C + 1), best % (C + 1)
-        is_finished = (column == C) | (scores == -torch.inf)
-        emitted = columns.gather(2, column).masked_fill(is_finished, -1)
+        is_finished = column == C
         labels = _take(labels, parent)
         if n_emitted == max_labels:
             break
-        labels = torch.cat((labels, emitted[..., None]), dim=3)
-
-        # Beams with the same prefix go on together.
-        key = prefix.gather(2, parent) * (stop + 1) + emitted
-        prefix, distinct = _distinct(key.masked_fill(is_finished, -1).flatten(1))
-        if not distinct.shape[1]:
+        emitted = columns.gather(2, column)  # STOP where finished
+        labels = torch.cat((labels, emitted.masked_fill(emitted == stop, -1)[..., None]), dim=3)
+        if G == 1:  # all prefixes differ
+            prefix = torch.arange(width, device=parent.device).expand(B, 1, -1)
+            rows, previous = parent[:, 0], emitted[:, 0]
+        else:
+            key = prefix.gather(2, parent) * (stop + 1) + emitted
+            is_dead = is_finished | (scores == -torch.inf)
+            prefix, distinct = _distinct(key.masked_fill(is_dead, -1).flatten(1))
+            prefix = prefix.view(parent.shape)
+            rows, previous = distinct // (stop + 1), distinct % (stop + 1)
+        # How long orders of given sets get is known; other searches end when all have stopped.
+        if not rows.shape[1] or (not must_use_all and bool(is_finished.all())):
             break
-        prefix = prefix.view(B, G, -1)
-        previous = (distinct % (stop + 1)).clamp(min=0)
-        state = _pick(state, (distinct // (stop + 1)).clamp(min=0))
+        state = _pick(state, rows)
+    labels = labels.masked_fill((scores == -torch.inf)[..., None], -1)
     return Sequences(labels[..., : _longest(labels)], scores)
+
+
+def _columns(choices: Tensor, stop: int, must_use_all: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Lay out what each search may emit: its labels, then STOP.
+
+    Returns the ids (B, G, C + 1), what to add to their log-probabilities (B, G, C + 1), which
+    is -inf for none, and the same for STOP after each number of labels (C + 1, B, G).
+    """
+    B, G, C = choices.shape
+    is_choice = choices >= 0
+    columns = torch.cat((choices.where(is_choice, stop), choices.new_full((B, G, 1), stop)), dim=2)
+    closed = torch.zeros(B, G, C + 1, device=choices.device)
+    closed[..., :C].masked_fill_(~is_choice, -torch.inf)
+    stop_closed = torch.zeros(C + 1, B, G, device=choices.device)
+    if must_use_all:
+        n_emitted = torch.arange(C + 1, device=choices.device)[:, None, None]
+        stop_closed.masked_fill_(n_emitted != is_choice.sum(2), -torch.inf)
+    return columns, closed, stop_closed
 
 
 def _width(beam_width: int, n_candidates: int, C: int, n_emitted: int, must_use_all: bool) -> int:
@@ -144,14 +161,15 @@ def _pick(state: State, rows: Tensor) -> State:
 def _distinct(keys: Tensor) -> tuple[Tensor, Tensor]:
     """Number the distinct keys of each document; -1 is none.
 
-    Returns each key's number (B, N), 0 for none, and the distinct keys (B, Q), -1 fills up.
+    Returns each key's number (B, N), 0 for none, and the distinct keys (B, Q), 0 fills up.
     """
     ordered, order = keys.sort(dim=1)
     is_new = ordered >= 0
     is_new[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
-    rank = (is_new.cumsum(1) - 1).clamp(min=0)  # (B, N)
-    n_distinct = int(is_new.sum(1).max()) if keys.numel() else 0
-    distinct = keys.new_full((len(keys), max(n_distinct, 1)), -1)
+    n_seen = is_new.cumsum(1)
+    n_distinct = int(n_seen[:, -1].max()) if keys.numel() else 0
+    rank = (n_seen - 1).clamp(min=0)  # (B, N)
+    distinct = keys.new_zeros((len(keys), max(n_distinct, 1)))
     distinct.scatter_reduce_(1, rank, ordered, "amax")
     numbers = torch.empty_like(rank).scatter_(1, order, rank)
     return numbers, distinct[:, :n_distinct]

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-from torch.optim import Optimizer
+import numpy as np
+from torch import Tensor
 
 from setrnn.data.folders import whole_file
-from setrnn.errors import ModelError
+from setrnn.errors import DataError, ModelError
 
 FORMAT = 1
+_KEY = "setrnn"
 
 
 @dataclass
@@ -26,75 +28,98 @@ class Position:
     batch: int = 0  # batches of the next one that are done
     loss_sum: float = 0.0  # of these batches, over documents
     n_documents: int = 0  # in them
-    best_epoch: int = 0  # counted from 1; 0 before the first
+    best_epoch: int = 0  # counted from 1; 0 before the first, and without a valid part
     best_value: float = 0.0
-    seconds: float = 0.0
+    documents_per_second: float = 0.0  # in training, lately
+    seconds: float = 0.0  # of the whole run
     is_finished: bool = False
     history: list[dict[str, Any]] = field(default_factory=list)  # a row for each epoch
 
+    def restart_epoch(self) -> None:
+        """Go back to the first batch of the epoch in hand."""
+        self.batch, self.n_documents, self.loss_sum = 0, 0, 0.0
 
-def write_checkpoint(
-    file: Path, tensors: Mapping[str, Tensor], position: Position, identity: Mapping[str, Any]
-) -> None:
-    """Write tensors, the position, and what run they belong to."""
+    def end_epoch(self) -> None:
+        """Go on to the next epoch."""
+        self.epoch += 1
+        self.restart_epoch()
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a file holds: tensors, how far the run had come, and which run it is."""
+
+    tensors: dict[str, Tensor]
+    position: Position
+    identity: dict[str, Any]
+
+
+def write_checkpoint(file: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint; where it cannot be, the one before stays."""
     from safetensors.torch import save
 
-    state = {"format": FORMAT, "position": asdict(position), "identity": dict(identity)}
-    contiguous = {name: tensor.detach().contiguous() for name, tensor in tensors.items()}
-    with whole_file(file) as stream:
-        stream.write(save(contiguous, metadata={"setrnn": json.dumps(state)}))
+    tensors = {name: each.detach().cpu().contiguous() for name, each in checkpoint.tensors.items()}
+    state = {
+        "format": FORMAT,
+        "position": asdict(checkpoint.position),
+        "identity": checkpoint.identity,
+        "checksum": _checksum(tensors),
+    }
+    try:
+        with whole_file(file) as stream:
+            stream.write(save(tensors, metadata={_KEY: json.dumps(state)}))
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        raise DataError(
+            f"{file} cannot be written: {error.strerror}. What was saved before is kept: make "
+            "room, and go on with --resume."
+        ) from error
 
 
-def read_checkpoint(file: Path) -> tuple[dict[str, Tensor], Position, dict[str, Any]]:
-    """Read a checkpoint, and check that it is one."""
+def read_checkpoint(file: Path) -> Checkpoint:
+    """Read a checkpoint, and check that it is whole."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, framework="pt") as opened:
-            state = json.loads((opened.metadata() or {})["setrnn"])
-            if state["format"] != FORMAT:
-                raise ModelError(f"{file} was written by another version of setrnn. Train anew.")
+            state = _state(opened.metadata())
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-            return tensors, Position(**state["position"]), state["identity"]
+        if state["checksum"] != _checksum(tensors):
+            raise _damaged(file)
+        return Checkpoint(tensors, Position(**state["position"]), state["identity"])
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(
-            f"{file} is damaged or no checkpoint. Remove it and train anew."
-        ) from error
+        raise _damaged(file) from error
 
 
-def training_tensors(
-    network: nn.Module, optimizer: Optimizer, device: torch.device
-) -> dict[str, Tensor]:
-    """Return all that decides how training goes on: weights, moments, random states."""
-    tensors = {f"model.{name}": tensor for name, tensor in network.state_dict().items()}
-    for name, parameter in network.named_parameters():
-        for key, value in optimizer.state.get(parameter, {}).items():
-            tensors[f"optimizer.{key}.{name}"] = value
-    tensors["random.cpu"] = torch.get_rng_state()
-    if device.type == "cuda":
-        tensors["random.cuda"] = torch.cuda.get_rng_state(device)
-    return tensors
+def read_position(file: Path) -> Position:
+    """Read how far a run has come, and nothing else."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(file, framework="pt") as opened:
+            return Position(**_state(opened.metadata())["position"])
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise _damaged(file) from error
 
 
-def restore(
-    tensors: Mapping[str, Tensor], network: nn.Module, optimizer: Optimizer, device: torch.device
-) -> None:
-    """Bring a network, its optimizer and the random states back to a checkpoint."""
-    network.load_state_dict(model_weights(tensors))
-    for name, parameter in network.named_parameters():
-        for key in ("step", "exp_avg", "exp_avg_sq"):
-            value = tensors.get(f"optimizer.{key}.{name}")
-            if value is not None:
-                kept_on = value.device if key == "step" and device.type == "cpu" else device
-                optimizer.state[parameter][key] = value.to(kept_on)
-    torch.set_rng_state(tensors["random.cpu"])
-    if device.type == "cuda" and "random.cuda" in tensors:
-        torch.cuda.set_rng_state(tensors["random.cuda"], device)
+def _state(metadata: Mapping[str, str] | None) -> dict[str, Any]:
+    state: dict[str, Any] = json.loads((metadata or {})[_KEY])
+    if state["format"] != FORMAT:
+        raise ValueError
+    return state
 
 
-def model_weights(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the network's part of a checkpoint."""
-    prefix = "model."
-    return {
-        name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)
-    }
+def _damaged(file: Path) -> ModelError:
+    return ModelError(
+        f"{file} is damaged, or of another version of setrnn. Remove {file.parent} and train anew."
+    )
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> int:
+    """Return a number that a changed bit changes."""
+    checksum = 0
+    for name in sorted(tensors):
+        checksum = zlib.crc32(name.encode(), checksum)
+        checksum = zlib.crc32(np.ascontiguousarray(tensors[name].numpy()).data, checksum)
+    return checksum

@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 @contextmanager
 def polite_interrupts() -> Iterator[Callable[[], bool]]:
     """Yield a function that tells whether to stop; a second Ctrl-C stops at once.
 
-    SIGTERM counts too. Signals reach the main thread only: elsewhere nothing changes.
+    SIGTERM counts too. A signal that the process ignores stays ignored. Signals reach the main
+    thread only: elsewhere nothing changes.
     """
     is_asked = False
     if threading.current_thread() is not threading.main_thread():
@@ -26,7 +29,14 @@ def polite_interrupts() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         is_asked = True
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {
+        number: handler
+        for number, handler in handlers.items()
+        if handler not in (signal.SIG_IGN, None)
+    }
+    for number in before:
+        signal.signal(number, ask)
     try:
         yield lambda: is_asked
     finally:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,11 +19,17 @@ from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, nearest_name
 from setrnn.model.network import Network
 from setrnn.recurrent import RecurrentSystem
-from setrnn.training.loop import PRECISIONS, OnProgress, Trainer
+from setrnn.training.failures import check_data
+from setrnn.training.loop import Trainer
+from setrnn.training.progress import OnProgress
 from setrnn.training.recipe import Recipe
 from setrnn.training.run_folder import RunFolder
 
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
+
 DEVICES = ("auto", "cpu", "cuda")
+PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
 
 
 def find_device(name: str) -> torch.device:
@@ -44,36 +53,71 @@ def train_recurrent(
     resume: bool = False,
     on_progress: OnProgress = lambda progress: None,
     on_vectors: Callable[[str, float], None] = lambda message, share: None,
-) -> tuple[RecurrentSystem, list[dict[str, Any]]]:
+) -> tuple[RecurrentSystem, dict[str, Any]]:
     """Train a recurrent system on the train part, choosing the best epoch on the valid part.
 
-    Returns the system, and a row of measures for each epoch.
+    Returns the system, and what is worth noting: a row of measures for each epoch, which of
+    them is the best (0 without a valid part: then it is the last), and the seconds it took.
     """
-    from lightning.fabric import Fabric
-
     place = find_device(device)
-    if place.type == "cpu" and config.training.precision == "float16":
-        raise ConfigError("training.precision float16 needs a GPU. Use float32 or bfloat16.")
-    torch.set_float32_matmul_precision("high")
-    precision: Any = PRECISIONS[config.training.precision]
-    fabric = Fabric(accelerator=place.type, devices=1, precision=precision)
+    check_data(prepared, config)
+    run = (
+        None if run_folder is None else RunFolder(run_folder, identity_of(prepared, config, method))
+    )
+    checkpoint = None if run is None else run.find(resume)
+    fabric = make_fabric(place, config.training.precision)
     vectors = _vectors(prepared, config.vectors, on_vectors)
     torch.manual_seed(config.seed)
     n_tokens = prepared.encoder.n_tokens
     network = Network(vectors[:n_tokens], vectors[n_tokens:], config.model, decoder=recipe.decoder)
     network.to(fabric.device)
-    run = None
-    if run_folder is not None:
-        identity = {
-            "method": method,
-            "config": to_dict(config),
-            "data": settings_hash(prepared.description),
-        }
-        run = RunFolder(run_folder, identity)
     trainer = Trainer(network, prepared, config, recipe, fabric, run, on_progress)
-    trainer.fit(resume)
-    system = RecurrentSystem(network.eval(), config, fabric.device)
-    return system, trainer.position.history
+    trainer.fit(checkpoint)
+    position = trainer.position
+    notes = {
+        "epochs": position.history,
+        "best_epoch": position.best_epoch,
+        "training_seconds": round(position.seconds, 2),
+    }
+    return RecurrentSystem(network.eval(), config, fabric.device), notes
+
+
+def identity_of(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:
+    """Return what makes a run the one it is."""
+    settings = to_dict(config)
+    del settings["classical"]
+    return {"method": method, "config": settings, "data": settings_hash(prepared.description)}
+
+
+def make_fabric(device: torch.device, precision: str) -> Fabric:
+    """Set up Lightning Fabric for one device."""
+    if device.type == "cpu" and precision == "float16":
+        raise ConfigError("training.precision float16 needs a GPU. Use float32 or bfloat16.")
+    if device.type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    with _quiet_lightning():
+        from lightning.fabric import Fabric
+
+        wanted: Any = PRECISIONS[precision]
+        return Fabric(accelerator=device.type, devices=1, precision=wanted)
+
+
+@contextmanager
+def _quiet_lightning() -> Iterator[None]:
+    """Keep Lightning's tips and remarks from the user."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import lightning.fabric  # noqa: F401 (its import sets the levels)
+
+        loggers = [logging.getLogger(f"lightning.{part}") for part in ("fabric", "pytorch")]
+        levels = [logger.level for logger in loggers]
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
 
 
 def _vectors(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,41 +15,46 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.decoding import find_rule
 from setrnn.metrics import evaluate_sets
-from setrnn.recurrent import RecurrentSystem
-from setrnn.training.checkpoints import Position
+from setrnn.recurrent import MAX_DOCUMENTS, RecurrentSystem
+
+
+def has_valid(prepared: Prepared) -> bool:
+    """Tell whether there are documents to measure on."""
+    return bool(prepared.description["n_documents"].get("valid"))
 
 
 def validate(
-    system: RecurrentSystem, prepared: Prepared, rule: str, max_documents: int
+    system: RecurrentSystem,
+    prepared: Prepared,
+    rule: str,
+    max_documents: int,
+    between_batches: Callable[[], None] = lambda: None,
 ) -> dict[str, float]:
     """Measure on the valid part, or on documents evenly drawn from a larger one."""
     valid = prepared.split("valid")
     rows = np.linspace(0, len(valid) - 1, min(max_documents, len(valid))).round().astype(np.int64)
+    rows = rows[np.argsort(-valid.tokens.lengths[rows], kind="stable")]
     chosen = find_rule(rule)
-    candidates = system.candidates(take_rows(valid.tokens, rows), 1, chosen.source)
-    predicted, log_probs = chosen.choose(candidates)
+    predicted, log_probs = [], []
+    for start in range(0, len(rows), MAX_DOCUMENTS):
+        tokens = take_rows(valid.tokens, rows[start : start + MAX_DOCUMENTS])
+        labels, scores = chosen.choose(system.candidates(tokens, 1, chosen.source))
+        predicted += [row[row >= 0] for row in labels]
+        log_probs.append(scores)
+        between_batches()
     n_labels = len(prepared.labels) + len(prepared.unseen_labels)
-    scores = evaluate_sets(
+    measured = evaluate_sets(
         _indicator(take_rows(valid.labels, rows), n_labels),
         _indicator(_ragged(predicted), n_labels),
     ).as_dict()
-    return {name: float(scores[name]) for name in TRAINING_METRICS} | {
-        "mean_probability": float(np.exp(log_probs).mean())
+    return {name: float(measured[name]) for name in TRAINING_METRICS} | {
+        "mean_probability": float(np.exp(np.concatenate(log_probs)).mean())
     }
 
 
-def is_better(metric: str, value: float, position: Position) -> bool:
-    """Tell whether a value beats the best so far."""
-    if position.best_epoch == 0:
-        return True
-    if metric == "hamming_loss":
-        return value < position.best_value
-    return value > position.best_value
-
-
-def _ragged(labels: npt.NDArray[np.int32]) -> Ragged:
-    is_label = labels >= 0
-    return Ragged.from_lengths(labels[is_label], is_label.sum(axis=1))
+def _ragged(rows: list[npt.NDArray[np.int32]]) -> Ragged:
+    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+    return Ragged.from_lengths(np.concatenate(rows), lengths)
 
 
 def _indicator(sets: Ragged, n_labels: int) -> csr_array[Any, tuple[int, int]]:

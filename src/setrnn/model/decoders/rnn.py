@@ -1,7 +1,8 @@
 """The paper's decoder: a GRU over the labels so far, attention, softmax(phi(c_t, h_t, s_{t-1}))."""
 
-# B documents, K beams or orders, S steps, T words, M memory size, H units, D dimensions of a
-# label vector, V = labels + STOP
+# B documents, K beams or orders, S labels of the longest, R orders in all, N steps in all,
+# Q steps of a document, T words, M memory size, H units, D dimensions of a label vector,
+# V = labels + STOP
 
 from __future__ import annotations
 
@@ -9,16 +10,18 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
 
 from setrnn.config import ModelSettings
 from setrnn.model.interfaces import Encoding, State
+from setrnn.model.steps import Steps
 
 
 class RNNDecoder(nn.Module):
     """Emits labels one by one.
 
     The attention is taken after the recurrence, so that h_t depends on the labels alone: all
-    steps of all orders are one call, and the attention is one matrix product.
+    steps of all orders are one call, without padding, and the attention is one matrix product.
     """
 
     def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
@@ -40,6 +43,7 @@ class RNNDecoder(nn.Module):
         self.query = nn.Linear(units, memory_size, bias=False)
         self.phi = nn.Linear(memory_size + units + dimensions, units)
         self.output = nn.Linear(units, self.n_labels + 1)
+        self.to_label_space = nn.Linear(units, dimensions)
         self.dropout = nn.Dropout(settings.dropout)
 
     def start(self, encoding: Encoding) -> State:
@@ -54,40 +58,35 @@ class RNNDecoder(nn.Module):
         is_used = self._mark_used(is_used, previous)
         inputs = self.dropout(self.labels(previous))  # (B, K, D)
         hidden = self._advance(inputs, hidden)
-        logits = self._logits(encoding, hidden[-1], inputs)
-        return _log_softmax(logits, is_used), (*hidden, is_used)
+        context = self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
+        logits = self._phi(context, hidden[-1], inputs)
+        return log_softmax(logits, is_used), (*hidden, is_used)
 
-    def score(self, encoding: Encoding, orders: Tensor) -> Tensor:
+    def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K)."""
-        B, K, S = orders.shape
-        previous, inputs, hidden = self._run(encoding, orders)
-        logits = self._logits(encoding, hidden.flatten(1, 2), inputs.flatten(1, 2))
-        is_used = torch.zeros(
-            B, K, S + 1, self.n_labels + 1, dtype=torch.bool, device=orders.device
-        )
-        is_used = self._mark_used(is_used, previous).cumsum(2, dtype=torch.int8).bool()
-        log_probs = _log_softmax(logits.view(B, K, S + 1, -1), is_used)
-        return _sum_steps(log_probs, orders, self.n_labels)
+        steps = Steps.of(orders, lengths)
+        inputs, hidden = self._run(encoding, steps)
+        query = steps.by_document(self.query(hidden))  # (B, Q, M)
+        context = steps.by_step(self._attention(encoding, query) @ encoding.memory)  # (N, M)
+        logits = self._phi(context, hidden, inputs)  # (N, V)
+        log_probs = log_softmax(logits, steps.used_labels(self.n_labels))
+        chosen = log_probs.gather(1, steps.targets(self.n_labels)[:, None])[:, 0]
+        return steps.sum_by_order(chosen)
 
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
         """Return the attention on each word at each step, STOP's included: (B, K, S + 1, T)."""
         B, K, S = orders.shape
-        _, _, hidden = self._run(encoding, orders)
-        return self._attention(encoding, hidden.flatten(1, 2)).view(B, K, S + 1, -1)
+        steps = Steps.of(orders, torch.full((B, K), S))
+        _, hidden = self._run(encoding, steps)
+        weights = self._attention(encoding, steps.by_document(self.query(hidden)))
+        return weights.view(B, K, S + 1, -1)  # a document's orders stand behind one another
 
-    def _run(self, encoding: Encoding, orders: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Run the recurrence over all steps of all orders.
-
-        Returns the label before each step (B, K, S + 1), its vector and the hidden state.
-        """
-        B, K, S = orders.shape
-        before_first = orders.new_full((B, K, 1), self.n_labels)
-        previous = torch.cat((before_first, orders), dim=2)
-        previous = previous.where(previous >= 0, self.n_labels)
-        inputs = self.dropout(self.labels(previous))  # (B, K, S + 1, D)
-        first = self._first_hidden(encoding).repeat_interleave(K, dim=1)  # (layers, B K, H)
-        hidden, _ = self.gru(inputs.flatten(0, 1), first)  # (B K, S + 1, H)
-        return previous, inputs, hidden.view(B, K, S + 1, -1)
+    def _run(self, encoding: Encoding, steps: Steps) -> tuple[Tensor, Tensor]:
+        """Run the recurrence over all steps of all orders: the inputs (N, D), the states (N, H)."""
+        inputs = self.dropout(self.labels(steps.previous(self.n_labels)))
+        first = self._first_hidden(encoding)[:, steps.document]  # (layers, R, H)
+        hidden, _ = self.gru(PackedSequence(inputs, steps.n_rows), first)
+        return inputs, hidden.data
 
     def _first_hidden(self, encoding: Encoding) -> Tensor:
         hidden: Tensor = self.first_hidden(encoding.summary).tanh()
@@ -108,16 +107,19 @@ class RNNDecoder(nn.Module):
             after.append(below.view(B, K, -1))
         return after
 
-    def _attention(self, encoding: Encoding, hidden: Tensor) -> Tensor:
-        """Weigh the words for hidden states (B, Q, H): (B, Q, T)."""
-        scores: Tensor = self.query(hidden) @ encoding.memory.mT
+    def _attention(self, encoding: Encoding, query: Tensor) -> Tensor:
+        """Weigh the words for queries (B, Q, M): (B, Q, T)."""
+        scores = query @ encoding.memory.mT
         return scores.masked_fill(~encoding.is_word[:, None], -torch.inf).softmax(-1)
 
-    def _logits(self, encoding: Encoding, hidden: Tensor, inputs: Tensor) -> Tensor:
-        """Compute phi(c_t, h_t, s_{t-1}) for hidden states (B, Q, H): (B, Q, V)."""
-        context = self._attention(encoding, hidden) @ encoding.memory  # (B, Q, M)
-        features = self.phi(self.dropout(torch.cat((context, hidden, inputs), dim=-1))).tanh()
-        logits: Tensor = self.output(self.dropout(features))
+    def _phi(self, context: Tensor, hidden: Tensor, inputs: Tensor) -> Tensor:
+        """Compute phi(c_t, h_t, s_{t-1}): (..., V)."""
+        # The memory and the inputs went through dropout already.
+        together = torch.cat((context, self.dropout(hidden), inputs), dim=-1)
+        features = self.dropout(self.phi(together).tanh())
+        # Labels are also known by their vectors: what a label means as an input helps it here.
+        logits: Tensor = self.output(features)
+        logits = logits + self.to_label_space(features) @ self.labels.weight.mT
         return logits.float()
 
     def _mark_used(self, is_used: Tensor, previous: Tensor) -> Tensor:
@@ -127,16 +129,7 @@ class RNNDecoder(nn.Module):
         return is_used
 
 
-def _log_softmax(logits: Tensor, is_used: Tensor) -> Tensor:
+def log_softmax(logits: Tensor, is_used: Tensor) -> Tensor:
+    """Return log-probabilities over the labels that are left, and STOP."""
     # Masked before the softmax: the sequences without repeats have all the probability.
     return logits.masked_fill(is_used, -torch.inf).log_softmax(-1)
-
-
-def _sum_steps(log_probs: Tensor, orders: Tensor, stop: int) -> Tensor:
-    """Sum the steps of each order and its STOP: (B, K, S + 1, V) to (B, K)."""
-    targets = torch.cat((orders, orders.new_full((*orders.shape[:2], 1), -1)), dim=2)
-    is_label = targets >= 0
-    chosen = log_probs.gather(-1, targets.where(is_label, stop)[..., None])[..., 0]
-    n_labels = is_label.sum(2, keepdim=True)
-    is_step = torch.arange(targets.shape[2], device=orders.device) <= n_labels
-    return chosen.masked_fill(~is_step, 0.0).sum(2)

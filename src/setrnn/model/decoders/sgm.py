@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.config import ModelSettings
-from setrnn.model.decoders.rnn import RNNDecoder, _log_softmax, _sum_steps
+from setrnn.model.decoders.rnn import RNNDecoder, log_softmax
 from setrnn.model.interfaces import Encoding, State
 
 
@@ -16,7 +16,8 @@ class SGMDecoder(RNNDecoder):
     """The RNN decoder whose input is the global embedding, not the previous label's vector.
 
     With e the previous label's vector and e' the mean of all label vectors, weighted by the
-    distribution the label was chosen from, the input is (1 - g) e + g e', g = sigmoid(W1 e + W2 e').
+    distribution the label was chosen from, the input is (1 - g) e + g e' with the gate
+    g = sigmoid(W1 e + W2 e').
     The input now depends on the step before: orders are scored step by step.
     """
 
@@ -39,19 +40,28 @@ class SGMDecoder(RNNDecoder):
         is_used = self._mark_used(is_used, previous)
         inputs = self.dropout(self._global_embedding(previous, probs))
         hidden = self._advance(inputs, hidden)
-        log_probs = _log_softmax(self._logits(encoding, hidden[-1], inputs), is_used)
+        context = self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
+        log_probs = log_softmax(self._phi(context, hidden[-1], inputs), is_used)
         return log_probs, (*hidden, is_used, log_probs.exp())
 
-    def score(self, encoding: Encoding, orders: Tensor) -> Tensor:
+    def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K)."""
         log_probs, _ = self._step_through(encoding, orders)
-        return _sum_steps(log_probs, orders, self.n_labels)
+        n_labels = (orders >= 0).sum(2, keepdim=True)
+        targets = torch.cat((orders, torch.full_like(n_labels, -1)), dim=2)
+        chosen = log_probs.gather(3, targets.where(targets >= 0, self.n_labels)[..., None])[..., 0]
+        is_step = torch.arange(targets.shape[2], device=orders.device) <= n_labels
+        scores = chosen.masked_fill(~is_step, 0.0).sum(2)
+        if lengths is not None:
+            scores = scores.masked_fill((lengths < 0).to(scores.device), -torch.inf)
+        return scores
 
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
         """Return the attention on each word at each step, STOP's included: (B, K, S + 1, T)."""
         B, K, S = orders.shape
         _, hidden = self._step_through(encoding, orders)
-        return self._attention(encoding, hidden.flatten(1, 2)).view(B, K, S + 1, -1)
+        query = self.query(hidden.flatten(1, 2))
+        return self._attention(encoding, query).view(B, K, S + 1, -1)
 
     def _step_through(self, encoding: Encoding, orders: Tensor) -> tuple[Tensor, Tensor]:
         """Return the log-probabilities (B, K, S + 1, V) and hidden states of every step."""
@@ -72,5 +82,6 @@ class SGMDecoder(RNNDecoder):
         chosen = self.labels(previous)
         mean = probs.to(chosen.dtype) @ self.labels.weight
         gate: Tensor = self.gate(torch.cat((chosen, mean), dim=-1)).sigmoid()
-        blended: Tensor = chosen.lerp(mean, gate)
+        # Under mixed precision, products come out in another type than the vectors.
+        blended: Tensor = chosen.lerp(mean.to(chosen.dtype), gate.to(chosen.dtype))
         return blended

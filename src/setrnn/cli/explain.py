@@ -1,0 +1,159 @@
+"""`setrnn explain`: one text, its sequences and sets, and the words attended to."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from setrnn.cli.console import labels_text, note, stdout
+from setrnn.cli.options import Device, Model, Rule
+from setrnn.data.folders import check_file_place, whole_file
+
+if TYPE_CHECKING:
+    from setrnn.explanation import AttendedWord, Explanation, FoundSet
+
+WORDS_SHOWN, LEAST_SHARE = 4, 0.005  # at each step
+
+
+def explain(
+    model: Model,
+    text: Annotated[str, typer.Option(help="The text; - reads standard input.")],
+    features: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A,B", help="The text's features; may be repeated."),
+    ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Also write it as an HTML page of its own.", show_default=False),
+    ] = None,
+    top: Annotated[int, typer.Option(help="Sequences to list; the beam width is the limit.")] = 12,
+    rule: Rule = None,
+    device: Device = "auto",
+) -> None:
+    """Show why a recurrent system tags a text as it does.
+
+    Its sequences, their sets, and the words attended to at each step.
+    """
+    from setrnn.tagger import load
+
+    if html is not None:
+        check_file_place(html)
+    names = [name.strip() for each in features or [] for name in each.split(",") if name.strip()]
+    tagger = load(model, device)
+    content = sys.stdin.read() if text == "-" else text
+    explanation = tagger.explain(content, names, top, rule)
+    if html is not None:
+        from setrnn.explanation_page import render_page
+
+        with whole_file(html) as file:
+            file.write(render_page(explanation).encode())
+    _show(explanation)
+    if html is not None:
+        note(f"Wrote {html}")
+
+
+def _show(explanation: Explanation) -> None:
+    predicted = explanation.predicted
+    stdout.print()
+    stdout.print(
+        Text.assemble(
+            f"{explanation.method} predicts ",
+            (labels_text(predicted.labels), "bold green"),
+            f": set A below, p {_set_prob(predicted)}",
+        )
+    )
+    how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
+    _print("The most probable sequences; those of the predicted set are bold.")
+    stdout.print(_sequences(explanation))
+    _print(f"Their sets; predicted is {how.get(explanation.rule, explanation.rule)}.")
+    stdout.print(_sets(explanation))
+    if not all(each.is_exact for each in explanation.sets):
+        stdout.print(
+            Text(f"≥ more orders than the beam holds ({explanation.beam_width}): a lower bound"),
+            style="dim",
+        )
+    _print(f"The best order of set A, p {_prob(explanation.order_probability)}, step by step.")
+    stdout.print(_steps(explanation))
+    _print("What was read")
+    for each in explanation.reading_notes():
+        stdout.print(Text(f"- {each}"))
+
+
+def _print(title: str) -> None:
+    stdout.print()
+    stdout.print(Text(title), style="bold")
+
+
+def _sequences(explanation: Explanation) -> Table:
+    table = _table()
+    table.add_column("p", justify="right", no_wrap=True)
+    table.add_column("set", justify="center", no_wrap=True)
+    table.add_column("sequence")
+    for sequence in explanation.sequences:
+        is_predicted = sequence.set_name == explanation.predicted.name
+        order = " → ".join(sequence.labels) or "(no label)"
+        table.add_row(
+            _prob(sequence.probability),
+            sequence.set_name,
+            Text(order),
+            style="bold green" if is_predicted else "",
+        )
+    return table
+
+
+def _sets(explanation: Explanation) -> Table:
+    table = _table()
+    table.add_column("p", justify="right", no_wrap=True)
+    table.add_column("set", justify="center", no_wrap=True)
+    table.add_column("labels")
+    for each in explanation.sets:
+        is_predicted = each == explanation.predicted
+        table.add_row(
+            _set_prob(each),
+            each.name,
+            Text(labels_text(each.labels)),
+            style="bold green" if is_predicted else "",
+        )
+    return table
+
+
+def _steps(explanation: Explanation) -> Table:
+    table = _table()
+    table.add_column("", justify="right", no_wrap=True)
+    table.add_column("label")
+    table.add_column("p", justify="right", no_wrap=True)
+    table.add_column("words attended to, with their shares")
+    for number, step in enumerate(explanation.steps, 1):
+        attended = explanation.attended(step, WORDS_SHOWN)
+        words = [_word(each) for each in attended if each.weight >= LEAST_SHARE]
+        table.add_row(
+            str(number),
+            Text("STOP" if step.label is None else step.label, "dim" if step.label is None else ""),
+            _prob(step.probability),
+            Text(" · ").join(words) if attended else Text("(no words)", "dim"),
+        )
+    return table
+
+
+def _word(word: AttendedWord) -> Text:
+    times = f" x{word.n_times}" if word.n_times > 1 else ""
+    kind = " (unknown)" if word.is_unknown else " (feature)" if word.is_feature else ""
+    return Text.assemble(f"{word.text}{times}", (kind, "dim"), (f" {word.weight:.2f}", "cyan"))
+
+
+def _table() -> Table:
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+
+
+def _set_prob(found: FoundSet) -> str:
+    return _prob(found.probability) if found.is_exact else f"≥ {_prob(found.probability)}"
+
+
+def _prob(probability: float) -> str:
+    return f"{probability:.4f}" if probability >= 0.001 else f"{probability:.1e}"

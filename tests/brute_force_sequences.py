@@ -1,0 +1,199 @@
+"""Slow and plain: every sequence of a few labels, its probability, and decoders made of tables."""
+
+from itertools import combinations, permutations
+from math import factorial
+
+import numpy as np
+import torch
+
+from setrnn.config import ModelSettings
+from setrnn.data.batches import make_batch
+from setrnn.data.ragged import Ragged
+from setrnn.model.interfaces import Encoding
+from setrnn.model.network import Network
+
+N_WORDS = 20
+TEXTS = [[3, 4, 5, 6], [7, 8, 3], [9, 10], []]  # token ids, by falling length; one is empty
+
+
+def tiny_network(decoder="rnn", n_labels=4, seed=0, **settings):
+    """A network of a few units, far from uniform; without dropout unless asked for."""
+    torch.manual_seed(seed)
+    sizes = {"encoder_units": 6, "decoder_units": 5, "dropout": 0.0, "word_dropout": 0.0}
+    network = Network(
+        torch.randn(N_WORDS, 4),
+        torch.randn(n_labels, 4),
+        ModelSettings(**(sizes | settings)),
+        decoder=decoder,
+    )
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(2.0)
+    return network.eval()
+
+
+def batch_of(texts=TEXTS, label_sets=None):
+    labels = None if label_sets is None else Ragged.from_lists(label_sets)
+    return make_batch(Ragged.from_lists(texts), labels, np.arange(len(texts)))
+
+
+def label_rows(label_sets, width=None):
+    """Label sets as a matrix; -1 fills up."""
+    width = max(map(len, label_sets), default=0) if width is None else width
+    rows = torch.full((len(label_sets), width), -1)
+    for row, labels in zip(rows, label_sets, strict=True):
+        row[: len(labels)] = torch.tensor(sorted(labels), dtype=torch.long)
+    return rows
+
+
+def as_tuple(row):
+    """The labels of a row that -1 fills up; none may stand behind a -1."""
+    labels = [int(label) for label in row]
+    found = tuple(label for label in labels if label >= 0)
+    assert labels == [*found, *[-1] * (len(labels) - len(found))]
+    return found
+
+
+def all_sets(n_labels):
+    return [
+        frozenset(chosen)
+        for n in range(n_labels + 1)
+        for chosen in combinations(range(n_labels), n)
+    ]
+
+
+def all_sequences(n_labels):
+    """Every sequence without repeats, the empty one first."""
+    return [each for n in range(n_labels + 1) for each in permutations(range(n_labels), n)]
+
+
+def sequence_log_probs(decoder, encoding):
+    """{sequence: log p of each document (B,)}, by scoring them all."""
+    B = len(encoding.memory)
+    found = {}
+    for n in range(decoder.n_labels + 1):
+        sequences = list(permutations(range(decoder.n_labels), n))
+        orders = torch.tensor(sequences, dtype=torch.long).view(1, len(sequences), n)
+        scores = decoder.score(encoding, orders.expand(B, -1, -1)).detach()
+        found.update(zip(sequences, scores.unbind(1), strict=True))
+    return found
+
+
+def set_log_probs(decoder, encoding):
+    """{set: log p of each document (B,)}, the sum over all its orders."""
+    orders = {}
+    for sequence, log_prob in sequence_log_probs(decoder, encoding).items():
+        orders.setdefault(frozenset(sequence), []).append(log_prob)
+    return {labels: torch.stack(each).logsumexp(0) for labels, each in orders.items()}
+
+
+def documents(n_documents=1):
+    """Documents for the decoders below, which know them by their number."""
+    numbers = torch.arange(n_documents)[:, None]
+    return Encoding(torch.zeros(n_documents, 1, 1), torch.ones(n_documents, 1).bool(), numbers)
+
+
+class PlainDecoder:
+    """A decoder that is a function of the document and the labels so far; it notes its steps."""
+
+    training = False
+
+    def __init__(self, n_labels):
+        self.n_labels = n_labels
+        self.prefixes = []  # for each step and document, the prefixes that were stepped
+        self.encodings = []  # what each step saw
+
+    def train(self, mode=True):
+        self.training = mode
+        return self
+
+    def start(self, encoding):
+        B = len(encoding.memory)
+        return (torch.full((B, 1, self.n_labels), -1),)
+
+    def step(self, encoding, state, previous):
+        (sequences,) = state
+        n_emitted = (sequences >= 0).sum(2, keepdim=True)
+        is_label = (previous < self.n_labels)[..., None]
+        grown = sequences.scatter(2, n_emitted.clamp(max=self.n_labels - 1), previous[..., None])
+        sequences = grown.where(is_label, sequences)
+        self.prefixes.append([[as_tuple(row) for row in rows] for rows in sequences])
+        self.encodings.append(encoding)
+        return self._log_probs(encoding, sequences), (sequences,)
+
+    def score(self, encoding, orders):
+        B, K, S = orders.shape
+        sequences = torch.full((B, K, self.n_labels), -1)
+        log_probs = torch.zeros(B, K)
+        for step in range(S + 1):
+            label = orders[:, :, step] if step < S else torch.full((B, K), -1)
+            before = orders[:, :, step - 1] if step else torch.zeros(B, K)
+            chosen = label.where(label >= 0, self.n_labels)[..., None]
+            each = self._log_probs(encoding, sequences).gather(2, chosen)[..., 0]
+            log_probs = log_probs + each.where(before >= 0, 0.0)
+            if step < S:
+                sequences = torch.cat((orders[:, :, : step + 1], sequences[:, :, step + 1 :]), 2)
+        return log_probs
+
+    def next_log_probs(self, document, sequence):
+        """log p of each label and STOP after one sequence."""
+        rows = torch.full((document + 1, 1, self.n_labels), -1)
+        rows[:, 0, : len(sequence)] = torch.tensor(sequence, dtype=torch.long)
+        return self._log_probs(documents(document + 1), rows)[document, 0]
+
+    def _log_probs(self, encoding, sequences):
+        used = sequences.where(sequences >= 0, self.n_labels)
+        is_used = torch.zeros(*used.shape[:2], self.n_labels + 1, dtype=torch.bool)
+        is_used = is_used.scatter(2, used, True)
+        is_used[..., -1] = False
+        logits = self._logits(encoding.summary, sequences, is_used)
+        return logits.masked_fill(is_used, -torch.inf).log_softmax(-1)
+
+
+class TableDecoder(PlainDecoder):
+    """Random probabilities after every prefix of every document."""
+
+    def __init__(self, n_labels, n_documents=1, seed=0, spread=2.0):
+        super().__init__(n_labels)
+        random = torch.Generator().manual_seed(seed)
+        n_prefixes = (n_labels + 1) ** n_labels
+        shape = (n_documents, n_prefixes, n_labels + 1)  # in float64, there are no ties
+        self.table = torch.randn(shape, generator=random, dtype=torch.float64) * spread
+
+    def _logits(self, document, sequences, is_used):
+        digits = (self.n_labels + 1) ** torch.arange(self.n_labels)
+        return self.table[document, ((sequences + 1) * digits).sum(2)]
+
+
+class UniformOrderDecoder(PlainDecoder):
+    """Given probabilities of the sets; the orders of a set share its probability equally."""
+
+    def __init__(self, set_probs):
+        """Take {set: p}, the same for all documents."""
+        n_labels = max(map(len, set_probs))
+        super().__init__(n_labels)
+        table = torch.zeros(2**n_labels, n_labels + 1, dtype=torch.float64)
+        for used in all_sets(n_labels):
+            for labels, p in set_probs.items():
+                # of the orders of `labels`, those that begin with `used` in a given order
+                left = labels - used
+                share = p * factorial(len(left)) / factorial(len(labels))
+                if used <= labels and left:
+                    table[_number(used), sorted(left)] += share / len(left)
+                elif used == labels:
+                    table[_number(used), n_labels] += share
+        self.table = table.log()
+
+    def _logits(self, document, sequences, is_used):
+        numbers = (is_used[..., :-1] * 2 ** torch.arange(self.n_labels)).sum(2)
+        return self.table[numbers]
+
+
+def random_set_probs(n_labels, seed=0):
+    sets = all_sets(n_labels)
+    probs = np.random.default_rng(seed).dirichlet(np.ones(len(sets)))
+    return dict(zip(sets, probs.tolist(), strict=True))
+
+
+def _number(labels):
+    return sum(2**label for label in labels)

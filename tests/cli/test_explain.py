@@ -1,0 +1,121 @@
+import sys
+from io import StringIO
+
+import pytest
+from rich.console import Console
+
+TEXT = "The draft budget of Velmara for 2,500 [bold]clubs[/bold]"
+
+
+@pytest.fixture
+def model(taggers, tmp_path):
+    """A folder with a small set-rnn model."""
+    taggers["set-rnn"].save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_sequences_sets_and_words_are_shown(setrnn, model, taggers):
+    result = setrnn("explain", model, "--text", TEXT, "--device", "cpu")
+    assert result.code == 0, result.err
+    found = taggers["set-rnn"].explain(TEXT)
+    for each in found.sequences:
+        assert " → ".join(each.labels) in result.out
+        assert (f"{each.probability:.4f}" in result.out) == (each.probability >= 0.001)
+    for each in found.sets:
+        assert "{" + ", ".join(each.labels) in result.out
+    assert f"{len(found.steps)}   STOP" in result.out
+    words = result.out.replace(" (unknown)", "").replace(" x2", "")
+    for step in found.steps:
+        first = found.attended(step, 1)[0]
+        assert f"{first.text} {first.weight:.2f}" in words
+    assert "2,500" in result.out
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_it_fits_a_narrow_terminal(setrnn, model, monkeypatch, columns):
+    monkeypatch.setattr("setrnn.cli.explain.stdout", Console(width=columns))
+    result = setrnn("explain", model, "--text", TEXT * 3, "--features", "money")
+    assert result.code == 0, result.err
+    assert max(map(len, result.out.splitlines())) <= columns
+
+
+def test_features_are_parted_by_commas_or_repeated(setrnn, model):
+    result = setrnn(
+        "explain", model, "--text", "x", "--features", "money, prices", "--features", "none such"
+    )
+    assert result.code == 0, result.err
+    assert "2 features read" in result.out
+    assert "1 feature left out, unknown to the model: none such" in result.out
+
+
+def test_the_page_is_written_and_replaced_whole(setrnn, model, tmp_path):
+    page = tmp_path / "page.html"
+    page.write_text("older")
+    result = setrnn("explain", model, "--text", TEXT, "--html", page)
+    assert result.code == 0, result.err
+    assert f"Wrote {page}" in result.err
+    html = page.read_text()
+    assert html.startswith("<!doctype html>")
+    assert html.endswith("</html>\n")
+
+
+def test_a_page_is_not_written_where_a_folder_is(setrnn, model, tmp_path):
+    result = setrnn("explain", model, "--text", TEXT, "--html", tmp_path)
+    assert result.code == 1
+    assert len(result.error_lines) == 1
+    assert result.out == ""
+
+
+def test_the_text_may_come_from_standard_input(setrnn, model, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", StringIO("one 2 three"))
+    result = setrnn("explain", model, "--text", "-")
+    assert result.code == 0, result.err
+    assert "of 3." in result.out
+
+
+@pytest.mark.parametrize("text", ["", "   ", "the"])
+def test_a_text_without_words_is_explained(setrnn, model, text):
+    result = setrnn("explain", model, "--text", text)
+    assert result.code == 0, result.err
+    assert "nothing to read" in result.out
+    assert "(no words)" in result.out
+
+
+def test_the_rule_decides_which_set_is_predicted(setrnn, model, taggers):
+    by_sequence = setrnn("explain", model, "--text", TEXT, "--rule", "sequence")
+    assert by_sequence.code == 0, by_sequence.err
+    assert "predicted is the set of the best sequence" in by_sequence.out
+    (expected,) = taggers["set-rnn"].tag([TEXT], rule="sequence")
+    assert "{" + ", ".join(expected.labels) in by_sequence.out.splitlines()[1]
+
+
+def test_top_shortens_the_list(setrnn, model):
+    whole = setrnn("explain", model, "--text", TEXT).out
+    short = setrnn("explain", model, "--text", TEXT, "--top", 1).out
+    assert short.count("→") < whole.count("→")
+
+
+def test_a_classical_model_is_refused_in_one_line(setrnn, trained):
+    result = setrnn("explain", trained, "--text", TEXT)
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert "'br' does not. Train a recurrent system such as set-rnn." in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--device", "gpu"], "There is no device 'gpu'"),
+        (["--rule", "sett"], "Did you mean 'set'?"),
+        (["--top", "0"], "top must be"),
+    ],
+)
+def test_wrong_options_are_one_line(setrnn, model, arguments, said):
+    result = setrnn("explain", model, "--text", TEXT, *arguments)
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert said in line
+
+
+def test_a_text_is_needed(setrnn, model):
+    assert setrnn("explain", model).code == 2

@@ -1,0 +1,230 @@
+"""Every decoder keeps the protocol's promises; brute force over all sequences of 4 labels."""
+
+from itertools import permutations
+
+import pytest
+import torch
+from torch import nn
+
+from brute_force_sequences import (
+    TEXTS,
+    TableDecoder,
+    UniformOrderDecoder,
+    all_sequences,
+    batch_of,
+    documents,
+    random_set_probs,
+    sequence_log_probs,
+    set_log_probs,
+    tiny_network,
+)
+from setrnn.model.decoders import DECODERS
+
+EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
+
+
+def encoded(decoder, texts=TEXTS, **settings):
+    network = tiny_network(decoder, **settings)
+    return network.decoder, network.encode(batch_of(texts))
+
+
+def step_through(decoder, encoding, sequence):
+    """The log-probabilities (B, V) of each step of one sequence, and of its STOP's."""
+    B = len(encoding.memory)
+    state, previous = decoder.start(encoding), torch.full((B, 1), decoder.n_labels)
+    found = []
+    for label in (*sequence, None):
+        log_probs, state = decoder.step(encoding, state, previous)
+        found.append(log_probs[:, 0])
+        if label is not None:
+            previous = torch.full((B, 1), label)
+    return found
+
+
+@EVERY_DECODER
+@pytest.mark.parametrize("seed", range(3))
+def test_probabilities_of_all_sequences_sum_to_one(decoder, seed):
+    scores = sequence_log_probs(*encoded(decoder, seed=seed))
+    assert len(scores) == 65
+    total = torch.stack(list(scores.values())).exp().sum(0)
+    torch.testing.assert_close(total, torch.ones(len(TEXTS)))
+
+
+@EVERY_DECODER
+def test_probabilities_of_all_sets_sum_to_one(decoder):
+    probs = torch.stack(list(set_log_probs(*encoded(decoder)).values())).exp()
+    assert len(probs) == 16
+    torch.testing.assert_close(probs.sum(0), torch.ones(len(TEXTS)))
+
+
+@EVERY_DECODER
+def test_every_step_is_a_distribution_over_unused_labels_and_stop(decoder):
+    decoder, encoding = encoded(decoder)
+    for sequence in all_sequences(4):
+        for n_emitted, log_probs in enumerate(step_through(decoder, encoding, sequence)):
+            torch.testing.assert_close(log_probs.exp().sum(1), torch.ones(len(TEXTS)))
+            is_used = torch.zeros(5, dtype=torch.bool)
+            is_used[list(sequence[:n_emitted])] = True
+            assert (log_probs.exp()[:, is_used] == 0).all()
+            assert (log_probs[:, ~is_used] > -torch.inf).all()
+
+
+@EVERY_DECODER
+def test_steps_add_up_to_the_score(decoder):
+    decoder, encoding = encoded(decoder)
+    for sequence, score in sequence_log_probs(decoder, encoding).items():
+        steps = step_through(decoder, encoding, sequence)
+        chosen = (*sequence, decoder.n_labels)
+        added = sum(each[:, label] for each, label in zip(steps, chosen, strict=True))
+        torch.testing.assert_close(added, score)
+
+
+@EVERY_DECODER
+def test_beams_of_a_document_are_stepped_independently(decoder):
+    decoder, encoding = encoded(decoder)
+    B = len(TEXTS)
+    first = torch.tensor([2, 0, 3]).expand(B, -1)
+    log_probs, state = decoder.step(encoding, decoder.start(encoding), torch.full((B, 1), 4))
+    state = tuple(each.expand(B, 3, *each.shape[2:]) for each in state)
+    together, _ = decoder.step(encoding, state, first)
+    for beam, label in enumerate((2, 0, 3)):
+        alone = step_through(decoder, encoding, (label,))[1]
+        torch.testing.assert_close(together[:, beam], alone)
+
+
+@EVERY_DECODER
+def test_what_fills_up_an_order_changes_nothing(decoder):
+    decoder, encoding = encoded(decoder)
+    orders = torch.tensor([[2, 0], [1, 3]]).expand(len(TEXTS), -1, -1)
+    filled = torch.cat((orders, torch.full((len(TEXTS), 2, 3), -1)), dim=2)
+    torch.testing.assert_close(decoder.score(encoding, filled), decoder.score(encoding, orders))
+
+
+@EVERY_DECODER
+def test_orders_of_different_lengths_are_scored_together(decoder):
+    decoder, encoding = encoded(decoder)
+    truth = sequence_log_probs(decoder, encoding)
+    sequences = [(2, 0, 1), (), (3,), (1, 3)]
+    orders = torch.full((len(TEXTS), 4, 3), -1)
+    for row, sequence in enumerate(sequences):
+        orders[:, row, : len(sequence)] = torch.tensor(sequence, dtype=torch.long)
+    expected = torch.stack([truth[sequence] for sequence in sequences], dim=1)
+    torch.testing.assert_close(decoder.score(encoding, orders), expected)
+
+
+@EVERY_DECODER
+def test_the_order_of_labels_matters(decoder):
+    scores = sequence_log_probs(*encoded(decoder))
+    of_one_set = torch.stack([scores[order] for order in permutations((0, 1, 2))])
+    assert (of_one_set.max(0).values - of_one_set.min(0).values > 0.1).all()
+
+
+@EVERY_DECODER
+def test_attention_is_a_distribution_over_the_words_at_every_step(decoder):
+    decoder, encoding = encoded(decoder)
+    orders = torch.tensor([[2, 0], [1, -1]]).expand(len(TEXTS), -1, -1)
+    attention = decoder.attend(encoding, orders)
+    assert attention.shape == (len(TEXTS), 2, 3, len(TEXTS[0]))
+    torch.testing.assert_close(attention.sum(3), torch.ones(len(TEXTS), 2, 3))
+    is_padding = ~encoding.is_word[:, None, None].expand_as(attention)
+    assert (attention[is_padding] == 0).all()
+
+
+@EVERY_DECODER
+def test_dropout_is_for_training_only(decoder):
+    decoder, encoding = encoded(decoder, dropout=0.5)
+    orders = torch.tensor([[2, 0, 1]]).expand(len(TEXTS), -1, -1)
+    torch.testing.assert_close(decoder.score(encoding, orders), decoder.score(encoding, orders))
+    decoder.train()
+    assert (decoder.score(encoding, orders) != decoder.score(encoding, orders)).any()
+
+
+@EVERY_DECODER
+def test_a_network_of_one_layer_works_as_well(decoder):
+    scores = sequence_log_probs(*encoded(decoder, decoder_layers=1))
+    total = torch.stack(list(scores.values())).exp().sum(0)
+    torch.testing.assert_close(total, torch.ones(len(TEXTS)))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@EVERY_DECODER
+def test_the_device_changes_nothing(decoder):
+    network, batch = tiny_network(decoder), batch_of()
+    orders = torch.tensor(list(permutations(range(4)))).expand(len(TEXTS), -1, -1)
+    on_cpu = network.decoder.score(network.encode(batch), orders)
+    network.cuda()
+    device = torch.device("cuda")
+    on_gpu = network.decoder.score(network.encode(batch.to(device)), orders.to(device))
+    torch.testing.assert_close(on_gpu.cpu(), on_cpu, atol=1e-2, rtol=1e-2)  # TF32
+
+
+class ClosedGate(nn.Module):
+    def forward(self, vectors):
+        return torch.full_like(vectors[..., : vectors.shape[-1] // 2], -torch.inf)
+
+
+def test_sgm_with_a_closed_gate_is_the_rnn_decoder():
+    sgm, rnn = tiny_network("sgm"), tiny_network("rnn")
+    weights = sgm.state_dict()
+    del weights["decoder.gate.weight"]
+    rnn.load_state_dict(weights)
+    sgm.decoder.gate = ClosedGate()
+    batch = batch_of()
+    found = sequence_log_probs(sgm.decoder, sgm.encode(batch))
+    expected = sequence_log_probs(rnn.decoder, rnn.encode(batch))
+    for sequence, log_prob in expected.items():
+        torch.testing.assert_close(found[sequence], log_prob)
+
+
+class NotedGate(nn.Module):
+    """The gate of a decoder, with what it was given."""
+
+    def __init__(self, gate):
+        super().__init__()
+        self.gate, self.seen = gate, []
+
+    def forward(self, vectors):
+        self.seen.append(vectors)
+        return self.gate(vectors)
+
+
+def test_sgm_sees_all_labels_by_the_probability_they_had():
+    """Its e' is the mean of the label vectors under the step before; e is the chosen label's."""
+    decoder, encoding = encoded("sgm")
+    decoder.gate = NotedGate(decoder.gate)
+    sequence = (2, 0, 3)
+    log_probs = step_through(decoder, encoding, sequence)
+    vectors = decoder.labels.weight
+    for step, label in enumerate(sequence, start=1):
+        chosen, mean = decoder.gate.seen[step][:, 0].chunk(2, dim=1)
+        torch.testing.assert_close(chosen, vectors[label].expand_as(chosen))
+        torch.testing.assert_close(mean, log_probs[step - 1].exp() @ vectors)
+
+
+# The decoders the other tests are built on keep the same promises.
+
+
+@pytest.mark.parametrize(
+    "decoder",
+    [TableDecoder(4, n_documents=3), UniformOrderDecoder(random_set_probs(4))],
+    ids=["table", "uniform"],
+)
+def test_plain_decoders_keep_the_protocol(decoder):
+    scores = sequence_log_probs(decoder, documents(3))
+    total = torch.stack(list(scores.values())).exp().sum(0)
+    torch.testing.assert_close(total, torch.ones_like(total))
+    for sequence in all_sequences(4):
+        steps = step_through(decoder, documents(3), sequence)
+        chosen = (*sequence, 4)
+        added = sum(each[:, label] for each, label in zip(steps, chosen, strict=True))
+        torch.testing.assert_close(added, scores[sequence])
+
+
+def test_the_uniform_decoder_has_the_set_probabilities_it_was_given():
+    truth = random_set_probs(4)
+    decoder = UniformOrderDecoder(truth)
+    for labels, log_prob in set_log_probs(decoder, documents()).items():
+        assert float(log_prob.exp()) == pytest.approx(truth[labels], rel=1e-4)
+    orders = torch.tensor(list(permutations((0, 2, 3))))[None]
+    scores = decoder.score(documents(), orders)
+    torch.testing.assert_close(scores, scores[:, :1].expand_as(scores))

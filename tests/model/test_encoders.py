@@ -1,0 +1,142 @@
+"""Every encoder reads a document the same way, whatever stands beside or behind it."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from brute_force_sequences import N_WORDS, TEXTS, batch_of
+from setrnn.config import ModelSettings
+from setrnn.model.encoders import ENCODERS, GRUEncoder
+
+EVERY_ENCODER = pytest.mark.parametrize("encoder", ENCODERS)
+
+
+def make_encoder(name="gru", **settings):
+    torch.manual_seed(0)
+    settings = {"encoder_units": 6, "dropout": 0.0, "word_dropout": 0.0} | settings
+    return ENCODERS[name](torch.randn(N_WORDS, 4), ModelSettings(**settings)).eval()
+
+
+def read(encoder, texts=TEXTS):
+    batch = batch_of(texts)
+    return encoder(batch.tokens, batch.lengths)
+
+
+@EVERY_ENCODER
+def test_a_document_is_a_vector_a_word_and_a_summary(encoder):
+    encoder = make_encoder(encoder)
+    encoding = read(encoder)
+    B, T, M = len(TEXTS), len(TEXTS[0]), encoder.memory_size
+    assert encoding.memory.shape == (B, T, M)
+    assert encoding.summary.shape == (B, M)
+    assert encoding.is_word.sum(1).tolist() == [4, 3, 2, 1], "an empty document has one word"
+
+
+@EVERY_ENCODER
+@pytest.mark.parametrize("document", range(len(TEXTS)))
+def test_a_document_is_read_the_same_alone(encoder, document):
+    encoder = make_encoder(encoder)
+    together, alone = read(encoder), read(encoder, [TEXTS[document]])
+    length = alone.memory.shape[1]
+    torch.testing.assert_close(together.memory[document, :length], alone.memory[0])
+    torch.testing.assert_close(together.summary[document], alone.summary[0])
+
+
+@EVERY_ENCODER
+def test_more_padding_changes_nothing(encoder):
+    encoder, batch = make_encoder(encoder), batch_of()
+    expected = read(encoder)
+    wider = nn.functional.pad(batch.tokens, (0, 3))
+    found = encoder(wider, batch.lengths)
+    torch.testing.assert_close(found.memory[:, :4], expected.memory)
+    torch.testing.assert_close(found.summary, expected.summary)
+    assert not found.is_word[:, 4:].any()
+
+
+@EVERY_ENCODER
+def test_words_and_their_order_matter(encoder):
+    encoder = make_encoder(encoder)
+    summaries = read(encoder, [[3, 4, 5], [5, 4, 3], [3, 4, 6]]).summary
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        assert (summaries[one] - summaries[other]).abs().max() > 1e-3
+
+
+@EVERY_ENCODER
+@pytest.mark.parametrize("setting", ["dropout", "word_dropout"])
+def test_dropout_is_for_training_only(encoder, setting):
+    encoder = make_encoder(encoder, **{setting: 0.5})
+    torch.testing.assert_close(read(encoder).memory, read(encoder).memory)
+    encoder.train()
+    assert (read(encoder).memory != read(encoder).memory).any()
+
+
+@EVERY_ENCODER
+def test_word_dropout_makes_words_unknown_and_leaves_padding(encoder):
+    encoder = make_encoder(encoder, word_dropout=0.999999)
+    unknown = read(encoder, [[1] * len(text) for text in TEXTS])
+    encoder.train()
+    dropped = read(encoder)
+    torch.testing.assert_close(dropped.memory, unknown.memory)
+    torch.testing.assert_close(dropped.summary, unknown.summary)
+
+
+@EVERY_ENCODER
+@pytest.mark.parametrize(("word_vectors", "is_tuned"), [("tuned", True), ("frozen", False)])
+def test_word_vectors_learn_only_if_tuned(encoder, word_vectors, is_tuned):
+    encoder = make_encoder(encoder, word_vectors=word_vectors)
+    read(encoder).summary.sum().backward()
+    learned = [each for each in encoder.parameters() if each.grad is not None]
+    assert any(each.shape == (N_WORDS, 4) for each in learned) == is_tuned
+    assert learned, "the rest always learns"
+
+
+def packed_reading(encoder, batch):
+    """What torch's own bidirectional GRU says of packed rows."""
+    gru = nn.GRU(4, encoder.memory_size // 2, batch_first=True, bidirectional=True)
+    for direction, weights in (("", encoder.rightward), ("_reverse", encoder.leftward)):
+        for name, weight in weights.named_parameters():
+            delattr(gru, name + direction)
+            setattr(gru, name + direction, weight)
+    packed = pack_padded_sequence(
+        encoder.words(batch.tokens), batch.lengths, batch_first=True, enforce_sorted=False
+    )
+    output, last = gru(packed)
+    memory, _ = pad_packed_sequence(output, batch_first=True)
+    return memory, torch.cat((last[0], last[1]), dim=-1)
+
+
+def gradients(encoder, memory, summary):
+    """The gradient of a random mix of all that was read."""
+    random = torch.Generator().manual_seed(1)
+    weights = [torch.randn(each.shape, generator=random) for each in (memory, summary)]
+    value = (memory * weights[0]).sum() + (summary * weights[1]).sum()
+    return torch.autograd.grad(value, list(encoder.parameters()))
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [TEXTS, TEXTS[::-1], [[3]], [[]], [[5, 6, 7], [8, 9, 10]], [[4], list(range(2, 19)), []]],
+    ids=["mixed", "rising", "one word", "empty", "alike", "long and short"],
+)
+def test_turned_rows_are_read_as_torch_reads_packed_ones(texts):
+    encoder, batch = make_encoder(), batch_of(texts)
+    assert isinstance(encoder, GRUEncoder)
+    encoding = read(encoder, texts)
+    memory, summary = packed_reading(encoder, batch)
+    torch.testing.assert_close(encoding.memory, memory)
+    torch.testing.assert_close(encoding.summary, summary)
+    found = gradients(encoder, encoding.memory, encoding.summary)
+    for one, other in zip(found, gradients(encoder, memory, summary), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@EVERY_ENCODER
+def test_the_device_changes_nothing(encoder):
+    encoder, batch = make_encoder(encoder), batch_of()
+    on_cpu = read(encoder)
+    on_gpu = encoder.cuda()(batch.tokens.cuda(), batch.lengths.cuda())
+    torch.testing.assert_close(on_gpu.memory.cpu(), on_cpu.memory, atol=1e-2, rtol=1e-2)  # TF32
+    torch.testing.assert_close(on_gpu.summary.cpu(), on_cpu.summary, atol=1e-2, rtol=1e-2)
+    assert (on_gpu.is_word.cpu() == on_cpu.is_word).all()

@@ -1,0 +1,183 @@
+"""Algorithm 3 and the probability of a set, against brute force over all sets."""
+
+import pytest
+import torch
+
+from brute_force_sequences import (
+    TEXTS,
+    TableDecoder,
+    UniformOrderDecoder,
+    all_sets,
+    as_tuple,
+    batch_of,
+    documents,
+    label_rows,
+    random_set_probs,
+    set_log_probs,
+    tiny_network,
+)
+from setrnn.model.decoders import DECODERS
+from setrnn.search import Sequences, most_probable_sets, set_log_prob
+from setrnn.search.set_search import distinct_sets
+
+EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
+EVERYTHING = 1_000
+
+
+def found_sets(scored, document):
+    """{set: log p} of one document, best first."""
+    labels, scores = scored.labels[document], scored.log_probs[document]
+    assert (scores[:-1] >= scores[1:]).all(), "probabilities must fall"
+    found = []
+    for row, score in zip(labels, scores, strict=True):
+        if score > -torch.inf:
+            assert list(as_tuple(row)) == sorted(as_tuple(row)), "labels ascend"
+            found.append((frozenset(as_tuple(row)), float(score)))
+    assert len(dict(found)) == len(found), "a set was found twice"
+    return dict(found)
+
+
+@EVERY_DECODER
+@pytest.mark.parametrize("seed", range(3))
+def test_a_full_beam_finds_the_most_probable_set_and_ranks_all(decoder, seed):
+    network = tiny_network(decoder, seed=seed)
+    encoding = network.encode(batch_of())
+    truth = set_log_probs(network.decoder, encoding)
+    scored = most_probable_sets(network.decoder, encoding, EVERYTHING, max_labels=50)
+    for document in range(len(TEXTS)):
+        found = found_sets(scored, document)
+        assert next(iter(found)) == max(truth, key=lambda labels: float(truth[labels][document]))
+        assert set(found) == set(truth)
+        for labels, log_prob in found.items():
+            assert log_prob == pytest.approx(float(truth[labels][document]), abs=1e-4)
+        assert sum(torch.tensor(list(found.values())).exp()) == pytest.approx(1, abs=1e-4)
+
+
+@EVERY_DECODER
+def test_a_search_as_wide_as_the_orders_gives_the_exact_set_probability(decoder):
+    network = tiny_network(decoder)
+    encoding = network.encode(batch_of())
+    truth = set_log_probs(network.decoder, encoding)
+    label_sets = label_rows(all_sets(4)).expand(len(TEXTS), -1, -1)
+    found = set_log_prob(network.decoder, encoding, label_sets, beam_width=24)
+    expected = torch.stack([truth[labels] for labels in all_sets(4)], dim=1)
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+
+
+@EVERY_DECODER
+def test_a_narrower_search_is_a_lower_bound_that_grows_with_the_beam(decoder):
+    """From half of the orders on, no prefix is lost before its last choice: more is found."""
+    network = tiny_network(decoder)
+    encoding = network.encode(batch_of())
+    truth = set_log_probs(network.decoder, encoding)[frozenset(range(4))]
+    label_sets = torch.arange(4).expand(len(TEXTS), 1, 4)
+    found = torch.stack(
+        [set_log_prob(network.decoder, encoding, label_sets, width)[:, 0] for width in range(1, 25)]
+    )
+    assert (found <= truth + 1e-5).all()
+    assert (found[12:] > found[11:-1]).all()
+    torch.testing.assert_close(found[-1], truth, atol=1e-4, rtol=1e-4)
+
+
+def test_on_average_every_beam_more_finds_more():
+    """Not always: a wider beam may drop a prefix for two whose orders turn out worse."""
+    decoder, label_sets = TableDecoder(4, n_documents=100), torch.arange(4).expand(100, 1, 4)
+    found = [set_log_prob(decoder, documents(100), label_sets, width) for width in range(1, 25)]
+    on_average = torch.stack(found).exp().mean((1, 2))
+    assert (on_average[1:] > on_average[:-1]).all()
+
+
+@pytest.mark.parametrize("beam_width", [1, 3, 8, 20])
+def test_no_beam_gives_any_set_more_than_its_probability(beam_width):
+    decoder, encoding = TableDecoder(4, n_documents=20), documents(20)
+    truth = set_log_probs(decoder, encoding)
+    scored = most_probable_sets(decoder, encoding, beam_width, max_labels=50)
+    for document in range(20):
+        found = found_sets(scored, document)
+        assert 1 <= len(found) <= beam_width
+        for labels, log_prob in found.items():
+            assert log_prob <= float(truth[labels][document]) + 1e-4
+
+
+def test_the_second_search_only_adds_to_what_the_first_found():
+    """The sequences of a set that the first search found are among its orders."""
+    decoder, encoding = TableDecoder(4, n_documents=20), documents(20)
+    scored = most_probable_sets(decoder, encoding, 24, max_labels=50)
+    for document in range(20):
+        found = found_sets(scored, document)
+        sums = {}
+        for row, log_prob in zip(
+            scored.sequences.labels[document, 0],
+            scored.sequences.log_probs[document, 0],
+            strict=True,
+        ):
+            labels = frozenset(as_tuple(row))
+            sums[labels] = sums.get(labels, 0.0) + float(log_prob.exp())
+        assert set(sums) == set(found)
+        for labels, probability in sums.items():
+            assert float(torch.tensor(found[labels]).exp()) >= probability - 1e-5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_set_probabilities_of_a_known_distribution_are_found(seed):
+    truth = random_set_probs(4, seed)
+    scored = most_probable_sets(UniformOrderDecoder(truth), documents(), EVERYTHING, 50)
+    found = found_sets(scored, 0)
+    assert list(found) == sorted(truth, key=truth.get, reverse=True)
+    for labels, log_prob in found.items():
+        assert log_prob == pytest.approx(float(torch.tensor(truth[labels]).log()), abs=1e-3)
+
+
+def test_the_most_probable_set_need_not_be_that_of_the_best_sequence():
+    """The paper's reason for Algorithm 3: many orders share what one sequence has alone."""
+    truth = dict.fromkeys(all_sets(3), 0.01)
+    truth |= {frozenset({0, 1, 2}): 0.6, frozenset({1}): 0.34}
+    scored = most_probable_sets(UniformOrderDecoder(truth), documents(), 12, max_labels=50)
+    assert as_tuple(scored.sequences.labels[0, 0, 0]) == (1,)
+    assert as_tuple(scored.labels[0, 0]) == (0, 1, 2)
+
+
+@pytest.mark.parametrize("max_labels", range(4))
+def test_no_set_is_larger_than_the_limit(max_labels):
+    decoder = TableDecoder(4)
+    truth = set_log_probs(decoder, documents())
+    found = found_sets(most_probable_sets(decoder, documents(), EVERYTHING, max_labels), 0)
+    assert set(found) == {labels for labels in truth if len(labels) <= max_labels}
+    for labels, log_prob in found.items():
+        assert log_prob == pytest.approx(float(truth[labels]), abs=1e-4)
+
+
+@EVERY_DECODER
+@pytest.mark.parametrize("beam_width", [1, 5])
+def test_what_else_is_in_the_batch_changes_nothing(decoder, beam_width):
+    network = tiny_network(decoder)
+    together = most_probable_sets(network.decoder, network.encode(batch_of()), beam_width, 50)
+    for document, text in enumerate(TEXTS):
+        encoding = network.encode(batch_of([text]))
+        alone = found_sets(most_probable_sets(network.decoder, encoding, beam_width, 50), 0)
+        found = found_sets(together, document)
+        assert list(found) == list(alone)
+        assert list(found.values()) == pytest.approx(list(alone.values()), abs=1e-4)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@EVERY_DECODER
+def test_the_device_changes_nothing(decoder):
+    network, batch = tiny_network(decoder), batch_of()
+    on_cpu = most_probable_sets(network.decoder, network.encode(batch), EVERYTHING, 50)
+    network.cuda()
+    encoding = network.encode(batch.to(torch.device("cuda")))
+    on_gpu = most_probable_sets(network.decoder, encoding, EVERYTHING, 50)
+    for document in range(len(TEXTS)):
+        expected, found = found_sets(on_cpu, document), found_sets(on_gpu, document)
+        assert set(found) == set(expected)
+        for labels, log_prob in found.items():
+            assert log_prob == pytest.approx(expected[labels], abs=0.02)  # TF32
+
+
+def test_sequences_of_one_set_are_one_set():
+    labels = torch.tensor([[[[2, 0], [0, 2], [1, -1], [-1, -1], [0, 2], [1, -1]]]])
+    scores = torch.tensor([[[-1.0, -2.0, -3.0, -4.0, -torch.inf, -torch.inf]]])
+    sets, is_distinct = distinct_sets(Sequences(labels, scores))
+    assert is_distinct.tolist() == [[True, False, True, True, False, False]]
+    assert [as_tuple(row) for row in sets[0]] == [(0, 2), (), (1,), (), (), ()]

@@ -1,0 +1,28 @@
+"""Taggers that tests train in a second or two."""
+
+from setrnn.config import load_config
+from setrnn.methods import METHODS, TrainOptions
+from setrnn.tagger import Tagger
+
+# Recurrent systems that train in a second or two, and learn something.
+SMALL = load_config(
+    overrides=[
+        "vectors.source=none",
+        "vectors.dimensions=24",
+        "model.encoder_units=32",
+        "model.decoder_units=32",
+        "model.decoder_layers=1",
+        "model.dropout=0.1",
+        "search.beam_width=4",
+        "training.epochs=5",
+        "training.batch_size=32",
+        "training.learning_rate=0.02",
+        "training.valid_documents=20",
+    ]
+)
+
+
+def trained_tagger(prepared, method, config=SMALL):
+    trained = METHODS[method].train(prepared, config, TrainOptions(device="cpu"))
+    notes = {"data": "newsroom, synthetic"}
+    return Tagger(method, config, prepared.encoder, prepared.labels, trained.system, notes)

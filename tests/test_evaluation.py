@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+
+from setrnn.errors import ConfigError, DataError
+from setrnn.evaluation import evaluate, evaluate_prepared
+from setrnn.metrics import evaluate_label_sets
+
+
+def varying(evaluation):
+    return {
+        name: value
+        for name, value in evaluation.as_dict().items()
+        if name not in ("rule", "documents_per_second")
+    }
+
+
+def test_the_scores_are_those_of_the_predictions(tagger, small_examples):
+    examples = small_examples["test"]
+    found = evaluate(tagger, examples)
+    predictions = tagger.tag(
+        [each.text for each in examples], features=[each.features for each in examples]
+    )
+    expected = evaluate_label_sets(
+        [each.labels for each in examples],
+        [each.labels for each in predictions],
+        tagger.labels.names,
+    )
+    assert found.scores == expected
+    assert found.rule == tagger.rule_or_own(None)
+    mean = np.mean([each.probability for each in predictions])
+    assert found.mean_probability == pytest.approx(mean, rel=1e-4)
+
+
+def test_a_prepared_split_gives_what_its_documents_give(tagger, small_examples, small_prepared):
+    whole = varying(evaluate(tagger, small_examples["test"]))
+    prepared = varying(evaluate_prepared(tagger, small_prepared, "test"))
+    assert prepared == pytest.approx(whole, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["seq2seq-rnn", "set-rnn"])
+def test_the_ranking_is_the_same_by_either_rule(taggers, small_prepared, name):
+    one, other = (
+        evaluate_prepared(taggers[name], small_prepared, "test", rule)
+        for rule in ("set", "sequence")
+    )
+    assert (one.rule, other.rule) == ("set", "sequence")
+    assert one.ranking.as_dict() == pytest.approx(other.ranking.as_dict(), abs=1e-6)
+
+
+def test_nothing_is_searched_twice_for_rule_set(taggers, small_prepared, monkeypatch):
+    system = taggers["set-rnn"].system
+    n_searches = 0
+    search = type(system).candidates
+
+    def counted(*arguments):
+        nonlocal n_searches
+        n_searches += 1
+        return search(*arguments)
+
+    monkeypatch.setattr(type(system), "candidates", counted)
+    evaluate_prepared(taggers["set-rnn"], small_prepared, "test", "set")
+    assert n_searches == 1
+
+
+def test_every_document_is_counted(taggers, small_examples):
+    counts = []
+    evaluate(taggers["br"], small_examples["test"], on_documents=counts.append)
+    assert sum(counts) == len(small_examples["test"])
+
+
+def test_no_documents_are_refused(taggers):
+    with pytest.raises(DataError, match="no documents"):
+        evaluate(taggers["br"], [])
+
+
+def test_a_rule_the_method_lacks_is_refused(taggers, small_examples):
+    with pytest.raises(ConfigError, match="'br' does not"):
+        evaluate(taggers["br"], small_examples["test"], "sequence")

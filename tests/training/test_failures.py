@@ -1,0 +1,166 @@
+"""Whatever goes wrong: one clear line, and nothing of what was saved is lost."""
+
+import pytest
+import torch
+from tiny_runs import N_TRAIN, prepared_of, same_bits
+
+from setrnn.errors import DataError, ModelError, TrainingError
+from setrnn.training.checkpoints import read_checkpoint
+from setrnn.training.loop import Trainer
+from setrnn.training.run_folder import LAST
+
+EVERY_BATCH = "training.checkpoint_minutes=0"
+
+
+@pytest.fixture
+def fail_at_step(monkeypatch):
+    """Do something in the place of a training step, counted from 1; give back the true ones."""
+    true_step = Trainer._step
+
+    def arrange(n, instead):
+        steps = iter(range(1, 1_000_000))
+
+        def step(self, *arguments):
+            return instead(self) if next(steps) == n else true_step(self, *arguments)
+
+        monkeypatch.setattr(Trainer, "_step", step)
+
+    yield arrange
+    monkeypatch.setattr(Trainer, "_step", true_step)
+
+
+def _loss_without_number(trainer):
+    return torch.tensor(torch.nan)
+
+
+def _weight_without_number(trainer):
+    with torch.no_grad():
+        next(trainer.network.decoder.parameters())[0] = torch.inf
+    return torch.tensor(1.0)
+
+
+def _out_of_memory(trainer):
+    raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB.")
+
+
+def _no_handle(trainer):
+    raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate")
+
+
+@pytest.mark.parametrize("what", [_loss_without_number, _weight_without_number])
+@pytest.mark.parametrize("step", [1, 4, 6])
+def test_what_is_no_number_is_never_saved(train, fail_at_step, tmp_path, what, step):
+    """Step 4 is the last of an epoch."""
+    folder = tmp_path / "m.run"
+    fail_at_step(step, what)
+    said = r"not finite in epoch [12], .*Lower training.learning_rate \(now 0.001\)"
+    with pytest.raises(TrainingError, match=said):
+        train(EVERY_BATCH, folder=folder)
+    assert (folder / LAST).exists() == (step > 1)
+    for file in folder.glob("*.safetensors"):
+        tensors = read_checkpoint(file).tensors
+        assert all(each.isfinite().all() for each in tensors.values())
+
+
+def test_a_lower_rate_leads_out_of_it(train, fail_at_step, tmp_path):
+    folder = tmp_path / "m.run"
+    fail_at_step(3, _loss_without_number)
+    with pytest.raises(TrainingError):
+        train(EVERY_BATCH, folder=folder)
+    fail_at_step(0, None)
+    run = train("training.learning_rate=0.0001", folder=folder, resume=True)
+    assert len(run.losses) == 2
+
+
+@pytest.mark.parametrize("what", [_out_of_memory, _no_handle])
+@pytest.mark.parametrize("step", [1, 6])
+def test_a_full_gpu_names_the_setting_and_a_smaller_batch_goes_on(
+    train, fail_at_step, tmp_path, what, step
+):
+    folder = tmp_path / "m.run"
+    fail_at_step(step, what)
+    with pytest.raises(TrainingError, match=r"Lower training.batch_size \(now 8\)"):
+        train(EVERY_BATCH, folder=folder)
+    fail_at_step(0, None)
+    seen = []
+    run = train("training.batch_size=2", folder=folder, resume=True, watch=seen.append)
+    assert seen[0].epoch == (1 if step == 1 else 2)
+    assert len(run.losses) == 2
+
+
+def test_a_full_gpu_while_measuring_says_so(train, monkeypatch, never_stopped, tmp_path):
+    with monkeypatch.context() as patch:
+        patch.setattr("setrnn.training.loop.validate", _out_of_memory_too)
+        with pytest.raises(TrainingError, match="Measuring on the valid part does not fit"):
+            train(EVERY_BATCH, folder=tmp_path / "m.run")
+    run = train(folder=tmp_path / "m.run", resume=True)
+    assert same_bits(run.weights, never_stopped.weights)
+
+
+def _out_of_memory_too(*_):
+    raise torch.cuda.OutOfMemoryError("CUDA out of memory.")
+
+
+def test_other_errors_stay_what_they_are(train, fail_at_step):
+    def fail(trainer):
+        raise RuntimeError("a bug of ours")
+
+    fail_at_step(1, fail)
+    with pytest.raises(RuntimeError, match="a bug of ours"):
+        train()
+
+
+def test_sets_longer_than_the_step_limit_name_document_and_setting(train, tiny, tmp_path):
+    sizes = tiny.split("train").labels.lengths
+    longest = int(sizes.argmax())
+    name = tiny.split("train").ids(longest, longest + 1)[0]
+    said = f"Document '{name}' of train has {sizes.max()} labels.*max_labels={sizes.max()}"
+    with pytest.raises(DataError, match=said):
+        train(f"model.max_labels={sizes.max() - 1}", folder=tmp_path / "m.run")
+    assert not (tmp_path / "m.run").exists()
+    assert train(f"model.max_labels={sizes.max()}", "training.epochs=1").losses
+
+
+def test_an_empty_training_part_is_refused(train, tmp_path):
+    with pytest.raises(DataError, match="has no document: nothing to learn"):
+        train(data=prepared_of({"train": 0, "valid": 4}, tmp_path / "p"))
+
+
+def test_a_full_disk_stops_with_one_line_and_the_run_goes_on(
+    train, never_stopped, tmp_path, small_files
+):
+    folder = tmp_path / "m.run"
+
+    def fill(progress):
+        if progress.n_documents > N_TRAIN // 2:
+            limit.__enter__()
+
+    limit = small_files(3000)
+    try:
+        with pytest.raises(DataError, match="cannot be written"):
+            train(EVERY_BATCH, folder=folder, watch=fill)
+    finally:
+        limit.__exit__(None, None, None)
+    assert not [each for each in folder.iterdir() if each.name.startswith(".")]
+    run = train(folder=folder, resume=True)
+    assert same_bits(run.weights, never_stopped.weights)
+
+
+def test_damaged_checkpoints_are_refused_with_the_way_out(train, tmp_path):
+    folder = tmp_path / "m.run"
+    train(folder=folder)
+    (best,) = folder.glob("best-epoch-*.safetensors")
+    for file in (best, folder / LAST):
+        file.write_bytes(file.read_bytes()[:-10])
+        with pytest.raises(ModelError, match=f"Remove {folder} and train anew"):
+            train(folder=folder, resume=True)
+
+
+def test_a_folder_of_someone_else_is_left_alone(train, tmp_path):
+    folder = tmp_path / "m.run"
+    folder.mkdir()
+    (folder / "diary.txt").write_text("mine")
+    for resume in (False, True):
+        with pytest.raises(ModelError, match="is no run of setrnn"):
+            train(folder=folder, resume=resume)
+    assert (folder / "diary.txt").read_text() == "mine"

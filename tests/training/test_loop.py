@@ -1,0 +1,171 @@
+import csv
+
+import pytest
+import torch
+from tiny_runs import N_TRAIN, prepared_of, same_bits, tiny_config
+
+from setrnn.methods import METHODS, TrainOptions, find_method
+from setrnn.training.loop import Trainer
+from setrnn.training.start import make_fabric
+
+RECURRENT = [name for name, method in METHODS.items() if method.is_recurrent]
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_others(train, never_stopped):
+    again, other = train(), train("seed=1")
+    assert same_bits(again.weights, never_stopped.weights)
+    assert again.measures == never_stopped.measures
+    assert not same_bits(other.weights, never_stopped.weights)
+
+
+@pytest.mark.parametrize("method", RECURRENT)
+def test_every_system_learns_in_bfloat16(train, method):
+    run = train(
+        "training.precision=bfloat16",
+        "training.epochs=2",
+        "training.learning_rate=0.02",
+        "training.decay=none",
+        "model.dropout=0",
+        "model.word_dropout=0",
+        "training.random_share=0",
+        method=method,
+    )
+    assert run.losses[-1] < run.losses[0]
+    assert all(each.dtype == torch.float32 for each in run.weights.values())
+
+
+def test_a_step_in_bfloat16_reaches_every_weight_as_in_float32(tiny):
+    """The search runs the same weights without gradients first: none may be lost by that."""
+    gradients = {}
+    for precision in ("float32", "bfloat16"):
+        config = tiny_config(f"training.precision={precision}", "model.dropout=0")
+        trainer, batch, objective = _one_step(tiny, config)
+        trainer.optimizer.zero_grad = lambda: None
+        trainer._step(batch, objective)
+        gradients[precision] = {
+            name: each.grad for name, each in trainer.network.named_parameters()
+        }
+    for name, expected in gradients["float32"].items():
+        found = gradients["bfloat16"][name]
+        assert found is not None, name
+        assert torch.allclose(found, expected, atol=0.05 * expected.abs().max().item()), name
+
+
+def test_gradients_are_clipped_to_the_norm(tiny):
+    norms = {}
+    for clip in (0, 0.01):
+        config = tiny_config(f"training.clip_norm={clip}", "model.dropout=0")
+        trainer, batch, objective = _one_step(tiny, config)
+        trainer.optimizer.zero_grad = lambda: None
+        trainer._step(batch, objective)
+        norms[clip] = torch.nn.utils.get_total_norm(
+            [each.grad for each in trainer.network.parameters()]
+        )
+    assert norms[0] > 0.1
+    assert norms[0.01] == pytest.approx(0.01, rel=1e-3)
+
+
+def _one_step(prepared, config):
+    from setrnn.data.batches import make_batch
+    from setrnn.model.network import Network
+    from setrnn.objectives import find_objective
+
+    torch.manual_seed(0)
+    vectors = torch.randn(prepared.encoder.n_tokens + len(prepared.labels), 8)
+    n_tokens = prepared.encoder.n_tokens
+    network = Network(vectors[:n_tokens], vectors[n_tokens:], config.model)
+    fabric = make_fabric(torch.device("cpu"), config.training.precision)
+    recipe = find_method("set-rnn").recipe
+    trainer = Trainer(network, prepared, config, recipe, fabric)
+    train = prepared.split("train")
+    rows = train.labels.lengths.argsort()[-8:]  # large sets: they are searched
+    assert train.labels.lengths[rows].min() > 2
+    return trainer, make_batch(train.tokens, train.labels, rows), find_objective("set-probability")
+
+
+def test_vinyals_systems_switch_their_objective(train):
+    run = train(method="vinyals-max")
+    assert [row["objective"] for row in run.notes["epochs"]] == ["random-order", "best-order"]
+
+
+def test_training_sets_smaller_than_a_batch_are_one_batch(train):
+    assert len(train("training.batch_size=1000").losses) == 2
+
+
+def test_the_model_is_that_of_the_best_epoch(train, monkeypatch, tmp_path):
+    values = []
+    monkeypatch.setattr("setrnn.training.loop.validate", lambda *_: {"hamming_loss": values.pop()})
+    settings = ("training.metric=hamming_loss", "training.decay=none", "training.warm_up=0")
+    values[:] = [0.1]
+    one = train(*settings, "training.epochs=1")
+    for folder in (None, tmp_path / "m.run"):
+        values[:] = [0.3, 0.1, 0.2]  # from behind: the second epoch is the best
+        run = train(*settings, "training.epochs=3", folder=folder)
+        values[:] = [0.1, 0.2]
+        two = train(*settings)
+        assert run.notes["best_epoch"] == 2
+        assert same_bits(run.weights, two.weights)
+        assert not same_bits(run.weights, one.weights)
+
+
+def test_without_a_valid_part_the_last_epoch_is_taken(train, without_valid, tmp_path):
+    settings = ("training.patience=1",)
+    run = train(*settings, data=without_valid)
+    kept = train(*settings, data=without_valid, folder=tmp_path / "m.run")
+    assert len(run.losses) == 2
+    assert run.notes["best_epoch"] == 0
+    assert same_bits(run.weights, kept.weights)
+    assert not list((tmp_path / "m.run").glob("best*"))
+    again = train(*settings, data=without_valid, folder=tmp_path / "m.run", resume=True)
+    assert same_bits(run.weights, again.weights)
+
+
+def test_an_empty_valid_part_is_none(train, tmp_path):
+    empty = prepared_of({"train": N_TRAIN, "valid": 0}, tmp_path / "p")
+    assert train(data=empty).notes["best_epoch"] == 0
+
+
+def test_patience_ends_training_after_so_many_epochs_without_gain(train, monkeypatch):
+    values = iter([0.2, 0.3, 0.1, 0.3, 0.9])
+    monkeypatch.setattr("setrnn.training.loop.validate", lambda *_: {"instance_f1": next(values)})
+    run = train("training.epochs=5", "training.patience=2")
+    assert [row["instance_f1"] for row in run.notes["epochs"]] == [0.2, 0.3, 0.1, 0.3]
+    assert run.notes["best_epoch"] == 2
+
+
+def test_those_who_watch_see_every_epoch_and_never_go_back(train):
+    seen = []
+    run = train(watch=seen.append)
+    ends = [each for each in seen if each.scores is not None]
+    assert [each.epoch for each in ends] == [1, 2]
+    assert [each.loss for each in ends] == run.losses
+    assert {each.n_total for each in seen} == {2 * N_TRAIN}
+    done = [each.n_documents for each in seen]
+    assert done == sorted(done)
+    assert done[-1] == 2 * N_TRAIN
+    assert {"measuring", "set-probability"} == {each.activity for each in seen}
+
+
+def test_the_csv_log_has_a_row_for_each_epoch(train, tmp_path):
+    run = train(folder=tmp_path / "m.run")
+    with (tmp_path / "m.run" / "epochs.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["loss"]) for row in rows] == run.losses
+    assert [float(row["label_f1"]) for row in rows] == [
+        row["label_f1"] for row in run.notes["epochs"]
+    ]
+
+
+def test_keeping_a_run_changes_nothing(train, never_stopped, tmp_path):
+    kept = train("training.checkpoint_minutes=0", folder=tmp_path / "m.run")
+    assert same_bits(kept.weights, never_stopped.weights)
+    assert kept.measures == never_stopped.measures
+
+
+def test_training_prints_nothing(tiny, tmp_path, capfd):
+    for precision in ("float32", "bfloat16"):
+        config = tiny_config(f"training.precision={precision}", "training.epochs=1")
+        options = TrainOptions("cpu", tmp_path / f"{precision}.run")
+        find_method("set-rnn").train(tiny, config, options)
+    captured = capfd.readouterr()
+    assert captured.out + captured.err == ""

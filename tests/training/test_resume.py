@@ -1,0 +1,164 @@
+"""A run that was stopped goes on, and ends as one never stopped."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tiny_runs import N_TRAIN, same_bits
+
+from setrnn.errors import ConfigError, StoppedError
+from setrnn.training.run_folder import LAST, run_folder_of
+
+
+@pytest.fixture
+def stopped(train, tmp_path, signal_at_step):
+    """The folder of a run that Ctrl-C stopped in its second epoch."""
+
+    def stop(*settings, after=6, **more):
+        folder = run_folder_of(tmp_path / "m")
+        signal_at_step(after)
+        with pytest.raises(StoppedError, match="Go on with --resume"):
+            train(*settings, folder=folder, **more)
+        return folder
+
+    return stop
+
+
+@pytest.mark.parametrize("after", [1, 4, 6])
+def test_a_stopped_run_ends_with_the_same_bits(stopped, train, never_stopped, after):
+    """Step 4 is the last of an epoch: it is stopped before it is measured."""
+    run = train(folder=stopped(after=after), resume=True)
+    assert same_bits(run.weights, never_stopped.weights)
+    assert run.measures == never_stopped.measures
+
+
+@pytest.mark.parametrize("method", ["vinyals-sample", "sgm"])
+def test_every_kind_of_chance_goes_on_where_it_was(stopped, train, method):
+    run = train(folder=stopped(method=method), method=method, resume=True)
+    whole = train(method=method)
+    assert same_bits(run.weights, whole.weights)
+    assert run.measures == whole.measures
+
+
+def test_stopping_while_measuring_measures_again(train, never_stopped, tmp_path, monkeypatch):
+    from setrnn.training import validation
+
+    evaluate = validation.RecurrentSystem.candidates
+
+    def signal_first(*arguments):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return evaluate(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(validation.RecurrentSystem, "candidates", signal_first)
+        with pytest.raises(StoppedError, match=f"in epoch 1 after {N_TRAIN} documents"):
+            train(folder=tmp_path / "m.run")
+    run = train(folder=tmp_path / "m.run", resume=True)
+    assert same_bits(run.weights, never_stopped.weights)
+    assert run.measures == never_stopped.measures
+
+
+def test_resuming_a_finished_run_trains_no_more(train, tmp_path, monkeypatch):
+    first = train(folder=tmp_path / "m.run")
+    monkeypatch.setattr("setrnn.training.loop.Trainer._step", None)
+    again = train(folder=tmp_path / "m.run", resume=True)
+    assert same_bits(first.weights, again.weights)
+    assert first.notes == again.notes
+
+
+def test_a_run_without_a_checkpoint_starts_anew(train, never_stopped, tmp_path):
+    run = train(folder=tmp_path / "m.run", resume=True)
+    assert same_bits(run.weights, never_stopped.weights)
+
+
+def test_an_unfinished_run_is_not_replaced_unasked_and_a_finished_one_is(train, stopped):
+    folder = stopped()
+    before = (folder / LAST).read_bytes()
+    with pytest.raises(ConfigError, match=r"unfinished run \(epoch 2\). Add --resume"):
+        train(folder=folder)
+    assert (folder / LAST).read_bytes() == before
+    train(folder=folder, resume=True)
+    other = train("seed=1", "training.epochs=1", folder=folder)
+    assert len(other.losses) == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("training.epochs=4", "training.epochs=2, not 4"),
+        ("seed=1", "seed=0, not 1"),
+        ("model.dropout=0.1", "model.dropout=0.5, not 0.1"),
+        ("training.metric=label_f1", 'training.metric="instance_f1", not "label_f1"'),
+    ],
+)
+def test_other_settings_are_refused_by_name(train, stopped, setting, said):
+    folder = stopped()
+    before = (folder / LAST).read_bytes()
+    with pytest.raises(ConfigError, match=said):
+        train(setting, folder=folder, resume=True)
+    assert (folder / LAST).read_bytes() == before
+
+
+def test_another_method_and_other_data_are_refused(train, stopped, without_valid):
+    folder = stopped()
+    with pytest.raises(ConfigError, match='method="set-rnn", not "sgm"'):
+        train(folder=folder, resume=True, method="sgm")
+    with pytest.raises(ConfigError, match="other data"):
+        train(folder=folder, resume=True, data=without_valid)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "training.learning_rate=0.1",
+        "training.clip_norm=0.001",
+        "training.precision=bfloat16",
+    ],
+)
+def test_the_ways_out_of_a_bad_run_may_change(train, stopped, never_stopped, setting):
+    run = train(setting, folder=stopped(), resume=True)
+    assert run.measures[0] == never_stopped.measures[0]
+    assert not same_bits(run.weights, never_stopped.weights)
+
+
+def test_what_changes_no_weight_may_change(train, stopped, never_stopped):
+    settings = ("training.checkpoint_minutes=0", "training.patience=2", "classical.l1=3")
+    run = train(*settings, "training.valid_documents=50", folder=stopped(), resume=True)
+    assert same_bits(run.weights, never_stopped.weights)
+
+
+def test_another_batch_size_starts_the_epoch_in_hand_again(train, stopped):
+    seen = []
+    folder = stopped()
+    run = train("training.batch_size=4", folder=folder, resume=True, watch=seen.append)
+    assert seen[0].epoch == 2
+    assert seen[0].n_documents == N_TRAIN + 4
+    assert len(run.losses) == 2
+    # A second stop and another batch size again are no trouble.
+    assert train("training.batch_size=16", folder=folder, resume=True).losses == run.losses
+
+
+def test_more_patience_goes_on_with_a_run_that_had_given_up(train, tmp_path, monkeypatch):
+    values = [0.5, 0.1, 0.9]
+    monkeypatch.setattr("setrnn.training.loop.validate", lambda *_: {"instance_f1": values.pop(0)})
+    settings = ("training.epochs=3",)
+    first = train(*settings, "training.patience=1", folder=tmp_path / "m.run")
+    assert first.notes["best_epoch"] == 1
+    assert len(first.losses) == 2
+    more = train(*settings, folder=tmp_path / "m.run", resume=True)
+    assert more.notes["best_epoch"] == 3
+
+
+def test_a_run_killed_again_and_again_ends_with_the_same_bits(tmp_path):
+    """Real processes, SIGKILL at file operations and in between; see killed_runs.py."""
+    script = Path(__file__).with_name("killed_runs.py")
+    result = subprocess.run(
+        [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    n_kills, n_stops = map(int, result.stdout.split())
+    assert n_kills >= 6
+    assert n_stops >= 2

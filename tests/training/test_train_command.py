@@ -1,0 +1,158 @@
+"""`setrnn train` with recurrent systems, as from a shell."""
+
+import io
+import json
+import os
+import signal
+import sys
+from itertools import islice
+
+import pytest
+from rich.console import Console
+from tiny_runs import SIZES, TINY
+
+from setrnn.cli import main, training_display
+from setrnn.datasets import newsroom, write_examples
+from setrnn.training.progress import Progress
+
+SETTINGS = [part for setting in TINY for part in ("--set", setting)]
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    for split, size in SIZES.items():
+        write_examples(islice(newsroom.examples(split), size), folder / f"{split}.jsonl")
+    return folder
+
+
+@pytest.fixture
+def command(corpus, tmp_path, monkeypatch, capsys):
+    """Train set-rnn; return the exit code and what was said."""
+    monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(*more, data=corpus, method="set-rnn"):
+        arguments = [data, "--method", method, "--out", tmp_path / "m", *SETTINGS, *more]
+        monkeypatch.setattr(sys, "argv", ["setrnn", "train", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return stop.value.code, capsys.readouterr().err
+
+    return run
+
+
+def test_a_line_is_said_for_each_epoch(command, tmp_path):
+    code, said = command()
+    assert code == 0, said
+    lines = said.splitlines()
+    (header,) = [line for line in lines if line.split()[:1] == ["epoch"]]
+    assert "instance-F1" in header
+    assert len(header) <= 75
+    rows = [line.split() for line in lines if line.strip().startswith(("1/2", "2/2"))]
+    assert [row[0] for row in rows] == ["1/2", "2/2"]
+    assert rows[0][-1] == "best"
+    notes = json.loads((tmp_path / "m" / "config.json").read_text())["notes"]
+    assert [f"{row['loss']:.3f}" for row in notes["epochs"]] == [row[1] for row in rows]
+    assert f"The model is that of epoch {notes['best_epoch']}" in said
+    assert (tmp_path / "m.run" / "epochs.csv").exists()
+
+
+def test_ctrl_c_says_how_to_go_on_and_resume_does(command, tmp_path, signal_at_step):
+    assert command()[0] == 0
+    whole = (tmp_path / "m" / "model.safetensors").read_bytes()
+    (tmp_path / "m" / "model.safetensors").unlink()
+    signal_at_step(6)
+    code, said = command()
+    assert code == 130
+    assert said.splitlines()[-1].startswith("Stopped in epoch 2")
+    assert said.splitlines()[-1].endswith("Go on with --resume.")
+    code, said = command()
+    assert code == 1
+    assert "unfinished run" in said
+    code, said = command("--resume")
+    assert code == 0, said
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == whole
+    (tmp_path / "m" / "model.safetensors").unlink()
+    assert command("--resume")[0] == 0
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == whole
+
+
+def test_a_second_ctrl_c_still_says_how_to_go_on(command, signal_at_step):
+    signal_at_step(6, signal.SIGINT, signal.SIGTERM)
+    code, said = command("--set", "training.checkpoint_minutes=0")
+    assert code == 130
+    assert said.splitlines()[-1] == "Stopped. Go on with --resume."
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_while_word_vectors_are_made(command, tmp_path, monkeypatch, number):
+    def make(prepared, settings, on_progress):
+        on_progress("word2vec: 1 of 5 epochs", 0.2)
+        os.kill(os.getpid(), number)
+        signal.sigtimedwait([], 5)
+
+    monkeypatch.setattr("setrnn.training.start.word_vectors", make)
+    code, said = command("--set", "vectors.source=word2vec")
+    assert code == 130
+    assert "word vectors: word2vec: 1 of 5 epochs" in said
+    assert said.splitlines()[-1] == "Stopped. Nothing was trained yet: start again."
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--device", "gpu"], "There is no device 'gpu'"),
+        (["--set", "training.precision=float16", "--device", "cpu"], "float16 needs a GPU"),
+        (["--set", "model.max_labels=1"], "Raise it: --set model.max_labels="),
+    ],
+)
+def test_what_cannot_be_trained_is_one_line(command, tmp_path, arguments, said):
+    code, err = command(*arguments)
+    assert code == 1
+    (line,) = [line for line in err.splitlines() if line.startswith("error:")]
+    assert said in line
+    assert not (tmp_path / "m.run").exists()
+
+
+def test_classical_methods_have_nothing_to_resume_and_no_device(command, tmp_path):
+    code, said = command("--resume", method="br")
+    assert code == 1
+    assert "'br' trains in one go and keeps no run. Leave out --resume." in said
+    assert command("--device", "cuda", method="br")[0] == 0
+    assert not (tmp_path / "m.run").exists()
+
+
+def test_what_is_for_classical_methods_is_no_matter(command):
+    assert command("--set", "classical.tune=true")[0] == 0
+
+
+def test_without_a_valid_part_it_is_said_that_the_last_epoch_is_taken(command, corpus):
+    code, said = command(data=corpus / "train.jsonl")
+    assert code == 0, said
+    assert "There is no valid part: the last epoch is taken" in said
+    assert "best" not in said
+
+
+def test_early_stopping_is_said(command, monkeypatch):
+    monkeypatch.setattr("setrnn.training.loop.validate", lambda *_: {"instance_f1": 0.5})
+    code, said = command("--set", "training.patience=1", "--set", "training.epochs=5")
+    assert code == 0, said
+    assert "Stopped early: no better instance_f1 since epoch 1." in said
+
+
+def test_a_terminal_shows_a_bar_over_the_whole_training(monkeypatch):
+    screen = Console(file=io.StringIO(), force_terminal=True, width=80)
+    monkeypatch.setattr(training_display, "stderr", screen)
+    with training_display.training_display() as display:
+        display.vectors("word2vec: 1 of 5 epochs", 0.2)
+        screen.file.write("|")
+        for n in (10, 20):
+            display.training(Progress(2, 28, "set-probability", n, 40, 3.25, 1234.0))
+    vectors, training = screen.file.getvalue().split("|")
+    assert "word2vec: 1 of 5 epochs" in vectors
+    last = [line for line in training.splitlines() if "epoch" in line][-1]
+    for part in ("epoch 2/28", "set-probability", "loss 3.25", "1,234 docs/s", "left"):
+        assert part in last
+    assert "word2vec" not in last

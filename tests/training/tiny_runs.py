@@ -1,0 +1,62 @@
+"""Tiny runs: a few documents, a handful of units, no word vectors to learn."""
+
+from functools import partial
+from itertools import islice
+
+import torch
+
+from setrnn.config import TextSettings, load_config
+from setrnn.data.prepare import prepare
+from setrnn.datasets import newsroom
+from setrnn.methods import TrainOptions, find_method
+
+N_TRAIN, N_VALID = 28, 8  # four batches, the last of 4 documents
+SIZES = {"train": N_TRAIN, "valid": N_VALID}
+TINY = (
+    "vectors.source=none",
+    "vectors.dimensions=8",
+    "model.encoder_units=8",
+    "model.decoder_units=8",
+    "search.beam_width=3",
+    "training.batch_size=8",
+    "training.epochs=2",
+)
+
+
+def tiny_config(*settings):
+    return load_config("default", None, [*TINY, *settings])
+
+
+def prepared_of(sizes, folder):
+    examples = {name: list(islice(newsroom.examples(name), n)) for name, n in sizes.items()}
+    streams = {name: partial(iter, each) for name, each in examples.items()}
+    return prepare(streams, folder, "newsroom", TextSettings(), {"synthetic": True})
+
+
+class Run:
+    """A training run, and what it left behind."""
+
+    def __init__(
+        self, prepared, *settings, method="set-rnn", folder=None, resume=False, watch=None
+    ):
+        watch = watch or (lambda progress: None)
+        options = TrainOptions("cpu", folder, resume, on_progress=watch)
+        trained = find_method(method).train(prepared, tiny_config(*settings), options)
+        self.system, self.notes = trained.system, trained.notes
+        self.weights = trained.system.network.state_dict()
+
+    @property
+    def losses(self):
+        return [row["loss"] for row in self.notes["epochs"]]
+
+    @property
+    def measures(self):
+        """All that is measured but the speed."""
+        rows = self.notes["epochs"]
+        return [{name: row[name] for name in row if name != "documents_per_second"} for row in rows]
+
+
+def same_bits(first, second):
+    return first.keys() == second.keys() and all(
+        torch.equal(each, second[name]) for name, each in first.items()
+    )
