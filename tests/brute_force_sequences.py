@@ -11,6 +11,7 @@ from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network
+from setrnn.objectives import LabelSets
 
 N_WORDS = 20
 TEXTS = [[3, 4, 5, 6], [7, 8, 3], [9, 10], []]  # token ids, by falling length; one is empty
@@ -22,7 +23,7 @@ def tiny_network(decoder="rnn", n_labels=4, seed=0, **settings):
     sizes = {"encoder_units": 6, "decoder_units": 5, "dropout": 0.0, "word_dropout": 0.0}
     network = Network(
         torch.randn(N_WORDS, 4),
-        torch.randn(n_labels, 4),
+        torch.randn(n_labels, 4) / 2,  # labels are read and written by them: it adds up
         ModelSettings(**(sizes | settings)),
         decoder=decoder,
     )
@@ -44,6 +45,11 @@ def label_rows(label_sets, width=None):
     for row, labels in zip(rows, label_sets, strict=True):
         row[: len(labels)] = torch.tensor(sorted(labels), dtype=torch.long)
     return rows
+
+
+def sets_of(label_sets, width=None):
+    """Label sets as the objectives take them."""
+    return LabelSets.of(label_rows(label_sets, width))
 
 
 def as_tuple(row):
@@ -90,7 +96,12 @@ def set_log_probs(decoder, encoding):
 def documents(n_documents=1):
     """Documents for the decoders below, which know them by their number."""
     numbers = torch.arange(n_documents)[:, None]
-    return Encoding(torch.zeros(n_documents, 1, 1), torch.ones(n_documents, 1).bool(), numbers)
+    return Encoding(torch.zeros(n_documents, 1, 1), torch.zeros(n_documents, 1), numbers)
+
+
+def without_order(log_probs, lengths):
+    """-inf where the length of an order is -1."""
+    return log_probs if lengths is None else log_probs.masked_fill(lengths < 0, -torch.inf)
 
 
 class PlainDecoder:
@@ -121,7 +132,7 @@ class PlainDecoder:
         self.encodings.append(encoding)
         return self._log_probs(encoding, sequences), (sequences,)
 
-    def score(self, encoding, orders):
+    def score(self, encoding, orders, lengths=None):
         B, K, S = orders.shape
         sequences = torch.full((B, K, self.n_labels), -1)
         log_probs = torch.zeros(B, K)
@@ -133,7 +144,7 @@ class PlainDecoder:
             log_probs = log_probs + each.where(before >= 0, 0.0)
             if step < S:
                 sequences = torch.cat((orders[:, :, : step + 1], sequences[:, :, step + 1 :]), 2)
-        return log_probs
+        return without_order(log_probs, lengths)
 
     def next_log_probs(self, document, sequence):
         """log p of each label and STOP after one sequence."""

@@ -1,6 +1,7 @@
 """Small things that many tests share, made once a session."""
 
 import os
+import signal
 from collections.abc import Mapping
 from functools import cache, partial
 from itertools import islice
@@ -9,12 +10,19 @@ from itertools import islice
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
+import torch
 from hypothesis import HealthCheck, settings
 
 from setrnn.config import TextSettings
 from setrnn.data.prepare import prepare
 from setrnn.datasets import newsroom
 from small_taggers import trained_tagger
+
+torch.set_num_threads(1)  # where torch was loaded before
+
+# A shell's background jobs ignore Ctrl-C, and so would all that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine is no failure of the code.
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -5,21 +5,20 @@ from setrnn.methods import METHODS, TrainOptions
 from setrnn.tagger import Tagger
 
 # Recurrent systems that train in a second or two, and learn something.
-SMALL = load_config(
-    overrides=[
-        "vectors.source=none",
-        "vectors.dimensions=24",
-        "model.encoder_units=32",
-        "model.decoder_units=32",
-        "model.decoder_layers=1",
-        "model.dropout=0.1",
-        "search.beam_width=4",
-        "training.epochs=5",
-        "training.batch_size=32",
-        "training.learning_rate=0.02",
-        "training.valid_documents=20",
-    ]
+SMALL_OVERRIDES = (
+    "vectors.source=none",
+    "vectors.dimensions=24",
+    "model.encoder_units=32",
+    "model.decoder_units=32",
+    "model.decoder_layers=1",
+    "model.dropout=0.1",
+    "search.beam_width=4",
+    "training.epochs=5",
+    "training.batch_size=32",
+    "training.learning_rate=0.02",
+    "training.valid_documents=20",
 )
+SMALL = load_config(overrides=SMALL_OVERRIDES)
 
 
 def trained_tagger(prepared, method, config=SMALL):

@@ -12,7 +12,10 @@ from setrnn.config import (
     PRESETS,
     ClassicalSettings,
     Config,
+    ModelSettings,
+    SearchSettings,
     TextSettings,
+    TrainingSettings,
     VectorSettings,
     from_dict,
     load_config,
@@ -21,7 +24,21 @@ from setrnn.config import (
 )
 from setrnn.errors import ConfigError, SetRNNError
 
-GROUPS = {"text": TextSettings, "vectors": VectorSettings, "classical": ClassicalSettings}
+GROUPS = {
+    "text": TextSettings,
+    "vectors": VectorSettings,
+    "classical": ClassicalSettings,
+    "model": ModelSettings,
+    "search": SearchSettings,
+    "training": TrainingSettings,
+}
+
+# Of settings that take one of a few names, one that is not the default.
+CHOICES = {
+    "model.word_vectors": "frozen",
+    "training.metric": "label_f1",
+    "training.precision": "bfloat16",
+}
 
 
 def all_keys():
@@ -80,9 +97,10 @@ def test_an_unknown_preset_is_refused_with_the_nearest():
 
 @EVERY_KEY
 def test_every_key_can_be_set_and_comes_back(key, wanted):
-    values = {int: 3, float: 0.25, bool: True, str: "none"}
-    config = load_config(overrides=[f"{key}={json.dumps(values[wanted])}"])
-    assert value_of(config, key) == values[wanted]
+    values = {int: 4, float: 0.25, bool: True, str: "none"}
+    value = CHOICES.get(key, values[wanted])
+    config = load_config(overrides=[f"{key}={json.dumps(value)}"])
+    assert value_of(config, key) == value
     assert type(value_of(config, key)) is wanted
 
 
@@ -228,6 +246,18 @@ configs = st.builds(
         tune=st.booleans(),
         tolerance=st.floats(0, 1),
     ),
+    model=st.builds(
+        ModelSettings,
+        dropout=st.floats(0, 0.99),
+        word_vectors=st.sampled_from(["tuned", "frozen"]),
+    ),
+    search=st.builds(SearchSettings, beam_width=st.integers(1, 99)),
+    training=st.builds(
+        TrainingSettings,
+        epochs=st.integers(1, 99),
+        learning_rate=st.floats(1e-300, 1e300),
+        decay=st.sampled_from(["linear", "none"]),
+    ),
 )
 
 
@@ -287,3 +317,37 @@ def test_any_override_builds_a_config_or_is_refused_in_our_words(key, value):
 def test_settings_cannot_be_changed_once_built():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Config().seed = 3
+
+
+@pytest.mark.parametrize("key", [*CHOICES, "training.decay"])
+def test_a_name_that_is_no_choice_is_refused_with_those_there_are(key):
+    choice = value_of(Config(), key)
+    with pytest.raises(ConfigError, match=f"'{key}' has no choice .*'{choice}'"):
+        load_config(overrides=[f"{key}={choice}x"])
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "model.encoder_units=3",
+        "model.encoder_units=0",
+        "model.decoder_layers=0",
+        "model.max_labels=0",
+        "model.dropout=1",
+        "model.word_dropout=-0.1",
+        "search.beam_width=0",
+        "training.epochs=0",
+        "training.batch_size=0",
+        "training.random_share=1.1",
+        "training.warm_up=-1",
+        "training.learning_rate=0",
+        "training.learning_rate=NaN",
+        "training.clip_norm=Infinity",
+        "training.patience=-1",
+    ],
+)
+def test_settings_that_no_network_can_have_are_refused(override):
+    key = override.partition("=")[0]
+    with pytest.raises(ConfigError, match=f"'{key}' must be") as error:
+        load_config(overrides=[override])
+    one_line(error)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from setrnn.datasets import open_dataset
     from setrnn.errors import SetRNNError
     from setrnn.estimator import SetRNNClassifier
+    from setrnn.explanation import Explanation
     from setrnn.tagger import Prediction, Tagger, load
 
 __version__ = "0.1.0"
@@ -18,6 +19,7 @@ __all__ = [
     "SetRNNClassifier",
     "Tagger",
     "Prediction",
+    "Explanation",
     "Example",
     "load",
     "open_dataset",
@@ -30,6 +32,7 @@ _HOMES = {
     "SetRNNClassifier": "setrnn.estimator",
     "Tagger": "setrnn.tagger",
     "Prediction": "setrnn.tagger",
+    "Explanation": "setrnn.explanation",
     "Example": "setrnn.data.example",
     "load": "setrnn.tagger",
     "open_dataset": "setrnn.datasets",

@@ -117,7 +117,7 @@ class SearchSettings:
 class TrainingSettings:
     """The training of the recurrent systems."""
 
-    epochs: int = 28
+    epochs: int = 20
     random_share: float = 0.5  # of the epochs, before vinyals-sample and -max switch
     batch_size: int = 128
     learning_rate: float = 1e-3

@@ -3,14 +3,19 @@ import json
 import pytest
 from json_lines import read_rows
 
+from setrnn.cli import demo
 from setrnn.methods import METHODS
 from setrnn.tagger import load
+from small_taggers import SMALL_OVERRIDES
+
+SMALL_SETTINGS = [part for each in SMALL_OVERRIDES for part in ("--set", each)]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_trains_predicts_and_evaluates(setrnn, corpus, tmp_path, method):
     model, out, scores = tmp_path / "model", tmp_path / "out.jsonl", tmp_path / "scores.json"
-    trained = setrnn("train", corpus, "--method", method, "--out", model)
+    settings = SMALL_SETTINGS if METHODS[method].is_recurrent else []
+    trained = setrnn("train", corpus, "--method", method, "--out", model, *settings)
     assert trained.code == 0, trained.err
     assert {file.name for file in model.iterdir()} == {
         "config.json",
@@ -210,12 +215,42 @@ def test_debug_shows_the_traceback_and_nothing_else_does(setrnn):
     assert "Traceback" in setrnn("data", "info", "nowhere.jsonl", "--debug").err
 
 
-def test_the_demo_shows_results_and_three_documents(setrnn, tmp_path):
+@pytest.fixture
+def quick_demo(monkeypatch):
+    """The demo with networks that hardly learn."""
+    quick = {"vectors.source": "none", "vectors.dimensions": 16, "model.encoder_units": 16}
+    quick |= {"model.decoder_units": 16, "training.epochs": 1, "training.valid_documents": 20}
+    monkeypatch.setattr(demo, "SETTINGS", {**demo.SETTINGS, **quick, "search.beam_width": 3})
+
+
+@pytest.mark.usefixtures("quick_demo")
+def test_the_demo_shows_results_documents_and_an_explanation(setrnn, tmp_path):
     result = setrnn("demo", "--out", tmp_path / "demo")
     assert result.code == 0, result.err
     assert "synthetic" in result.out.lower()
-    assert result.out.count("truth") == 3
+    shown = [kind for kind in demo.KINDS.values() if kind in result.out]
+    assert result.out.count("truth") == len(shown) + 1
+    assert "set-rnn explains " in result.out
+    assert " → " in result.out
+    for command in ("predict", "explain"):
+        assert f"{command} {tmp_path}/demo/models/set-rnn" in result.err
     results = json.loads((tmp_path / "demo" / "results.json").read_text())
-    scores = {method: results[method]["subset_accuracy"] for method in METHODS}
+    scores = {method: results[method]["subset_accuracy"] for method in demo.METHODS}
     assert scores["br"] < scores["br-support"] < scores["pcc"]
-    assert load(tmp_path / "demo" / "models" / "pcc").tag(["a cup final"])
+    assert results["settings"] == demo.SETTINGS
+    for method in demo.METHODS:
+        assert load(tmp_path / "demo" / "models" / method).tag(["a cup final"])
+
+
+@pytest.mark.usefixtures("quick_demo")
+def test_a_demo_that_is_stopped_leaves_whole_models_only(setrnn, tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("setrnn.training.loop.Trainer._end_epoch", interrupt)
+    result = setrnn("demo", "--out", tmp_path / "demo")
+    assert result.code == 130
+    assert "stopped." in result.err
+    models = {folder.name for folder in (tmp_path / "demo" / "models").iterdir()}
+    assert models == {"br", "br-support", "pcc"}
+    assert {each.name for each in (tmp_path / "demo").iterdir()} == {"models", "prepared"}

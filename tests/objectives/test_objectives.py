@@ -15,16 +15,17 @@ from brute_force_sequences import (
     as_tuple,
     batch_of,
     documents,
-    label_rows,
     random_set_probs,
     sequence_log_probs,
     set_log_probs,
+    sets_of,
     tiny_network,
 )
 from setrnn.errors import ConfigError
 from setrnn.model.decoders import DECODERS
-from setrnn.objectives import OBJECTIVES, find_objective
-from setrnn.objectives.all_orders import all_orders, has_few_orders
+from setrnn.objectives import OBJECTIVES, LabelSets, find_objective
+from setrnn.objectives.objective import log_sum_exp, mean, the_one
+from setrnn.search import search_orders
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
 EVERY_OBJECTIVE = pytest.mark.parametrize("objective", OBJECTIVES)
@@ -40,13 +41,12 @@ def encoded(decoder="rnn", texts=TEXTS, **settings):
 
 def orders_of(objective, decoder, encoding, label_sets, n_orders):
     """The orders that count, for each document."""
-    orders, counts = OBJECTIVES[objective].choose_orders(
-        decoder, encoding, label_rows(label_sets), n_orders
-    )
-    assert orders.shape[:2] == counts.shape
+    chosen = OBJECTIVES[objective].choose_orders(decoder, encoding, sets_of(label_sets), n_orders)
+    assert len(chosen.labels) == len(chosen.n_orders) == len(label_sets)
+    assert chosen.labels.shape[1] >= int(chosen.n_orders.max())
     return [
-        [as_tuple(order) for order, is_counted in zip(*each, strict=True) if is_counted]
-        for each in zip(orders, counts, strict=True)
+        [as_tuple(order) for order in orders[:n]]
+        for orders, n in zip(chosen.labels, chosen.n_orders.tolist(), strict=True)
     ]
 
 
@@ -71,7 +71,7 @@ def test_the_orders_are_orders_of_the_set_and_at_most_as_many_as_asked(
 def test_no_objective_exceeds_the_probability_of_the_set(objective, decoder, n_orders):
     decoder, encoding = encoded(decoder)
     truth = set_log_probs(decoder, encoding)
-    values = OBJECTIVES[objective](decoder, encoding, label_rows(LABEL_SETS), n_orders)
+    values = OBJECTIVES[objective](decoder, encoding, sets_of(LABEL_SETS), n_orders)
     for document, labels in enumerate(LABEL_SETS):
         assert values[document] <= truth[frozenset(labels)][document] + 1e-4
 
@@ -88,9 +88,9 @@ def test_all_agree_on_sets_of_one_label_and_none(objective, decoder, n_orders, l
     decoder, encoding = encoded(decoder)
     truth = sequence_log_probs(decoder, encoding)
     expected = torch.stack([truth[each][row] for row, each in enumerate(label_sets)])
-    values = OBJECTIVES[objective](decoder, encoding, label_rows(label_sets), n_orders)
+    values = OBJECTIVES[objective](decoder, encoding, sets_of(label_sets), n_orders)
     torch.testing.assert_close(values, expected, atol=1e-4, rtol=1e-4)
-    beside_larger = label_rows(label_sets, width=4)
+    beside_larger = sets_of(label_sets, width=4)
     values = OBJECTIVES[objective](decoder, encoding, beside_larger, n_orders)
     torch.testing.assert_close(values, expected, atol=1e-4, rtol=1e-4)
 
@@ -100,7 +100,7 @@ def test_all_agree_on_sets_of_one_label_and_none(objective, decoder, n_orders, l
 def test_every_parameter_learns(objective, decoder):
     network = tiny_network(decoder)
     encoding = network.encode(batch_of())
-    OBJECTIVES[objective](network.decoder, encoding, label_rows(LABEL_SETS), 5).sum().backward()
+    OBJECTIVES[objective](network.decoder, encoding, sets_of(LABEL_SETS), 5).sum().backward()
     for name, parameter in network.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
@@ -115,10 +115,10 @@ def test_what_else_is_in_the_batch_changes_nothing(objective, decoder, n_orders)
     label_sets = [(0, 2, 3), (1, 3), (2,), ()]
     objective = OBJECTIVES[objective]
     encoding = network.encode(batch_of())
-    together = objective(network.decoder, encoding, label_rows(label_sets), n_orders)
+    together = objective(network.decoder, encoding, sets_of(label_sets), n_orders)
     for document, (text, labels) in enumerate(zip(TEXTS, label_sets, strict=True)):
         encoding = network.encode(batch_of([text]))
-        alone = objective(network.decoder, encoding, label_rows([labels]), n_orders)
+        alone = objective(network.decoder, encoding, sets_of([labels]), n_orders)
         torch.testing.assert_close(together[document], alone[0], atol=1e-4, rtol=1e-4)
 
 
@@ -127,13 +127,13 @@ def test_what_else_is_in_the_batch_changes_nothing(objective, decoder, n_orders)
 def test_dropout_does_not_touch_the_choice_of_orders(objective, decoder, monkeypatch):
     """In training, the orders are those chosen without dropout; their scores have it."""
     decoder, encoding = encoded(decoder, dropout=0.5)
-    label_sets = label_rows([(0, 1, 2, 3)] * len(TEXTS))
+    label_sets = sets_of([(0, 1, 2, 3)] * len(TEXTS))
     scored = []
     score = decoder.score
 
-    def noted_score(encoding, orders):
+    def noted_score(encoding, orders, lengths):
         scored.append((orders, decoder.training))
-        return score(encoding, orders)
+        return score(encoding, orders, lengths)
 
     monkeypatch.setattr(decoder, "score", noted_score)
     for is_training in (False, True):
@@ -151,7 +151,7 @@ def test_all_orders_of_a_batch_are_scored_in_one_pass(objective, monkeypatch):
     decoder, encoding = encoded()
     score, calls = decoder.score, []
     monkeypatch.setattr(decoder, "score", lambda *arguments: calls.append(1) or score(*arguments))
-    OBJECTIVES[objective](decoder, encoding, label_rows(LABEL_SETS), 12)
+    OBJECTIVES[objective](decoder, encoding, sets_of(LABEL_SETS), 12)
     assert len(calls) == 1
 
 
@@ -161,7 +161,7 @@ def test_a_seed_repeats(objective):
     values = []
     for _ in range(2):
         torch.manual_seed(3)
-        values.append(OBJECTIVES[objective](decoder, encoding, label_rows(LABEL_SETS), 5))
+        values.append(OBJECTIVES[objective](decoder, encoding, sets_of(LABEL_SETS), 5))
     assert torch.equal(*values)
 
 
@@ -170,11 +170,11 @@ def test_a_seed_repeats(objective):
 @EVERY_DECODER
 def test_the_device_changes_nothing(objective, decoder):
     network, batch = tiny_network(decoder), batch_of()
-    label_sets, objective = label_rows([(0, 2, 3), (1, 3), (2,), ()]), OBJECTIVES[objective]
+    label_sets, objective = sets_of([(0, 2, 3), (1, 3), (2,), ()]), OBJECTIVES[objective]
     on_cpu = objective(network.decoder, network.encode(batch), label_sets, 12)
     network.cuda()
     encoding = network.encode(batch.to(torch.device("cuda")))
-    on_gpu = objective(network.decoder, encoding, label_sets.cuda(), 12)
+    on_gpu = objective(network.decoder, encoding, LabelSets.of(label_sets.labels.cuda()), 12)
     torch.testing.assert_close(on_gpu.cpu(), on_cpu, atol=2e-2, rtol=2e-2)  # TF32
 
 
@@ -190,7 +190,7 @@ def test_an_unknown_objective_is_refused_with_the_nearest():
 def test_fixed_order_scores_the_labels_by_falling_frequency(decoder):
     decoder, encoding = encoded(decoder)
     truth = sequence_log_probs(decoder, encoding)
-    values = OBJECTIVES["fixed-order"](decoder, encoding, label_rows(LABEL_SETS), 12)
+    values = OBJECTIVES["fixed-order"](decoder, encoding, sets_of(LABEL_SETS), 12)
     for document, labels in enumerate(LABEL_SETS):
         torch.testing.assert_close(values[document], truth[labels][document])
 
@@ -199,7 +199,7 @@ def test_fixed_order_scores_the_labels_by_falling_frequency(decoder):
 def test_random_order_with_room_for_all_is_the_mean_over_all_orders(decoder):
     decoder, encoding = encoded(decoder)
     truth = sequence_log_probs(decoder, encoding)
-    values = OBJECTIVES["random-order"](decoder, encoding, label_rows(LABEL_SETS), 24)
+    values = OBJECTIVES["random-order"](decoder, encoding, sets_of(LABEL_SETS), 24)
     for document, labels in enumerate(LABEL_SETS):
         mean = torch.stack([truth[order][document] for order in permutations(labels)]).mean()
         torch.testing.assert_close(values[document], mean, atol=1e-4, rtol=1e-4)
@@ -207,12 +207,12 @@ def test_random_order_with_room_for_all_is_the_mean_over_all_orders(decoder):
 
 def test_random_orders_are_uniform():
     torch.manual_seed(0)
-    labels, n_orders = (0, 1, 3), 600
-    label_sets = [labels, (0, 1, 2, 3, 4, 5)]  # the larger set has more orders than are asked for
-    decoder = TableDecoder(6, n_documents=2)
-    drawn = Counter(orders_of("random-order", decoder, documents(2), label_sets, n_orders)[0])
+    labels, n_orders = (0, 1, 3, 4), 23  # one less than there are: they are drawn
+    label_sets = [labels, (0, 1, 2, 3, 4)] * 50
+    chosen = orders_of("random-order", TableDecoder(5), documents(100), label_sets, n_orders)
+    drawn = Counter(order for orders in chosen[::2] for order in orders)
     found = [drawn[order] for order in permutations(labels)]
-    assert sum(found) == n_orders
+    assert sum(found) == 50 * n_orders
     assert chisquare(found).pvalue > 0.001
 
 
@@ -220,19 +220,17 @@ def test_random_orders_are_uniform():
 def test_best_order_with_a_full_beam_scores_the_best(decoder):
     decoder, encoding = encoded(decoder)
     truth = sequence_log_probs(decoder, encoding)
-    values = OBJECTIVES["best-order"](decoder, encoding, label_rows(LABEL_SETS), 24)
+    values = OBJECTIVES["best-order"](decoder, encoding, sets_of(LABEL_SETS), 24)
     for document, labels in enumerate(LABEL_SETS):
         best = max(float(truth[order][document]) for order in permutations(labels))
         assert values[document].item() == pytest.approx(best, abs=1e-4)
 
 
 @EVERY_DECODER
-@pytest.mark.parametrize("width", [4, 5], ids=["table of orders", "search"])
-def test_set_probability_with_room_for_all_orders_is_exact(decoder, width):
+def test_set_probability_with_room_for_all_orders_is_exact(decoder):
     decoder, encoding = encoded(decoder)
     truth = set_log_probs(decoder, encoding)
-    label_sets = label_rows(LABEL_SETS, width=width)
-    assert has_few_orders(width, 30) == (width == 4)
+    label_sets = sets_of(LABEL_SETS)
     values = OBJECTIVES["set-probability"](decoder, encoding, label_sets, 30)
     for document, labels in enumerate(LABEL_SETS):
         expected = truth[frozenset(labels)][document]
@@ -249,13 +247,53 @@ def test_sampled_order_prefers_likely_orders():
     """Drawn orders are better than random ones, and no better than the best."""
     torch.manual_seed(0)
     decoder, encoding = TableDecoder(4, n_documents=30), documents(30)
-    label_sets = label_rows([range(4)] * 30)
+    label_sets = sets_of([range(4)] * 30)
     value = {
         name: float(OBJECTIVES[name](decoder, encoding, label_sets, 24).mean())
         for name in OBJECTIVES
     }
     assert value["random-order"] < value["sampled-order"] < value["best-order"]
     assert value["best-order"] < value["set-probability"]
+
+
+@pytest.mark.parametrize("n_orders", [1, 3, 12, 23])
+def test_set_probability_sums_the_orders_that_a_search_as_wide_finds(n_orders):
+    decoder, encoding = encoded()
+    label_sets = sets_of([(0, 1, 2, 3)] * len(TEXTS))
+    found = search_orders(decoder, encoding, label_sets.labels[:, None], n_orders)
+    values = OBJECTIVES["set-probability"](decoder, encoding, label_sets, n_orders)
+    expected = found.log_probs[:, 0].logsumexp(1)
+    torch.testing.assert_close(values, expected, atol=1e-4, rtol=1e-4)
+    assert found.log_probs.shape[2] == n_orders
+
+
+@EVERY_OBJECTIVE
+def test_sets_of_one_label_and_none_are_scored_once(objective):
+    chosen = orders_of(objective, *encoded(), [(2,), (), (0,), ()], 12)
+    assert chosen == [[(2,)], [()], [(0,)], [()]]
+
+
+# How log-probabilities are combined.
+
+
+NONE = -torch.inf
+
+
+@pytest.mark.parametrize("combine", [mean, log_sum_exp, the_one])
+def test_where_there_is_no_order_nothing_is_added_and_nothing_learned(combine):
+    log_probs = torch.tensor([[-1.0, -2.0, -4.0], [-3.0, NONE, NONE]], requires_grad=True)
+    few = torch.tensor([[-3.0]])
+    values = combine(log_probs)
+    torch.testing.assert_close(values[1:], combine(few))
+    values.sum().backward()
+    assert log_probs.grad.isfinite().all()
+    assert log_probs.grad[1].tolist() == [1.0, 0.0, 0.0]
+
+
+def test_orders_are_combined_by_mean_or_by_their_summed_probability():
+    log_probs = torch.tensor([[0.1, 0.2, 0.4]]).log()
+    assert float(mean(log_probs)) == pytest.approx(log(0.1 * 0.2 * 0.4) / 3)
+    assert float(log_sum_exp(log_probs)) == pytest.approx(log(0.1 + 0.2 + 0.4))
 
 
 # The bounds between them.
@@ -267,7 +305,7 @@ def test_random_order_is_below_set_probability_minus_log_n_factorial(decoder, se
     """Jensen: the log of a mean is above the mean of logs."""
     decoder, encoding = encoded(decoder, seed=seed)
     for labels in [(0, 1), (1, 2, 3), (0, 1, 2, 3)]:
-        label_sets = label_rows([labels] * len(TEXTS))
+        label_sets = sets_of([labels] * len(TEXTS))
         random = OBJECTIVES["random-order"](decoder, encoding, label_sets, 24)
         whole = OBJECTIVES["set-probability"](decoder, encoding, label_sets, 24)
         assert (random < whole - log(factorial(len(labels)))).all()
@@ -278,7 +316,7 @@ def test_random_order_equals_that_bound_when_all_orders_are_as_likely(labels):
     truth = random_set_probs(4)
     decoder = UniformOrderDecoder(truth)
     for n_orders in (1, 5, 24):
-        value = OBJECTIVES["random-order"](decoder, documents(), label_rows([labels]), n_orders)
+        value = OBJECTIVES["random-order"](decoder, documents(), sets_of([labels]), n_orders)
         expected = log(truth[frozenset(labels)]) - log(factorial(len(labels)))
         assert float(value) == pytest.approx(expected, abs=1e-4)
 
@@ -289,7 +327,7 @@ def test_the_gradient_of_set_probability_is_the_posterior_mean_of_the_orders(dec
     network = tiny_network(decoder)
     parameters = list(network.parameters())
     decoder, encoding = network.decoder, network.encode(batch_of(TEXTS[:1]))
-    label_sets = label_rows([(0, 1, 2, 3)])
+    label_sets = sets_of([(0, 1, 2, 3)])
     value = OBJECTIVES["set-probability"](decoder, encoding, label_sets, n_orders)
     found = torch.autograd.grad(value.sum(), parameters, retain_graph=True)
 
@@ -305,22 +343,3 @@ def test_the_gradient_of_set_probability_is_the_posterior_mean_of_the_orders(dec
             total += share * each
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-3)
-
-
-# The table of all orders.
-
-
-@pytest.mark.parametrize(
-    ("set_size", "n_orders", "expected"),
-    [(0, 1, True), (1, 1, True), (3, 5, False), (3, 6, True), (4, 23, False), (500, 12, False)],
-)
-def test_sets_have_few_orders_if_all_fit(set_size, n_orders, expected):
-    assert has_few_orders(set_size, n_orders) == expected
-
-
-def test_the_table_holds_every_order_of_every_set_once():
-    label_sets = [(5, 7, 9, 11), (3, 8), (4,), ()]
-    orders, counts = all_orders(label_rows(label_sets))
-    for labels, rows, is_counted in zip(label_sets, orders, counts, strict=True):
-        found = [as_tuple(row) for row in rows[is_counted]]
-        assert sorted(found) == sorted(permutations(labels))

@@ -4,10 +4,7 @@ import signal
 from contextlib import contextmanager
 
 import pytest
-import torch
 from tiny_runs import SIZES, Run, prepared_of
-
-torch.set_num_threads(1)  # tests run beside each other; waiting threads slow all of them down
 
 
 @pytest.fixture(scope="session")

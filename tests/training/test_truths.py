@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from brute_force_sequences import documents
+from brute_force_sequences import documents, sets_of, without_order
 from setrnn.config import load_config
 from setrnn.data.example import Example
 from setrnn.data.prepare import prepare
@@ -100,13 +100,13 @@ def test_a_small_set_rnn_learns_what_a_fixed_wrong_order_makes_hard(tmp_path):
                 4,
                 f"seed={seed}",
                 f"vectors.seed={seed}",
-                "vectors.dimensions=4",
+                "vectors.dimensions=2",
                 "model.encoder_units=2",
                 "model.decoder_units=8",
                 "training.epochs=100",
             )
             distances.setdefault(method, []).append(np.mean(total_variation(corpus, learned)))
-    assert np.mean(distances["set-rnn"]) < 0.7 * np.mean(distances["seq2seq-rnn"])
+    assert np.mean(distances["set-rnn"]) < 0.5 * np.mean(distances["seq2seq-rnn"])
 
 
 # The same without luck: a decoder that cannot express an exclusive-or at all.
@@ -132,7 +132,7 @@ class LogLinearDecoder(nn.Module):
         is_masked[..., -1] = False
         return logits.masked_fill(is_masked, -torch.inf).log_softmax(2), (is_used,)
 
-    def score(self, encoding, orders):
+    def score(self, encoding, orders, lengths=None):
         B, K, S = orders.shape
         state = (self.start(encoding)[0].expand(B, K, -1),)
         previous, log_probs = torch.full((B, K), self.n_labels), torch.zeros(B, K)
@@ -144,7 +144,7 @@ class LogLinearDecoder(nn.Module):
             chosen = found.gather(2, previous[..., None])[..., 0]
             log_probs = log_probs + chosen.where(is_going_on, 0.0)
             is_going_on = is_going_on & (label >= 0)
-        return log_probs
+        return without_order(log_probs, lengths)
 
 
 def trained_log_linear(objective, label_order):
@@ -152,9 +152,7 @@ def trained_log_linear(objective, label_order):
     truth = {text: next(iter(sets)) for text, sets in TINY["ordered"].truth.items()}
     vocabulary = sorted({word for text in truth for word in text.split()})
     words = [[float(word in text.split()) for word in vocabulary] for text in truth]
-    label_sets = torch.full((len(truth), 2), -1)
-    for row, labels in zip(label_sets, truth.values(), strict=True):
-        row[: len(labels)] = torch.tensor(sorted(map(label_order.index, labels)))
+    label_sets = sets_of([[*map(label_order.index, labels)] for labels in truth.values()])
     torch.manual_seed(0)
     decoder, encoding = LogLinearDecoder(torch.tensor(words), 4), documents(len(truth))
     optimizer = torch.optim.Adam(decoder.parameters(), lr=0.2)

@@ -70,9 +70,9 @@ def _show(explanation: Explanation) -> None:
     )
     how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
     _print("The most probable sequences; those of the predicted set are bold.")
-    stdout.print(_sequences(explanation))
+    stdout.print(sequences_table(explanation))
     _print(f"Their sets; predicted is {how.get(explanation.rule, explanation.rule)}.")
-    stdout.print(_sets(explanation))
+    stdout.print(sets_table(explanation))
     if not all(each.is_exact for each in explanation.sets):
         stdout.print(
             Text(f"≥ more orders than the beam holds ({explanation.beam_width}): a lower bound"),
@@ -90,7 +90,8 @@ def _print(title: str) -> None:
     stdout.print(Text(title), style="bold")
 
 
-def _sequences(explanation: Explanation) -> Table:
+def sequences_table(explanation: Explanation) -> Table:
+    """Lay out the sequences with their probabilities and the names of their sets."""
     table = _table()
     table.add_column("p", justify="right", no_wrap=True)
     table.add_column("set", justify="center", no_wrap=True)
@@ -107,7 +108,8 @@ def _sequences(explanation: Explanation) -> Table:
     return table
 
 
-def _sets(explanation: Explanation) -> Table:
+def sets_table(explanation: Explanation) -> Table:
+    """Lay out the sets with their probabilities."""
     table = _table()
     table.add_column("p", justify="right", no_wrap=True)
     table.add_column("set", justify="center", no_wrap=True)

@@ -18,12 +18,17 @@ class Encoding:
     """Documents as the decoder sees them."""
 
     memory: Tensor  # (B, T, M) a vector for each word
-    is_word: Tensor  # (B, T) False on padding
+    closed: Tensor  # (B, T) to add to scores of words: 0, or -inf on padding
     summary: Tensor  # (B, M) the whole document
 
     def rows(self, index: Tensor) -> Encoding:
         """Return some of the documents."""
-        return Encoding(self.memory[index], self.is_word[index], self.summary[index])
+        return Encoding(self.memory[index], self.closed[index], self.summary[index])
+
+    @property
+    def is_word(self) -> Tensor:
+        """False on padding: (B, T)."""
+        return self.closed == 0
 
 
 class Encoder(Protocol):

@@ -38,7 +38,8 @@ def all_orders(label_sets: LabelSets, orders: Tensor) -> Tensor:
     K, S = orders.shape[1:]
     is_small = label_sets.sizes <= few(K)
     rows = is_small.nonzero()[:, 0].to(orders.device, non_blocking=True)
-    places = _tables(K, S, orders.device)[label_sets.sizes[is_small].to(orders.device)]
+    sizes = label_sets.sizes[is_small].to(orders.device, non_blocking=True)
+    places = _tables(K, S, orders.device)[sizes]
     labels = label_sets.labels[rows, None].expand(-1, K, -1)
     return orders.index_copy(0, rows, labels.gather(2, places))
 

@@ -67,8 +67,9 @@ def beam_search(
     stop = decoder.n_labels
     max_labels = C if max_labels is None else min(max_labels, C)
     columns, closed, stop_closed = _columns(choices, stop, must_use_all)
-    only_stop = closed.new_full((C + 1,), -torch.inf).index_fill_(0, choices.new_tensor([C]), 0.0)
-    labels = choices.new_empty((B, G, 1, 0))
+    only_stop = closed.new_full((C + 1,), -torch.inf)
+    only_stop[C] = 0.0
+    emitted = choices.new_empty((B, G, 1, 0))  # STOP fills up
     scores = closed.new_zeros((B, G, 1))
     is_finished = torch.zeros_like(scores, dtype=torch.bool)
     prefix = torch.zeros_like(scores, dtype=torch.long)  # of each beam, among the document's Q
@@ -90,26 +91,26 @@ def beam_search(
         scores, best = candidates.topk(width, dim=2)  # (B, G, W)
         parent, column = best // (C + 1), best % (C + 1)
         is_finished = column == C
-        labels = _take(labels, parent)
-        if n_emitted == max_labels:
+        label = columns.gather(2, column)
+        emitted = torch.cat((_take(emitted, parent), label[..., None]), dim=3)
+        # How long orders of given sets get is known; other searches end when all have stopped.
+        if n_emitted == max_labels or (not must_use_all and _none_goes_on(is_finished, scores)):
             break
-        emitted = columns.gather(2, column)  # STOP where finished
-        labels = torch.cat((labels, emitted.masked_fill(emitted == stop, -1)[..., None]), dim=3)
-        if G == 1:  # all prefixes differ
-            prefix = torch.arange(width, device=parent.device).expand(B, 1, -1)
-            rows, previous = parent[:, 0], emitted[:, 0]
+
+        # Beams of one search have prefixes of their own; those of several may share them.
+        if G == 1:
+            prefix, rows, previous = parent, parent[:, 0], label[:, 0]
         else:
-            key = prefix.gather(2, parent) * (stop + 1) + emitted
             is_dead = is_finished | (scores == -torch.inf)
+            key = prefix.gather(2, parent) * (stop + 1) + label
             prefix, distinct = _distinct(key.masked_fill(is_dead, -1).flatten(1))
             prefix = prefix.view(parent.shape)
             rows, previous = distinct // (stop + 1), distinct % (stop + 1)
-        # How long orders of given sets get is known; other searches end when all have stopped.
-        if not rows.shape[1] or (not must_use_all and bool(is_finished.all())):
-            break
+            if not rows.shape[1]:
+                break
         state = _pick(state, rows)
-    labels = labels.masked_fill((scores == -torch.inf)[..., None], -1)
-    return Sequences(labels[..., : _longest(labels)], scores)
+    is_none = (emitted == stop) | (scores == -torch.inf)[..., None]
+    return Sequences(emitted.masked_fill(is_none, -1)[..., :n_emitted], scores)
 
 
 def _columns(choices: Tensor, stop: int, must_use_all: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -139,9 +140,14 @@ def _width(beam_width: int, n_candidates: int, C: int, n_emitted: int, must_use_
 
 def _of_beams(log_probs: Tensor, prefix: Tensor, columns: Tensor) -> Tensor:
     """Look up each beam's labels: (B, Q, V), prefixes (B, G, W), columns (B, G, C + 1)."""
-    B, Q, V = log_probs.shape
-    places = prefix[..., None] * V + columns[:, :, None]  # (B, G, W, C + 1)
+    if prefix.shape[1] == 1:  # beam and prefix are the same
+        return log_probs.gather(2, columns.expand(-1, prefix.shape[2], -1))[:, None]
+    places = prefix[..., None] * log_probs.shape[2] + columns[:, :, None]  # (B, G, W, C + 1)
     return log_probs.flatten(1).gather(1, places.flatten(1)).view(places.shape)
+
+
+def _none_goes_on(is_finished: Tensor, scores: Tensor) -> bool:
+    return bool((is_finished | (scores == -torch.inf)).all())
 
 
 def _take(labels: Tensor, parent: Tensor) -> Tensor:
@@ -173,7 +179,3 @@ def _distinct(keys: Tensor) -> tuple[Tensor, Tensor]:
     distinct.scatter_reduce_(1, rank, ordered, "amax")
     numbers = torch.empty_like(rank).scatter_(1, order, rank)
     return numbers, distinct[:, :n_distinct]
-
-
-def _longest(labels: Tensor) -> int:
-    return int((labels >= 0).sum(3).max()) if labels.numel() else 0

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,9 @@ from torch.nn.utils.rnn import PackedSequence
 from setrnn.config import ModelSettings
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.steps import Steps
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class RNNDecoder(nn.Module):
@@ -45,6 +49,7 @@ class RNNDecoder(nn.Module):
         self.output = nn.Linear(units, self.n_labels + 1)
         self.to_label_space = nn.Linear(units, dimensions)
         self.dropout = nn.Dropout(settings.dropout)
+        self._searched_with: tuple[Tensor, Tensor] | None = None
 
     def start(self, encoding: Encoding) -> State:
         """Return the state before the first label, one beam a document: (B, 1, ...)."""
@@ -109,18 +114,35 @@ class RNNDecoder(nn.Module):
 
     def _attention(self, encoding: Encoding, query: Tensor) -> Tensor:
         """Weigh the words for queries (B, Q, M): (B, Q, T)."""
-        scores = query @ encoding.memory.mT
-        return scores.masked_fill(~encoding.is_word[:, None], -torch.inf).softmax(-1)
+        scores = torch.baddbmm(encoding.closed[:, None], query, encoding.memory.mT)
+        return scores.softmax(-1)
 
     def _phi(self, context: Tensor, hidden: Tensor, inputs: Tensor) -> Tensor:
         """Compute phi(c_t, h_t, s_{t-1}): (..., V)."""
         # The memory and the inputs went through dropout already.
         together = torch.cat((context, self.dropout(hidden), inputs), dim=-1)
         features = self.dropout(self.phi(together).tanh())
-        # Labels are also known by their vectors: what a label means as an input helps it here.
-        logits: Tensor = self.output(features)
-        logits = logits + self.to_label_space(features) @ self.labels.weight.mT
-        return logits.float()
+        return nn.functional.linear(features, *self._output_weights()).float()
+
+    def _output_weights(self) -> tuple[Tensor, Tensor]:
+        """Return the weights (V, H) and biases (V,) of the outputs.
+
+        Labels are also known by their vectors: what a label means as an input helps it here.
+        In a search they are computed once.
+        """
+        is_searching = not (self.training or torch.is_grad_enabled())
+        if is_searching and self._searched_with is not None:
+            return self._searched_with
+        weight = self.output.weight + self.labels.weight @ self.to_label_space.weight
+        bias = self.output.bias + self.labels.weight @ self.to_label_space.bias
+        if is_searching:
+            self._searched_with = weight, bias
+        return weight, bias
+
+    def train(self, mode: bool = True) -> Self:
+        """Turn dropout on or off; a search begins with this."""
+        self._searched_with = None  # the weights may have changed since
+        return super().train(mode)
 
     def _mark_used(self, is_used: Tensor, previous: Tensor) -> Tensor:
         """Add the previous labels (...,) to those used (..., V); STOP's place stays free."""

@@ -52,7 +52,7 @@ class SGMDecoder(RNNDecoder):
         chosen = log_probs.gather(3, targets.where(targets >= 0, self.n_labels)[..., None])[..., 0]
         is_step = torch.arange(targets.shape[2], device=orders.device) <= n_labels
         scores = chosen.masked_fill(~is_step, 0.0).sum(2)
-        if lengths is not None:
+        if lengths is not None and (lengths < 0).any():
             scores = scores.masked_fill((lengths < 0).to(scores.device), -torch.inf)
         return scores
 

@@ -45,7 +45,8 @@ class GRUEncoder(nn.Module):
         summary = torch.cat((_take(right, last), _take(left, last)), dim=-1)[:, 0]  # (B, M)
         memory = torch.cat((right, _take(left, turned)), dim=-1)  # (B, T, M)
         memory = memory.masked_fill(~is_word[..., None], 0.0)
-        return Encoding(self.dropout(memory), is_word, self.dropout(summary))
+        closed = memory.new_zeros(is_word.shape).masked_fill(~is_word, -torch.inf)
+        return Encoding(self.dropout(memory), closed, self.dropout(summary))
 
     def _drop_words(self, tokens: Tensor) -> Tensor:
         """Make some words unknown, in training."""

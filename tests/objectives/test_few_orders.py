@@ -1,0 +1,85 @@
+"""Orders of small sets from a table, of larger ones from a search, in groups or not."""
+
+from itertools import permutations
+from math import factorial
+
+import pytest
+import torch
+
+from brute_force_sequences import TableDecoder, as_tuple, documents, sets_of
+from setrnn.objectives import few_orders
+from setrnn.objectives.few_orders import all_orders, count_orders, few, search_large_sets
+from setrnn.search import search_orders
+
+LABEL_SETS = [(0, 1, 2, 3, 4), (1, 3), (), (0, 2, 3, 4), (2,), (1, 2, 4), (0, 1, 2, 4)]
+
+
+@pytest.mark.parametrize(("n_orders", "size"), [(1, 1), (2, 2), (5, 2), (6, 3), (23, 3), (24, 4)])
+def test_few_is_the_largest_set_whose_orders_all_fit(n_orders, size):
+    assert few(n_orders) == size
+
+
+@pytest.mark.parametrize("n_orders", [1, 2, 5, 6, 12, 30])
+def test_a_set_has_all_its_orders_or_as_many_as_asked_for(n_orders):
+    sizes = torch.arange(12)
+    expected = [min(factorial(size), n_orders) for size in range(12)]
+    assert count_orders(sizes, n_orders).tolist() == expected
+
+
+@pytest.mark.parametrize("n_orders", [1, 2, 6, 12, 24, 30])
+def test_the_table_holds_every_order_of_every_small_set_once_and_leaves_the_others(n_orders):
+    label_sets = sets_of(LABEL_SETS)
+    counts = count_orders(label_sets.sizes, n_orders).tolist()
+    orders = all_orders(label_sets, torch.full((len(LABEL_SETS), n_orders, 5), 77))
+    for labels, rows, n in zip(LABEL_SETS, orders, counts, strict=True):
+        if factorial(len(labels)) <= n_orders:
+            assert sorted(map(as_tuple, rows[:n])) == sorted(permutations(labels))
+        else:
+            assert (rows == 77).all()
+
+
+def test_a_table_may_be_wider_or_narrower_than_the_sets():
+    for labels in [(), (3,), (1, 3)]:
+        for width in range(len(labels), 4):
+            orders = all_orders(sets_of([labels], width), torch.zeros(1, 6, width).long())
+            n = factorial(len(labels))
+            assert sorted(map(as_tuple, orders[0, :n])) == sorted(permutations(labels))
+
+
+@pytest.mark.parametrize("n_orders", [1, 5, 30, 130])
+@pytest.mark.parametrize("largest_known", [1, 3])
+@pytest.mark.parametrize("on_gpu", [False, True], ids=["by size", "all at once"])
+def test_how_sets_are_grouped_for_the_search_changes_nothing(
+    n_orders, largest_known, on_gpu, monkeypatch
+):
+    groups = few_orders._alike
+    monkeypatch.setattr(
+        few_orders, "_alike", lambda sizes, largest, **_: groups(sizes, largest, on_gpu=on_gpu)
+    )
+    decoder = TableDecoder(5, n_documents=len(LABEL_SETS))
+    encoding, label_sets = documents(len(LABEL_SETS)), sets_of(LABEL_SETS)
+    found = search_large_sets(decoder, encoding, label_sets, n_orders, largest_known)
+    assert found.shape == (len(LABEL_SETS), n_orders, 5)
+    for document, labels in enumerate(LABEL_SETS):
+        if len(labels) <= largest_known:
+            assert all(as_tuple(row) == labels for row in found[document])
+            continue
+        n = min(factorial(len(labels)), n_orders)
+        alone = encoding.rows(torch.tensor([document]))
+        expected = search_orders(decoder, alone, torch.tensor([[labels]]), n_orders).labels[0, 0]
+        assert [*map(as_tuple, found[document, :n])] == [*map(as_tuple, expected)]
+
+
+def test_nothing_is_searched_if_all_sets_are_small():
+    decoder, label_sets = TableDecoder(5, n_documents=2), sets_of([(1, 3), ()])
+    found = search_large_sets(decoder, documents(2), label_sets, 12, largest_known=2)
+    assert not decoder.prefixes
+    assert found.shape == (2, 12, 2)
+
+
+def test_on_a_cpu_sets_of_alike_size_are_searched_together():
+    sizes = torch.tensor([0, 3, 30, 4, 1, 5, 3, 13])
+    groups = [rows.tolist() for rows in few_orders._alike(sizes, 2, on_gpu=False)]
+    assert groups == [[1, 6], [3, 5], [2, 7]]
+    (together,) = few_orders._alike(sizes, 2, on_gpu=True)
+    assert together.tolist() == [1, 2, 3, 5, 6, 7]
