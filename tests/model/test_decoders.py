@@ -19,6 +19,7 @@ from brute_force_sequences import (
     tiny_network,
 )
 from setrnn.model.decoders import DECODERS
+from setrnn.search import search_sequences
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
 
@@ -228,3 +229,16 @@ def test_the_uniform_decoder_has_the_set_probabilities_it_was_given():
     orders = torch.tensor(list(permutations((0, 2, 3))))[None]
     scores = decoder.score(documents(), orders)
     torch.testing.assert_close(scores, scores[:, :1].expand_as(scores))
+
+
+@EVERY_DECODER
+def test_a_search_sees_the_weights_as_they_are_now(decoder):
+    network, other = tiny_network(decoder), tiny_network(decoder, seed=1)
+    search_sequences(network.decoder, network.encode(batch_of()), 50, 50)
+    network.load_state_dict(other.state_dict())
+    found, expected = (
+        search_sequences(each.decoder, each.encode(batch_of()), 50, 50).log_probs
+        for each in (network, other)
+    )
+    torch.testing.assert_close(found, expected)
+    search_sequences(network.decoder, network.double().encode(batch_of()), 50, 50)

@@ -44,7 +44,9 @@ Format = Annotated[
 SkipBadRows = Annotated[
     str, typer.Option("--on-bad-row", metavar="stop|skip", help="What to do with a bad row.")
 ]
-Preset = Annotated[str, typer.Option(metavar="default|paper", help="The settings to start from.")]
+Preset = Annotated[
+    str, typer.Option(metavar="default|paper", help="Settings to start from; paper: the paper's.")
+]
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="A JSON file of settings.", show_default=False)
 ]

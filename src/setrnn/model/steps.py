@@ -77,7 +77,7 @@ class Steps:
         """Group values (N, M) by document: (B, Q, M), zero fills up."""
         B, _, Q = self.shape
         grouped = values.new_zeros(B * Q, values.shape[1]).index_copy(0, self.place, values)
-        return grouped.view(B, Q, -1)
+        return grouped.view(B, Q, values.shape[1])
 
     def by_step(self, grouped: Tensor) -> Tensor:
         """Bring grouped values (B, Q, M) back: (N, M)."""

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -16,9 +15,6 @@ from torch.nn.utils.rnn import PackedSequence
 from setrnn.config import ModelSettings
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.steps import Steps
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class RNNDecoder(nn.Module):
@@ -53,6 +49,7 @@ class RNNDecoder(nn.Module):
 
     def start(self, encoding: Encoding) -> State:
         """Return the state before the first label, one beam a document: (B, 1, ...)."""
+        self._searched_with = None  # the weights may have changed since the last search
         hidden = self._first_hidden(encoding)  # (layers, B, H)
         is_used = hidden.new_zeros(hidden.shape[1], 1, self.n_labels + 1, dtype=torch.bool)
         return (*(layer[:, None] for layer in hidden), is_used)
@@ -128,7 +125,7 @@ class RNNDecoder(nn.Module):
         """Return the weights (V, H) and biases (V,) of the outputs.
 
         Labels are also known by their vectors: what a label means as an input helps it here.
-        In a search they are computed once.
+        A search computes them once, at its start.
         """
         is_searching = not (self.training or torch.is_grad_enabled())
         if is_searching and self._searched_with is not None:
@@ -138,11 +135,6 @@ class RNNDecoder(nn.Module):
         if is_searching:
             self._searched_with = weight, bias
         return weight, bias
-
-    def train(self, mode: bool = True) -> Self:
-        """Turn dropout on or off; a search begins with this."""
-        self._searched_with = None  # the weights may have changed since
-        return super().train(mode)
 
     def _mark_used(self, is_used: Tensor, previous: Tensor) -> Tensor:
         """Add the previous labels (...,) to those used (..., V); STOP's place stays free."""
