@@ -63,12 +63,16 @@ def demo(
 
     Three classical systems and two recurrent ones, small enough for two cores and two minutes.
     """
+    import torch
+
     from setrnn.cli.models import train_tagger
     from setrnn.config import load_config
     from setrnn.datasets import newsroom
     from setrnn.datasets.cache import Source, open_prepared
     from setrnn.evaluation import evaluate_prepared
 
+    # Where other work shares the cores, several threads mostly wait for each other.
+    torch.set_num_threads(1)
     note(newsroom.DESCRIPTION)
     config = load_config(overrides=[f"{name}={value}" for name, value in SETTINGS.items()])
     with documents_progress() as advance:

@@ -41,12 +41,13 @@ from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError, DataError, StoppedError
 
 if TYPE_CHECKING:
-    from setrnn.config import ClassicalSettings, Config
+    from setrnn.config import ClassicalSettings, Config, TrainingSettings
     from setrnn.data.prepared import Prepared
     from setrnn.evaluation import Evaluation
     from setrnn.methods import Trained
     from setrnn.tagger import Prediction, Tagger
 
+FEW_STEPS = 300  # with fewer, the default recipe has hardly begun to learn
 SplitName = Annotated[
     str | None,
     typer.Option("--split", help="Which part of DATA.", show_default="test, or the only one"),
@@ -162,6 +163,16 @@ def _train_classical(prepared: Prepared, method: str, config: Config) -> Trained
         return find_method(method).train(prepared, config, TrainOptions(on_labels=advance))
 
 
+def _warn_of_few_steps(n_documents: int, settings: TrainingSettings) -> None:
+    n_steps = -(-n_documents // settings.batch_size) * settings.epochs
+    if n_steps < FEW_STEPS:
+        warn(
+            f"{n_documents:,} documents are only {n_steps} steps of training, and it may learn "
+            f"little. Lower training.batch_size (now {settings.batch_size}) or raise "
+            f"training.epochs (now {settings.epochs})."
+        )
+
+
 def _train_recurrent(
     prepared: Prepared, method: str, config: Config, device: str, out: Path | None, resume: bool
 ) -> Trained:
@@ -170,6 +181,7 @@ def _train_recurrent(
     from setrnn.training.run_folder import has_run, run_folder_of
 
     run = None if out is None else run_folder_of(out)
+    _warn_of_few_steps(prepared.description["n_documents"]["train"], config.training)
     if resume and run is not None and not has_run(run):
         note(f"{run} has no checkpoint yet: training starts anew.")
     if not prepared.description["n_documents"].get("valid"):

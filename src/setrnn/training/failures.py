@@ -35,12 +35,12 @@ def not_finite(position: Position, settings: TrainingSettings) -> TrainingError:
     if settings.clip_norm:
         way_out += f" or training.clip_norm (now {settings.clip_norm:g})"
     else:
-        way_out += ", set training.clip_norm"
+        way_out += ", or set training.clip_norm"
     if settings.precision != "float32":
         way_out += ", or set training.precision=float32"
     return TrainingError(
         f"The loss is not finite in epoch {position.epoch + 1}, batch {position.batch} or shortly "
-        f"before. {way_out}. The last checkpoint is from before: --resume goes on from there."
+        f"before. {way_out}. What was saved before is kept: --resume goes on from there."
     )
 
 
