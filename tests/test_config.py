@@ -351,3 +351,18 @@ def test_settings_that_no_network_can_have_are_refused(override):
     with pytest.raises(ConfigError, match=f"'{key}' must be") as error:
         load_config(overrides=[override])
     one_line(error)
+
+
+def test_the_paper_preset_has_the_settings_the_paper_states():
+    config = load_config("paper")
+    assert config.vectors.dimensions == 300
+    assert config.vectors.source == "word2vec"
+    assert (config.model.decoder_layers, config.model.decoder_units) == (2, 300)
+    assert config.model.encoder_units == 2 * 300, "a GRU of 300 units in each direction"
+    assert config.model.max_labels == 50
+    assert (config.model.dropout, config.model.word_dropout) == (0.3, 0.0)
+    assert config.search.beam_width == 12
+    training = config.training
+    assert (training.learning_rate, training.weight_decay) == (0.0005, 0.0)
+    assert (training.warm_up, training.decay, training.clip_norm) == (0.0, "none", 0.0)
+    assert config.text.max_words == 500

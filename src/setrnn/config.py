@@ -168,9 +168,16 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "text": {"max_words": 500},
         "vectors": {"dimensions": 300},
-        "model": {"decoder_units": 300, "decoder_layers": 2, "dropout": 0.3, "word_dropout": 0.0},
+        "model": {
+            "encoder_units": 600,
+            "decoder_units": 300,
+            "decoder_layers": 2,
+            "dropout": 0.3,
+            "word_dropout": 0.0,
+            "max_labels": 50,
+        },
         "search": {"beam_width": 12},
-        "training": {"learning_rate": 5e-4, "warm_up": 0.0, "decay": "none"},
+        "training": {"learning_rate": 5e-4, "warm_up": 0.0, "decay": "none", "clip_norm": 0.0},
     },
 }
 

@@ -90,6 +90,8 @@ def train(
     if not len(prepared.labels):
         raise DataError(f"No document of {data} has a label: there is nothing to learn.")
     report_skipped_count(prepared.n_skipped_rows)
+    if prepared.text_settings != chosen.text:
+        note("The data was prepared with other text settings than these: its own are used.")
     chosen = replace(chosen, text=prepared.text_settings)
     with _way_to_go_on(method, out):
         tagger = train_tagger(prepared, method, chosen, device, out, resume)

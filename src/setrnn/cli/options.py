@@ -67,7 +67,7 @@ Rule = Annotated[
         "--rule",
         metavar="set|sequence",
         help="How the set is chosen: the most probable set, or the set of the most probable "
-        "sequence; its probability is then that of the sequence. Each method has its own.",
+        "sequence (predict then gives the sequence's probability). Each method has its own.",
         show_default="the method's own",
     ),
 ]

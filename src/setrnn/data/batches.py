@@ -35,10 +35,16 @@ class Batch:
         if device.type == "cpu":
             return self
         tokens, lengths, labels = (
-            each.pin_memory().to(device, non_blocking=True)
-            for each in (self.tokens, self.lengths, self.labels)
+            send(each, device) for each in (self.tokens, self.lengths, self.labels)
         )
         return Batch(self.rows, tokens, lengths, labels, self.set_sizes)
+
+
+def send(tensor: Tensor, device: torch.device) -> Tensor:
+    """Copy a tensor from the CPU to a device, without waiting for the copy."""
+    if device.type == "cuda":  # only from pinned memory does the copy not wait for other work
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
 
 
 def make_batch(tokens: Ragged, labels: Ragged | None, rows: npt.NDArray[np.int64]) -> Batch:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from setrnn.data.batches import send
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -47,7 +49,7 @@ class Steps:
         before = (n_steps.cumsum(1) - n_steps).flatten()[sequence]  # (R,)
         place = (sequence // K * Q + before)[row] + step
         indices = (sequence, sequence // K, row, step, place)
-        moved = torch.cat(indices).to(orders.device, non_blocking=True)
+        moved = send(torch.cat(indices), orders.device)
         moved_indices = torch.split(moved, [len(each) for each in indices])
         framed = nn.functional.pad(orders.flatten(0, 1), (1, 1), value=-1)[moved_indices[0]]
         n_rows = has_step.sum(1)

@@ -11,6 +11,7 @@ from math import factorial
 import torch
 from torch import Tensor
 
+from setrnn.data.batches import send
 from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.objectives.objective import LabelSets
 from setrnn.search.beam_search import search_orders
@@ -37,13 +38,14 @@ def all_orders(label_sets: LabelSets, orders: Tensor) -> Tensor:
     """Put all orders of the sets that have at most K into orders (B, K, S)."""
     K, S = orders.shape[1:]
     is_small = label_sets.sizes <= few(K)
-    rows = is_small.nonzero()[:, 0].to(orders.device, non_blocking=True)
-    sizes = label_sets.sizes[is_small].to(orders.device, non_blocking=True)
+    rows = send(is_small.nonzero()[:, 0], orders.device)
+    sizes = send(label_sets.sizes[is_small], orders.device)
     places = _tables(K, S, orders.device)[sizes]
     labels = label_sets.labels[rows, None].expand(-1, K, -1)
     return orders.index_copy(0, rows, labels.gather(2, places))
 
 
+@torch.no_grad()
 def search_large_sets(
     decoder: Decoder, encoding: Encoding, label_sets: LabelSets, n_orders: int, largest_known: int
 ) -> Tensor:
@@ -55,7 +57,7 @@ def search_large_sets(
     orders = labels[:, None].repeat(1, n_orders, 1)
     for rows in _alike(label_sets.sizes, largest_known, on_gpu=labels.is_cuda):
         size = int(label_sets.sizes[rows].max())
-        rows = rows.to(labels.device, non_blocking=True)
+        rows = send(rows, labels.device)
         found = search_orders(decoder, encoding.rows(rows), labels[rows, None, :size], n_orders)
         K, S = found.labels.shape[2:]
         orders[rows, :K, :S] = found.labels[:, 0]

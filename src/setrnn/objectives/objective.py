@@ -55,7 +55,7 @@ class Objective:
         All orders of a batch are scored in one pass.
         """
         was_training = decoder.training
-        decoder.train(False)  # orders are chosen by the model itself, without dropout's noise
+        decoder.train(False)  # the decoder chooses orders without dropout's noise
         orders = self.choose_orders(decoder, encoding, label_sets, n_orders)
         decoder.train(was_training)
         is_order = torch.arange(orders.labels.shape[1]) < orders.n_orders[:, None]  # (B, K)

@@ -40,7 +40,7 @@ def not_finite(position: Position, settings: TrainingSettings) -> TrainingError:
         way_out += ", or set training.precision=float32"
     return TrainingError(
         f"The loss is not finite in epoch {position.epoch + 1}, batch {position.batch} or shortly "
-        f"before. {way_out}. What was saved before is kept: --resume goes on from there."
+        f"before. {way_out}. What was saved before is kept."
     )
 
 

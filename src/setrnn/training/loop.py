@@ -142,7 +142,9 @@ class Trainer:
         position, metric = self.position, self.settings.metric
         self.keeper.check_weights()
         scores = self._validate()
-        is_better = is_best(scores, position, metric)
+        # An epoch of the first objective is another system's: it cannot be the best.
+        is_own = position.epoch >= self.recipe.n_first_epochs(self.settings)
+        is_better = is_own and is_best(scores, position, metric)
         if is_better:
             self.keeper.keep_best(scores[metric])
         self._log({f"valid/{name}": each for name, each in scores.items()})
@@ -202,8 +204,7 @@ class Trainer:
         return make_batch(self.train.tokens, self.train.labels, rows).to(self.fabric.device)
 
     def _objective_name(self) -> str:
-        share = self.settings.random_share
-        return self.recipe.objective_at(self.position.epoch, self.n_epochs, share)
+        return self.recipe.objective_at(self.position.epoch, self.settings)
 
     def _n_documents_done(self) -> int:
         return self.position.epoch * len(self.train) + self.position.n_documents

@@ -61,6 +61,7 @@ def train_recurrent(
     """
     place = find_device(device)
     check_data(prepared, config)
+    recipe.n_first_epochs(config.training)  # refused now if an objective gets no epoch
     run = (
         None if run_folder is None else RunFolder(run_folder, identity_of(prepared, config, method))
     )

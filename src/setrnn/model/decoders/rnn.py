@@ -45,11 +45,9 @@ class RNNDecoder(nn.Module):
         self.output = nn.Linear(units, self.n_labels + 1)
         self.to_label_space = nn.Linear(units, dimensions)
         self.dropout = nn.Dropout(settings.dropout)
-        self._searched_with: tuple[Tensor, Tensor] | None = None
 
     def start(self, encoding: Encoding) -> State:
         """Return the state before the first label, one beam a document: (B, 1, ...)."""
-        self._searched_with = None  # the weights may have changed since the last search
         hidden = self._first_hidden(encoding)  # (layers, B, H)
         is_used = hidden.new_zeros(hidden.shape[1], 1, self.n_labels + 1, dtype=torch.bool)
         return (*(layer[:, None] for layer in hidden), is_used)
@@ -119,22 +117,19 @@ class RNNDecoder(nn.Module):
         # The memory and the inputs went through dropout already.
         together = torch.cat((context, self.dropout(hidden), inputs), dim=-1)
         features = self.dropout(self.phi(together).tanh())
-        return nn.functional.linear(features, *self._output_weights()).float()
+        return self._outputs(features).float()
 
-    def _output_weights(self) -> tuple[Tensor, Tensor]:
-        """Return the weights (V, H) and biases (V,) of the outputs.
+    def _outputs(self, features: Tensor) -> Tensor:
+        """Score the outputs by weights of their own, and by the vectors of the labels.
 
-        Labels are also known by their vectors: what a label means as an input helps it here.
-        A search computes them once, at its start.
+        What a label means as an input helps it here.
         """
-        is_searching = not (self.training or torch.is_grad_enabled())
-        if is_searching and self._searched_with is not None:
-            return self._searched_with
-        weight = self.output.weight + self.labels.weight @ self.to_label_space.weight
-        bias = self.output.bias + self.labels.weight @ self.to_label_space.bias
-        if is_searching:
-            self._searched_with = weight, bias
-        return weight, bias
+        vectors, to_space = self.labels.weight, self.to_label_space
+        if features.numel() < vectors.numel():  # few rows: cheaper one after the other
+            scores: Tensor = self.output(features) + to_space(features) @ vectors.mT
+            return scores
+        weight = self.output.weight + vectors @ to_space.weight
+        return nn.functional.linear(features, weight, self.output.bias + vectors @ to_space.bias)
 
     def _mark_used(self, is_used: Tensor, previous: Tensor) -> Tensor:
         """Add the previous labels (...,) to those used (..., V); STOP's place stays free."""

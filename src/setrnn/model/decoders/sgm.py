@@ -15,7 +15,7 @@ from setrnn.model.interfaces import Encoding, State
 class SGMDecoder(RNNDecoder):
     """The RNN decoder whose input is the global embedding, not the previous label's vector.
 
-    With e the previous label's vector and e' the mean of all label vectors, weighted by the
+    With e the previous label's vector and e' the mean of all outputs' vectors, weighted by the
     distribution the label was chosen from, the input is (1 - g) e + g e' with the gate
     g = sigmoid(W1 e + W2 e').
     The input now depends on the step before: orders are scored step by step.
