@@ -90,7 +90,7 @@ def test_how_documents_are_batched_changes_nothing(
 ):
     system = make_system(beam_width=beam_width)
     together = system.candidates(TOKENS, 6, source)
-    monkeypatch.setattr(recurrent, "MAX_DOCUMENTS", max_documents)
+    monkeypatch.setattr(recurrent, "MAX_DOCUMENTS_ON_CPU", max_documents)
     monkeypatch.setattr(recurrent, "MAX_WORDS", max_words)
     assert_same_candidates(system.candidates(TOKENS, 6, source), together)
 
