@@ -32,7 +32,7 @@ from setrnn.tagger import Prediction, Tagger
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from setrnn.training.loop import Progress
+    from setrnn.training.progress import Progress
 
     # Sets of labels, or an indicator matrix (texts x labels) of 0 and 1.
     Targets: TypeAlias = Sequence[Collection[str]] | npt.NDArray[Any] | sp.csr_matrix

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +16,10 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.decoding import SetCandidates, find_rule
 from setrnn.errors import ConfigError, nearest_name
+from setrnn.training.options import TrainOptions
 from setrnn.training.recipe import Recipe
 
-if TYPE_CHECKING:
-    from setrnn.training.progress import Progress
+__all__ = ["METHODS", "Method", "System", "TrainOptions", "Trained", "find_method"]
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -41,18 +40,6 @@ class System(Protocol):
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that was learned, by name."""
-
-
-@dataclass(frozen=True)
-class TrainOptions:
-    """Where and how a system is trained, beside its settings; what is watched."""
-
-    device: str = "auto"
-    run_folder: Path | None = None  # checkpoints and logs; none are kept without
-    resume: bool = False
-    on_labels: Callable[[int], None] = lambda n_labels: None  # classical systems
-    on_progress: Callable[[Progress], None] = lambda progress: None  # recurrent ones
-    on_vectors: Callable[[str, float], None] = lambda message, share: None
 
 
 @dataclass(frozen=True)
@@ -106,22 +93,12 @@ def _recurrent(name: str, training: str, recipe: Recipe) -> Method:
     def train(prepared: Prepared, config: Config, options: TrainOptions) -> Trained:
         from setrnn.training.start import train_recurrent
 
-        system, notes = train_recurrent(
-            prepared,
-            config,
-            recipe,
-            name,
-            options.device,
-            options.run_folder,
-            options.resume,
-            options.on_progress,
-            options.on_vectors,
-        )
+        system, notes = train_recurrent(prepared, config, recipe, name, options)
         return Trained(system, notes)
 
     def rebuild(arrays: Arrays, config: Config, device: str) -> System:
+        from setrnn.model.devices import find_device
         from setrnn.recurrent import RecurrentSystem
-        from setrnn.training.start import find_device
 
         return RecurrentSystem.from_arrays(arrays, config, find_device(device), recipe.decoder)
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from setrnn.config import Config
 from setrnn.data.batches import Batch, make_batch, prediction_batches
@@ -20,13 +19,11 @@ from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
 from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.model.network import Network, rebuild_network
-from setrnn.search.beam_search import search_sequences
-from setrnn.search.set_search import distinct_sets, most_probable_sets
+from setrnn.search.set_search import ScoredSets, most_probable_sets, sets_of_best_sequences
 
 # Of a batch. Documents differ in how many prefixes their sets need: a CPU, which spends its time
 # on arithmetic, gains from small batches, where fewer wait for the one that needs most.
 MAX_DOCUMENTS, MAX_DOCUMENTS_ON_CPU, MAX_WORDS = 512, 64, 65_536
-Found = tuple[Tensor, Tensor]  # label sets (B, K, S) and log p (B, K), by falling probability
 
 
 @dataclass(frozen=True)
@@ -56,17 +53,17 @@ class RecurrentSystem:
         Their number is bounded by the beam width. From "sequences", a set stands for its best
         sequence, and has that probability.
         """
-        find = self._find_sets if source == "sets" else self._find_sequences
+        find = most_probable_sets if source == "sets" else sets_of_best_sequences
         K = self.config.search.beam_width
         labels = np.full((len(tokens), K, 1), -1, dtype=np.int32)
         log_probs = np.full((len(tokens), K), -np.inf)
-        for rows, (found, scores) in self._search(tokens, find):
-            width = found.shape[2]
-            if width > labels.shape[2]:
-                more = ((0, 0), (0, 0), (0, width - labels.shape[2]))
+        for rows, found in self._search(tokens, find):
+            _, G, S = found.labels.shape
+            if labels.shape[2] < S:
+                more = ((0, 0), (0, 0), (0, S - labels.shape[2]))
                 labels = np.pad(labels, more, constant_values=-1)
-            labels[rows, : found.shape[1], :width] = found.cpu().numpy()
-            log_probs[rows, : found.shape[1]] = scores.cpu().numpy()
+            labels[rows, :G, :S] = found.labels.cpu().numpy()
+            log_probs[rows, :G] = found.log_probs.cpu().numpy()
         return SetCandidates(labels, log_probs)
 
     def marginals(
@@ -97,30 +94,19 @@ class RecurrentSystem:
         self.__dict__.update(state)
 
     def _search(
-        self, tokens: Ragged, find: Callable[[Decoder, Encoding], Found]
-    ) -> Iterator[tuple[npt.NDArray[np.int64], Found]]:
+        self, tokens: Ragged, find: Callable[[Decoder, Encoding, int, int], ScoredSets]
+    ) -> Iterator[tuple[npt.NDArray[np.int64], ScoredSets]]:
         """Run a search on batches of documents of alike length."""
         most = MAX_DOCUMENTS_ON_CPU if self.device.type == "cpu" else MAX_DOCUMENTS
+        width, max_labels = self.config.search.beam_width, self.config.model.max_labels
         was_training = self.network.training
         self.network.eval()
         try:
             for rows in prediction_batches(tokens.lengths, most, MAX_WORDS):
                 batch: Batch = make_batch(tokens, None, rows).to(self.device)
                 with torch.inference_mode():
-                    found = find(self.network.decoder, self.network.encode(batch))
+                    encoding = self.network.encode(batch)
+                    found = find(self.network.decoder, encoding, width, max_labels)
                 yield batch.rows, found
         finally:
             self.network.train(was_training)
-
-    def _find_sets(self, decoder: Decoder, encoding: Encoding) -> Found:
-        width, most = self.config.search.beam_width, self.config.model.max_labels
-        found = most_probable_sets(decoder, encoding, width, most)
-        return found.labels, found.log_probs
-
-    def _find_sequences(self, decoder: Decoder, encoding: Encoding) -> Found:
-        width, most = self.config.search.beam_width, self.config.model.max_labels
-        sequences = search_sequences(decoder, encoding, width, most)
-        labels, is_distinct = distinct_sets(sequences)
-        log_probs = sequences.log_probs[:, 0].masked_fill(~is_distinct, -torch.inf)
-        log_probs, best = log_probs.sort(dim=1, descending=True, stable=True)
-        return labels.gather(1, best[..., None].expand_as(labels)), log_probs

@@ -13,7 +13,7 @@ from setrnn.config import load_config
 from setrnn.data.example import Example
 from setrnn.data.prepare import prepare
 from setrnn.datasets.tiny import TINY
-from setrnn.methods import METHODS
+from setrnn.methods import METHODS, TrainOptions
 from setrnn.objectives import OBJECTIVES
 from setrnn.training.start import train_recurrent
 
@@ -45,7 +45,9 @@ def train(corpus, method, folder, n_per_text, *overrides):
         ]
     )
     prepared = prepare({"train": partial(iter, examples)}, folder, "tiny", config.text, {})
-    system, _ = train_recurrent(prepared, config, METHODS[method].recipe, method, "cpu")
+    system, _ = train_recurrent(
+        prepared, config, METHODS[method].recipe, method, TrainOptions("cpu")
+    )
     texts = list(corpus.truth)
     candidates = system.candidates(prepared.encoder.encode(texts), 64)
     learned = {}

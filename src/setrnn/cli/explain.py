@@ -92,10 +92,7 @@ def _print(title: str) -> None:
 
 def sequences_table(explanation: Explanation) -> Table:
     """Lay out the sequences with their probabilities and the names of their sets."""
-    table = _table()
-    table.add_column("p", justify="right", no_wrap=True)
-    table.add_column("set", justify="center", no_wrap=True)
-    table.add_column("sequence")
+    table = _scored_table("sequence")
     for sequence in explanation.sequences:
         is_predicted = sequence.set_name == explanation.predicted.name
         order = " → ".join(sequence.labels) or "(no label)"
@@ -110,10 +107,7 @@ def sequences_table(explanation: Explanation) -> Table:
 
 def sets_table(explanation: Explanation) -> Table:
     """Lay out the sets with their probabilities."""
-    table = _table()
-    table.add_column("p", justify="right", no_wrap=True)
-    table.add_column("set", justify="center", no_wrap=True)
-    table.add_column("labels")
+    table = _scored_table("labels")
     for each in explanation.sets:
         is_predicted = each == explanation.predicted
         table.add_row(
@@ -122,6 +116,14 @@ def sets_table(explanation: Explanation) -> Table:
             Text(labels_text(each.labels)),
             style="bold green" if is_predicted else "",
         )
+    return table
+
+
+def _scored_table(what: str) -> Table:
+    table = _table()
+    table.add_column("p", justify="right", no_wrap=True)
+    table.add_column("set", justify="center", no_wrap=True)
+    table.add_column(what)
     return table
 
 

@@ -106,7 +106,7 @@ def _check_method(name: str, device: str, resume: bool) -> None:
     from setrnn.methods import find_method
 
     if find_method(name).is_recurrent:
-        from setrnn.training.start import find_device
+        from setrnn.model.devices import find_device
 
         find_device(device)  # before the data is read
     elif resume:

@@ -29,7 +29,20 @@ def most_probable_sets(
     sequences = search_sequences(decoder, encoding, beam_width, max_labels)
     label_sets, is_distinct = distinct_sets(sequences)
     log_probs = set_log_prob(decoder, encoding, label_sets, beam_width)
-    log_probs = log_probs.masked_fill(~is_distinct, -torch.inf)
+    return _ranked(label_sets, log_probs.masked_fill(~is_distinct, -torch.inf), sequences)
+
+
+def sets_of_best_sequences(
+    decoder: Decoder, encoding: Encoding, beam_width: int, max_labels: int
+) -> ScoredSets:
+    """Find the sets of the most probable sequences, each with its best sequence's probability."""
+    sequences = search_sequences(decoder, encoding, beam_width, max_labels)
+    label_sets, is_distinct = distinct_sets(sequences)
+    log_probs = sequences.log_probs[:, 0].masked_fill(~is_distinct, -torch.inf)
+    return _ranked(label_sets, log_probs, sequences)
+
+
+def _ranked(label_sets: Tensor, log_probs: Tensor, sequences: Sequences) -> ScoredSets:
     log_probs, best = log_probs.sort(dim=1, descending=True, stable=True)
     labels = label_sets.gather(1, best[..., None].expand_as(label_sets))
     return ScoredSets(labels, log_probs, sequences)

@@ -34,8 +34,6 @@ from setrnn.training.validation import has_valid, validate
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
-__all__ = ["OnProgress", "Progress", "Trainer"]
-
 SECONDS_BETWEEN_LOOKS = 0.5  # at the loss: reading it makes the GPU wait
 
 

@@ -1,4 +1,4 @@
-"""Start a training run: device, word vectors, network, and what names the run."""
+"""Start a training run: word vectors, network, Fabric, and what names the run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,63 +15,44 @@ from torch import Tensor
 from setrnn.config import Config, VectorSettings, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
-from setrnn.errors import ConfigError, nearest_name
+from setrnn.errors import ConfigError
+from setrnn.model.devices import find_device
 from setrnn.model.network import Network
 from setrnn.recurrent import RecurrentSystem
 from setrnn.training.failures import check_data
 from setrnn.training.loop import Trainer
-from setrnn.training.progress import OnProgress
+from setrnn.training.options import TrainOptions
 from setrnn.training.recipe import Recipe
 from setrnn.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
-DEVICES = ("auto", "cpu", "cuda")
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
 
 
-def find_device(name: str) -> torch.device:
-    """Return a device by its name: `auto` is the GPU where there is one."""
-    if name not in DEVICES:
-        raise ConfigError(f"There is no device '{name}'. {nearest_name(name, DEVICES)}")
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("There is no GPU that torch can use here. Use --device cpu.")
-    return torch.device(name)
-
-
 def train_recurrent(
-    prepared: Prepared,
-    config: Config,
-    recipe: Recipe,
-    method: str,
-    device: str = "auto",
-    run_folder: Path | None = None,
-    resume: bool = False,
-    on_progress: OnProgress = lambda progress: None,
-    on_vectors: Callable[[str, float], None] = lambda message, share: None,
+    prepared: Prepared, config: Config, recipe: Recipe, method: str, options: TrainOptions
 ) -> tuple[RecurrentSystem, dict[str, Any]]:
     """Train a recurrent system on the train part, choosing the best epoch on the valid part.
 
     Returns the system, and what is worth noting: a row of measures for each epoch, which of
     them is the best (0 without a valid part: then it is the last), and the seconds it took.
     """
-    place = find_device(device)
+    place = find_device(options.device)
     check_data(prepared, config)
     recipe.n_first_epochs(config.training)  # refused now if an objective gets no epoch
-    run = (
-        None if run_folder is None else RunFolder(run_folder, identity_of(prepared, config, method))
-    )
-    checkpoint = None if run is None else run.find(resume)
+    run = checkpoint = None
+    if options.run_folder is not None:
+        run = RunFolder(options.run_folder, identity_of(prepared, config, method))
+        checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
-    vectors = _vectors(prepared, config.vectors, on_vectors)
+    vectors = _vectors(prepared, config.vectors, options.on_vectors)
     torch.manual_seed(config.seed)
     n_tokens = prepared.encoder.n_tokens
     network = Network(vectors[:n_tokens], vectors[n_tokens:], config.model, decoder=recipe.decoder)
     network.to(fabric.device)
-    trainer = Trainer(network, prepared, config, recipe, fabric, run, on_progress)
+    trainer = Trainer(network, prepared, config, recipe, fabric, run, options.on_progress)
     trainer.fit(checkpoint)
     position = trainer.position
     notes = {
