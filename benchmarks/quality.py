@@ -25,7 +25,7 @@ from setrnn.tagger import Tagger
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data")
-    recurrent = [name for name, method in METHODS.items() if method.is_recurrent]
+    recurrent = [name for name, method in METHODS.items() if method.is_neural]
     parser.add_argument("--methods", default=",".join(recurrent))
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--set", action="append", default=[], dest="settings")
@@ -62,7 +62,7 @@ def main() -> None:
 
 
 def _measure(tagger: Tagger, prepared: Prepared) -> dict[str, dict[str, dict[str, float]]]:
-    rules = ("sequence", "set") if find_method(tagger.method).is_recurrent else ("set",)
+    rules = ("sequence", "set") if find_method(tagger.method).is_neural else ("set",)
     return {
         split: {rule: evaluate_prepared(tagger, prepared, split, rule).as_dict() for rule in rules}
         for split in ("valid", "test")

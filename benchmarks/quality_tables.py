@@ -79,7 +79,7 @@ def _rules_table(records: list[Record]) -> str:
     lines = ["| `sequence` → `set` | " + " | ".join(MEASURES[name] for name in names) + " |"]
     lines.append("|---" * (len(names) + 1) + "|")
     for method, runs in _by_method(records):
-        if not METHODS[method].is_recurrent:
+        if not METHODS[method].is_neural:
             continue
         shown = []
         for name in names:

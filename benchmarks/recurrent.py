@@ -22,7 +22,7 @@ from setrnn.data.batches import make_batch, prediction_batches
 from setrnn.data.ragged import Ragged
 from setrnn.datasets.cache import Source, open_prepared
 from setrnn.methods import TrainOptions, find_method
-from setrnn.recurrent import MAX_DOCUMENTS, MAX_WORDS, RecurrentSystem
+from setrnn.neural.system import MAX_DOCUMENTS, MAX_WORDS, NeuralSystem
 
 PASSES = 5
 
@@ -44,7 +44,7 @@ def main() -> None:
     for method in arguments.methods.split(","):
         trained = find_method(method).train(prepared, config, TrainOptions(arguments.device))
         system = trained.system
-        assert isinstance(system, RecurrentSystem)
+        assert isinstance(system, NeuralSystem)
         row = {"training": trained.notes["epochs"][-1]["documents_per_second"]}
         row["encoder"] = _speed(tokens, lambda system=system: _encode(system, tokens))
         for source in ("sequences", "sets"):
@@ -79,13 +79,13 @@ def _speed(tokens: Ragged, work) -> float:  # noqa: ANN001
     return len(tokens) / statistics.median(seconds[1:])
 
 
-def _encode(system: RecurrentSystem, tokens: Ragged) -> None:
+def _encode(system: NeuralSystem, tokens: Ragged) -> None:
     with torch.inference_mode():
         for rows in prediction_batches(tokens.lengths, MAX_DOCUMENTS, MAX_WORDS):
             system.network.encode(make_batch(tokens, None, rows).to(system.device))
 
 
-def _latency(system: RecurrentSystem, tokens: Ragged) -> float:
+def _latency(system: NeuralSystem, tokens: Ragged) -> float:
     """Return the median time to tag one document of about 100 words by `set`, in ms."""
     near = sorted(range(len(tokens)), key=lambda row: abs(int(tokens.lengths[row]) - 100))[:50]
     seconds = []

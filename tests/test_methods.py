@@ -47,7 +47,7 @@ def tiny_tagger(prepared, name, epochs=10):
 
 
 def rules_of(name):
-    return [rule for rule in RULES if rule == "set" or METHODS[name].is_recurrent]
+    return [rule for rule in RULES if rule == "set" or METHODS[name].is_neural]
 
 
 @EVERY_METHOD
@@ -82,7 +82,7 @@ def test_only_set_rnn_among_the_recurrent_predicts_by_set(name):
     """As in the paper's Table 1: the others take the set of the best sequence."""
     method = METHODS[name]
     assert method.rule in rules_of(name)
-    if method.is_recurrent:
+    if method.is_neural:
         assert method.rule == ("set" if name == "set-rnn" else "sequence")
     else:
         with pytest.raises(ConfigError, match=f"'{name}' does not"):
@@ -122,7 +122,7 @@ def test_candidates_are_distinct_sets_by_falling_probability(tagger, small_prepa
     assert len(candidates) == len(tokens)
     assert candidates.labels.shape[:2] == candidates.log_probs.shape
     assert candidates.log_probs.shape[1] >= 1
-    if not METHODS[tagger.method].is_recurrent:  # to them, more cost nothing
+    if not METHODS[tagger.method].is_neural:  # to them, more cost nothing
         assert candidates.log_probs.shape[1] <= n_sets
     assert np.isfinite(candidates.log_probs[:, 0]).all()
     assert (candidates.log_probs < 1e-9).all()
@@ -225,3 +225,11 @@ def test_baselines_learn_something(name, taggers, small_examples, test_texts, te
     usual = max(set(train), key=train.count)
     baseline = [2 * len(w & usual) / max(len(w) + len(usual), 1) for w in truth]
     assert np.mean(overlap) > np.mean(baseline) + 0.2
+
+
+def test_given_sets_have_the_probability_they_are_found_with(tagger, small_prepared):
+    tokens = small_prepared.split("test").tokens
+    found = tagger.system.candidates(tokens, 4)
+    is_set = found.log_probs > -np.inf
+    again = tagger.system.set_log_probs(tokens, found.labels)
+    np.testing.assert_allclose(again[is_set], found.log_probs[is_set], rtol=1e-4, atol=1e-5)

@@ -163,7 +163,7 @@ def test_no_texts_give_no_predictions(tagger):
 def test_texts_without_a_known_word_are_tagged(tagger):
     predictions = tagger.tag(["", "   ", "😀", "qqxxzz"])
     # That there is an unknown word tells something, but to recurrent systems only.
-    alike = predictions[: 3 if METHODS[tagger.method].is_recurrent else 4]
+    alike = predictions[: 3 if METHODS[tagger.method].is_neural else 4]
     assert len({prediction.labels for prediction in alike}) == 1
     assert all(prediction.probability > 0 for prediction in predictions)
 

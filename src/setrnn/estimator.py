@@ -115,7 +115,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not documents:
             raise InputError("There are 0 texts: fit needs at least 1.")
         label_sets, n_columns = _read_targets(y, len(documents))
-        if method.is_recurrent and not any(label_sets):
+        if method.is_neural and not any(label_sets):
             raise InputError(
                 f"No text has a label: '{method.name}' has nothing to learn. Give labels, or use "
                 "a classical method such as br."
@@ -218,7 +218,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         share = self.validation_fraction
         if not isinstance(share, Real) or not 0 <= share < 1:
             raise ConfigError(f"validation_fraction must be at least 0 and below 1, got {share!r}.")
-        if share == 0 or not find_method(self.method).is_recurrent:
+        if share == 0 or not find_method(self.method).is_neural:
             return {"train": examples}
         label_sets = [example.labels for example in examples]
         number_of: dict[str, int] = {}  # copies of a text stay together

@@ -18,7 +18,7 @@ from setrnn.data.batches import make_batch
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER, UNKNOWN, TextEncoder
 from setrnn.model.interfaces import Encoding
-from setrnn.recurrent import RecurrentSystem
+from setrnn.neural import NeuralSystem
 from setrnn.search import most_probable_sets, search_orders
 
 # What became of a word of the text.
@@ -169,7 +169,7 @@ class AttendedWord:
 
 @torch.inference_mode()
 def explain_text(
-    system: RecurrentSystem,
+    system: NeuralSystem,
     encoder: TextEncoder,
     labels: LabelVocabulary,
     text: str,
@@ -220,7 +220,7 @@ def explain_text(
 
 
 def _search(
-    system: RecurrentSystem, encoding: Encoding, labels: LabelVocabulary, rule: str
+    system: NeuralSystem, encoding: Encoding, labels: LabelVocabulary, rule: str
 ) -> tuple[list[FoundSequence], list[FoundSet]]:
     """Run Algorithm 3: the sequences it finds, and their sets, the predicted one first."""
     width, most = system.config.search.beam_width, system.config.model.max_labels
@@ -256,7 +256,7 @@ def _search(
     return sequences, sets
 
 
-def _best_order(system: RecurrentSystem, encoding: Encoding, label_set: list[int]) -> Tensor:
+def _best_order(system: NeuralSystem, encoding: Encoding, label_set: list[int]) -> Tensor:
     """Find the best order of a set: (S,)."""
     sets = torch.tensor(label_set, dtype=torch.long, device=system.device).view(1, 1, -1)
     width = system.config.search.beam_width
@@ -264,7 +264,7 @@ def _best_order(system: RecurrentSystem, encoding: Encoding, label_set: list[int
 
 
 def _steps(
-    system: RecurrentSystem,
+    system: NeuralSystem,
     encoding: Encoding,
     labels: LabelVocabulary,
     order: Tensor,

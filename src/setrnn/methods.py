@@ -33,6 +33,11 @@ class System(Protocol):
         The `n_sets` best, where there are so many; more where they cost nothing.
         """
 
+    def set_log_probs(
+        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+
     def marginals(
         self, tokens: Ragged, candidates: SetCandidates | None = None
     ) -> npt.NDArray[np.float32]:
@@ -60,17 +65,22 @@ class Method:
     rule: str  # how the paper predicts with it
     train: Callable[[Prepared, Config, TrainOptions], Trained]
     rebuild: Callable[[Arrays, Config, str], System]  # on a device
-    recipe: Recipe | None = None  # of a recurrent system
+    recipe: Recipe | None = None  # of a network
 
     @property
-    def is_recurrent(self) -> bool:
-        """Whether it emits labels one by one."""
+    def is_neural(self) -> bool:
+        """Whether it is a network: trained in epochs, on a device, with a run to go on with."""
         return self.recipe is not None
+
+    @property
+    def emits_sequences(self) -> bool:
+        """Whether it emits labels one by one."""
+        return self.recipe is not None and self.recipe.emits_sequences
 
     def rule_or_own(self, rule: str | None) -> str:
         """Return the rule, or its own where none is given; refuse one it cannot predict by."""
         chosen = self.rule if rule is None else rule
-        if find_rule(chosen).source == "sequences" and not self.is_recurrent:
+        if find_rule(chosen).source == "sequences" and not self.emits_sequences:
             raise ConfigError(
                 f"Rule '{chosen}' needs a system that emits labels one by one, and '{self.name}' "
                 "does not. Use rule 'set', or train a recurrent system such as set-rnn."
@@ -89,18 +99,19 @@ def _classical(name: str, training: str, prediction: str) -> Method:
     return Method(name, training, prediction, "set", train, rebuild)
 
 
-def _recurrent(name: str, training: str, recipe: Recipe) -> Method:
+def _neural(name: str, training: str, recipe: Recipe) -> Method:
     def train(prepared: Prepared, config: Config, options: TrainOptions) -> Trained:
-        from setrnn.training.start import train_recurrent
+        from setrnn.training.start import train_network
 
-        system, notes = train_recurrent(prepared, config, recipe, name, options)
+        system, notes = train_network(prepared, config, recipe, name, options)
         return Trained(system, notes)
 
     def rebuild(arrays: Arrays, config: Config, device: str) -> System:
         from setrnn.model.devices import find_device
-        from setrnn.recurrent import RecurrentSystem
+        from setrnn.neural import SYSTEMS
 
-        return RecurrentSystem.from_arrays(arrays, config, find_device(device), recipe.decoder)
+        system = SYSTEMS[recipe.decoder]
+        return system.from_arrays(arrays, config, find_device(device), recipe.decoder)
 
     by = {"sequence": "set(s*), s* = argmax p(s | x)", "set": "argmax over all sets of p(y | x)"}
     return Method(name, training, by[recipe.rule], recipe.rule, train, rebuild, recipe)
@@ -124,37 +135,37 @@ METHODS: dict[str, Method] = {
             "maximise Σ log p(y_l | x, y_1 … y_{l-1}), labels by falling frequency",
             "argmax over all sets of Π p(y_l | x, y_1 … y_{l-1}), by beam search",
         ),
-        _recurrent(
+        _neural(
             "seq2seq-rnn",
             "maximise Σ log p(s | x), s by falling frequency",
             Recipe("fixed-order"),
         ),
-        _recurrent(
+        _neural(
             "vinyals-uniform",
             "maximise Σ Σ_{s ∈ π(y)} log p(s | x)",
             Recipe("random-order"),
         ),
-        _recurrent(
+        _neural(
             "vinyals-sample",
             "as vinyals-uniform, then maximise Σ Σ_{s ∈ π(y)} p(s | x) log p(s | x)",
             Recipe("sampled-order", first_objective="random-order"),
         ),
-        _recurrent(
+        _neural(
             "vinyals-max",
             "as vinyals-uniform, then maximise Σ max_{s ∈ π(y)} log p(s | x)",
             Recipe("best-order", first_objective="random-order"),
         ),
-        _recurrent(
+        _neural(
             "vinyals-max-direct",
             "maximise Σ max_{s ∈ π(y)} log p(s | x) from the start",
             Recipe("best-order"),
         ),
-        _recurrent(
+        _neural(
             "sgm",
             "as seq2seq-rnn, with a decoder that sees all labels by their probability",
             Recipe("fixed-order", decoder="sgm"),
         ),
-        _recurrent(
+        _neural(
             "set-rnn",
             "maximise Σ log Σ_{s ∈ π(y)} p(s | x)",
             Recipe("set-probability", rule="set"),

@@ -129,14 +129,14 @@ class Tagger:
             rule: the prediction rule; the method's own if not given.
         """
         from setrnn.explanation import explain_text
-        from setrnn.recurrent import RecurrentSystem
+        from setrnn.neural import NeuralSystem
 
         _check_top(top)
         if not isinstance(text, str):
             raise DataError(f"One text is wanted, got {type(text).__name__}.")
         if isinstance(features, str):
             raise DataError("Features are a list of strings, got one string.")
-        if not isinstance(self.system, RecurrentSystem):
+        if not (isinstance(self.system, NeuralSystem) and find_method(self.method).emits_sequences):
             raise ConfigError(
                 f"Only a system that emits labels one by one can be explained, and '{self.method}' "
                 "does not. Train a recurrent system such as set-rnn."
@@ -210,7 +210,7 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
         raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
     method = find_method(saved.method)
     try:
-        if method.is_recurrent:
+        if method.is_neural:
             _check_sizes(saved)
         system = method.rebuild(saved.arrays, saved.config, device)
     except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:

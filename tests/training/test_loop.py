@@ -8,7 +8,7 @@ from setrnn.methods import METHODS, TrainOptions, find_method
 from setrnn.training.loop import Trainer
 from setrnn.training.start import make_fabric
 
-RECURRENT = [name for name, method in METHODS.items() if method.is_recurrent]
+RECURRENT = [name for name, method in METHODS.items() if method.is_neural]
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_others(train, never_stopped):

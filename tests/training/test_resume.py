@@ -10,6 +10,7 @@ import pytest
 from tiny_runs import N_TRAIN, same_bits
 
 from setrnn.errors import ConfigError, StoppedError
+from setrnn.neural import RecurrentSystem
 from setrnn.training.run_folder import LAST, run_folder_of
 
 
@@ -44,16 +45,15 @@ def test_every_kind_of_chance_goes_on_where_it_was(stopped, train, method):
 
 
 def test_stopping_while_measuring_measures_again(train, never_stopped, tmp_path, monkeypatch):
-    from setrnn.training import validation
 
-    evaluate = validation.RecurrentSystem.candidates
+    evaluate = RecurrentSystem.candidates
 
     def signal_first(*arguments):
         os.kill(os.getpid(), signal.SIGTERM)
         return evaluate(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(validation.RecurrentSystem, "candidates", signal_first)
+        patch.setattr(RecurrentSystem, "candidates", signal_first)
         with pytest.raises(StoppedError, match=f"in epoch 1 after {N_TRAIN} documents"):
             train(folder=tmp_path / "m.run")
     run = train(folder=tmp_path / "m.run", resume=True)

@@ -15,7 +15,7 @@ from setrnn.data.prepare import prepare
 from setrnn.datasets.tiny import TINY
 from setrnn.methods import METHODS, TrainOptions
 from setrnn.objectives import OBJECTIVES
-from setrnn.training.start import train_recurrent
+from setrnn.training.start import train_network
 
 
 def in_true_proportion(corpus, n_per_text):
@@ -45,9 +45,7 @@ def train(corpus, method, folder, n_per_text, *overrides):
         ]
     )
     prepared = prepare({"train": partial(iter, examples)}, folder, "tiny", config.text, {})
-    system, _ = train_recurrent(
-        prepared, config, METHODS[method].recipe, method, TrainOptions("cpu")
-    )
+    system, _ = train_network(prepared, config, METHODS[method].recipe, method, TrainOptions("cpu"))
     texts = list(corpus.truth)
     candidates = system.candidates(prepared.encoder.encode(texts), 64)
     learned = {}

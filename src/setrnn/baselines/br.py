@@ -46,6 +46,14 @@ class BinaryRelevance:
         """Return the most probable sets under the product, exactly."""
         return most_probable_products(self.linear.logits(features), n_sets)
 
+    def set_log_probs(
+        self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+        logits = self.linear.logits(features).astype(np.float64)
+        of_none = log_sigmoid(-logits).sum(1, keepdims=True)
+        return np.asarray(of_none + sum_over_sets(logits, label_sets))
+
     def marginals(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
         """Return the probability of each label."""
         return np.asarray(expit(self.linear.logits(features)))
@@ -93,6 +101,15 @@ def most_probable_products(logits: npt.NDArray[np.float32], n_sets: int) -> SetC
     flexible = np.where(is_in, cheapest[:, None], -1)  # (n, K, K - 1)
     labels = np.concatenate([fixed, flexible.astype(np.int32)], axis=2)
     return SetCandidates(pack_labels(labels), best[:, None] - total)
+
+
+def sum_over_sets(
+    values: npt.NDArray[np.float64], label_sets: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float64]:
+    """Sum the values (n, L) of each set's labels, (n, G, S) that -1 fills up: (n, G)."""
+    document = np.arange(len(values))[:, None, None]
+    chosen = values[document, np.maximum(label_sets, 0)]
+    return np.asarray(np.where(label_sets >= 0, chosen, 0.0).sum(2))
 
 
 def _listed(is_chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:

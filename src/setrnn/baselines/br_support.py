@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import logsumexp
 
-from setrnn.baselines.br import BinaryRelevance
+from setrnn.baselines.br import BinaryRelevance, sum_over_sets
 from setrnn.baselines.features import indicator
 from setrnn.baselines.linear import Arrays, TrainingData
 from setrnn.config import ClassicalSettings
@@ -73,6 +73,30 @@ class SupportInference:
         padded = np.full((len(self.support), width), -1, dtype=np.int32)
         padded[np.arange(width) < lengths[:, None]] = self.support.values
         return padded
+
+    def set_log_probs(
+        self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G).
+
+        A set that was not seen in training has none: -inf.
+        """
+        logits = self.br.linear.logits(features).astype(np.float64)
+        members = indicator(self.support, logits.shape[1])
+        total = logsumexp(np.asarray((members @ logits.T).T), axis=1, keepdims=True)
+        is_seen = np.array(
+            [
+                [tuple(row[row >= 0].tolist()) in self._seen for row in of_document]
+                for of_document in np.sort(label_sets, axis=2)
+            ]
+        ).reshape(label_sets.shape[:2])
+        return np.where(is_seen, sum_over_sets(logits, label_sets) - total, -np.inf)
+
+    @cached_property
+    def _seen(self) -> frozenset[tuple[int, ...]]:
+        return frozenset(
+            tuple(sorted(row.tolist())) for row in self.support.rows(0, len(self.support))
+        )
 
     def marginals(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
         """Return the summed probability of the seen sets that hold each label."""

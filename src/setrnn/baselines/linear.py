@@ -41,6 +41,11 @@ class ClassicalModel(Protocol):
     def candidates(self, features: sp.csr_matrix, n_sets: int) -> SetCandidates:
         """Find the most probable sets of each document."""
 
+    def set_log_probs(
+        self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+
     def marginals(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
         """Return p(label | document), documents x labels."""
 

@@ -77,6 +77,26 @@ class ClassifierChain:
         labels, log_probs = beams.labels[:, :n_sets], beams.log_probs[:, :n_sets]
         return SetCandidates(pack_labels(labels), log_probs)
 
+    def set_log_probs(
+        self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G).
+
+        Of a given set all decisions are known, and so all log-odds.
+        """
+        logits = self.linear.logits(features)
+        n, G, S = label_sets.shape
+        log_probs = np.zeros((n, G))
+        is_in = np.zeros((n, G, logits.shape[1] + 1), dtype=bool)
+        np.put_along_axis(is_in, label_sets, True, axis=2)  # -1 falls in the last column
+        for label in range(logits.shape[1]):
+            log_odds = np.repeat(logits[:, label, None], G, axis=1)
+            for held in np.moveaxis(label_sets, -1, 0):
+                # later labels, and the label itself, have no weight here; -1 reads the last's 0
+                log_odds += self.chain[held, label]
+            log_probs += log_sigmoid(np.where(is_in[:, :, label], log_odds, -log_odds))
+        return log_probs
+
     def marginals(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
         """Return the probability of each label, over the sets the search found."""
         found = self.candidates(features, self.beam_width)

@@ -46,6 +46,12 @@ class ClassicalSystem:
             )
         return self.model.candidates(self.tfidf.transform(tokens), n_sets)
 
+    def set_log_probs(
+        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+        return self.model.set_log_probs(self.tfidf.transform(tokens), label_sets)
+
     def marginals(
         self, tokens: Ragged, candidates: SetCandidates | None = None
     ) -> npt.NDArray[np.float32]:

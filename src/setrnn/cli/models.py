@@ -105,7 +105,7 @@ def train(
 def _check_method(name: str, device: str, resume: bool) -> None:
     from setrnn.methods import find_method
 
-    if find_method(name).is_recurrent:
+    if find_method(name).is_neural:
         from setrnn.model.devices import find_device
 
         find_device(device)  # before the data is read
@@ -121,7 +121,7 @@ def _way_to_go_on(method: str, out: Path) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if not find_method(method).is_recurrent:
+        if not find_method(method).is_neural:
             raise
         from setrnn.training.run_folder import has_run, run_folder_of
 
@@ -143,8 +143,8 @@ def train_tagger(
     from setrnn.tagger import Tagger
 
     start = time.perf_counter()
-    if find_method(method).is_recurrent:
-        trained = _train_recurrent(prepared, method, config, device, out, resume)
+    if find_method(method).is_neural:
+        trained = _train_network(prepared, method, config, device, out, resume)
     else:
         if config.classical.tune:
             config = replace(config, classical=_tuned(prepared, method, config))
@@ -175,7 +175,7 @@ def _warn_of_few_steps(n_documents: int, settings: TrainingSettings) -> None:
         )
 
 
-def _train_recurrent(
+def _train_network(
     prepared: Prepared, method: str, config: Config, device: str, out: Path | None, resume: bool
 ) -> Trained:
     from setrnn.cli.training_display import training_display

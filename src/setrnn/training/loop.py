@@ -17,8 +17,8 @@ from setrnn.config import Config
 from setrnn.data.batches import Batch, make_batch, training_batches
 from setrnn.data.prepared import Prepared
 from setrnn.model.network import Network
+from setrnn.neural import SYSTEMS
 from setrnn.objectives import LabelSets, Objective, find_objective
-from setrnn.recurrent import RecurrentSystem
 from setrnn.training.checkpoints import Checkpoint, Position
 from setrnn.training.early_stopping import is_best, is_finished
 from setrnn.training.failures import clear_memory_errors, not_finite, smaller_batches
@@ -38,7 +38,7 @@ SECONDS_BETWEEN_LOOKS = 0.5  # at the loss: reading it makes the GPU wait
 
 
 class Trainer:
-    """One training run of one recurrent system."""
+    """One training run of one network."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class Trainer:
         way_out = "Free the GPU of other work, and go on with --resume."
         with clear_memory_errors("Measuring on the valid part", way_out):
             return validate(
-                RecurrentSystem(self.network, self.config, self.fabric.device),
+                SYSTEMS[self.recipe.decoder](self.network, self.config, self.fabric.device),
                 self.prepared,
                 self.recipe.rule,
                 self.settings.valid_documents,

@@ -1,4 +1,4 @@
-"""What tells one recurrent system from another."""
+"""What tells one network from another."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ class Recipe:
     decoder: str = "rnn"
     first_objective: str | None = None  # for the first share of the epochs
     rule: str = "sequence"  # how it predicts, in validation too
+
+    @property
+    def emits_sequences(self) -> bool:
+        """Whether the decoder emits labels one by one."""
+        return self.decoder != "sigmoid"
 
     def n_first_epochs(self, settings: TrainingSettings) -> int:
         """Count the epochs of the first objective, after which the own one begins.

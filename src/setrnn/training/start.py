@@ -18,7 +18,7 @@ from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError
 from setrnn.model.devices import find_device
 from setrnn.model.network import Network
-from setrnn.recurrent import RecurrentSystem
+from setrnn.neural import SYSTEMS, NeuralSystem
 from setrnn.training.failures import check_data
 from setrnn.training.loop import Trainer
 from setrnn.training.options import TrainOptions
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
 
 
-def train_recurrent(
+def train_network(
     prepared: Prepared, config: Config, recipe: Recipe, method: str, options: TrainOptions
-) -> tuple[RecurrentSystem, dict[str, Any]]:
-    """Train a recurrent system on the train part, choosing the best epoch on the valid part.
+) -> tuple[NeuralSystem, dict[str, Any]]:
+    """Train a network on the train part, choosing the best epoch on the valid part.
 
     Returns the system, and what is worth noting: a row of measures for each epoch, which of
     them is the best (0 without a valid part: then it is the last), and the seconds it took.
@@ -60,7 +60,7 @@ def train_recurrent(
         "best_epoch": position.best_epoch,
         "training_seconds": round(position.seconds, 2),
     }
-    return RecurrentSystem(network.eval(), config, fabric.device), notes
+    return SYSTEMS[recipe.decoder](network.eval(), config, fabric.device), notes
 
 
 def identity_of(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:

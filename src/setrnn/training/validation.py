@@ -15,7 +15,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.decoding import find_rule
 from setrnn.metrics import evaluate_sets
-from setrnn.recurrent import MAX_DOCUMENTS, RecurrentSystem
+from setrnn.neural.system import MAX_DOCUMENTS, NeuralSystem
 
 
 def has_valid(prepared: Prepared) -> bool:
@@ -24,7 +24,7 @@ def has_valid(prepared: Prepared) -> bool:
 
 
 def validate(
-    system: RecurrentSystem,
+    system: NeuralSystem,
     prepared: Prepared,
     rule: str,
     max_documents: int,

@@ -11,12 +11,12 @@ from brute_force_sequences import (
     set_log_probs,
     tiny_network,
 )
-from setrnn import recurrent
 from setrnn.config import Config, ModelSettings, SearchSettings
 from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.model.decoders import DECODERS
-from setrnn.recurrent import RecurrentSystem
+from setrnn.neural import RecurrentSystem
+from setrnn.neural import system as neural_system
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
 EVERY_SOURCE = pytest.mark.parametrize("source", ["sets", "sequences"])
@@ -90,8 +90,8 @@ def test_how_documents_are_batched_changes_nothing(
 ):
     system = make_system(beam_width=beam_width)
     together = system.candidates(TOKENS, 6, source)
-    monkeypatch.setattr(recurrent, "MAX_DOCUMENTS_ON_CPU", max_documents)
-    monkeypatch.setattr(recurrent, "MAX_WORDS", max_words)
+    monkeypatch.setattr(neural_system, "MAX_DOCUMENTS_ON_CPU", max_documents)
+    monkeypatch.setattr(neural_system, "MAX_WORDS", max_words)
     assert_same_candidates(system.candidates(TOKENS, 6, source), together)
 
 

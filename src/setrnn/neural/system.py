@@ -1,25 +1,29 @@
-"""A recurrent system end to end: token ids to encodings to label sets."""
+"""A network end to end: token ids to encodings to label sets; what all such systems share."""
 
-# n documents, K candidates, S labels of the largest set
+# n documents, K candidates, G sets, S labels of the largest set
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from setrnn.config import Config
-from setrnn.data.batches import Batch, make_batch, prediction_batches
+from setrnn.data.batches import make_batch, prediction_batches
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
-from setrnn.model.interfaces import Decoder, Encoding
+from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, rebuild_network
-from setrnn.search.set_search import ScoredSets, most_probable_sets, sets_of_best_sequences
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 # Of a batch. Documents differ in how many prefixes their sets need: a CPU, which spends its time
 # on arithmetic, gains from small batches, where fewer wait for the one that needs most.
@@ -27,8 +31,8 @@ MAX_DOCUMENTS, MAX_DOCUMENTS_ON_CPU, MAX_WORDS = 512, 64, 65_536
 
 
 @dataclass(frozen=True)
-class RecurrentSystem:
-    """A network, and the search that predicts with it."""
+class NeuralSystem(ABC):
+    """A network, and the way to predict with it."""
 
     network: Network
     config: Config
@@ -41,30 +45,21 @@ class RecurrentSystem:
         config: Config,
         device: torch.device,
         decoder: str = "rnn",
-    ) -> RecurrentSystem:
+    ) -> Self:
         """Build the system from what it had learned."""
         weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
         network = rebuild_network(weights, config.model, decoder)
         return cls(network.to(device), config, device)
 
+    @abstractmethod
     def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
-        """Find the most probable sets of each document.
+        """Find the most probable sets of each document, or the sets of its best sequences."""
 
-        Their number is bounded by the beam width. From "sequences", a set stands for its best
-        sequence, and has that probability.
-        """
-        find = most_probable_sets if source == "sets" else sets_of_best_sequences
-        K = self.config.search.beam_width
-        labels = np.full((len(tokens), K, 1), -1, dtype=np.int32)
-        log_probs = np.full((len(tokens), K), -np.inf)
-        for rows, found in self._search(tokens, find):
-            _, G, S = found.labels.shape
-            if labels.shape[2] < S:
-                more = ((0, 0), (0, 0), (0, S - labels.shape[2]))
-                labels = np.pad(labels, more, constant_values=-1)
-            labels[rows, :G, :S] = found.labels.cpu().numpy()
-            log_probs[rows, :G] = found.log_probs.cpu().numpy()
-        return SetCandidates(labels, log_probs)
+    @abstractmethod
+    def set_log_probs(
+        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
 
     def marginals(
         self, tokens: Ragged, candidates: SetCandidates | None = None
@@ -93,20 +88,41 @@ class RecurrentSystem:
         state["network"] = state["network"].to(state["device"])
         self.__dict__.update(state)
 
-    def _search(
-        self, tokens: Ragged, find: Callable[[Decoder, Encoding, int, int], ScoredSets]
-    ) -> Iterator[tuple[npt.NDArray[np.int64], ScoredSets]]:
-        """Run a search on batches of documents of alike length."""
+    def encoded(self, tokens: Ragged) -> Iterator[tuple[npt.NDArray[np.int64], Encoding]]:
+        """Read documents in batches of alike length: the rows of each batch, and its encoding."""
         most = MAX_DOCUMENTS_ON_CPU if self.device.type == "cpu" else MAX_DOCUMENTS
-        width, max_labels = self.config.search.beam_width, self.config.model.max_labels
         was_training = self.network.training
         self.network.eval()
         try:
             for rows in prediction_batches(tokens.lengths, most, MAX_WORDS):
-                batch: Batch = make_batch(tokens, None, rows).to(self.device)
+                batch = make_batch(tokens, None, rows).to(self.device)
                 with torch.inference_mode():
                     encoding = self.network.encode(batch)
-                    found = find(self.network.decoder, encoding, width, max_labels)
-                yield batch.rows, found
+                yield batch.rows, encoding
         finally:
             self.network.train(was_training)
+
+    def sets_on_device(
+        self, label_sets: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
+    ) -> Tensor:
+        """Bring the sets of a batch to the device, as wide as the largest: (B, G, S)."""
+        chosen = label_sets[rows]
+        width = int((chosen >= 0).sum(-1).max(initial=0))
+        return torch.from_numpy(chosen[..., :width].astype(np.int64)).to(self.device)
+
+
+class CandidateTable:
+    """Candidates of all documents, filled in batch by batch."""
+
+    def __init__(self, n_documents: int, n_sets: int) -> None:
+        self.labels = np.full((n_documents, n_sets, 1), -1, dtype=np.int32)
+        self.log_probs = np.full((n_documents, n_sets), -np.inf)
+
+    def fill(self, rows: npt.NDArray[np.int64], labels: Tensor, log_probs: Tensor) -> None:
+        """Put the sets (B, G, S) of a batch, and their log p (B, G), where they belong."""
+        _, G, S = labels.shape
+        if self.labels.shape[2] < S:
+            more = ((0, 0), (0, 0), (0, S - self.labels.shape[2]))
+            self.labels = np.pad(self.labels, more, constant_values=-1)
+        self.labels[rows, :G, :S] = labels.cpu().numpy()
+        self.log_probs[rows, :G] = log_probs.cpu().numpy()

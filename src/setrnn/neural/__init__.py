@@ -1,0 +1,8 @@
+"""Networks as systems: token ids in, label sets with probabilities out."""
+
+from setrnn.neural.recurrent import RecurrentSystem
+from setrnn.neural.system import NeuralSystem
+
+SYSTEMS: dict[str, type[NeuralSystem]] = {"rnn": RecurrentSystem, "sgm": RecurrentSystem}
+
+__all__ = ["SYSTEMS", "NeuralSystem", "RecurrentSystem"]

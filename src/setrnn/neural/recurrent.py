@@ -1,0 +1,51 @@
+"""A recurrent system: sequences of labels, and the sets they make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from setrnn.data.ragged import Ragged
+from setrnn.decoding.candidates import SetCandidates
+from setrnn.neural.system import CandidateTable, NeuralSystem
+from setrnn.search.set_search import most_probable_sets, set_log_prob, sets_of_best_sequences
+
+
+@dataclass(frozen=True)
+class RecurrentSystem(NeuralSystem):
+    """A network whose decoder emits labels one by one, and the two-level search (Algorithm 3)."""
+
+    @torch.inference_mode()
+    def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
+        """Find the most probable sets of each document.
+
+        Their number is bounded by the beam width. From "sequences", a set stands for its best
+        sequence, and has that probability.
+        """
+        find = most_probable_sets if source == "sets" else sets_of_best_sequences
+        width, max_labels = self.config.search.beam_width, self.config.model.max_labels
+        table = CandidateTable(len(tokens), width)
+        for rows, encoding in self.encoded(tokens):
+            found = find(self.network.decoder, encoding, width, max_labels)
+            table.fill(rows, found.labels, found.log_probs)
+        return SetCandidates(table.labels, table.log_probs)
+
+    @torch.inference_mode()
+    def set_log_probs(
+        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G).
+
+        The sum over the orders that the search finds: a lower bound for large sets.
+        """
+        log_probs = np.zeros(label_sets.shape[:2])
+        width = self.config.search.beam_width
+        for rows, encoding in self.encoded(tokens):
+            sets = self.sets_on_device(label_sets, rows)
+            log_probs[rows] = (
+                set_log_prob(self.network.decoder, encoding, sets, width).cpu().numpy()
+            )
+        return log_probs
