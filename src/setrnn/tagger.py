@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn import __version__
+from setrnn.calibration import Calibration
 from setrnn.config import Config
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import SavedModel, load_model, save_model
@@ -55,6 +56,7 @@ class Tagger:
     labels: LabelVocabulary
     system: System
     notes: dict[str, Any] = field(default_factory=dict)
+    calibration: Calibration | None = None
 
     def tag(
         self,
@@ -157,7 +159,15 @@ class Tagger:
     def save(self, folder: str | Path) -> None:
         """Write the model's folder, whole or not at all."""
         arrays = self.system.arrays()
-        saved = SavedModel(self.method, self.config, self.encoder, self.labels, arrays, self.notes)
+        saved = SavedModel(
+            self.method,
+            self.config,
+            self.encoder,
+            self.labels,
+            arrays,
+            self.notes,
+            None if self.calibration is None else self.calibration.as_dict(),
+        )
         save_model(Path(folder), saved, __version__)
 
     def _batches(self, documents: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Ragged]:
@@ -218,8 +228,15 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
             f"{folder} holds other weights than its '{saved.method}' model has: "
             f"{_first_line(error)} Train or copy the model again."
         ) from error
+    calibration = None if saved.calibration is None else Calibration.from_dict(saved.calibration)
     return Tagger(
-        saved.method, saved.config, saved.encoder, saved.labels, system, dict(saved.notes)
+        saved.method,
+        saved.config,
+        saved.encoder,
+        saved.labels,
+        system,
+        dict(saved.notes),
+        calibration,
     )
 
 

@@ -4,6 +4,7 @@ model.safetensors   what was learned
 config.json         the method, its settings, and the size and hash of the other files
 tokenizer.json      texts to ids
 labels.json         the labels, by falling frequency
+calibration.json    where there is one: thresholds and the like, fitted outside of training
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, ModelError
 
 FORMAT = 1
-CONFIG, ARRAYS, TOKENIZER, LABELS = (
+CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION = (
     "config.json",
     "model.safetensors",
     "tokenizer.json",
     "labels.json",
+    "calibration.json",
 )
 
 
@@ -42,6 +44,7 @@ class SavedModel:
     labels: LabelVocabulary
     arrays: Mapping[str, npt.NDArray[Any]]
     notes: Mapping[str, Any]  # what it was trained on; free, for people
+    calibration: Mapping[str, Any] | None = None
 
 
 def save_model(folder: Path, model: SavedModel, version: str) -> None:
@@ -54,13 +57,18 @@ def save_model(folder: Path, model: SavedModel, version: str) -> None:
         (temporary / ARRAYS).write_bytes(save(arrays))
         model.encoder.save(temporary / TOKENIZER)
         model.labels.save(temporary / LABELS)
+        names = [ARRAYS, TOKENIZER, LABELS]
+        if model.calibration is not None:
+            text = json.dumps(dict(model.calibration), indent=1)
+            (temporary / CALIBRATION).write_text(text, encoding="utf-8")
+            names.append(CALIBRATION)
         description = {
             "format": FORMAT,
             "setrnn": version,
             "method": model.method,
             "config": to_dict(model.config),
             "notes": dict(model.notes),
-            "files": {name: _seal(temporary / name) for name in (ARRAYS, TOKENIZER, LABELS)},
+            "files": {name: _seal(temporary / name) for name in names},
         }
         description["seal"] = _seal_of(description)
         text = json.dumps(description, indent=2, ensure_ascii=False)
@@ -72,7 +80,7 @@ def refuse_other_folder(folder: Path) -> None:
     if not folder.exists():
         return
     names = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}
-    is_ours = names <= {CONFIG, ARRAYS, TOKENIZER, LABELS}
+    is_ours = names <= {CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION}
     if is_ours and CONFIG in names:
         is_ours = b'"setrnn"' in (folder / CONFIG).read_bytes()
     if not is_ours:
@@ -86,8 +94,13 @@ def load_model(folder: Path) -> SavedModel:
     if not recovered(folder).is_dir():
         raise ModelError(f"{folder} is not a model: there is no such folder.")
     description = _read_description(folder)
+    files = description["files"]
     for name in (ARRAYS, TOKENIZER, LABELS):
-        _check(folder / name, description["files"][name])
+        _check(folder / name, files[name])
+    calibration = None
+    if CALIBRATION in files:
+        _check(folder / CALIBRATION, files[CALIBRATION])
+        calibration = json.loads((folder / CALIBRATION).read_text(encoding="utf-8"))
     try:
         config = from_dict(Config, description["config"])
     except (ConfigError, AttributeError) as error:
@@ -99,6 +112,7 @@ def load_model(folder: Path) -> SavedModel:
         labels=LabelVocabulary.load(folder / LABELS),
         arrays=load_file(folder / ARRAYS),
         notes=description["notes"],
+        calibration=calibration,
     )
 
 
