@@ -170,6 +170,11 @@ METHODS: dict[str, Method] = {
             "maximise Σ log Σ_{s ∈ π(y)} p(s | x)",
             Recipe("set-probability", rule="set"),
         ),
+        _neural(
+            "set-rnn-exact",
+            "as set-rnn, exactly: the decoder forgets the order, Σ over subsets instead of orders",
+            Recipe("exact-set-probability", decoder="order-free", rule="set"),
+        ),
     )
 }
 

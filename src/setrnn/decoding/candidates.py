@@ -12,11 +12,20 @@ import numpy.typing as npt
 
 
 @dataclass(frozen=True)
+class Certificates:
+    """What a search can say for the first candidate of each document."""
+
+    is_proved: npt.NDArray[np.bool_]  # (n,) no set that was not pruned is more probable
+    pruned: npt.NDArray[np.float64]  # (n,) the probability of all that was pruned
+
+
+@dataclass(frozen=True)
 class SetCandidates:
     """For each document, distinct label sets by falling probability."""
 
     labels: npt.NDArray[np.int32]  # (n, K, S) ids, ascending; -1 fills up
     log_probs: npt.NDArray[np.float64]  # (n, K); -inf where there are fewer than K sets
+    certificates: Certificates | None = None
 
     def __len__(self) -> int:
         return len(self.labels)

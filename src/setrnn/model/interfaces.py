@@ -9,6 +9,8 @@ from typing import Protocol
 
 from torch import Tensor
 
+from setrnn.model.subsets import Subsets
+
 # Tensors (B, K, ...): what a decoder remembers of each beam's labels so far.
 State = tuple[Tensor, ...]
 
@@ -68,3 +70,10 @@ class Decoder(Protocol):
 
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
         """Return the attention on each word at each step, STOP's included: (B, K, S + 1, T)."""
+
+
+class OrderFree(Decoder, Protocol):
+    """A decoder whose probabilities depend on the SET of labels so far, not on their order."""
+
+    def after(self, encoding: Encoding, subsets: Subsets) -> Tensor:
+        """Return log-probabilities after each of many sets, in one call: (N, V)."""

@@ -18,7 +18,7 @@ from setrnn.data.batches import Batch, make_batch, training_batches
 from setrnn.data.prepared import Prepared
 from setrnn.model.network import Network
 from setrnn.neural import SYSTEMS
-from setrnn.objectives import LabelSets, Objective, find_objective
+from setrnn.objectives import LabelSets, ObjectiveFunction, find_objective
 from setrnn.training.checkpoints import Checkpoint, Position
 from setrnn.training.early_stopping import is_best, is_finished
 from setrnn.training.failures import clear_memory_errors, not_finite, smaller_batches
@@ -99,7 +99,7 @@ class Trainer:
                     position.documents_per_second = n_documents / (time.perf_counter() - start)
                     self._look()
 
-    def _step(self, batch: Batch, objective: Objective) -> Tensor:
+    def _step(self, batch: Batch, objective: ObjectiveFunction) -> Tensor:
         """Find the orders of each set, and raise what the objective makes of their p(s | x)."""
         K = self.config.search.beam_width
         with self.fabric.autocast():

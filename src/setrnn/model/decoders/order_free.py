@@ -1,0 +1,203 @@
+"""An order-free decoder: p(next label or STOP) is a function of the document and the SET so far."""
+
+# B documents, Q sets of a document, N sets in all, K beams or orders, S labels of the longest,
+# T words, M memory size, H units, D dimensions of a label vector, V = labels + STOP
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from setrnn.config import ModelSettings
+from setrnn.model.decoders.rnn import log_softmax
+from setrnn.model.interfaces import Encoding, State
+from setrnn.model.subsets import Subsets
+
+
+class Layer(nn.Module):
+    """Attention over the words of the document, and a step of the state."""
+
+    def __init__(self, memory_size: int, units: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(units)
+        self.query = nn.Linear(units, memory_size, bias=False)
+        self.inner = nn.Linear(units + memory_size, units)
+        self.outer = nn.Linear(units, units)
+        self.dropout = nn.Dropout(dropout)
+        self.scale = memory_size**-0.5
+
+    def forward(
+        self, state: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
+    ) -> tuple[Tensor, Tensor]:
+        """Return the state (N, H) after the layer, and what was read (N, M)."""
+        normed = self.norm(state)
+        query = self.query(normed) * self.scale  # (N, M)
+        contexts = []
+        for queries, part in _by_document(query, encoding, blocks):
+            context = _attention(part, queries) @ part.memory  # (B, Q, M)
+            contexts.append(context.flatten(0, 1))
+        context = torch.cat(contexts)
+        inner = nn.functional.gelu(self.inner(torch.cat((normed, context), dim=1)))
+        return state + self.dropout(self.outer(self.dropout(inner))), context
+
+
+class OrderFreeDecoder(nn.Module):
+    """Emits labels one by one, and forgets in which order.
+
+    Orders recombine: the paths to a set meet in it, and p(set) is a sum over its 2^n subsets
+    instead of its n! orders, all of which are evaluated at once.
+    """
+
+    def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
+        super().__init__()
+        self.n_labels, dimensions = label_vectors.shape
+        units = settings.decoder_units
+        no_label_yet = torch.zeros(1, dimensions)
+        self.labels = nn.Embedding(
+            self.n_labels + 1, dimensions, _weight=torch.cat((label_vectors, no_label_yet))
+        )
+        self.pool = nn.Linear(dimensions, units, bias=False)
+        self.sizes = nn.Embedding(settings.max_labels + 1, units)
+        nn.init.normal_(self.sizes.weight, std=0.1)
+        self.document = nn.Linear(memory_size, units)
+        self.layers = nn.ModuleList(
+            Layer(memory_size, units, settings.dropout) for _ in range(settings.decoder_layers)
+        )
+        self.phi = nn.Linear(memory_size + 2 * units, units)
+        self.output = nn.Linear(units, self.n_labels + 1)
+        self.to_label_space = nn.Linear(units, dimensions)
+        self.dropout = nn.Dropout(settings.dropout)
+
+    def start(self, encoding: Encoding) -> State:
+        """Return the state of the empty set, one beam a document: (B, 1, ...)."""
+        B, device = len(encoding.summary), encoding.summary.device
+        pooled = torch.zeros(B, 1, self.pool.out_features, device=device)
+        size = torch.zeros(B, 1, dtype=torch.long, device=device)
+        return pooled, size, torch.zeros(B, 1, self.n_labels + 1, dtype=torch.bool, device=device)
+
+    def step(self, encoding: Encoding, state: State, previous: Tensor) -> tuple[Tensor, State]:
+        """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
+        pooled, size, is_used = state
+        # The input n_labels, no label yet, changes nothing.
+        pooled = pooled + self._values()[previous]
+        size = size + (previous < self.n_labels)
+        is_used = is_used.scatter(-1, previous[..., None], True)
+        is_used[..., self.n_labels] = False
+        logits, _ = self._logits(pooled.flatten(0, 1), size.flatten(), encoding, [previous.shape])
+        log_probs = log_softmax(logits.view(is_used.shape), is_used)
+        return log_probs, (pooled, size, is_used)
+
+    def after(self, encoding: Encoding, subsets: Subsets) -> Tensor:
+        """Return log-probabilities after each of many sets, in one call: (N, V)."""
+        member = subsets.is_member.to(encoding.summary.dtype)
+        values = self._values()
+        pooled = nn.functional.embedding_bag(
+            subsets.labels, values, per_sample_weights=member.to(values.dtype), mode="sum"
+        )
+        ordered = encoding.rows(subsets.documents)
+        logits, _ = self._logits(pooled, subsets.is_member.sum(1), ordered, subsets.blocks)
+        return log_softmax(logits, subsets.used_labels(self.n_labels))
+
+    def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K)."""
+        B, K, S = orders.shape
+        logits, _ = self._along(encoding, orders)
+        is_used = _used_before(orders, self.n_labels)  # (B, K, S + 1, V)
+        log_probs = log_softmax(logits.view(is_used.shape), is_used)
+        targets = nn.functional.pad(orders, (0, 1), value=-1)
+        n_labels = (orders >= 0).sum(2)
+        chosen = log_probs.gather(3, targets.where(targets >= 0, self.n_labels)[..., None])[..., 0]
+        is_step = torch.arange(S + 1, device=orders.device) <= n_labels[..., None]
+        total = chosen.where(is_step, 0.0).sum(2)
+        if lengths is None:
+            return total
+        return total.masked_fill(lengths.to(orders.device) < 0, -torch.inf)
+
+    def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
+        """Return the attention on each word at each step, STOP's included: (B, K, S + 1, T).
+
+        That of the last layer, which is nearest to the choice.
+        """
+        B, K, S = orders.shape
+        _, states = self._along(encoding, orders)
+        layer = self.layers[-1]
+        assert isinstance(layer, Layer)
+        query = layer.query(layer.norm(states[-2])) * layer.scale
+        return _attention(encoding, query.view(B, K * (S + 1), -1)).view(B, K, S + 1, -1)
+
+    def _along(self, encoding: Encoding, orders: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Compute the logits at each step of orders (B, K, S)."""
+        B, K, S = orders.shape
+        values = self._values()[orders.where(orders >= 0, self.n_labels)]  # (B, K, S, H)
+        pooled = nn.functional.pad(values.cumsum(2), (0, 0, 1, 0))  # (B, K, S + 1, H)
+        size = nn.functional.pad((orders >= 0).cumsum(2), (1, 0))
+        return self._logits(pooled.flatten(0, 2), size.flatten(), encoding, [(B, K * (S + 1))])
+
+    def _values(self) -> Tensor:
+        """Return what each label adds to the pool, (V, H); the last row, no label yet, nothing."""
+        values: Tensor = self.pool(self.dropout(self.labels.weight[:-1]))
+        return nn.functional.pad(values, (0, 0, 0, 1))
+
+    def _logits(
+        self,
+        pooled: Tensor,
+        size: Tensor,
+        encoding: Encoding,
+        blocks: Sequence[tuple[int, int] | torch.Size],
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Score the outputs after sets with pools (N, H) and sizes (N,): (N, V); and the states.
+
+        The sets lie in blocks of so many documents with so many sets each.
+        """
+        shapes = [(int(n_documents), int(n_sets)) for n_documents, n_sets in blocks]
+        of_document = self.document(encoding.summary)  # (B, H)
+        parts = [
+            part[:, None].expand(-1, n_sets, -1).flatten(0, 1)
+            for part, (_, n_sets) in zip(
+                torch.split(of_document, [each for each, _ in shapes]), shapes, strict=True
+            )
+        ]
+        size = size.clamp(max=self.sizes.num_embeddings - 1)
+        state = torch.cat(parts) + pooled + self.sizes(size)  # (N, H)
+        states, context = [state], state
+        for layer in self.layers:
+            state, context = layer(state, encoding, shapes)
+            states.append(state)
+        together = torch.cat((context, self.dropout(state), pooled), dim=1)
+        features = self.dropout(self.phi(together).tanh())
+        vectors = self.labels.weight
+        weight = self.output.weight + vectors @ self.to_label_space.weight
+        bias = self.output.bias + vectors @ self.to_label_space.bias
+        return nn.functional.linear(features, weight, bias).float(), states
+
+
+def _by_document(
+    values: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
+) -> list[tuple[Tensor, Encoding]]:
+    """View values (N, M) as (B, Q, M) a block, with the documents of the block."""
+    parts, row, first = [], 0, 0
+    for n_documents, n_sets in blocks:
+        rows = values[row : row + n_documents * n_sets]
+        stop = first + n_documents
+        part = Encoding(
+            encoding.memory[first:stop], encoding.closed[first:stop], encoding.summary[first:stop]
+        )
+        parts.append((rows.view(n_documents, n_sets, -1), part))
+        row, first = row + n_documents * n_sets, stop
+    return parts
+
+
+def _attention(encoding: Encoding, query: Tensor) -> Tensor:
+    """Weigh the words for queries (B, Q, M): (B, Q, T)."""
+    return torch.baddbmm(encoding.closed[:, None], query, encoding.memory.mT).softmax(-1)
+
+
+def _used_before(orders: Tensor, n_labels: int) -> Tensor:
+    """Mark the labels that were emitted before each step; STOP never is: (B, K, S + 1, V)."""
+    labels = orders.where(orders >= 0, n_labels)
+    emitted = nn.functional.one_hot(labels, n_labels + 1).cumsum(2)
+    is_used = nn.functional.pad(emitted, (0, 0, 1, 0)) > 0
+    is_used[..., n_labels] = False
+    return is_used

@@ -1,0 +1,267 @@
+"""p(set) over the subsets of the set, for decoders that forget the order: exact, or the best.
+
+f({}) = 1,  f(S) = sum over l in S of f(S without l) p(l | x, S without l)
+p(S) = f(S) p(STOP | x, S)
+"""
+
+# B sets, S labels of the largest, n labels of one, N subsets in all, t labels of a subset,
+# R subsets of t labels in all, W subsets kept, Q of a set in all levels
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import torch
+from torch import Tensor
+
+from setrnn.data.batches import send
+from setrnn.model.interfaces import Encoding, OrderFree
+from setrnn.model.subsets import Subsets
+from setrnn.search.lattice import merge_equal, take
+
+EXACT_UP_TO = 10  # labels: 1,024 subsets
+NOTHING = -1e30  # log 0, for sums with gradients: -inf would make them no numbers
+
+
+def set_log_prob_by_subsets(
+    decoder: OrderFree,
+    encoding: Encoding,
+    label_sets: Tensor,
+    sizes: Tensor,
+    width: int,
+    exact_up_to: int = EXACT_UP_TO,
+) -> Tensor:
+    """Return log p of each document's set, (B, S) that -1 fills up, of sizes (B,) on the CPU: (B,).
+
+    Exact up to `exact_up_to` labels. Above it counts the paths through the best `width` subsets
+    of each level alone: a lower bound.
+    """
+    is_exact = sizes <= exact_up_to
+    if is_exact.all():
+        return _exact(decoder, encoding, label_sets, sizes)
+    parts, rows = [], []
+    for is_chosen, of in ((is_exact, _exact), (~is_exact, None)):
+        if not is_chosen.any():
+            continue
+        chosen = is_chosen.nonzero()[:, 0]
+        row = send(chosen, label_sets.device)
+        some, sets = encoding.rows(row), label_sets[row, : int(sizes[chosen].max())]
+        if of is not None:
+            parts.append(of(decoder, some, sets, sizes[chosen]))
+        else:
+            levels = best_subsets(decoder, some, sets, sizes[chosen], width)
+            parts.append(_through(decoder, some, sets, levels))
+        rows.append(row)
+    return torch.cat(parts).index_select(0, torch.cat(rows).argsort())
+
+
+def _exact(decoder: OrderFree, encoding: Encoding, label_sets: Tensor, sizes: Tensor) -> Tensor:
+    """Sum over all subsets, level by level, for all sets at once."""
+    plan = _Plan.of(sizes, label_sets.device)
+    S = max(label_sets.shape[1], 1)
+    labels = label_sets.index_select(0, plan.order).clamp(min=0)
+    subsets = plan.subsets(labels)
+    log_probs = decoder.after(encoding, subsets)  # (N, V)
+    own = log_probs.gather(1, subsets.labels)[:, :S].flatten()  # (N S,)
+    at_level = [own.new_zeros(plan.n_sets)]
+    sums = []
+    for t, (before, edge) in enumerate(plan.levels):
+        if t:
+            paths = at_level[-1].index_select(0, before) + own.index_select(0, edge)
+            at_level.append(paths.view(-1, t).logsumexp(1))
+        # Of the sets that are left the smallest come first, and are whole now.
+        sums.append(at_level[-1][: plan.n_whole[t]])
+    stops = log_probs[:, decoder.n_labels].index_select(0, plan.whole)
+    return (torch.cat(sums) + stops).index_select(0, plan.place)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Where the subsets of sets of different sizes stand, and which lead to which."""
+
+    n_sets: int
+    order: Tensor  # (B,) the sets, the smallest first
+    place: Tensor  # (B,) where each set stands in that order
+    blocks: list[tuple[int, int]]  # sets of one size, subsets of each
+    rows: Tensor  # (N,) the set of each subset, in that order
+    masks: Tensor  # (N, S) which labels it has
+    # For each t, flat (R t,): the subsets a subset of t labels comes from, among those of
+    # t - 1 labels, and the label it comes by, among the N S labels of all subsets.
+    levels: list[tuple[Tensor, Tensor]]
+    n_whole: list[int]  # the sets of t labels
+    whole: Tensor  # (B,) the row of each whole set
+
+    @classmethod
+    def of(cls, sizes: Tensor, device: torch.device) -> _Plan:
+        """Lay out the subsets of sets of these sizes (B,); all on the CPU, and sent at once."""
+        largest = int(sizes.max()) if len(sizes) else 0
+        S = max(largest, 1)
+        counts = torch.bincount(sizes, minlength=largest + 1).tolist()
+        order = sizes.argsort(stable=True)
+        place = torch.empty_like(order)
+        place[order] = torch.arange(len(order))
+        present = [n for n in range(largest + 1) if counts[n]]
+        rows, masks, whole, first_row, first_set = [], [], [], {}, 0
+        n_rows = 0
+        for n in present:
+            table = _table(n)
+            first_row[n] = n_rows
+            rows.append(torch.arange(first_set, first_set + counts[n]).repeat_interleave(2**n))
+            mask = torch.nn.functional.pad(table.masks, (0, S - n))
+            masks.append(mask.repeat(counts[n], 1))
+            whole.append(n_rows + torch.arange(1, counts[n] + 1) * 2**n - 1)
+            n_rows += counts[n] * 2**n
+            first_set += counts[n]
+        levels = []
+        for t in range(largest + 1):
+            before, edges, first = [], [], 0
+            for n in present:
+                if n < t - 1:
+                    continue
+                if n >= t > 0:
+                    table, sets = _table(n), torch.arange(counts[n])[:, None]
+                    before.append((first + sets * comb(n, t - 1) + table.before[t]).flatten())
+                    edge = (first_row[n] + sets * 2**n + table.rows[t]) * S + table.slots[t]
+                    edges.append(edge.flatten())
+                first += counts[n] * comb(n, t - 1) if t else 0
+            empty = [torch.empty(0, dtype=torch.long)]
+            levels.append((torch.cat(before or empty), torch.cat(edges or empty)))
+        flat = [order, place, torch.cat(rows), torch.cat(whole)]
+        flat += [each for level in levels for each in level]
+        parts = torch.split(send(torch.cat(flat), device), [len(each) for each in flat])
+        moved = list(zip(parts[4::2], parts[5::2], strict=True))
+        blocks = [(counts[n], 2**n) for n in present]
+        moved_masks = send(torch.cat(masks), device)
+        return cls(
+            len(sizes),
+            parts[0],
+            parts[1],
+            blocks,
+            parts[2],
+            moved_masks,
+            moved,
+            counts,
+            parts[3],
+        )
+
+    def subsets(self, labels: Tensor) -> Subsets:
+        """Return the subsets of sets (B, S), which are in this order."""
+        if not labels.shape[1]:
+            labels = labels.new_zeros(len(labels), 1)
+        labels = labels[:, : self.masks.shape[1]]
+        return Subsets(self.order, self.blocks, labels.index_select(0, self.rows), self.masks)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The subsets of n labels, those of fewer labels first."""
+
+    masks: Tensor  # (2^n, n) bool
+    before: list[Tensor]  # for each t, (1, C t): the subsets it comes from, among those of t - 1
+    rows: list[Tensor]  # the same among all
+    slots: list[Tensor]  # the label it comes by
+
+
+@lru_cache(maxsize=64)
+def _table(n: int) -> _Table:
+    levels = [list(combinations(range(n), t)) for t in range(n + 1)]
+    masks = torch.zeros(2**n, n, dtype=torch.bool)
+    place_of: dict[tuple[int, ...], tuple[int, int]] = {}
+    row = 0
+    for level in levels:
+        for place, chosen in enumerate(level):
+            masks[row, list(chosen)] = True
+            place_of[chosen] = (place, row)
+            row += 1
+    before, rows, slots = [], [], []
+    for level in levels:
+        from_ = [
+            (*place_of[chosen[:slot] + chosen[slot + 1 :]], chosen[slot])
+            for chosen in level
+            for slot in range(len(chosen))
+        ]
+        columns = torch.tensor(from_, dtype=torch.long).reshape(-1, 3).T
+        before.append(columns[:1])
+        rows.append(columns[1:2])
+        slots.append(columns[2:])
+    return _Table(masks, before, rows, slots)
+
+
+@torch.no_grad()
+def best_subsets(
+    decoder: OrderFree, encoding: Encoding, label_sets: Tensor, sizes: Tensor, width: int
+) -> list[Tensor]:
+    """Search the subsets of given sets (B, S): the best of each level, as bit masks (B, W).
+
+    A subset's mass is the sum over all orders that reached it; -1 where there are fewer than W.
+    """
+    B, S = label_sets.shape
+    was_training = decoder.training
+    decoder.train(False)  # the search is without dropout's noise
+    is_label = label_sets >= 0
+    columns = label_sets.clamp(min=0)[:, None]  # (B, 1, S)
+    bits = 1 << torch.arange(S, device=label_sets.device)
+    masks = label_sets.new_zeros(B, 1)
+    mass = torch.zeros(B, 1, device=label_sets.device)
+    state = decoder.start(encoding)
+    previous = label_sets.new_full((B, 1), decoder.n_labels)
+    levels = [masks]
+    for t in range(int(sizes.max())):
+        log_probs, state = decoder.step(encoding, state, previous)  # (B, W, V)
+        W = masks.shape[1]
+        own = log_probs.gather(2, columns.expand(-1, W, -1))
+        grown = (mass[..., None] + own).masked_fill(~is_label[:, None], -torch.inf)
+        keys = (masks[..., None] | bits).flatten(1)
+        n_kept = min(width, W * S, comb(S, t + 1))
+        mass, chosen = merge_equal(keys, grown.flatten(1), n_kept)
+        masks = keys.gather(1, chosen).masked_fill(mass == -torch.inf, -1)
+        parent, slot = chosen // S, chosen % S
+        previous = label_sets.gather(1, slot).clamp(min=0)
+        state = tuple(take(each, parent) for each in state)
+        levels.append(masks)
+    decoder.train(was_training)
+    return levels
+
+
+def _through(
+    decoder: OrderFree, encoding: Encoding, label_sets: Tensor, levels: list[Tensor]
+) -> Tensor:
+    """Sum over the paths through the subsets of each level, with gradients: (B,)."""
+    B, S = label_sets.shape
+    device = label_sets.device
+    bits = 1 << torch.arange(S, device=device)
+    masks = torch.cat(levels, dim=1)  # (B, Q)
+    Q = masks.shape[1]
+    is_member = ((masks[..., None] & bits) > 0) & (masks >= 0)[..., None]  # (B, Q, S)
+    labels = label_sets.clamp(min=0)[:, None].expand(-1, Q, -1)
+    subsets = Subsets(
+        torch.arange(B, device=device), [(B, Q)], labels.flatten(0, 1), is_member.flatten(0, 1)
+    )
+    log_probs = decoder.after(encoding, subsets).view(B, Q, -1)
+    own = log_probs.gather(2, labels)
+    widths = [each.shape[1] for each in levels]
+    mass = own.new_zeros(B, 1)
+    masses = [mass]
+    for before, now, of_before in zip(
+        levels, levels[1:], torch.split(own, widths, dim=1), strict=False
+    ):
+        # A child comes from a parent by the one label that is new.
+        is_edge = (now[:, :, None, None] == (before[:, None, :, None] | bits)) & (
+            (before[:, None, :, None] & bits) == 0
+        )
+        is_edge &= (before >= 0)[:, None, :, None] & (now >= 0)[:, :, None, None]
+        paths = (mass[:, None, :, None] + of_before[:, None]).where(is_edge, NOTHING)
+        mass = paths.flatten(2).logsumexp(2)  # (B, W)
+        masses.append(mass)
+    # The whole set is the one node of its level.
+    stops = torch.split(log_probs[..., decoder.n_labels], widths, dim=1)
+    is_label = label_sets >= 0
+    full = (bits * is_label).sum(1, keepdim=True)
+    ends = [
+        (each + stop).where(mask == full, NOTHING)
+        for each, stop, mask in zip(masses, stops, levels, strict=True)
+    ]
+    return torch.cat(ends, dim=1).logsumexp(1)

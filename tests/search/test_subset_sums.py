@@ -1,0 +1,101 @@
+"""Sums over subsets are sums over orders, when the decoder forgets the order."""
+
+from itertools import combinations, permutations
+
+import pytest
+import torch
+
+from brute_force_sequences import TEXTS, batch_of, label_rows, set_log_probs, tiny_network
+from setrnn.search.subset_sums import EXACT_UP_TO, best_subsets, set_log_prob_by_subsets
+
+B = len(TEXTS)
+
+
+def order_free(n_labels=5, seed=0, **settings):
+    network = tiny_network("order-free", n_labels=n_labels, seed=seed, **settings)
+    return network.decoder, network.encode(batch_of())
+
+
+def by_subsets(decoder, encoding, label_sets, width=12, **options):
+    sizes = torch.tensor([len(each) for each in label_sets])
+    return set_log_prob_by_subsets(
+        decoder, encoding, label_rows(label_sets), sizes, width, **options
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_sum_over_subsets_is_the_sum_over_orders(seed):
+    decoder, encoding = order_free(seed=seed)
+    for labels, wanted in set_log_probs(decoder, encoding).items():
+        torch.testing.assert_close(by_subsets(decoder, encoding, [labels] * B), wanted)
+
+
+def test_the_probabilities_of_all_sets_sum_to_one():
+    decoder, encoding = order_free(n_labels=7)
+    every = [set(chosen) for n in range(8) for chosen in combinations(range(7), n)]
+    log_probs = torch.stack([by_subsets(decoder, encoding, [each] * B) for each in every])
+    torch.testing.assert_close(log_probs.exp().sum(0), torch.ones(B))
+
+
+@pytest.mark.parametrize("exact_up_to", [EXACT_UP_TO, 3, 1, 0])
+def test_sets_of_different_sizes_in_one_batch(exact_up_to):
+    """A search as wide as a level is exact too."""
+    decoder, encoding = order_free()
+    label_sets = [{0, 1, 2}, {3}, set(), {0, 1, 2, 3, 4}]
+    every = set_log_probs(decoder, encoding)
+    wanted = torch.stack([every[frozenset(each)][row] for row, each in enumerate(label_sets)])
+    found = by_subsets(decoder, encoding, label_sets, exact_up_to=exact_up_to)
+    torch.testing.assert_close(found, wanted)
+
+
+def test_a_narrow_search_gives_a_lower_bound_that_grows_to_the_exact_value():
+    decoder, encoding = order_free(n_labels=8)
+    label_sets = [set(range(8))] * B
+    exact = by_subsets(decoder, encoding, label_sets)
+    bounds = [
+        by_subsets(decoder, encoding, label_sets, width, exact_up_to=0) for width in (1, 4, 16, 70)
+    ]
+    assert all((bound <= exact + 1e-5).all() for bound in bounds)
+    assert bounds[0].mean() < bounds[1].mean() < bounds[2].mean()
+    torch.testing.assert_close(bounds[-1], exact)
+
+
+def test_a_search_of_width_one_follows_one_order():
+    """Its value is then the probability of that order."""
+    decoder, encoding = order_free()
+    sets = label_rows([{0, 2, 3, 4}] * B)
+    levels = best_subsets(decoder, encoding, sets, torch.full((B,), 4), 1)
+    masks = torch.cat(levels, dim=1)  # (B, 5)
+    slots = (masks[:, 1:] ^ masks[:, :-1]).float().log2().long()
+    orders = sets.gather(1, slots)
+    wanted = decoder.score(encoding, orders[:, None])[:, 0]
+    found = by_subsets(decoder, encoding, [{0, 2, 3, 4}] * B, 1, exact_up_to=0)
+    torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("exact_up_to", [EXACT_UP_TO, 2])
+def test_gradients_are_those_of_the_sum_over_orders(exact_up_to):
+    label_sets = [{0, 1, 2}, {3}, set(), {1, 2, 3, 4}]
+    gradients = []
+    for way in ("subsets", "orders"):
+        decoder, encoding = order_free()
+        if way == "subsets":
+            total = by_subsets(decoder, encoding, label_sets, exact_up_to=exact_up_to).sum()
+        else:
+            total = sum(
+                decoder.score(
+                    encoding, torch.tensor([list(permutations(each))] * B, dtype=torch.long)
+                )[row].logsumexp(0)
+                for row, each in enumerate(label_sets)
+            )
+        total.backward()
+        gradients.append({name: each.grad for name, each in decoder.named_parameters()})
+    for name, found in gradients[0].items():
+        torch.testing.assert_close(found, gradients[1][name], rtol=1e-3, atol=1e-5)
+
+
+def test_twenty_labels_need_no_million_subsets():
+    decoder, encoding = order_free(n_labels=20)
+    found = by_subsets(decoder, encoding, [set(range(20)), set(), {3}, {1, 2}])
+    assert (found <= 0).all()
+    assert found.isfinite().all()
