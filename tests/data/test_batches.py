@@ -102,7 +102,8 @@ def test_moving_a_batch_changes_nothing():
 @given(some_lengths, st.integers(1, 9), st.integers(0, 99))
 def test_every_document_is_in_one_training_batch(lengths, batch_size, seed):
     lengths = np.array(lengths, dtype=np.int64)
-    batches = training_batches(lengths, batch_size, np.random.default_rng(seed))
+    sizes = lengths % 5
+    batches = training_batches(lengths, sizes, batch_size, np.random.default_rng(seed))
     assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
     sizes = sorted(len(batch) for batch in batches)
     assert all(size == batch_size for size in sizes[1:]), "at most one is not full"
@@ -113,7 +114,7 @@ def test_training_batches_repeat_with_the_generator_and_differ_without():
     lengths = np.random.default_rng(0).integers(1, 50, 500)
 
     def batches(seed):
-        found = training_batches(lengths, 16, np.random.default_rng(seed))
+        found = training_batches(lengths, lengths % 5, 16, np.random.default_rng(seed))
         return [batch.tolist() for batch in found]
 
     assert batches(1) == batches(1)
@@ -124,7 +125,7 @@ def test_training_batches_repeat_with_the_generator_and_differ_without():
 def test_a_training_batch_holds_documents_of_alike_length():
     random = np.random.default_rng(0)
     lengths = random.integers(1, 500, 16 * 300)
-    batches = training_batches(lengths, 16, random)
+    batches = training_batches(lengths, np.ones_like(lengths), 16, random)
     spread = np.mean([np.ptp(lengths[batch]) for batch in batches])
     assert spread < 500 / 20, "a random batch spreads over nearly all lengths"
 
@@ -132,13 +133,24 @@ def test_a_training_batch_holds_documents_of_alike_length():
 def test_documents_of_one_length_are_mixed_whatever_their_labels():
     """A batch of one set size would pull STOP one way at a time."""
     set_sizes = np.repeat([0, 1, 2, 3, 4], 64)
-    batches = training_batches(np.ones(320, int), 16, np.random.default_rng(0))
+    batches = training_batches(np.ones(320, int), set_sizes, 16, np.random.default_rng(0))
     assert all(len({*set_sizes[batch]}) >= 3 for batch in batches)
+
+
+def test_the_few_largest_sets_share_a_fourth_of_the_batches():
+    """What they cost is then not paid in every batch; they never fill a batch alone."""
+    random = np.random.default_rng(0)
+    set_sizes = random.choice([1, 2, 3, 9, 15], 4_096, p=[0.5, 0.3, 0.13, 0.05, 0.02])
+    batches = training_batches(random.integers(1, 90, 4_096), set_sizes, 32, random)
+    n_large = [int((set_sizes[batch] > 3).sum()) for batch in batches]
+    assert sum(each > 0 for each in n_large) <= len(batches) // 4 + 2
+    assert max(n_large) <= 24
+    assert sum(n_large) == (set_sizes > 3).sum()
 
 
 def test_training_batches_come_in_random_order():
     lengths = np.arange(1, 401)
-    batches = training_batches(lengths, 10, np.random.default_rng(0))
+    batches = training_batches(lengths, np.ones_like(lengths), 10, np.random.default_rng(0))
     longest = [int(lengths[batch].max()) for batch in batches]
     assert longest != sorted(longest)
     assert longest != sorted(longest, reverse=True)

@@ -15,6 +15,8 @@ from setrnn.data.ragged import Ragged
 
 PADDING = 0  # a token id
 BATCHES_IN_POOL = 64  # a pool of so many batches is sorted and cut
+LARGE_SHARE = 0.1  # the documents with the largest sets: at most so many
+BATCHES_A_LARGE_ONE = 4  # of so many batches, one takes all of them
 
 
 @dataclass(frozen=True)
@@ -86,18 +88,26 @@ def take_rows(ragged: Ragged, rows: npt.NDArray[np.int64]) -> Ragged:
 
 
 def training_batches(
-    lengths: npt.NDArray[np.int64], batch_size: int, random: np.random.Generator
+    lengths: npt.NDArray[np.int64],
+    set_sizes: npt.NDArray[np.int64],
+    batch_size: int,
+    random: np.random.Generator,
 ) -> list[npt.NDArray[np.int64]]:
     """Shuffle documents into batches of alike length: the rows of each batch.
 
-    A pool of shuffled documents is sorted and cut, and the batches are shuffled. Set sizes stay
-    mixed: a batch of one size pulls STOP one way at a time, and models learn worse from it.
+    A pool of shuffled documents is sorted and cut, and the batches are shuffled. A search takes
+    as many steps as the largest set of its batch has labels: the few largest sets share every
+    fourth batch. Else set sizes stay mixed: a batch of one size pulls STOP one way at a time, and
+    models learn worse from it.
     """
     order = random.permutation(len(lengths))
+    is_large = set_sizes > np.quantile(set_sizes, 1 - LARGE_SHARE) if len(order) else set_sizes > 0
     batches: list[npt.NDArray[np.int64]] = []
     for start in range(0, len(order), batch_size * BATCHES_IN_POOL):
         pool = order[start : start + batch_size * BATCHES_IN_POOL]
+        run = np.arange(len(pool)) // (batch_size * BATCHES_A_LARGE_ONE)
         alike = pool[np.argsort(lengths[pool], kind="stable")]
+        alike = alike[np.lexsort((~is_large[alike], run))]
         batches += [alike[first : first + batch_size] for first in range(0, len(alike), batch_size)]
     return [batches[number] for number in random.permutation(len(batches))]
 

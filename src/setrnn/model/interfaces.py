@@ -25,7 +25,8 @@ class Encoding:
 
     def rows(self, index: Tensor) -> Encoding:
         """Return some of the documents."""
-        return Encoding(self.memory[index], self.closed[index], self.summary[index])
+        parts = (each.index_select(0, index) for each in (self.memory, self.closed, self.summary))
+        return Encoding(*parts)
 
     @property
     def is_word(self) -> Tensor:

@@ -14,6 +14,8 @@ from functools import lru_cache
 from itertools import combinations
 from math import comb
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -61,19 +63,17 @@ def set_log_prob_by_subsets(
 def _exact(decoder: OrderFree, encoding: Encoding, label_sets: Tensor, sizes: Tensor) -> Tensor:
     """Sum over all subsets, level by level, for all sets at once."""
     plan = _Plan.of(sizes, label_sets.device)
-    S = max(label_sets.shape[1], 1)
-    labels = label_sets.index_select(0, plan.order).clamp(min=0)
-    subsets = plan.subsets(labels)
+    if not label_sets.shape[1]:
+        label_sets = label_sets.new_zeros(len(label_sets), 1)
+    subsets = plan.subsets(label_sets.index_select(0, plan.order).clamp(min=0))
     log_probs = decoder.after(encoding, subsets)  # (N, V)
-    own = log_probs.gather(1, subsets.labels)[:, :S].flatten()  # (N S,)
-    at_level = [own.new_zeros(plan.n_sets)]
-    sums = []
-    for t, (before, edge) in enumerate(plan.levels):
-        if t:
-            paths = at_level[-1].index_select(0, before) + own.index_select(0, edge)
-            at_level.append(paths.view(-1, t).logsumexp(1))
-        # Of the sets that are left the smallest come first, and are whole now.
-        sums.append(at_level[-1][: plan.n_whole[t]])
+    own = log_probs.gather(1, subsets.labels).flatten()  # (N S,)
+    masses = own.new_zeros(len(sizes))  # of the subsets of t labels
+    sums = [masses[: plan.n_whole[0]]]
+    for t, (before, edge) in enumerate(plan.levels, start=1):
+        paths = masses.index_select(0, before) + own.index_select(0, edge)
+        masses = paths.view(-1, t).logsumexp(1)
+        sums.append(masses[: plan.n_whole[t]])  # the smallest sets come first, and are whole now
     stops = log_probs[:, decoder.n_labels].index_select(0, plan.whole)
     return (torch.cat(sums) + stops).index_select(0, plan.place)
 
@@ -82,14 +82,13 @@ def _exact(decoder: OrderFree, encoding: Encoding, label_sets: Tensor, sizes: Te
 class _Plan:
     """Where the subsets of sets of different sizes stand, and which lead to which."""
 
-    n_sets: int
     order: Tensor  # (B,) the sets, the smallest first
     place: Tensor  # (B,) where each set stands in that order
     blocks: list[tuple[int, int]]  # sets of one size, subsets of each
     rows: Tensor  # (N,) the set of each subset, in that order
-    masks: Tensor  # (N, S) which labels it has
-    # For each t, flat (R t,): the subsets a subset of t labels comes from, among those of
-    # t - 1 labels, and the label it comes by, among the N S labels of all subsets.
+    is_member: Tensor  # (N, S) which labels it has
+    # For each t, flat (R t,): the subsets that a subset of t labels comes from, among those of
+    # t - 1 labels, and the labels it comes by, among the N S labels of all subsets.
     levels: list[tuple[Tensor, Tensor]]
     n_whole: list[int]  # the sets of t labels
     whole: Tensor  # (B,) the row of each whole set
@@ -97,97 +96,89 @@ class _Plan:
     @classmethod
     def of(cls, sizes: Tensor, device: torch.device) -> _Plan:
         """Lay out the subsets of sets of these sizes (B,); all on the CPU, and sent at once."""
-        largest = int(sizes.max()) if len(sizes) else 0
+        set_sizes = sizes.numpy()
+        largest = int(set_sizes.max(initial=0))
         S = max(largest, 1)
-        counts = torch.bincount(sizes, minlength=largest + 1).tolist()
-        order = sizes.argsort(stable=True)
-        place = torch.empty_like(order)
-        place[order] = torch.arange(len(order))
-        present = [n for n in range(largest + 1) if counts[n]]
-        rows, masks, whole, first_row, first_set = [], [], [], {}, 0
-        n_rows = 0
-        for n in present:
-            table = _table(n)
-            first_row[n] = n_rows
-            rows.append(torch.arange(first_set, first_set + counts[n]).repeat_interleave(2**n))
-            mask = torch.nn.functional.pad(table.masks, (0, S - n))
-            masks.append(mask.repeat(counts[n], 1))
-            whole.append(n_rows + torch.arange(1, counts[n] + 1) * 2**n - 1)
-            n_rows += counts[n] * 2**n
-            first_set += counts[n]
-        levels = []
-        for t in range(largest + 1):
-            before, edges, first = [], [], 0
-            for n in present:
-                if n < t - 1:
-                    continue
-                if n >= t > 0:
-                    table, sets = _table(n), torch.arange(counts[n])[:, None]
-                    before.append((first + sets * comb(n, t - 1) + table.before[t]).flatten())
-                    edge = (first_row[n] + sets * 2**n + table.rows[t]) * S + table.slots[t]
-                    edges.append(edge.flatten())
-                first += counts[n] * comb(n, t - 1) if t else 0
-            empty = [torch.empty(0, dtype=torch.long)]
-            levels.append((torch.cat(before or empty), torch.cat(edges or empty)))
-        flat = [order, place, torch.cat(rows), torch.cat(whole)]
+        n_whole = np.bincount(set_sizes, minlength=largest + 1).tolist()
+        order = np.argsort(set_sizes, kind="stable")
+        place = np.argsort(order)
+        n_subsets = 2 ** set_sizes[order]
+        present = [n for n in range(largest + 1) if n_whole[n]]
+        first_row = np.cumsum([0, *(n_whole[n] * 2**n for n in range(largest + 1))])
+        levels = [_level(t, present, n_whole, first_row, S) for t in range(1, largest + 1)]
+        flat = [order, place, np.repeat(np.arange(len(order)), n_subsets), np.cumsum(n_subsets) - 1]
         flat += [each for level in levels for each in level]
-        parts = torch.split(send(torch.cat(flat), device), [len(each) for each in flat])
-        moved = list(zip(parts[4::2], parts[5::2], strict=True))
-        blocks = [(counts[n], 2**n) for n in present]
-        moved_masks = send(torch.cat(masks), device)
+        moved = send(torch.from_numpy(np.concatenate(flat)), device)
+        parts = torch.split(moved, [len(each) for each in flat])
+        is_member = np.zeros((len(flat[2]), S), dtype=bool)
+        for n in present:
+            rows = slice(first_row[n], first_row[n + 1])
+            is_member[rows, :n] = np.tile(_table(n).is_member, (n_whole[n], 1))
         return cls(
-            len(sizes),
-            parts[0],
-            parts[1],
-            blocks,
-            parts[2],
-            moved_masks,
-            moved,
-            counts,
-            parts[3],
+            order=parts[0],
+            place=parts[1],
+            blocks=[(n_whole[n], 2**n) for n in present],
+            rows=parts[2],
+            is_member=send(torch.from_numpy(is_member), device),
+            levels=list(zip(parts[4::2], parts[5::2], strict=True)),
+            n_whole=n_whole,
+            whole=parts[3],
         )
 
     def subsets(self, labels: Tensor) -> Subsets:
         """Return the subsets of sets (B, S), which are in this order."""
-        if not labels.shape[1]:
-            labels = labels.new_zeros(len(labels), 1)
-        labels = labels[:, : self.masks.shape[1]]
-        return Subsets(self.order, self.blocks, labels.index_select(0, self.rows), self.masks)
+        of_subset = labels[:, : self.is_member.shape[1]].index_select(0, self.rows)
+        return Subsets(self.order, self.blocks, of_subset, self.is_member)
+
+
+def _level(
+    t: int, present: list[int], n_whole: list[int], first_row: npt.NDArray[np.int64], S: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return where the subsets of t labels come from, for the sets of all sizes: see _Plan."""
+    before, edges = [], []
+    first = sum(n_whole[n] for n in present if n == t - 1)  # whole already, and before the others
+    for n in present:
+        if n >= t:
+            table, sets = _table(n), np.arange(n_whole[n])[:, None]
+            before.append((first + sets * comb(n, t - 1) + table.before[t]).ravel())
+            from_rows = first_row[n] + sets * 2**n + table.rows[t]
+            edges.append((from_rows * S + table.slots[t]).ravel())
+            first += n_whole[n] * comb(n, t - 1)
+    return np.concatenate(before), np.concatenate(edges)
 
 
 @dataclass(frozen=True)
 class _Table:
     """The subsets of n labels, those of fewer labels first."""
 
-    masks: Tensor  # (2^n, n) bool
-    before: list[Tensor]  # for each t, (1, C t): the subsets it comes from, among those of t - 1
-    rows: list[Tensor]  # the same among all
-    slots: list[Tensor]  # the label it comes by
+    is_member: npt.NDArray[np.bool_]  # (2^n, n)
+    before: list[npt.NDArray[np.int64]]  # for each t, (C t,): whence, among those of t - 1 labels
+    rows: list[npt.NDArray[np.int64]]  # the same among all
+    slots: list[npt.NDArray[np.int64]]  # the label it comes by
 
 
 @lru_cache(maxsize=64)
 def _table(n: int) -> _Table:
     levels = [list(combinations(range(n), t)) for t in range(n + 1)]
-    masks = torch.zeros(2**n, n, dtype=torch.bool)
+    is_member = np.zeros((2**n, n), dtype=bool)
     place_of: dict[tuple[int, ...], tuple[int, int]] = {}
-    row = 0
     for level in levels:
         for place, chosen in enumerate(level):
-            masks[row, list(chosen)] = True
+            row = len(place_of)
+            is_member[row, list(chosen)] = True
             place_of[chosen] = (place, row)
-            row += 1
     before, rows, slots = [], [], []
     for level in levels:
-        from_ = [
+        whence = [
             (*place_of[chosen[:slot] + chosen[slot + 1 :]], chosen[slot])
             for chosen in level
             for slot in range(len(chosen))
         ]
-        columns = torch.tensor(from_, dtype=torch.long).reshape(-1, 3).T
-        before.append(columns[:1])
-        rows.append(columns[1:2])
-        slots.append(columns[2:])
-    return _Table(masks, before, rows, slots)
+        columns = np.array(whence, dtype=np.int64).reshape(-1, 3).T
+        before.append(columns[0])
+        rows.append(columns[1])
+        slots.append(columns[2])
+    return _Table(is_member, before, rows, slots)
 
 
 @torch.no_grad()

@@ -196,7 +196,8 @@ class Trainer:
     def _batches(self) -> list[npt.NDArray[np.int64]]:
         """Return the rows of each batch of this epoch: the same whenever it is begun."""
         random = np.random.default_rng((self.config.seed, self.position.epoch))
-        return training_batches(self.train.tokens.lengths, self.settings.batch_size, random)
+        lengths, sizes = self.train.tokens.lengths, self.train.labels.lengths
+        return training_batches(lengths, sizes, self.settings.batch_size, random)
 
     def _make_batch(self, rows: npt.NDArray[np.int64]) -> Batch:
         return make_batch(self.train.tokens, self.train.labels, rows).to(self.fabric.device)

@@ -34,11 +34,11 @@ class Layer(nn.Module):
         """Return the state (N, H) after the layer, and what was read (N, M)."""
         normed = self.norm(state)
         query = self.query(normed) * self.scale  # (N, M)
-        contexts = []
-        for queries, part in _by_document(query, encoding, blocks):
-            context = _attention(part, queries) @ part.memory  # (B, Q, M)
-            contexts.append(context.flatten(0, 1))
-        context = torch.cat(contexts)
+        contexts = [
+            (_attention(part, queries) @ part.memory).flatten(0, 1)  # (B Q, M)
+            for queries, part in _by_document(query, encoding, blocks)
+        ]
+        context = torch.cat(contexts) if len(blocks) > 1 else contexts[0]
         inner = nn.functional.gelu(self.inner(torch.cat((normed, context), dim=1)))
         return state + self.dropout(self.outer(self.dropout(inner))), context
 
@@ -91,14 +91,12 @@ class OrderFreeDecoder(nn.Module):
 
     def after(self, encoding: Encoding, subsets: Subsets) -> Tensor:
         """Return log-probabilities after each of many sets, in one call: (N, V)."""
-        member = subsets.is_member.to(encoding.summary.dtype)
+        is_used = subsets.used_labels(self.n_labels)  # (N, V)
         values = self._values()
-        pooled = nn.functional.embedding_bag(
-            subsets.labels, values, per_sample_weights=member.to(values.dtype), mode="sum"
-        )
+        pooled = is_used.to(values.dtype) @ values
         ordered = encoding.rows(subsets.documents)
         logits, _ = self._logits(pooled, subsets.is_member.sum(1), ordered, subsets.blocks)
-        return log_softmax(logits, subsets.used_labels(self.n_labels))
+        return log_softmax(logits, is_used)
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K)."""
@@ -177,6 +175,8 @@ def _by_document(
     values: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
 ) -> list[tuple[Tensor, Encoding]]:
     """View values (N, M) as (B, Q, M) a block, with the documents of the block."""
+    if len(blocks) == 1:
+        return [(values.view(*blocks[0], -1), encoding)]
     parts, row, first = [], 0, 0
     for n_documents, n_sets in blocks:
         rows = values[row : row + n_documents * n_sets]
