@@ -16,6 +16,7 @@ class Subsets:
 
     documents: Tensor  # (B,) the document of each set, in the order of the blocks
     blocks: list[tuple[int, int]]  # how many documents, and how many subsets each has
+    rows: Tensor  # (N,) which of the sets it is a subset of, in the order of the blocks
     labels: Tensor  # (N, S) the labels of the whole set; any label fills up
     is_member: Tensor  # (N, S) which of them the subset has
 

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # Of a batch. Documents differ in how many prefixes their sets need: a CPU, which spends its time
-# on arithmetic, gains from small batches, where fewer wait for the one that needs most.
-MAX_DOCUMENTS, MAX_DOCUMENTS_ON_CPU, MAX_WORDS = 512, 64, 65_536
+# on arithmetic, gains from small batches, where fewer wait for the one that needs most. A GPU
+# spends its time on starting operations: it gains from large ones, as far as its memory goes.
+MAX_DOCUMENTS, MAX_DOCUMENTS_ON_CPU, MAX_WORDS = 2_048, 64, 262_144
+MAX_SCORES = 2**29  # of outputs, for the beams of all searches of all documents
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class NeuralSystem(ABC):
     def encoded(self, tokens: Ragged) -> Iterator[tuple[npt.NDArray[np.int64], Encoding]]:
         """Read documents in batches of alike length: the rows of each batch, and its encoding."""
         most = MAX_DOCUMENTS_ON_CPU if self.device.type == "cpu" else MAX_DOCUMENTS
+        n_scores = self.config.search.beam_width**2 * (self.network.decoder.n_labels + 1)
+        most = max(min(most, MAX_SCORES // n_scores), 1)
         was_training = self.network.training
         self.network.eval()
         try:

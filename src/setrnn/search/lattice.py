@@ -38,20 +38,20 @@ def search_sets(
     A document is done when all that is left in its frontier is less than the last of the
     `n_sets` best: none of it can then be among them.
     """
-    B, stop = len(encoding.memory), decoder.n_labels
+    B, stop, device = len(encoding.memory), decoder.n_labels, encoding.memory.device
     max_labels = min(max_labels, stop)
-    label_keys = _label_keys(stop, encoding.memory.device)
+    label_keys = _label_keys(stop, device)
     state = decoder.start(encoding)
-    previous = torch.full((B, 1), stop, device=encoding.memory.device)
-    mass = torch.zeros(B, 1, device=previous.device)
-    keys = torch.zeros_like(previous)
+    previous = torch.full((B, 1), stop, device=device)
+    mass, keys = torch.zeros(B, 1, device=device), torch.zeros_like(previous)
     labels = previous.new_empty((B, 1, 0))
-    found = _Found.nothing(B, max(width, n_sets), n_sets, previous.device)
+    found = _Found(B, n_sets, device)
     for n_emitted in range(max_labels + 1):
         log_probs, state = decoder.step(encoding, state, previous)  # (B, W, V)
-        found = found.add(labels, mass + log_probs[..., stop])
+        log_stop = log_probs[..., stop]
+        found.add(labels, mass + log_stop)
         if n_emitted == max_labels:
-            found, _ = found.look(mass + torch.log1p(-log_probs[..., stop].exp()))
+            found.look(mass + torch.log1p(-log_stop.exp()))
             break
         # Every node by every label; those of equal labels become one.
         grown = (mass[..., None] + log_probs[..., :stop]).flatten(1)  # (B, W L)
@@ -59,7 +59,7 @@ def search_sets(
         parent, label = best // stop, best % stop
         grown_keys = keys.gather(1, parent) + label_keys[label]
         mass, chosen = merge_equal(grown_keys, grown, min(width, grown.shape[1]))  # (B, W)
-        found, is_done = found.look(mass)
+        is_done = found.look(mass)
         if is_done.all():
             break
         mass = mass.masked_fill(is_done[:, None], -torch.inf)
@@ -67,7 +67,7 @@ def search_sets(
         parent, previous = parent.gather(1, chosen), label.gather(1, chosen)
         labels = torch.cat((take(labels, parent), previous[..., None]), dim=2)
         state = tuple(take(each, parent) for each in state)
-    return found.finished()
+    return found.finish(max(width, n_sets))
 
 
 def merge_equal(keys: Tensor, log_masses: Tensor, n_kept: int) -> tuple[Tensor, Tensor]:
@@ -75,76 +75,54 @@ def merge_equal(keys: Tensor, log_masses: Tensor, n_kept: int) -> tuple[Tensor, 
 
     Returns the sums (B, W) by falling mass, -inf for none, and where one of each is (B, W).
     """
-    ordered, order = keys.sort(dim=1)
-    is_new = torch.ones_like(ordered, dtype=torch.bool)
-    is_new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    number = is_new.cumsum(1) - 1  # of the distinct key
     largest = log_masses.amax(1, keepdim=True).clamp(min=-1e30)
-    shares = (log_masses - largest).exp().gather(1, order)
-    sums = torch.zeros_like(shares).scatter_add_(1, number, shares)
-    one = torch.full_like(order, keys.shape[1]).scatter_reduce_(1, number, order, "amin")
-    sums, best = sums.topk(n_kept, dim=1)
-    return largest + sums.log(), one.gather(1, best).clamp(max=keys.shape[1] - 1)
+    shares = (log_masses - largest).exp()
+    is_equal = keys[:, :, None] == keys[:, None]  # (B, X, X)
+    sums = torch.where(is_equal, shares[:, None], 0.0).sum(2)
+    is_repeat = is_equal.tril(-1).any(2)
+    sums, best = sums.masked_fill(is_repeat, 0.0).topk(n_kept, dim=1)
+    return largest + sums.log(), best
 
 
-@dataclass(frozen=True)
 class _Found:
-    """The sets that were found so far."""
+    """The sets that were found so far, and which documents are done."""
 
-    labels: Tensor  # (B, K, S) as they were emitted
-    log_probs: Tensor  # (B, K)
-    n_wanted: int
-    total: Tensor  # (B,) the probability of all sets found, those that were not kept too
-    frontier: Tensor  # (B,) what was left to look at when the document was done
-    is_done: Tensor  # (B,)
+    def __init__(self, B: int, n_wanted: int, device: torch.device) -> None:
+        self.labels: list[Tensor] = []  # of each level (B, W, S), as they were emitted
+        self.log_probs: list[Tensor] = []  # (B, W)
+        self.best = torch.full((B, n_wanted), -torch.inf, device=device)
+        self.frontier = torch.zeros(B, device=device)  # what was left when it was done
+        self.is_done = torch.zeros(B, dtype=torch.bool, device=device)
 
-    @classmethod
-    def nothing(cls, B: int, K: int, n_wanted: int, device: torch.device) -> _Found:
-        return cls(
-            torch.full((B, K, 0), -1, device=device),
-            torch.full((B, K), -torch.inf, device=device),
-            n_wanted,
-            torch.zeros(B, device=device),
-            torch.ones(B, device=device),
-            torch.zeros(B, dtype=torch.bool, device=device),
-        )
-
-    def add(self, labels: Tensor, log_probs: Tensor) -> _Found:
+    def add(self, labels: Tensor, log_probs: Tensor) -> None:
         """Take in the sets of a level: (B, W, S) with log p (B, W)."""
-        K = self.labels.shape[1]
-        known = nn.functional.pad(
-            self.labels, (0, labels.shape[2] - self.labels.shape[2]), value=-1
-        )
-        every = torch.cat((self.log_probs, log_probs), dim=1)
-        best_log_probs, best = every.topk(K, dim=1)
-        return _Found(
-            take(torch.cat((known, labels), dim=1), best),
-            best_log_probs,
-            self.n_wanted,
-            self.total + log_probs.exp().sum(1),
-            self.frontier,
-            self.is_done,
-        )
+        self.labels.append(labels)
+        self.log_probs.append(log_probs)
+        n_wanted = self.best.shape[1]
+        self.best = torch.cat((self.best, log_probs), dim=1).topk(n_wanted, dim=1).values
 
-    def look(self, mass: Tensor) -> tuple[_Found, Tensor]:
-        """Decide which documents are done, given the masses (B, W) of the next level."""
-        left = mass.exp().sum(1)
-        frontier = self.frontier.where(self.is_done, left)  # as it was when it was done
-        is_done = self.is_done | (left < self.log_probs[:, self.n_wanted - 1].exp())
-        found = _Found(self.labels, self.log_probs, self.n_wanted, self.total, frontier, is_done)
-        return found, is_done
+    def look(self, log_mass: Tensor) -> Tensor:
+        """Decide which documents are done, (B,), given the masses (B, W) of the next level."""
+        left = log_mass.exp().sum(1)
+        self.frontier = self.frontier.where(self.is_done, left)
+        self.is_done = self.is_done | (left < self.best[:, -1].exp())
+        return self.is_done
 
-    def finished(self) -> FoundSets:
-        """Sort the labels, and say what is proved."""
-        last = torch.iinfo(self.labels.dtype).max
-        is_label = (self.labels >= 0) & (self.log_probs > -torch.inf)[..., None]
-        labels = self.labels.where(is_label, last).sort(dim=2).values
-        best = self.log_probs[:, 0].exp()
+    def finish(self, n_kept: int) -> FoundSets:
+        """Rank the sets of all levels, and say what is proved."""
+        S = self.labels[-1].shape[2]
+        padded = [nn.functional.pad(each, (0, S - each.shape[2]), value=-1) for each in self.labels]
+        every = torch.cat(self.log_probs, dim=1)
+        log_probs, best = every.topk(min(n_kept, every.shape[1]), dim=1)
+        labels = take(torch.cat(padded, dim=1), best)
+        last = torch.iinfo(labels.dtype).max
+        is_label = (labels >= 0) & (log_probs > -torch.inf)[..., None]
+        labels = labels.where(is_label, last).sort(dim=2).values
         return FoundSets(
             labels.where(labels < last, -1),
-            self.log_probs,
-            self.frontier <= best,
-            (1 - self.total - self.frontier).clamp(min=0),
+            log_probs,
+            self.frontier <= log_probs[:, 0].exp(),
+            (1 - every.exp().sum(1) - self.frontier).clamp(min=0),
         )
 
 

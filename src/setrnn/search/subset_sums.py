@@ -128,7 +128,7 @@ class _Plan:
     def subsets(self, labels: Tensor) -> Subsets:
         """Return the subsets of sets (B, S), which are in this order."""
         of_subset = labels[:, : self.is_member.shape[1]].index_select(0, self.rows)
-        return Subsets(self.order, self.blocks, of_subset, self.is_member)
+        return Subsets(self.order, self.blocks, self.rows, of_subset, self.is_member)
 
 
 def _level(
@@ -228,9 +228,9 @@ def _through(
     Q = masks.shape[1]
     is_member = ((masks[..., None] & bits) > 0) & (masks >= 0)[..., None]  # (B, Q, S)
     labels = label_sets.clamp(min=0)[:, None].expand(-1, Q, -1)
-    subsets = Subsets(
-        torch.arange(B, device=device), [(B, Q)], labels.flatten(0, 1), is_member.flatten(0, 1)
-    )
+    every = torch.arange(B, device=device)
+    rows = every.repeat_interleave(Q, output_size=B * Q)
+    subsets = Subsets(every, [(B, Q)], rows, labels.flatten(0, 1), is_member.flatten(0, 1))
     log_probs = decoder.after(encoding, subsets).view(B, Q, -1)
     own = log_probs.gather(2, labels)
     widths = [each.shape[1] for each in levels]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.config import ModelSettings
-from setrnn.model.decoders.rnn import log_softmax
+from setrnn.model.decoders.rnn import log_softmax, score_outputs
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.subsets import Subsets
 
@@ -26,21 +26,19 @@ class Layer(nn.Module):
         self.inner = nn.Linear(units + memory_size, units)
         self.outer = nn.Linear(units, units)
         self.dropout = nn.Dropout(dropout)
-        self.scale = memory_size**-0.5
 
     def forward(
         self, state: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
-    ) -> tuple[Tensor, Tensor]:
-        """Return the state (N, H) after the layer, and what was read (N, M)."""
+    ) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Return the state (N, H) after it, what was read (N, M), and the attention a block."""
         normed = self.norm(state)
-        query = self.query(normed) * self.scale  # (N, M)
-        contexts = [
-            (_attention(part, queries) @ part.memory).flatten(0, 1)  # (B Q, M)
-            for queries, part in _by_document(query, encoding, blocks)
-        ]
+        contexts, weights = [], []
+        for queries, part in _by_document(self.query(normed), encoding, blocks):
+            weights.append(_attention(part, queries))  # (B, Q, T)
+            contexts.append((weights[-1] @ part.memory).flatten(0, 1))
         context = torch.cat(contexts) if len(blocks) > 1 else contexts[0]
         inner = nn.functional.gelu(self.inner(torch.cat((normed, context), dim=1)))
-        return state + self.dropout(self.outer(self.dropout(inner))), context
+        return state + self.dropout(self.outer(self.dropout(inner))), context, weights
 
 
 class OrderFreeDecoder(nn.Module):
@@ -54,16 +52,18 @@ class OrderFreeDecoder(nn.Module):
         super().__init__()
         self.n_labels, dimensions = label_vectors.shape
         units = settings.decoder_units
-        no_label_yet = torch.zeros(1, dimensions)
+        stop = torch.zeros(1, dimensions)
         self.labels = nn.Embedding(
-            self.n_labels + 1, dimensions, _weight=torch.cat((label_vectors, no_label_yet))
+            self.n_labels + 1, dimensions, _weight=torch.cat((label_vectors, stop))
         )
+        self.document = nn.Linear(memory_size, units)
         self.pool = nn.Linear(dimensions, units, bias=False)
         self.sizes = nn.Embedding(settings.max_labels + 1, units)
         nn.init.normal_(self.sizes.weight, std=0.1)
-        self.document = nn.Linear(memory_size, units)
+        # phi is the last layer.
         self.layers = nn.ModuleList(
-            Layer(memory_size, units, settings.dropout) for _ in range(settings.decoder_layers)
+            Layer(memory_size, units, settings.dropout)
+            for _ in range(max(settings.decoder_layers - 1, 1))
         )
         self.phi = nn.Linear(memory_size + 2 * units, units)
         self.output = nn.Linear(units, self.n_labels + 1)
@@ -71,43 +71,46 @@ class OrderFreeDecoder(nn.Module):
         self.dropout = nn.Dropout(settings.dropout)
 
     def start(self, encoding: Encoding) -> State:
-        """Return the state of the empty set, one beam a document: (B, 1, ...)."""
-        B, device = len(encoding.summary), encoding.summary.device
-        pooled = torch.zeros(B, 1, self.pool.out_features, device=device)
-        size = torch.zeros(B, 1, dtype=torch.long, device=device)
-        return pooled, size, torch.zeros(B, 1, self.n_labels + 1, dtype=torch.bool, device=device)
+        """Return the state of the empty set, one beam a document: (B, 1, ...).
+
+        The document and the labels added up, the number of labels, and which they are.
+        """
+        together = self.document(encoding.summary)[:, None]  # (B, 1, H)
+        size = torch.zeros(together.shape[:2], dtype=torch.long, device=together.device)
+        is_used = together.new_zeros(*size.shape, self.n_labels + 1, dtype=torch.bool)
+        return together, size, is_used
 
     def step(self, encoding: Encoding, state: State, previous: Tensor) -> tuple[Tensor, State]:
         """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
-        pooled, size, is_used = state
+        together, size, is_used = state
         # The input n_labels, no label yet, changes nothing.
-        pooled = pooled + self._values()[previous]
+        together = together + nn.functional.embedding(previous, self._values())
         size = size + (previous < self.n_labels)
         is_used = is_used.scatter(-1, previous[..., None], True)
         is_used[..., self.n_labels] = False
-        logits, _ = self._logits(pooled.flatten(0, 1), size.flatten(), encoding, [previous.shape])
-        log_probs = log_softmax(logits.view(is_used.shape), is_used)
-        return log_probs, (pooled, size, is_used)
+        blocks = [(previous.shape[0], previous.shape[1])]
+        logits, _ = self._logits(together.flatten(0, 1), size.flatten(), encoding, blocks)
+        return log_softmax(logits.view(is_used.shape), is_used), (together, size, is_used)
 
     def after(self, encoding: Encoding, subsets: Subsets) -> Tensor:
         """Return log-probabilities after each of many sets, in one call: (N, V)."""
         is_used = subsets.used_labels(self.n_labels)  # (N, V)
         values = self._values()
-        pooled = is_used.to(values.dtype) @ values
         ordered = encoding.rows(subsets.documents)
-        logits, _ = self._logits(pooled, subsets.is_member.sum(1), ordered, subsets.blocks)
+        of_document = self.document(ordered.summary).index_select(0, subsets.rows)
+        together = of_document + is_used.to(values.dtype) @ values  # (N, H)
+        logits, _ = self._logits(together, subsets.is_member.sum(1), ordered, subsets.blocks)
         return log_softmax(logits, is_used)
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K)."""
-        B, K, S = orders.shape
         logits, _ = self._along(encoding, orders)
         is_used = _used_before(orders, self.n_labels)  # (B, K, S + 1, V)
         log_probs = log_softmax(logits.view(is_used.shape), is_used)
         targets = nn.functional.pad(orders, (0, 1), value=-1)
-        n_labels = (orders >= 0).sum(2)
         chosen = log_probs.gather(3, targets.where(targets >= 0, self.n_labels)[..., None])[..., 0]
-        is_step = torch.arange(S + 1, device=orders.device) <= n_labels[..., None]
+        n_labels = (orders >= 0).sum(2, keepdim=True)
+        is_step = torch.arange(targets.shape[2], device=orders.device) <= n_labels
         total = chosen.where(is_step, 0.0).sum(2)
         if lengths is None:
             return total
@@ -119,56 +122,42 @@ class OrderFreeDecoder(nn.Module):
         That of the last layer, which is nearest to the choice.
         """
         B, K, S = orders.shape
-        _, states = self._along(encoding, orders)
-        layer = self.layers[-1]
-        assert isinstance(layer, Layer)
-        query = layer.query(layer.norm(states[-2])) * layer.scale
-        return _attention(encoding, query.view(B, K * (S + 1), -1)).view(B, K, S + 1, -1)
+        _, weights = self._along(encoding, orders)
+        return weights[0].view(B, K, S + 1, -1)
 
     def _along(self, encoding: Encoding, orders: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Compute the logits at each step of orders (B, K, S)."""
+        """Compute the logits at each step of orders (B, K, S), and the attention."""
         B, K, S = orders.shape
-        values = self._values()[orders.where(orders >= 0, self.n_labels)]  # (B, K, S, H)
-        pooled = nn.functional.pad(values.cumsum(2), (0, 0, 1, 0))  # (B, K, S + 1, H)
+        inputs = orders.where(orders >= 0, self.n_labels)
+        added = nn.functional.embedding(inputs, self._values()).cumsum(2)  # (B, K, S, H)
+        together = nn.functional.pad(added, (0, 0, 1, 0))  # (B, K, S + 1, H)
+        together = together + self.document(encoding.summary)[:, None, None]
         size = nn.functional.pad((orders >= 0).cumsum(2), (1, 0))
-        return self._logits(pooled.flatten(0, 2), size.flatten(), encoding, [(B, K * (S + 1))])
+        blocks = [(B, K * (S + 1))]
+        return self._logits(together.flatten(0, 2), size.flatten(), encoding, blocks)
 
     def _values(self) -> Tensor:
-        """Return what each label adds to the pool, (V, H); the last row, no label yet, nothing."""
+        """Return what each label adds to the state, (V, H); the last row, no label yet, nothing."""
         values: Tensor = self.pool(self.dropout(self.labels.weight[:-1]))
         return nn.functional.pad(values, (0, 0, 0, 1))
 
     def _logits(
-        self,
-        pooled: Tensor,
-        size: Tensor,
-        encoding: Encoding,
-        blocks: Sequence[tuple[int, int] | torch.Size],
+        self, together: Tensor, size: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
     ) -> tuple[Tensor, list[Tensor]]:
-        """Score the outputs after sets with pools (N, H) and sizes (N,): (N, V); and the states.
+        """Score the outputs after sets, by their sums (N, H) and sizes (N,): (N, V).
 
-        The sets lie in blocks of so many documents with so many sets each.
+        The sets lie in blocks of so many documents with so many sets each. Returns also the
+        attention of the last layer, a block at a time.
         """
-        shapes = [(int(n_documents), int(n_sets)) for n_documents, n_sets in blocks]
-        of_document = self.document(encoding.summary)  # (B, H)
-        parts = [
-            part[:, None].expand(-1, n_sets, -1).flatten(0, 1)
-            for part, (_, n_sets) in zip(
-                torch.split(of_document, [each for each, _ in shapes]), shapes, strict=True
-            )
-        ]
         size = size.clamp(max=self.sizes.num_embeddings - 1)
-        state = torch.cat(parts) + pooled + self.sizes(size)  # (N, H)
-        states, context = [state], state
+        state = together + self.sizes(size)
+        context, weights = state, [state]
         for layer in self.layers:
-            state, context = layer(state, encoding, shapes)
-            states.append(state)
-        together = torch.cat((context, self.dropout(state), pooled), dim=1)
-        features = self.dropout(self.phi(together).tanh())
-        vectors = self.labels.weight
-        weight = self.output.weight + vectors @ self.to_label_space.weight
-        bias = self.output.bias + vectors @ self.to_label_space.bias
-        return nn.functional.linear(features, weight, bias).float(), states
+            state, context, weights = layer(state, encoding, blocks)
+        features = torch.cat((context, self.dropout(state), together), dim=1)
+        features = self.dropout(self.phi(features).tanh())
+        logits = score_outputs(features, self.output, self.to_label_space, self.labels.weight)
+        return logits.float(), weights
 
 
 def _by_document(
@@ -191,7 +180,9 @@ def _by_document(
 
 def _attention(encoding: Encoding, query: Tensor) -> Tensor:
     """Weigh the words for queries (B, Q, M): (B, Q, T)."""
-    return torch.baddbmm(encoding.closed[:, None], query, encoding.memory.mT).softmax(-1)
+    scale = query.shape[2] ** -0.5
+    scores = torch.baddbmm(encoding.closed[:, None], query, encoding.memory.mT, alpha=scale)
+    return scores.softmax(-1)
 
 
 def _used_before(orders: Tensor, n_labels: int) -> Tensor:

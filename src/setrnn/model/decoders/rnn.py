@@ -117,25 +117,27 @@ class RNNDecoder(nn.Module):
         # The memory and the inputs went through dropout already.
         together = torch.cat((context, self.dropout(hidden), inputs), dim=-1)
         features = self.dropout(self.phi(together).tanh())
-        return self._outputs(features).float()
-
-    def _outputs(self, features: Tensor) -> Tensor:
-        """Score the outputs by weights of their own, and by the vectors of the labels.
-
-        What a label means as an input helps it here.
-        """
-        vectors, to_space = self.labels.weight, self.to_label_space
-        if features.numel() < vectors.numel():  # few rows: cheaper one after the other
-            scores: Tensor = self.output(features) + to_space(features) @ vectors.mT
-            return scores
-        weight = self.output.weight + vectors @ to_space.weight
-        return nn.functional.linear(features, weight, self.output.bias + vectors @ to_space.bias)
+        return score_outputs(features, self.output, self.to_label_space, self.labels.weight).float()
 
     def _mark_used(self, is_used: Tensor, previous: Tensor) -> Tensor:
         """Add the previous labels (...,) to those used (..., V); STOP's place stays free."""
         is_used = is_used.scatter(-1, previous[..., None], True)
         is_used[..., self.n_labels] = False
         return is_used
+
+
+def score_outputs(
+    features: Tensor, output: nn.Linear, to_label_space: nn.Linear, vectors: Tensor
+) -> Tensor:
+    """Score the outputs (..., V) by weights of their own, and by the vectors of the labels (V, D).
+
+    What a label means as an input helps it here.
+    """
+    if features.numel() < vectors.numel():  # few rows: cheaper one after the other
+        scores: Tensor = output(features) + to_label_space(features) @ vectors.mT
+        return scores
+    weight = output.weight + vectors @ to_label_space.weight
+    return nn.functional.linear(features, weight, output.bias + vectors @ to_label_space.bias)
 
 
 def log_softmax(logits: Tensor, is_used: Tensor) -> Tensor:
