@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from setrnn.completion import Completion
     from setrnn.data.example import Example
     from setrnn.datasets import open_dataset
     from setrnn.errors import SetRNNError
@@ -19,6 +20,7 @@ __all__ = [
     "SetRNNClassifier",
     "Tagger",
     "Prediction",
+    "Completion",
     "Explanation",
     "Example",
     "load",
@@ -32,6 +34,7 @@ _HOMES = {
     "SetRNNClassifier": "setrnn.estimator",
     "Tagger": "setrnn.tagger",
     "Prediction": "setrnn.tagger",
+    "Completion": "setrnn.completion",
     "Explanation": "setrnn.explanation",
     "Example": "setrnn.data.example",
     "load": "setrnn.tagger",

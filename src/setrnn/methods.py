@@ -15,6 +15,7 @@ from setrnn.config import Config
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.decoding import SetCandidates, find_rule
+from setrnn.decoding.known import Known
 from setrnn.errors import ConfigError, nearest_name
 from setrnn.training.options import TrainOptions
 from setrnn.training.recipe import Recipe
@@ -27,10 +28,14 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 class System(Protocol):
     """A trained system: rows of token ids to label sets with probabilities."""
 
-    def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
+    def candidates(
+        self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
+    ) -> SetCandidates:
         """Find the most probable sets of each document, or the sets of its best sequences.
 
-        The `n_sets` best, where there are so many; more where they cost nothing.
+        The `n_sets` best, where there are so many; more where they cost nothing. Of documents
+        with known labels, the best of the sets that fit; what is known only forbids: each set
+        keeps its p(set | x).
         """
 
     def set_log_probs(

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from setrnn import __version__
 from setrnn.calibration import Calibration
+from setrnn.completion import (
+    Completion,
+    KnownLabels,
+    complete_tokens,
+    encode_known,
+    known_of_each,
+)
 from setrnn.config import Config
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import SavedModel, load_model, save_model
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.decoding import Rule, SetCandidates, find_rule
+from setrnn.decoding.known import Known
+from setrnn.decoding.scored_set import ScoredSet
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, System, find_method
 
@@ -27,14 +36,6 @@ if TYPE_CHECKING:
     from setrnn.explanation import Explanation
 
 BATCH = 1024
-
-
-@dataclass(frozen=True)
-class ScoredSet:
-    """A label set and its probability."""
-
-    labels: tuple[str, ...]
-    probability: float
 
 
 @dataclass(frozen=True)
@@ -78,23 +79,36 @@ class Tagger:
         return list(self.tag_stream(_documents(texts, features), rule, top))
 
     def tag_stream(
-        self, documents: Iterable[tuple[str, Sequence[str]]], rule: str | None = None, top: int = 1
+        self,
+        documents: Iterable[tuple[str, Sequence[str]]],
+        rule: str | None = None,
+        top: int = 1,
+        known: Iterable[KnownLabels] | None = None,
     ) -> Iterator[Prediction]:
-        """Predict a label set for each (text, features), in batches as they come."""
+        """Predict a label set for each (text, features), in batches as they come.
+
+        Where labels are `known`, one row for each document, the sets fit them; probabilities
+        stay p(set | x).
+        """
         _check_top(top)
         self.rule_or_own(rule)
-        for tokens in self._batches(documents):
-            yield from self.tag_tokens(tokens, rule, top)
+        if known is None:
+            for tokens in self._batches(documents):
+                yield from self.tag_tokens(tokens, rule, top)
+        else:
+            for tokens, _, ids in self._batches_with_known(documents, known):
+                yield from self.tag_tokens(tokens, rule, top, ids)
 
     def tag_tokens(
-        self, tokens: Ragged, rule: str | None = None, top: int = 1
+        self, tokens: Ragged, rule: str | None = None, top: int = 1, known: Known | None = None
     ) -> Iterator[Prediction]:
         """Predict from token ids, such as those of a prepared folder; a batch at a time."""
         _check_top(top)
         chosen = find_rule(self.rule_or_own(rule))
         for start in range(0, len(tokens), BATCH):
             part = tokens.rows(start, min(start + BATCH, len(tokens)))
-            candidates = self.system.candidates(part, top, chosen.source)
+            part_known = None if known is None else known.rows(slice(start, start + BATCH))
+            candidates = self.system.candidates(part, top, chosen.source, part_known)
             yield from self.predictions(candidates, chosen, top)
 
     def predictions(self, candidates: SetCandidates, rule: Rule, top: int) -> Iterator[Prediction]:
@@ -118,6 +132,76 @@ class Tagger:
     def rule_or_own(self, rule: str | None) -> str:
         """Return the rule, or the one the paper predicts with for this method."""
         return find_method(self.method).rule_or_own(rule)
+
+    @overload
+    def complete(  # type: ignore[overload-overlap]  # a string is a sequence too
+        self,
+        texts: str,
+        present: Collection[str] = (),
+        absent: Collection[str] = (),
+        top: int = 3,
+        features: Sequence[str] | None = None,
+    ) -> Completion: ...
+
+    @overload
+    def complete(
+        self,
+        texts: Sequence[str],
+        present: Sequence[Collection[str]] = (),
+        absent: Sequence[Collection[str]] = (),
+        top: int = 3,
+        features: Sequence[Sequence[str]] | None = None,
+    ) -> list[Completion]: ...
+
+    def complete(
+        self,
+        texts: Any,
+        present: Any = (),
+        absent: Any = (),
+        top: int = 3,
+        features: Any = None,
+    ) -> Completion | list[Completion]:
+        """Find the most probable set of a text, or of each, that fits the labels known of it.
+
+        Args:
+            texts: one document, or a list of them.
+            present: labels known to be right: a collection, or one for each text of a list.
+            absent: labels known to be wrong, likewise.
+            top: how many sets to give in all.
+            features: the document's features, or those of each.
+        """
+        if isinstance(texts, str):
+            of_one = None if features is None else [features]
+            return self.complete([texts], [present], [absent], top, of_one)[0]
+        known = known_of_each(present, absent, len(texts))
+        return list(self.complete_stream(_documents(texts, features), known, top))
+
+    def complete_stream(
+        self,
+        documents: Iterable[tuple[str, Sequence[str]]],
+        known: Iterable[KnownLabels],
+        top: int = 3,
+    ) -> Iterator[Completion]:
+        """Complete the labels of each (text, features), in batches as they come."""
+        _check_top(top)
+        for tokens, rows, ids in self._batches_with_known(documents, known):
+            yield from complete_tokens(self.system, self.labels, tokens, rows, ids, top)
+
+    @property
+    def max_labels(self) -> int | None:
+        """The most labels a set may have; None for no limit."""
+        return self.config.model.max_labels if find_method(self.method).is_neural else None
+
+    def _batches_with_known(
+        self, documents: Iterable[tuple[str, Sequence[str]]], known: Iterable[KnownLabels]
+    ) -> Iterator[tuple[Ragged, list[KnownLabels], Known]]:
+        known, n_before = iter(known), 0
+        for tokens in self._batches(documents):
+            rows = list(islice(known, len(tokens)))
+            if len(rows) < len(tokens):
+                raise DataError("Known labels are given for fewer documents than there are.")
+            yield tokens, rows, encode_known(self.labels, rows, self.max_labels, n_before)
+            n_before += len(rows)
 
     def explain(
         self, text: str, features: Sequence[str] = (), top: int = 12, rule: str | None = None

@@ -41,5 +41,7 @@ def found_sets(candidates, document):
         if log_prob > -np.inf
     ]
     assert len(dict(found)) == len(found), "a set was found twice"
-    assert (np.diff(log_probs) <= 1e-12).all(), "probabilities must fall"
+    is_found = log_probs > -np.inf
+    assert (np.diff(log_probs[is_found]) <= 1e-12).all(), "probabilities must fall"
+    assert is_found[: len(found)].all(), "what was not found comes last"
     return dict(found)

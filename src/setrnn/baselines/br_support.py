@@ -19,6 +19,7 @@ from setrnn.config import ClassicalSettings
 from setrnn.data.labels import distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates, pack_labels
+from setrnn.decoding.known import Known, completed
 
 
 @dataclass(frozen=True)
@@ -53,18 +54,35 @@ class SupportInference:
         scores = np.asarray((members @ logits.T).T)
         return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
-    def candidates(self, features: sp.csr_matrix, n_sets: int) -> SetCandidates:
-        """Return the most probable of the seen sets."""
+    def candidates(
+        self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
+    ) -> SetCandidates:
+        """Return the most probable of the seen sets.
+
+        Where none of them fits what is known, the present labels alone, of probability 0.
+        """
         log_probs = self.log_probs(features)
+        if known is not None:
+            log_probs = np.where(self._fits(known), log_probs, -np.inf)
         n_sets = min(n_sets, len(self.support))
         best = np.argpartition(-log_probs, n_sets - 1, axis=1)[:, :n_sets]
         best_log_probs = np.take_along_axis(log_probs, best, axis=1)
         order = np.argsort(-best_log_probs, axis=1, kind="stable")
         best = np.take_along_axis(best, order, axis=1)
-        return SetCandidates(
-            pack_labels(self._padded_support[best]),
-            np.take_along_axis(best_log_probs, order, axis=1),
-        )
+        labels = self._padded_support[best]
+        best_log_probs = np.take_along_axis(best_log_probs, order, axis=1)
+        if known is not None:
+            return completed(labels, best_log_probs, known)
+        return SetCandidates(pack_labels(labels), best_log_probs)
+
+    def _fits(self, known: Known) -> npt.NDArray[np.bool_]:
+        """Mark the seen sets with all present labels and no absent one: documents x sets."""
+        n_labels = self.br.linear.weights.shape[1]
+        members = indicator(self.support, n_labels)
+        is_present = known.is_present(n_labels)
+        n_present = members @ is_present.T.astype(np.float32)  # (sets, n)
+        n_absent = members @ known.is_absent(n_labels).T.astype(np.float32)
+        return np.asarray(((n_present == is_present.sum(1)) & (n_absent == 0)).T)
 
     @cached_property
     def _padded_support(self) -> npt.NDArray[np.int32]:

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from setrnn.config import ClassicalSettings
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
+from setrnn.decoding.known import Known
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -38,8 +39,10 @@ class ClassicalModel(Protocol):
     ) -> ClassicalModel:
         """Train on documents and their label sets."""
 
-    def candidates(self, features: sp.csr_matrix, n_sets: int) -> SetCandidates:
-        """Find the most probable sets of each document."""
+    def candidates(
+        self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
+    ) -> SetCandidates:
+        """Find the most probable sets of each document that fit what is known of it."""
 
     def set_log_probs(
         self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]

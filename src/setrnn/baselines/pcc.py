@@ -17,6 +17,7 @@ from setrnn.baselines.linear import Arrays, LinearWeights, TrainingData
 from setrnn.baselines.logistic import Penalties, fit_logistic
 from setrnn.config import ClassicalSettings
 from setrnn.decoding.candidates import SetCandidates, log_sigmoid, pack_labels
+from setrnn.decoding.known import Known, completed
 
 # n documents, K beams, L labels, S labels held by a beam
 
@@ -64,17 +65,29 @@ class ClassifierChain:
             settings.beam_width,
         )
 
-    def candidates(self, features: sp.csr_matrix, n_sets: int) -> SetCandidates:
+    def candidates(
+        self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
+    ) -> SetCandidates:
         """Search the chain with a beam over all documents at once.
 
-        The probabilities are exact; sets outside the beam are missed.
+        The probabilities are exact; sets outside the beam are missed. Where a label is known,
+        all beams decide it so.
         """
         logits = self.linear.logits(features)
         n, n_labels = logits.shape
+        closed = None if known is None else _closed(known, n_labels)
         beams = Beams.empty(n)
         for label in range(n_labels):
-            beams = beams.extend(label, logits[:, label], self.chain[:, label], self.beam_width)
+            beams = beams.extend(
+                label,
+                logits[:, label],
+                self.chain[:, label],
+                self.beam_width,
+                None if closed is None else closed[:, :, label],
+            )
         labels, log_probs = beams.labels[:, :n_sets], beams.log_probs[:, :n_sets]
+        if known is not None:
+            return completed(labels, log_probs, known)
         return SetCandidates(pack_labels(labels), log_probs)
 
     def set_log_probs(
@@ -140,17 +153,21 @@ class Beams:
         logits: npt.NDArray[np.float32],
         chain: npt.NDArray[np.float32],
         width: int,
+        closed: npt.NDArray[np.float64] | None = None,
     ) -> Beams:
         """Decide one more label: every beam with it and without it; keep the best.
 
         `chain` ends in nothing for -1: index -1 must read 0, which the last label's own
-        weight is (no label comes before itself).
+        weight is (no label comes before itself). `closed`, documents x (without, with), is
+        -inf for what may not be decided.
         """
         log_odds = np.repeat(logits[:, None], self.labels.shape[1], axis=1)  # (n, K)
         for held in np.moveaxis(self.labels, -1, 0):  # in a fixed order: padding changes no bit
             log_odds += chain[held]
         without = self.log_probs + log_sigmoid(-log_odds)
         with_it = self.log_probs + log_sigmoid(log_odds)
+        if closed is not None:
+            without, with_it = without + closed[:, :1], with_it + closed[:, 1:]
         n_beams = self.log_probs.shape[1]
         both = np.concatenate([without, with_it], axis=1)  # (n, 2K)
         order = np.argsort(-both, axis=1, kind="stable")[:, :width]
@@ -161,6 +178,12 @@ class Beams:
             labels[..., -1] = np.where(is_with, label, -1)
             labels = -np.sort(-labels, axis=-1)  # -1 last, so that the room is found again
         return Beams(labels, np.take_along_axis(both, order, axis=1))
+
+
+def _closed(known: Known, n_labels: int) -> npt.NDArray[np.float64]:
+    """Return -inf for what contradicts the known, else 0: documents x (without, with) x labels."""
+    is_closed = np.stack((known.is_present(n_labels), known.is_absent(n_labels)), axis=1)
+    return np.where(is_closed, -np.inf, 0.0)
 
 
 def _with_room(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:

@@ -15,6 +15,7 @@ from setrnn.config import ClassicalSettings
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
+from setrnn.decoding.known import Known, something_known
 from setrnn.errors import ConfigError
 
 
@@ -37,14 +38,17 @@ class ClassicalSystem:
         tfidf, data = training_data(prepared, settings)
         return cls(tfidf, model.fit(data, settings, on_labels_done))
 
-    def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
-        """Find the most probable sets of each document."""
+    def candidates(
+        self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
+    ) -> SetCandidates:
+        """Find the most probable sets of each document that fit what is known of it."""
         if source != "sets":
             raise ConfigError(
                 "Rule 'sequence' needs a system that emits labels one by one: use rule 'set', or "
                 "train a recurrent system."
             )
-        return self.model.candidates(self.tfidf.transform(tokens), n_sets)
+        known = something_known(known, source)
+        return self.model.candidates(self.tfidf.transform(tokens), n_sets, known)
 
     def set_log_probs(
         self, tokens: Ragged, label_sets: npt.NDArray[np.int32]

@@ -15,6 +15,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from setrnn.cli.completion import (
+    AbsentField,
+    PresentField,
+    completion_rows,
+    with_known_fields,
+)
 from setrnn.cli.console import (
     counted_progress,
     documents_progress,
@@ -240,6 +246,8 @@ def predict(
     ] = 1,
     split: SplitName = None,
     device: Device = "auto",
+    present_field: PresentField = None,
+    absent_field: AbsentField = None,
 ) -> None:
     """Tag documents: one JSON line each, in input order."""
     from setrnn.datasets import BadRows
@@ -250,13 +258,19 @@ def predict(
     tagger = load(model, device)
     tagger.rule_or_own(rule)
     source = reading.source(data, require_labels=False)
+    has_known = present_field is not None or absent_field is not None
+    if has_known:
+        source = with_known_fields(source, tagger, present_field, absent_field, rule)
     bad_rows = BadRows(source.on_bad_row)
     dataset = source.open()
     stream = dataset.require(split or default_split(list(dataset.splits))).read(bad_rows)
-    examples, for_ids = tee(stream)
-    documents = ((example.text, example.features) for example in examples)
-    predictions = tagger.tag_stream(documents, rule, top)
-    rows = (_row(each.id, found) for each, found in zip(for_ids, predictions, strict=True))
+    if has_known:
+        rows = completion_rows(tagger, stream, top)
+    else:
+        examples, for_ids = tee(stream)
+        documents = ((example.text, example.features) for example in examples)
+        predictions = tagger.tag_stream(documents, rule, top)
+        rows = (_row(each.id, found) for each, found in zip(for_ids, predictions, strict=True))
     if str(out) == "-":
         for row in rows:
             sys.stdout.write(row)

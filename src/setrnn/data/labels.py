@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import reprlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from setrnn.data.ragged import Ragged
-from setrnn.errors import ModelError
+from setrnn.errors import ModelError, nearest_name
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,29 @@ class LabelVocabulary:
             return cls(tuple(names), tuple(counts))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ModelError(f"{file} is not a list of labels, or is cut short.") from error
+
+
+def problem_with_known(
+    labels: LabelVocabulary,
+    present: Collection[str],
+    absent: Collection[str],
+    max_labels: int | None = None,
+) -> str | None:
+    """Say what is wrong with labels known to be right and wrong, and the way out, if anything."""
+    for name in (*present, *absent):
+        if name not in labels.index:
+            nearest = nearest_name(name, labels.names) if isinstance(name, str) else ""
+            advice = nearest if nearest.startswith("Did") else "Its labels.json lists those it has."
+            return f"the model has no label {reprlib.repr(name)}. {advice}"
+    both = [name for name in present if name in absent]
+    if both:
+        return f"{reprlib.repr(both[0])} is both present and absent. Remove it from one."
+    if max_labels is not None and len(set(present)) > max_labels:
+        return (
+            f"{len(set(present))} labels are present, but the model's sets have at most "
+            f"{max_labels}. Give fewer, or train with a larger model.max_labels."
+        )
+    return None
 
 
 def distinct_sets(label_sets: Ragged) -> tuple[Ragged, np.ndarray]:

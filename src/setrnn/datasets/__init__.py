@@ -45,6 +45,9 @@ READERS: dict[str, Finder] = {
     "huggingface": huggingface.find,
 }
 
+# Their rows have fields, and so room for labels known beforehand.
+WITH_FIELDS = ("jsonl", "csv", "parquet", "huggingface")
+
 EMBEDDED = "newsroom"
 PREPARED = "prepared.json"
 
@@ -87,6 +90,8 @@ def open_dataset(
     if reader is not None and reader not in READERS:
         raise DataError(f"No format is called '{reader}'. {nearest_name(reader, READERS)}")
     place = str(data)
+    if options.known is not None:
+        _check_fields(place, reader or (EMBEDDED if data == EMBEDDED else "jsonl"))
     if data == EMBEDDED and reader is None:
         from setrnn.datasets import newsroom
 
@@ -126,8 +131,19 @@ def _all_readers(path: Path, options: ReadOptions) -> dict[str, Split]:
                     f"{path} holds the split '{name}' twice: {first.files[0].name} ({other}) and "
                     f"{split.files[0].name} ({reader}). Remove one, or choose with --format."
                 )
+            if options.known is not None:
+                _check_fields(str(path), reader)
             found[name] = (reader, split)
     return {name: split for name, (_, split) in found.items()}
+
+
+def _check_fields(place: str, reader: str) -> None:
+    """Refuse a format without fields where known labels are to be read from one."""
+    if reader not in WITH_FIELDS:
+        raise DataError(
+            f"{place} ({reader}) has no fields for known labels. Give a JSON Lines, CSV or Parquet "
+            "file: setrnn data convert makes one."
+        )
 
 
 def _check_place(path: Path, place: str) -> None:

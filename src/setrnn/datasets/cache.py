@@ -90,7 +90,9 @@ def prepared_path(
         name: [_content_hash(file) for file in split.files] or source.data
         for name, split in dataset.splits.items()
     }
-    reading = [to_dict(source.options), source.reader, source.on_bad_row]
+    # What is not given, such as fields of known labels, is no part of how training data is read.
+    given = {name: value for name, value in to_dict(source.options).items() if value is not None}
+    reading = [given, source.reader, source.on_bad_row]
     stop_words = sorted(read_stop_words(settings.stop_words))  # not only the name of their file
     digest = settings_hash(FORMAT, content, reading, to_dict(settings), stop_words)
     return (folder or cache_folder()) / f"{dataset.name}-{digest}"

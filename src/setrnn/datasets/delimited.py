@@ -153,7 +153,7 @@ def _header(path: Path, options: ReadOptions, rows: _Rows) -> list[str] | None:
         return None
     header = [cell.strip() for cell in cells]
     check_columns(path, options, header)
-    used = {options.id_field, *options.text_fields, options.labels_field, options.features_field}
+    used = {options.id_field, *options.text_fields, *options.list_fields}
     for name in header:
         if name in used and header.count(name) > 1:
             raise DataError(f"{path} has two columns '{printable(name)}'. Rename or remove one.")
@@ -168,7 +168,7 @@ def _named(header: list[str], cells: list[str], options: ReadOptions) -> dict[st
             "Put cells that hold the delimiter or a quote in quotes."
         )
     row: dict[str, object] = dict(zip(header, cells, strict=True))
-    for name in (options.labels_field, options.features_field):
+    for name in options.list_fields:
         if name in row:
             row[name] = _split(name, str(row[name]), options.label_separator)
     if not row.get(options.id_field):

@@ -54,9 +54,7 @@ def _read(rows: Any, name: str, options: ReadOptions, bad_rows: BadRows) -> Iter
     """Stream the documents of one split."""
     make = example_maker(options, name.rpartition(" ")[2])
     class_names = {
-        field: names
-        for field in (options.labels_field, options.features_field)
-        if (names := _class_names(rows, field))
+        field: names for field in options.list_fields if (names := _class_names(rows, field))
     }
     for number, row in enumerate(_rows(rows, name), start=1):
         try:

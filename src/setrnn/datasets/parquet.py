@@ -76,7 +76,7 @@ def _batch_rows(batch: Any) -> Iterator[dict[str, Any] | None]:  # noqa: ANN401 
 def _columns(path: Path, options: ReadOptions, schema: Any) -> list[str]:  # noqa: ANN401
     """Name the columns to read, and refuse those of a wrong type."""
     check_columns(path, options, schema.names)
-    ids, lists = [options.id_field], [options.labels_field, options.features_field]
+    ids, lists = [options.id_field], options.list_fields
     columns = []
     for name in dict.fromkeys([*ids, *options.text_fields, *lists]):
         if name not in schema.names:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from setrnn.data.example import Example
+from setrnn.data.labels import LabelVocabulary
 from setrnn.errors import BadRowError, ConfigError, DataError
 
 SPLIT_NAMES = {
@@ -21,6 +22,22 @@ SPLIT_NAMES = {
 }
 
 OnBadRow = Literal["stop", "skip"]
+
+
+@dataclass(frozen=True)
+class KnownFields:
+    """Which fields hold labels known to be right and wrong, and what a model can know."""
+
+    present_field: str | None
+    absent_field: str | None
+    labels: LabelVocabulary
+    max_labels: int | None = None  # of a set
+
+    @property
+    def flags(self) -> dict[str, str]:
+        """The fields that are given, with the option that names each."""
+        named = {self.present_field: "--present-field", self.absent_field: "--absent-field"}
+        return {name: flag for name, flag in named.items() if name is not None}
 
 
 @dataclass(frozen=True)
@@ -39,6 +56,7 @@ class ReadOptions:
     require_labels: bool = True
     max_row_bytes: int = 10_000_000
     any_suffix: bool = False
+    known: KnownFields | None = None
 
     def __post_init__(self) -> None:
         """Refuse options under which nothing can be read."""
@@ -53,6 +71,12 @@ class ReadOptions:
     def text_fields(self) -> tuple[str, ...]:
         """The fields that make up the text, in order."""
         return tuple(name.strip() for name in self.text_field.split(","))
+
+    @property
+    def list_fields(self) -> tuple[str, ...]:
+        """The fields that hold several strings, each once."""
+        known = () if self.known is None else self.known.flags
+        return tuple(dict.fromkeys((self.labels_field, self.features_field, *known)))
 
 
 @dataclass

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
-from setrnn.datasets.reader import ReadOptions
+from setrnn.data.labels import problem_with_known
+from setrnn.datasets.reader import KnownFields, ReadOptions
 from setrnn.errors import BadRowError, DataError, nearest_name
 
 _MAX_SHOWN = 40
@@ -32,7 +34,7 @@ def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any
     id_field, text_fields = options.id_field, options.text_fields
     labels_field, features_field = options.labels_field, options.features_field
     lone_text_field = text_fields[0] if len(text_fields) == 1 else None
-    require_labels = options.require_labels
+    require_labels, known = options.require_labels, options.known
 
     def make(row: Mapping[str, Any], number: int) -> Example:
         row_id = row.get(id_field)
@@ -44,12 +46,13 @@ def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any
         labels, features = row.get(labels_field), row.get(features_field)
         if labels is None and require_labels:
             raise _missing_labels(row, labels_field)
-        return Example(
+        example = Example(
             row_id,
             text,
             () if labels is None else _strings(labels_field, labels),
             () if features is None else _strings(features_field, features),
         )
+        return example if known is None else _with_known(example, row, known)
 
     return make
 
@@ -125,6 +128,8 @@ def check_columns(path: Path, options: ReadOptions, columns: Iterable[str]) -> N
         wanted.append((options.id_field, "--id-field"))
     if options.features_field != ReadOptions.features_field:
         wanted.append((options.features_field, "--features-field"))
+    if options.known is not None:
+        wanted.extend(options.known.flags.items())
     for name, flag in wanted:
         if name not in columns:
             nearest = nearest_name(name, columns)
@@ -154,6 +159,18 @@ def _text(row: Mapping[str, Any], name: str) -> str:
         )
     advice = 'Write "" for an empty text.' if text is None else "Write it in quotes."
     raise RowProblem(f"'{name}' must be a string, got {shown(text)}. {advice}")
+
+
+def _with_known(example: Example, row: Mapping[str, Any], known: KnownFields) -> Example:
+    """Add the labels known beforehand; a row without the field knows none."""
+    present, absent = (
+        () if name is None or row.get(name) is None else _strings(name, row[name])
+        for name in (known.present_field, known.absent_field)
+    )
+    problem = problem_with_known(known.labels, present, absent, known.max_labels)
+    if problem is not None:
+        raise RowProblem(problem)
+    return replace(example, present=present, absent=absent)
 
 
 def _missing_labels(row: Mapping[str, Any], name: str) -> RowProblem:

@@ -10,7 +10,9 @@ import torch
 
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
+from setrnn.decoding.known import Known, completed, something_known
 from setrnn.neural.system import CandidateTable, NeuralSystem
+from setrnn.search.completion_search import most_probable_completions
 from setrnn.search.set_search import most_probable_sets, set_log_prob, sets_of_best_sequences
 
 
@@ -19,12 +21,17 @@ class RecurrentSystem(NeuralSystem):
     """A network whose decoder emits labels one by one, and the two-level search (Algorithm 3)."""
 
     @torch.inference_mode()
-    def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
+    def candidates(
+        self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
+    ) -> SetCandidates:
         """Find the most probable sets of each document.
 
-        Their number is bounded by the beam width. From "sequences", a set stands for its best
-        sequence, and has that probability.
+        Their number is bounded by the beam width, or twice that where labels are known. From
+        "sequences", a set stands for its best sequence, and has that probability.
         """
+        known = something_known(known, source)
+        if known is not None:
+            return self._completions(tokens, known)
         find = most_probable_sets if source == "sets" else sets_of_best_sequences
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
         table = CandidateTable(len(tokens), width)
@@ -32,6 +39,19 @@ class RecurrentSystem(NeuralSystem):
             found = find(self.network.decoder, encoding, width, max_labels)
             table.fill(rows, found.labels, found.log_probs)
         return SetCandidates(table.labels, table.log_probs)
+
+    def _completions(self, tokens: Ragged, known: Known) -> SetCandidates:
+        width, max_labels = self.config.search.beam_width, self.config.model.max_labels
+        known.check_sizes(max_labels)
+        table = CandidateTable(len(tokens), 2 * width)
+        for rows, encoding in self.encoded(tokens):
+            present = self.sets_on_device(known.present, rows)
+            absent = self.sets_on_device(known.absent, rows)
+            found = most_probable_completions(
+                self.network.decoder, encoding, present, absent, width, max_labels
+            )
+            table.fill(rows, found.labels, found.log_probs)
+        return completed(table.labels, table.log_probs, known)
 
     @torch.inference_mode()
     def set_log_probs(

@@ -19,6 +19,7 @@ from setrnn.config import Config
 from setrnn.data.batches import make_batch, prediction_batches
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
+from setrnn.decoding.known import Known
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, rebuild_network
 
@@ -54,7 +55,9 @@ class NeuralSystem(ABC):
         return cls(network.to(device), config, device)
 
     @abstractmethod
-    def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
+    def candidates(
+        self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
+    ) -> SetCandidates:
         """Find the most probable sets of each document, or the sets of its best sequences."""
 
     @abstractmethod

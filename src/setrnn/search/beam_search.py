@@ -48,6 +48,7 @@ def beam_search(
     beam_width: int,
     must_use_all: bool,
     max_labels: int | None = None,
+    first: Tensor | None = None,
 ) -> Sequences:
     """Run Algorithm 1 for G searches a document at once.
 
@@ -62,6 +63,7 @@ def beam_search(
         beam_width: K, how many sequences are kept.
         must_use_all: the paper's flag ALL: STOP only after all labels of `choices`.
         max_labels: the most labels a sequence may have.
+        first: marks the labels of `choices` that a sequence must begin with, in any order.
     """
     B, G, C = choices.shape
     stop = decoder.n_labels
@@ -82,7 +84,8 @@ def beam_search(
         closed[..., C] = stop_closed[n_emitted]
         if n_emitted == max_labels:
             closed[..., :C] = -torch.inf
-        grown = _of_beams(log_probs, prefix, columns) + closed[:, :, None]  # (B, G, W, C + 1)
+        closed_now = closed if first is None else _all_but_first(closed, first, n_emitted)
+        grown = _of_beams(log_probs, prefix, columns) + closed_now[:, :, None]  # (B, G, W, C + 1)
         grown = torch.where(is_finished[..., None], only_stop, grown)  # stopped ones are kept
         candidates = (scores[..., None] + grown).flatten(2)  # (B, G, W (C + 1))
 
@@ -129,6 +132,13 @@ def _columns(choices: Tensor, stop: int, must_use_all: bool) -> tuple[Tensor, Te
         n_emitted = torch.arange(C + 1, device=choices.device)[:, None, None]
         stop_closed.masked_fill_(n_emitted != is_choice.sum(2), -torch.inf)
     return columns, closed, stop_closed
+
+
+def _all_but_first(closed: Tensor, first: Tensor, n_emitted: int) -> Tensor:
+    """Close all else, STOP too, until the labels marked in `first` (B, G, C) are emitted."""
+    is_early = n_emitted < first.sum(2, keepdim=True)  # (B, G, 1)
+    may_begin = torch.nn.functional.pad(first, (0, 1), value=False)
+    return closed.masked_fill(is_early & ~may_begin, -torch.inf)
 
 
 def _width(beam_width: int, n_candidates: int, C: int, n_emitted: int, must_use_all: bool) -> int:

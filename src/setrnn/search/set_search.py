@@ -27,6 +27,13 @@ def most_probable_sets(
 ) -> ScoredSets:
     """Find the most probable sets (Algorithm 3)."""
     sequences = search_sequences(decoder, encoding, beam_width, max_labels)
+    return score_sets(decoder, encoding, sequences, beam_width)
+
+
+def score_sets(
+    decoder: Decoder, encoding: Encoding, sequences: Sequences, beam_width: int
+) -> ScoredSets:
+    """Rank the sets of the sequences of one search, each by the orders found for it."""
     label_sets, is_distinct = distinct_sets(sequences)
     log_probs = set_log_prob(decoder, encoding, label_sets, beam_width)
     return _ranked(label_sets, log_probs.masked_fill(~is_distinct, -torch.inf), sequences)

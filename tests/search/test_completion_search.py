@@ -1,0 +1,150 @@
+"""Sets that fit known labels, against brute force over all sets and orders."""
+
+import pytest
+import torch
+from test_set_search import found_sets
+
+from brute_force_sequences import (
+    TEXTS,
+    TableDecoder,
+    UniformOrderDecoder,
+    as_tuple,
+    batch_of,
+    documents,
+    label_rows,
+    random_set_probs,
+    set_log_probs,
+    tiny_network,
+)
+from setrnn.model.decoders import DECODERS
+from setrnn.search import beam_search, most_probable_sets
+from setrnn.search.completion_search import most_probable_completions
+
+EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
+EVERYTHING = 1_000
+# Known of each document: right, wrong. One has all labels known, one none.
+PRESENT = [(1, 3), (), (0, 2), ()]
+ABSENT = [(0,), (), (1, 3), (2, 0)]
+
+
+def complete(decoder, encoding, present, absent, beam_width=EVERYTHING, max_labels=50):
+    known = label_rows(present), label_rows(absent)
+    return most_probable_completions(decoder, encoding, *known, beam_width, max_labels)
+
+
+def fitting(truth, document, max_labels=50):
+    """{set: log p} of the sets that fit what is known of a document."""
+    return {
+        labels: float(log_prob[document])
+        for labels, log_prob in truth.items()
+        if labels >= set(PRESENT[document])
+        and not labels & set(ABSENT[document])
+        and len(labels) <= max_labels
+    }
+
+
+@EVERY_DECODER
+@pytest.mark.parametrize("seed", range(3))
+def test_a_full_beam_finds_all_sets_that_fit_with_their_own_probability(decoder, seed):
+    network = tiny_network(decoder, seed=seed)
+    encoding = network.encode(batch_of())
+    truth = set_log_probs(network.decoder, encoding)
+    scored = complete(network.decoder, encoding, PRESENT, ABSENT)
+    for document in range(len(TEXTS)):
+        expected = fitting(truth, document)
+        found = found_sets(scored, document)
+        assert found == pytest.approx(expected, abs=1e-4)
+        assert next(iter(found)) == max(expected, key=expected.get)
+
+
+@pytest.mark.parametrize("max_labels", [2, 3])
+def test_no_set_is_larger_than_the_limit(max_labels):
+    decoder, encoding = TableDecoder(4, n_documents=4), documents(4)
+    truth = set_log_probs(decoder, encoding)
+    scored = complete(decoder, encoding, PRESENT, ABSENT, max_labels=max_labels)
+    for document in range(4):
+        expected = fitting(truth, document, max_labels)
+        assert found_sets(scored, document) == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("beam_width", [1, 2, 5])
+def test_a_narrow_beam_finds_sets_that_fit_and_a_lower_bound_of_each(beam_width):
+    n = 20
+    decoder, encoding = TableDecoder(4, n_documents=n), documents(n)
+    truth = set_log_probs(decoder, encoding)
+    scored = complete(decoder, encoding, [(1, 3)] * n, [(0,)] * n, beam_width)
+    for document in range(n):
+        found = found_sets(scored, document)
+        assert 1 <= len(found) <= 2 * beam_width
+        for labels, log_prob in found.items():
+            assert labels >= {1, 3}
+            assert 0 not in labels
+            assert log_prob <= float(truth[labels][document]) + 1e-4
+
+
+def test_sets_whose_best_orders_have_the_known_label_late_are_found_too():
+    """A beam of one that begins with the known label misses what the free one finds."""
+    decoder = TableDecoder(3, spread=0.1)
+    decoder.table[:] = -5.0
+    first, second = 4 ** torch.arange(2)
+    decoder.table[0, 0, 0] = 5.0  # 0 is emitted first,
+    decoder.table[0, first, 1] = 5.0  # then 1,
+    decoder.table[0, first + 2 * second, 3] = 5.0  # then STOP;
+    decoder.table[0, 2 * first, 3] = 5.0  # after 1 alone, STOP
+    scored = complete(decoder, documents(), [(1,)], [()], beam_width=1)
+    assert set(found_sets(scored, 0)) == {frozenset({0, 1}), frozenset({1})}
+    assert as_tuple(scored.labels[0, 0]) == (0, 1)
+
+
+@EVERY_DECODER
+@pytest.mark.parametrize("beam_width", [1, 5])
+def test_knowing_nothing_gives_what_algorithm_3_gives(decoder, beam_width):
+    network = tiny_network(decoder)
+    encoding = network.encode(batch_of())
+    expected = most_probable_sets(network.decoder, encoding, beam_width, 50)
+    nothing = [()] * len(TEXTS)
+    found = complete(network.decoder, encoding, nothing, nothing, beam_width)
+    assert torch.equal(found.labels, expected.labels)
+    assert torch.equal(found.log_probs, expected.log_probs)
+
+
+@EVERY_DECODER
+@pytest.mark.parametrize("beam_width", [1, 5])
+def test_what_else_is_in_the_batch_and_known_of_it_changes_nothing(decoder, beam_width):
+    network = tiny_network(decoder)
+    together = complete(network.decoder, network.encode(batch_of()), PRESENT, ABSENT, beam_width)
+    for document, text in enumerate(TEXTS):
+        encoding = network.encode(batch_of([text]))
+        known = [PRESENT[document]], [ABSENT[document]]
+        alone = found_sets(complete(network.decoder, encoding, *known, beam_width), 0)
+        found = found_sets(together, document)
+        assert list(found) == list(alone)
+        assert found == pytest.approx(alone, abs=1e-4)
+    nothing_known = most_probable_sets(network.decoder, network.encode(batch_of()), beam_width, 50)
+    assert list(found_sets(together, 1)) == list(found_sets(nothing_known, 1))
+
+
+def test_the_conditional_distribution_of_a_known_one_is_found():
+    truth = random_set_probs(4)
+    scored = complete(UniformOrderDecoder(truth), documents(), [(2,)], [(0,)])
+    expected = {labels: p for labels, p in truth.items() if 2 in labels and 0 not in labels}
+    found = scored.log_probs[0].softmax(0)
+    total = sum(expected.values())
+    for row, share in zip(scored.labels[0], found.tolist(), strict=True):
+        if share:
+            assert share == pytest.approx(expected[frozenset(as_tuple(row))] / total, abs=1e-3)
+    assert int((found > 0).sum()) == len(expected)
+
+
+def test_the_first_labels_of_a_search_come_first_in_any_order():
+    decoder = TableDecoder(4)
+    choices = torch.arange(4)[None, None]
+    first = torch.tensor([[[False, True, False, True]]])
+    found = beam_search(decoder, documents(), choices, EVERYTHING, False, 50, first)
+    emitted = [
+        as_tuple(row)
+        for row, log_prob in zip(found.labels[0, 0], found.log_probs[0, 0], strict=True)
+        if log_prob > -torch.inf
+    ]
+    assert {frozenset(sequence[:2]) for sequence in emitted} == {frozenset({1, 3})}
+    assert len(set(emitted)) == len(emitted) == 2 * (1 + 2 + 2)
