@@ -15,7 +15,7 @@ from setrnn.config import Config, ModelSettings, SearchSettings
 from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.model.decoders import DECODERS
-from setrnn.neural import RecurrentSystem
+from setrnn.neural import SYSTEMS
 from setrnn.neural import system as neural_system
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
@@ -31,7 +31,7 @@ def make_system(decoder="rnn", beam_width=EVERYTHING, max_labels=50, **settings)
         model=ModelSettings(max_labels=max_labels, **(sizes | settings)),
         search=SearchSettings(beam_width=beam_width),
     )
-    return RecurrentSystem(tiny_network(decoder, **settings), config, CPU)
+    return SYSTEMS[decoder](tiny_network(decoder, **settings), config, CPU)
 
 
 def found_sets(candidates, document):
@@ -145,7 +145,7 @@ def test_prediction_has_no_dropout_and_leaves_training_as_it_was(is_training):
 @EVERY_DECODER
 def test_a_system_is_rebuilt_from_its_arrays(decoder):
     system = make_system(decoder, beam_width=6)
-    again = RecurrentSystem.from_arrays(system.arrays(), system.config, CPU, decoder)
+    again = SYSTEMS[decoder].from_arrays(system.arrays(), system.config, CPU, decoder)
     expected, found = system.candidates(TOKENS, 6), again.candidates(TOKENS, 6)
     np.testing.assert_array_equal(found.labels, expected.labels)
     np.testing.assert_array_equal(found.log_probs, expected.log_probs)
@@ -156,7 +156,7 @@ def test_a_system_is_rebuilt_from_its_arrays(decoder):
 def test_the_device_changes_nothing(decoder):
     system = make_system(decoder)
     gpu = torch.device("cuda")
-    on_gpu = RecurrentSystem.from_arrays(system.arrays(), system.config, gpu, decoder)
+    on_gpu = SYSTEMS[decoder].from_arrays(system.arrays(), system.config, gpu, decoder)
     expected, found = system.candidates(TOKENS, 16), on_gpu.candidates(TOKENS, 16)
     for document in range(len(TEXTS)):
         assert found_sets(found, document) == pytest.approx(

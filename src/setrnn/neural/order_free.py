@@ -13,6 +13,7 @@ import torch
 
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import Certificates, SetCandidates
+from setrnn.decoding.known import Known, something_known
 from setrnn.model.interfaces import OrderFree
 from setrnn.neural.recurrent import RecurrentSystem
 from setrnn.neural.system import CandidateTable
@@ -27,14 +28,16 @@ class OrderFreeSystem(RecurrentSystem):
     """A network whose decoder forgets the order of the labels so far."""
 
     @torch.inference_mode()
-    def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
+    def candidates(
+        self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
+    ) -> SetCandidates:
         """Find the most probable sets of each document.
 
         A set has the probability of all its orders that the search met: with what was pruned,
         at most so much more. From "sequences", as with any decoder that emits labels one by one.
         """
-        if source != "sets":
-            return super().candidates(tokens, n_sets, source)
+        if source != "sets" or something_known(known, source) is not None:
+            return super().candidates(tokens, n_sets, source, known)
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
         table = CandidateTable(len(tokens), max(width, n_sets))
         is_proved = np.zeros(len(tokens), dtype=bool)
@@ -45,6 +48,17 @@ class OrderFreeSystem(RecurrentSystem):
             is_proved[rows] = found.is_proved.cpu().numpy()
             pruned[rows] = found.pruned.cpu().numpy()
         return SetCandidates(table.labels, table.log_probs, Certificates(is_proved, pruned))
+
+    def _completions(self, tokens: Ragged, known: Known) -> SetCandidates:
+        """Find sets as a recurrent system does; their probabilities are exact."""
+        found = super()._completions(tokens, known)
+        is_set = found.log_probs > -np.inf
+        log_probs = np.where(is_set, self.set_log_probs(tokens, found.labels), -np.inf)
+        order = np.argsort(-log_probs, axis=1, kind="stable")
+        return SetCandidates(
+            np.take_along_axis(found.labels, order[..., None], axis=1),
+            np.take_along_axis(log_probs, order, axis=1),
+        )
 
     @torch.inference_mode()
     def set_log_probs(
