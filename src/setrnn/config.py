@@ -125,6 +125,7 @@ class TrainingSettings:
     decay: str = "linear"  # to zero at the end; or "none"
     clip_norm: float = 1.0  # of the gradient; 0 for no limit
     weight_decay: float = 0.0
+    average: float = 0.0  # the decay of the average of the weights, such as 0.999; 0 for none
     metric: str = "instance_f1"  # chooses the best epoch on the valid part
     patience: int = 0  # stop after so many epochs without gain; 0 for never
     valid_documents: int = 5_000  # of a larger valid part, so many are measured each epoch
@@ -142,6 +143,8 @@ class TrainingSettings:
         for name in ("clip_norm", "weight_decay", "patience", "checkpoint_minutes"):
             value = getattr(self, name)
             _require(0 <= value < float("inf"), f"training.{name}", "0 or more", value)
+        is_share = 0 <= self.average < 1
+        _require(is_share, "training.average", "at least 0 and below 1", self.average)
         rate = self.learning_rate
         _require(0 < rate < float("inf"), "training.learning_rate", "above 0", rate)
         _require_one_of("training.decay", self.decay, ("linear", "none"))

@@ -13,6 +13,7 @@ from torch.optim import Optimizer
 from setrnn.config import TrainingSettings
 from setrnn.errors import ModelError, StoppedError
 from setrnn.model.network import Network
+from setrnn.training.averaging import AveragedNetwork
 from setrnn.training.checkpoints import Checkpoint, Position
 from setrnn.training.failures import not_finite
 from setrnn.training.run_folder import RunFolder
@@ -43,6 +44,7 @@ class Keeper:
         """Keep a run in its folder, if it has one."""
         self.network, self.optimizer, self.fabric = network, optimizer, fabric
         self.settings, self.run = settings, run
+        self.average = AveragedNetwork(network, settings.average)
         self.position = Position()
         self.best_weights: dict[str, Tensor] | None = None
         self.asked_to_stop: Callable[[], bool] = lambda: False
@@ -55,6 +57,7 @@ class Keeper:
         position = checkpoint.position
         try:
             restore_training_state(checkpoint.tensors, self.network, self.optimizer, self.fabric)
+            self.average.restore(checkpoint.tensors)
             if position.best_epoch:
                 self.best_weights = weights_of(self.run.best(position.best_epoch))
         except (KeyError, RuntimeError) as error:
@@ -81,6 +84,7 @@ class Keeper:
         self.position.seconds = start - self._started_at
         if self.run is not None:
             state = training_state(self.network, self.optimizer, self.fabric)
+            state |= self.average.state()
             best = None if self.best_weights is None else weights_state(self.best_weights)
             self.run.save(state, self.position, best)
         self._saved_at = time.perf_counter()
@@ -105,10 +109,10 @@ class Keeper:
     def keep_best(self, value: float) -> None:
         """Remember the epoch in hand as the best."""
         self.position.best_epoch, self.position.best_value = self.position.epoch + 1, value
-        weights = self.network.state_dict()
+        weights = self.average.network.state_dict()
         self.best_weights = {name: each.detach().clone() for name, each in weights.items()}
 
     def take_best(self) -> None:
         """Give the network the weights of the best epoch; without a valid part, it has the last."""
-        if self.best_weights is not None:
-            self.network.load_state_dict(self.best_weights)
+        best = self.best_weights
+        self.network.load_state_dict(self.average.network.state_dict() if best is None else best)

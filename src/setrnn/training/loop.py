@@ -117,6 +117,7 @@ class Trainer:
             )
         self.optimizer.step()
         self.optimizer.zero_grad()
+        self.keeper.average.update()
         return loss.detach()
 
     def _is_time_to_look(self) -> bool:
@@ -175,8 +176,9 @@ class Trainer:
 
         way_out = "Free the GPU of other work, and go on with --resume."
         with clear_memory_errors("Measuring on the valid part", way_out):
+            network = self.keeper.average.network
             return validate(
-                SYSTEMS[self.recipe.decoder](self.network, self.config, self.fabric.device),
+                SYSTEMS[self.recipe.decoder](network, self.config, self.fabric.device),
                 self.prepared,
                 self.recipe.rule,
                 self.settings.valid_documents,
