@@ -84,9 +84,9 @@ class ModelSettings:
     encoder_units: int = 256  # both directions together
     decoder_units: int = 300
     decoder_layers: int = 2
-    dropout: float = 0.5
+    dropout: float = 0.3
     word_dropout: float = 0.1  # the share of words that training makes unknown
-    word_vectors: str = "tuned"  # or "frozen"
+    word_vectors: str = "frozen"  # or "tuned"; random ones (vectors.source=none) always are
     max_labels: int = 50  # the most labels a set may have
 
     def __post_init__(self) -> None:
@@ -125,7 +125,7 @@ class TrainingSettings:
     decay: str = "linear"  # to zero at the end; or "none"
     clip_norm: float = 1.0  # of the gradient; 0 for no limit
     weight_decay: float = 0.0
-    average: float = 0.0  # the decay of the average of the weights, such as 0.999; 0 for none
+    average: float = 0.999  # the decay of the average of the weights that is kept; 0 for none
     metric: str = "instance_f1"  # chooses the best epoch on the valid part
     patience: int = 0  # stop after so many epochs without gain; 0 for never
     valid_documents: int = 5_000  # of a larger valid part, so many are measured each epoch
@@ -177,10 +177,17 @@ PRESETS: dict[str, dict[str, Any]] = {
             "decoder_layers": 2,
             "dropout": 0.3,
             "word_dropout": 0.0,
+            "word_vectors": "tuned",
             "max_labels": 50,
         },
         "search": {"beam_width": 12},
-        "training": {"learning_rate": 5e-4, "warm_up": 0.0, "decay": "none", "clip_norm": 0.0},
+        "training": {
+            "learning_rate": 5e-4,
+            "warm_up": 0.0,
+            "decay": "none",
+            "clip_norm": 0.0,
+            "average": 0.0,
+        },
     },
 }
 

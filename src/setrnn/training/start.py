@@ -6,6 +6,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +51,10 @@ def train_network(
     vectors = _vectors(prepared, config.vectors, options.on_vectors)
     torch.manual_seed(config.seed)
     n_tokens = prepared.encoder.n_tokens
-    network = Network(vectors[:n_tokens], vectors[n_tokens:], config.model, decoder=recipe.decoder)
+    model = config.model
+    if config.vectors.source == "none":  # they mean nothing before they are tuned
+        model = replace(model, word_vectors="tuned")
+    network = Network(vectors[:n_tokens], vectors[n_tokens:], model, decoder=recipe.decoder)
     network.to(fabric.device)
     trainer = Trainer(network, prepared, config, recipe, fabric, run, options.on_progress)
     trainer.fit(checkpoint)
