@@ -24,4 +24,12 @@ SMALL = load_config(overrides=SMALL_OVERRIDES)
 def trained_tagger(prepared, method, config=SMALL):
     trained = METHODS[method].train(prepared, config, TrainOptions(device="cpu"))
     notes = {"data": "newsroom, synthetic"}
-    return Tagger(method, config, prepared.encoder, prepared.labels, trained.system, notes)
+    return Tagger(
+        method,
+        config,
+        prepared.encoder,
+        prepared.labels,
+        trained.system,
+        notes,
+        seen_sets=prepared.seen_sets(),
+    )

@@ -248,10 +248,11 @@ def test_alternatives_leave_out_the_predicted_set_wherever_it_stands(tagger):
         labels=np.array([[[0, 1], [2, -1], [-1, -1]]], dtype=np.int32),
         log_probs=np.log([[0.5, 0.3, 0.1]]),
     )
-    second = Rule("sets", lambda each: (each.labels[:, 1], each.log_probs[:, 1]))
+    second = Rule("sets", lambda choice: choice.candidates.labels[:, 1])
+    tokens = tagger.encoder.encode(["a text"])
     names = tagger.labels.names
     for top in (1, 2, 3, 4):
-        (found,) = tagger.predictions(candidates, second, top)
+        (found,) = tagger.predictions(tokens, candidates, second, top)
         assert found.labels == (names[2],)
         assert found.probability == pytest.approx(0.3)
         others = [each.labels for each in found.alternatives]
