@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from setrnn.data.example import Example
     from setrnn.datasets import open_dataset
+    from setrnn.decoding.limits import Limits
     from setrnn.errors import SetRNNError
     from setrnn.estimator import SetRNNClassifier
     from setrnn.explanation import Explanation
@@ -19,6 +20,7 @@ __all__ = [
     "SetRNNClassifier",
     "Tagger",
     "Prediction",
+    "Limits",
     "Explanation",
     "Example",
     "load",
@@ -32,6 +34,7 @@ _HOMES = {
     "SetRNNClassifier": "setrnn.estimator",
     "Tagger": "setrnn.tagger",
     "Prediction": "setrnn.tagger",
+    "Limits": "setrnn.decoding.limits",
     "Explanation": "setrnn.explanation",
     "Example": "setrnn.data.example",
     "load": "setrnn.tagger",
