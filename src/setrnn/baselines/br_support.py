@@ -25,9 +25,6 @@ from setrnn.decoding.products import likeliest_labels, sum_over_sets
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# A label less likely than this is in no set of highest expected F1; nor is the 513th.
-LEAST_CHANCE, MAX_LABELS = 1e-6, 512
-
 
 @dataclass(frozen=True)
 class SupportCandidates(SetCandidates):
@@ -69,7 +66,7 @@ class SupportCandidates(SetCandidates):
         """Sum the probabilities of the seen sets of each size that hold each label."""
         probs = np.exp(self.support_log_probs)
         marginals = np.asarray((self.members.T @ probs.T).T)
-        labels = likeliest_labels(marginals, LEAST_CHANCE, MAX_LABELS, also)
+        labels = likeliest_labels(marginals, also)
         sizes = (self.support >= 0).sum(axis=1)
         found = np.zeros((*labels.shape, max(int(sizes.max(initial=0)), 1)))
         for size in range(1, found.shape[2] + 1):

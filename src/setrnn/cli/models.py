@@ -391,7 +391,7 @@ def _probability_line(evaluation: Evaluation) -> str:
     found = evaluation.set_log_likelihood
     truth = "" if found.mean is None else f"log p(true set) {found.mean:.3f} a document"
     if found.n_impossible_sets:
-        truth += f", {found.n_impossible_sets:,} of them impossible"
+        truth += f" ({found.n_impossible_sets:,} true sets have less than 1e-12)"
     missing = f"sets not found have {evaluation.missing_mass:.1%} of the probability"
     return "; ".join(each for each in (truth, missing) if each)
 

@@ -27,31 +27,34 @@ def choose(choice: Choice) -> npt.NDArray[np.int32]:
     return _best_set(probs, limits)
 
 
-def gains(probs: LabelSizeProbs, n_chosen: int) -> npt.NDArray[np.float64]:
-    """Return what each label adds to the expected F1 of a set of so many labels: (n, M)."""
-    sizes = np.arange(1, probs.probs.shape[2] + 1)
-    return np.asarray(probs.probs @ (2.0 / (sizes + n_chosen)))
+def gains(probs: npt.NDArray[np.float64], n_chosen: int) -> npt.NDArray[np.float64]:
+    """Return what each label (n, M, Z) adds to the expected F1 of a set of so many: (n, M)."""
+    sizes = np.arange(1, probs.shape[2] + 1)
+    return np.asarray(probs @ (2.0 / (sizes + n_chosen)))
 
 
 def _best_set(probs: LabelSizeProbs, limits: SetLimits) -> npt.NDArray[np.int32]:
     n, M = probs.labels.shape
-    label = np.maximum(probs.labels, 0)
-    is_allowed = limits.is_allowed[label] & (probs.labels >= 0)
-    is_required = np.isin(probs.labels, limits.required)
+    is_label = probs.labels >= 0
+    is_allowed = limits.is_allowed[np.maximum(probs.labels, 0)] & is_label
+    is_required = np.isin(probs.labels, limits.required) & is_label
     best = probs.empty.copy() if limits.min_labels == 0 else np.full(n, -np.inf)
     is_chosen = np.zeros((n, M), dtype=bool)
+    rows, of_rows = np.arange(n), probs.probs  # the documents whose best set may yet be larger
     for k in range(max(limits.min_labels, 1), min(limits.max_labels, M) + 1):
-        gain = gains(probs, k)
-        if (gain.sum(axis=1) <= best).all():  # of all labels at once, and it falls with k
-            break
-        gain[~is_allowed] = -np.inf
-        rank = np.where(is_required, np.inf, gain)
-        top = np.argpartition(-rank, k - 1, axis=1)[:, :k]
+        gain = gains(of_rows, k)
+        may_gain = gain.sum(axis=1) > best[rows]  # by all labels at once; falls with k
+        if not may_gain.all():
+            rows, of_rows, gain = rows[may_gain], of_rows[may_gain], gain[may_gain]
+        gain[~is_allowed[rows]] = -np.inf
+        ranked = np.where(is_required[rows], np.inf, gain)
+        top = np.argpartition(-ranked, k - 1, axis=1)[:, :k]
         value = np.take_along_axis(gain, top, axis=1).sum(axis=1)
-        better = np.flatnonzero(value > best)
-        best[better] = value[better]
+        is_better = value > best[rows]
+        better = rows[is_better]
+        best[better] = value[is_better]
         is_chosen[better] = False
-        is_chosen[better[:, None], top[better]] = True
+        is_chosen[better[:, None], top[is_better]] = True
     places = listed(is_chosen)
     chosen = np.take_along_axis(probs.labels, np.maximum(places, 0), axis=1)
     return np.where(places < 0, -1, chosen).astype(np.int32)
@@ -63,7 +66,7 @@ def _best_seen(probs: LabelSizeProbs, seen: SeenSets, n_labels: int) -> npt.NDAr
     best, chosen = np.full(n, -np.inf), np.full((n, seen.labels.shape[1]), -1, dtype=np.int32)
     for k, of_size in seen.by_size().items():
         values = np.zeros((n, n_labels))
-        values[document, probs.labels[document, place]] = gains(probs, k)[document, place]
+        values[document, probs.labels[document, place]] = gains(probs.probs, k)[document, place]
         found, totals = of_size.best(values, 1)
         value = probs.empty if k == 0 else totals[:, 0]
         better = value > best

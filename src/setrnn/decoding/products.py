@@ -17,7 +17,8 @@ from setrnn.decoding.candidates import LabelSizeProbs, SetCandidates, log_sigmoi
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# A label less likely than this is in no set of highest expected F1; nor is the 129th.
+# A label less likely than this, or the 129th, is in no set of highest expected F1: to be worth
+# its place in a set of k labels, it needs a chance of about F1 (k + 2) / 2 (k + largest size).
 LEAST_CHANCE, MAX_LABELS = 1e-3, 128
 
 
@@ -48,31 +49,22 @@ class ProductCandidates(SetCandidates):
     def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
         """Return p(label in the set, its size): p(label) times p(size - 1) of all the others."""
         probs = expit(self.logits.astype(np.float64))
-        labels = likeliest_labels(probs, LEAST_CHANCE, MAX_LABELS, also)
+        labels = likeliest_labels(probs, also)
+        of_sizes = _size_probs(probs, _most_labels(probs.sum(axis=1), n_labels))
         chosen = np.take_along_axis(probs, labels, axis=1)  # (n, M)
-        np.put_along_axis(probs, labels, 0.0, axis=1)
-        Z = _most_labels(probs.sum(axis=1) + chosen.sum(axis=1), n_labels)
-        others = _size_probs(probs, Z)  # of the labels that do not matter
-        before, after = _prefixes(chosen, Z), _prefixes(chosen[:, ::-1], Z, others)[:, ::-1]
-        empty = after[:, 0, 0].copy()
-        before, after = before[:, :-1], after[:, 1:]
-        without = np.zeros_like(before)  # (n, M, Z): sizes 0 .. Z - 1 of all but one label
-        for size in range(Z):
-            without[:, :, size:] += before[:, :, size, None] * after[:, :, : Z - size]
-        return LabelSizeProbs(labels, chosen[:, :, None] * without, empty)
+        others = _without_label(of_sizes, chosen)
+        return LabelSizeProbs(labels, chosen[:, :, None] * others, of_sizes[:, 0])
 
 
-def likeliest_labels(
-    probs: npt.NDArray[np.float64], least: float, most: int, also: Sequence[int]
-) -> npt.NDArray[np.int32]:
-    """List the labels of at least this chance in any document, and some more: (n, M) ascending.
+def likeliest_labels(probs: npt.NDArray[np.float64], also: Sequence[int]) -> npt.NDArray[np.int32]:
+    """List the labels that may be in a set of highest expected F1: (n, M) ascending.
 
-    As many for each document, at most `most` besides those `also` asked for.
+    As many for each document, and those `also` asked for.
     """
     ranked = probs.copy()
     ranked[:, list(also)] = 2.0
-    M = int((ranked >= least).sum(axis=1).max(initial=1))
-    M = min(max(M, 1), most + len(also), probs.shape[1])
+    M = int((ranked >= LEAST_CHANCE).sum(axis=1).max(initial=1))
+    M = min(max(M, 1), MAX_LABELS + len(also), probs.shape[1])
     labels = np.argpartition(-ranked, M - 1, axis=1)[:, :M]
     return np.sort(labels, axis=1).astype(np.int32)
 
@@ -93,30 +85,36 @@ def _most_labels(expected: npt.NDArray[np.float64], n_labels: int) -> int:
 
 
 def _size_probs(probs: npt.NDArray[np.float64], Z: int) -> npt.NDArray[np.float64]:
-    """Return p(so many of the labels), for 0 .. Z - 1: (n, Z)."""
-    sizes = np.zeros((len(probs), Z))
+    """Return p(so many of the labels), for 0 .. Z: (n, Z + 1)."""
+    sizes = np.zeros((len(probs), Z + 1))
     sizes[:, 0] = 1.0
     for label in np.flatnonzero(probs.max(axis=0, initial=0.0) > 1e-12):
-        sizes = _with_label(sizes, probs[:, label])
+        prob = probs[:, label, None]
+        longer = sizes[:, :-1] * prob
+        sizes *= 1 - prob
+        sizes[:, 1:] += longer
     return sizes
 
 
-def _prefixes(
-    probs: npt.NDArray[np.float64], Z: int, start: npt.NDArray[np.float64] | None = None
+def _without_label(
+    of_sizes: npt.NDArray[np.float64], probs: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return p(so many of the first m labels), for m = 0 .. M: (n, M + 1, Z)."""
+    """Return p(so many of all the others), for each label (n, M) and 0 .. Z - 1: (n, M, Z).
+
+    With a label of chance p, of_sizes[z] = (1 - p) others[z] + p others[z - 1]: solved upwards
+    for unlikely labels, downwards for likely ones, which lets no error grow.
+    """
     n, M = probs.shape
-    result = np.zeros((n, M + 1, Z))
-    result[:, 0] = np.eye(1, Z) if start is None else start
-    for label in range(M):
-        result[:, label + 1] = _with_label(result[:, label], probs[:, label])
-    return result
-
-
-def _with_label(
-    sizes: npt.NDArray[np.float64], prob: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Count one more label in: sizes (n, Z), its probability (n,)."""
-    longer = sizes * (1 - prob)[:, None]
-    longer[:, 1:] += sizes[:, :-1] * prob[:, None]
-    return longer
+    Z = of_sizes.shape[1] - 1
+    others = np.zeros((Z, n, M))
+    likely, unlikely = np.maximum(probs, 0.5), np.minimum(probs, 0.5)
+    last = np.zeros((n, M))
+    for size in range(Z):
+        last = (of_sizes[:, size, None] - unlikely * last) / (1 - unlikely)
+        others[size] = last
+    is_likely = probs > 0.5
+    last = np.zeros((n, M))
+    for size in range(Z, 0, -1):
+        last = (of_sizes[:, size, None] - (1 - likely) * last) / likely
+        np.copyto(others[size - 1], last, where=is_likely)
+    return np.maximum(np.moveaxis(others, 0, 2), 0.0)
