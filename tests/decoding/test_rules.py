@@ -2,7 +2,17 @@ import numpy as np
 import pytest
 from choices import NAMES, as_sets, choice_of, random_distributions
 
-from setrnn.decoding import RULES, Limits, Rule, choose_sets, find_rule, no_limits
+from setrnn.decoding import (
+    RULES,
+    Choice,
+    Limits,
+    Rule,
+    SetCandidates,
+    choose_sets,
+    find_rule,
+    no_limits,
+)
+from setrnn.decoding.products import ProductCandidates
 from setrnn.decoding.thresholds import Thresholds
 from setrnn.errors import ConfigError
 
@@ -36,6 +46,19 @@ def test_no_documents_get_no_sets(name):
     choice = choice_of(np.zeros((0, 16)), thresholds=THRESHOLDS)
     labels, log_probs = choose_sets(find_rule(name), choice)
     assert len(labels) == len(log_probs) == 0
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_without_labels_only_the_empty_set_is_left(name):
+    thresholds = Thresholds(0.4, np.zeros(0))
+    logits = np.zeros((3, 0), dtype=np.float32)
+    nothing = np.full((3, 1, 1), -1, dtype=np.int32)
+    product = ProductCandidates(nothing, np.zeros((3, 1)), logits)
+    for candidates in (SetCandidates(nothing, np.zeros((3, 1))), product):
+        choice = Choice(candidates, no_limits(0), lambda rows, sets: sets, thresholds)
+        labels, log_probs = choose_sets(find_rule(name), choice)
+        assert as_sets(labels) == [()] * 3
+        assert not log_probs.any()
 
 
 @pytest.mark.parametrize(("name", "source"), [("set", "sets"), ("sequence", "sequences")])

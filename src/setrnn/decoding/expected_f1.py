@@ -21,6 +21,8 @@ from setrnn.decoding.limits import SeenSets, SetLimits
 def choose(choice: Choice) -> npt.NDArray[np.int32]:
     """Return each document's set of highest expected F1, (n, S); exact given its candidates."""
     limits = choice.limits
+    if not choice.n_labels:
+        return np.full((len(choice.candidates), 1), -1, dtype=np.int32)
     probs = choice.candidates.label_size_probs(choice.n_labels, limits.labels_for_least())
     if limits.only_seen and limits.seen is not None:
         return _best_seen(probs, limits.seen, choice.n_labels)
@@ -36,7 +38,7 @@ def gains(probs: npt.NDArray[np.float64], n_chosen: int) -> npt.NDArray[np.float
 def _best_set(probs: LabelSizeProbs, limits: SetLimits) -> npt.NDArray[np.int32]:
     n, M = probs.labels.shape
     is_label = probs.labels >= 0
-    is_allowed = limits.is_allowed[np.maximum(probs.labels, 0)] & is_label
+    is_allowed = np.append(limits.is_allowed, False)[probs.labels]  # -1 reads the last
     is_required = np.isin(probs.labels, limits.required) & is_label
     best = probs.empty.copy() if limits.min_labels == 0 else np.full(n, -np.inf)
     is_chosen = np.zeros((n, M), dtype=bool)

@@ -197,10 +197,9 @@ class SetLimits:
         """Tell which sets (n, K, S) are within the limits: (n, K)."""
         if self.is_open:
             return np.ones(label_sets.shape[:2], dtype=bool)
-        is_label = label_sets >= 0
-        sizes = is_label.sum(axis=2)
+        sizes = (label_sets >= 0).sum(axis=2)
         fits = (sizes >= self.min_labels) & (sizes <= self.max_labels)
-        fits &= (self.is_allowed[np.maximum(label_sets, 0)] | ~is_label).all(axis=2)
+        fits &= np.append(self.is_allowed, True)[label_sets].all(axis=2)  # -1 reads the last
         for label in self.required:
             fits &= (label_sets == label).any(axis=2)
         if self.only_seen and self.seen is not None:

@@ -74,8 +74,8 @@ def sum_over_sets(
 ) -> npt.NDArray[np.float64]:
     """Sum the values (n, L) of each set's labels, (n, G, S) that -1 fills up: (n, G)."""
     document = np.arange(len(values))[:, None, None]
-    chosen = values[document, np.maximum(label_sets, 0)]
-    return np.asarray(np.where(label_sets >= 0, chosen, 0.0).sum(2))
+    with_nothing = np.pad(values, ((0, 0), (0, 1)))  # what -1 reads
+    return np.asarray(with_nothing[document, label_sets].sum(axis=2))
 
 
 def _most_labels(expected: npt.NDArray[np.float64], n_labels: int) -> int:
