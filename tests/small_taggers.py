@@ -1,6 +1,12 @@
 """Taggers that tests train in a second or two."""
 
+from dataclasses import replace
+
+import numpy as np
+
+from setrnn.calibration import Calibration
 from setrnn.config import load_config
+from setrnn.decoding.thresholds import Thresholds
 from setrnn.methods import METHODS, TrainOptions
 from setrnn.tagger import Tagger
 
@@ -24,4 +30,18 @@ SMALL = load_config(overrides=SMALL_OVERRIDES)
 def trained_tagger(prepared, method, config=SMALL):
     trained = METHODS[method].train(prepared, config, TrainOptions(device="cpu"))
     notes = {"data": "newsroom, synthetic"}
-    return Tagger(method, config, prepared.encoder, prepared.labels, trained.system, notes)
+    return Tagger(
+        method,
+        config,
+        prepared.encoder,
+        prepared.labels,
+        trained.system,
+        notes,
+        seen_sets=prepared.seen_sets(),
+    )
+
+
+def with_thresholds(tagger, common=0.4, own=0.3):
+    """The tagger with thresholds, so that it predicts by every rule."""
+    thresholds = Thresholds(common, np.full(len(tagger.labels), own))
+    return replace(tagger, calibration=Calibration(100, thresholds))

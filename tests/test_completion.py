@@ -90,7 +90,7 @@ def test_tagging_with_known_labels_gives_the_same_sets_with_p_of_the_set(
         KnownLabels(tuple(present), tuple(absent)) for present, absent in zip(*known, strict=True)
     ]
     documents = [(text, ()) for text in test_texts]
-    tagged = list(tagger.tag_stream(documents, "set", 1, rows))
+    tagged = list(tagger.tag_stream(documents, "set", 1, known=rows))
     for one, other in zip(tagged, tagger.complete(test_texts, *known), strict=True):
         assert one.labels == other.labels
         probability = other.probability * other.known_probability
@@ -162,7 +162,7 @@ def test_known_labels_for_too_few_documents_and_rules_of_sequences_are_refused(t
         list(taggers["br"].complete_stream([("a", ()), ("b", ())], [KnownLabels()]))
     rows = [KnownLabels(present=taggers["set-rnn"].labels.names[:1])]
     with pytest.raises(ConfigError, match="Use rule 'set'"):
-        list(taggers["set-rnn"].tag_stream([("a", ())], "sequence", 1, rows))
+        list(taggers["set-rnn"].tag_stream([("a", ())], "sequence", 1, known=rows))
     with pytest.raises(ConfigError, match="top"):
         taggers["br"].complete("a", top=0)
 

@@ -1,6 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from setrnn.data.batches import padded
+from setrnn.decoding import Limits
 from setrnn.errors import ConfigError, DataError
 from setrnn.evaluation import evaluate, evaluate_prepared
 from setrnn.metrics import evaluate_label_sets
@@ -76,3 +80,40 @@ def test_no_documents_are_refused(taggers):
 def test_a_rule_the_method_lacks_is_refused(taggers, small_examples):
     with pytest.raises(ConfigError, match="'br' does not"):
         evaluate(taggers["br"], small_examples["test"], "sequence")
+
+
+def test_the_log_likelihood_is_the_mean_of_the_true_sets(tagger, small_examples):
+    examples = small_examples["test"]
+    known = [each for each in examples if set(each.labels) <= set(tagger.labels.names)]
+    texts, features = [each.text for each in known], [each.features for each in known]
+    sets = tagger.labels.encode([each.labels for each in known])
+    rows = padded(sets, np.arange(len(sets)), fill=-1).astype(np.int32)[:, None]
+    log_probs = tagger.system.set_log_probs(tagger.encoder.encode(texts, features), rows)
+    found = evaluate(tagger, examples)
+    assert found.set_log_likelihood.mean == pytest.approx(
+        np.maximum(log_probs, np.log(1e-12)).mean(), rel=1e-4
+    )
+    assert found.set_log_likelihood.n_impossible_sets == (log_probs < np.log(1e-12)).sum()
+    assert found.as_dict()["set_log_likelihood"] == found.set_log_likelihood.mean
+
+
+def test_documents_of_unknown_labels_only_have_no_likelihood(taggers, small_examples):
+    other = replace(small_examples["test"][0], labels=("never seen",))
+    found = evaluate(taggers["br"], [other])
+    assert found.set_log_likelihood.mean is None
+    assert found.set_log_likelihood.n_impossible_sets == 0
+
+
+def test_the_missing_mass_does_not_depend_on_the_rule(taggers, small_examples):
+    found = [
+        evaluate(taggers["seq2seq-rnn"], small_examples["test"], rule).missing_mass
+        for rule in ("set", "sequence", "f1")
+    ]
+    assert found == pytest.approx([found[0]] * 3, abs=1e-6)
+    assert 0 < found[0] < 1
+    assert evaluate(taggers["br"], small_examples["test"]).missing_mass == 0
+
+
+def test_limits_hold_in_evaluation(taggers, small_examples):
+    found = evaluate(taggers["br"], small_examples["test"], limits=Limits(2, 2))
+    assert found.scores.mean_predicted_set_size == 2

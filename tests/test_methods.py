@@ -13,7 +13,7 @@ from setrnn.datasets.tiny import TINY
 from setrnn.decoding import RULES
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS, find_method
-from small_taggers import SMALL, trained_tagger
+from small_taggers import SMALL, trained_tagger, with_thresholds
 
 EVERY_METHOD = pytest.mark.parametrize("name", METHODS)
 CORPUS = TINY["independent"]
@@ -47,14 +47,15 @@ def tiny_tagger(prepared, name, epochs=10):
 
 
 def rules_of(name):
-    return [rule for rule in RULES if rule == "set" or METHODS[name].is_neural]
+    emits_sequences = METHODS[name].emits_sequences
+    return [name for name, rule in RULES.items() if rule.source == "sets" or emits_sequences]
 
 
 @EVERY_METHOD
 def test_a_method_trains_predicts_by_every_rule_it_has_saves_and_loads(
     name, tiny_prepared, tmp_path
 ):
-    tagger = tiny_tagger(tiny_prepared, name)
+    tagger = with_thresholds(tiny_tagger(tiny_prepared, name))
     tagger.save(tmp_path / "model")
     loaded = setrnn.load(tmp_path / "model", device="cpu")
     texts = list(CORPUS.truth)
@@ -68,13 +69,13 @@ def test_a_method_trains_predicts_by_every_rule_it_has_saves_and_loads(
                 for text, each in zip(texts, found, strict=True)
             ]
         )
-        assert mean > 0.2
+        assert mean > (0.2 if rule in ("set", "sequence") else 0.05)
     np.testing.assert_array_equal(loaded.predict_proba(texts), tagger.predict_proba(texts))
     assert loaded.tag(texts) == tagger.tag(texts, rule=METHODS[name].rule)
 
 
 def test_the_ten_systems_of_the_paper_are_there_in_its_order():
-    assert list(METHODS) == list(PAPER)
+    assert list(METHODS)[: len(PAPER)] == list(PAPER)
 
 
 @EVERY_METHOD
@@ -83,7 +84,8 @@ def test_only_set_rnn_among_the_recurrent_predicts_by_set(name):
     method = METHODS[name]
     assert method.rule in rules_of(name)
     if method.is_neural:
-        assert method.rule == ("set" if name == "set-rnn" else "sequence")
+        is_by_sequence = name in PAPER and name != "set-rnn"
+        assert method.rule == ("sequence" if is_by_sequence else "set")
     else:
         with pytest.raises(ConfigError, match=f"'{name}' does not"):
             method.rule_or_own("sequence")
@@ -122,7 +124,7 @@ def test_candidates_are_distinct_sets_by_falling_probability(tagger, small_prepa
     assert len(candidates) == len(tokens)
     assert candidates.labels.shape[:2] == candidates.log_probs.shape
     assert candidates.log_probs.shape[1] >= 1
-    if not METHODS[tagger.method].is_neural:  # to them, more cost nothing
+    if tagger.method in ("br", "br-support"):  # to the others, more cost nothing
         assert candidates.log_probs.shape[1] <= n_sets
     assert np.isfinite(candidates.log_probs[:, 0]).all()
     assert (candidates.log_probs < 1e-9).all()

@@ -1,13 +1,17 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from setrnn import tagger as module
-from setrnn.decoding import RULES, Rule, SetCandidates
+from setrnn.data.batches import padded
+from setrnn.decoding import RULES, Limits, Rule, SetCandidates
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS
 from setrnn.tagger import load
+from small_taggers import with_thresholds
 
 
 def assert_same(found, expected):
@@ -248,10 +252,11 @@ def test_alternatives_leave_out_the_predicted_set_wherever_it_stands(tagger):
         labels=np.array([[[0, 1], [2, -1], [-1, -1]]], dtype=np.int32),
         log_probs=np.log([[0.5, 0.3, 0.1]]),
     )
-    second = Rule("sets", lambda each: (each.labels[:, 1], each.log_probs[:, 1]))
+    second = Rule("sets", lambda choice: choice.candidates.labels[:, 1])
+    tokens = tagger.encoder.encode(["a text"])
     names = tagger.labels.names
     for top in (1, 2, 3, 4):
-        (found,) = tagger.predictions(candidates, second, top)
+        (found,) = tagger.predictions(tokens, candidates, second, top)
         assert found.labels == (names[2],)
         assert found.probability == pytest.approx(0.3)
         others = [each.labels for each in found.alternatives]
@@ -260,12 +265,92 @@ def test_alternatives_leave_out_the_predicted_set_wherever_it_stands(tagger):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_tagging_leaves_the_network_as_it_was(taggers, test_texts, rule):
-    network = taggers["set-rnn"].system.network
+    tagger = with_thresholds(taggers["set-rnn"])
+    network = tagger.system.network
     network.train()
-    trained = taggers["set-rnn"].tag(test_texts[:5], rule=rule)
+    trained = tagger.tag(test_texts[:5], rule=rule)
     assert network.training
     network.eval()
-    assert taggers["set-rnn"].tag(test_texts[:5], rule=rule) == trained, "dropout was on"
+    assert tagger.tag(test_texts[:5], rule=rule) == trained, "dropout was on"
+
+
+@pytest.mark.parametrize("rule", [name for name in RULES if name != "sequence"])
+def test_the_probability_is_that_of_the_predicted_set_whatever_the_rule(tagger, test_texts, rule):
+    texts = test_texts[:12]
+    found = with_thresholds(tagger).tag(texts, rule=rule, top=3)
+    sets = tagger.labels.encode([each.labels for each in found])
+    rows = padded(sets, np.arange(len(sets)), fill=-1, min_width=1).astype(np.int32)
+    log_probs = tagger.system.set_log_probs(tagger.encoder.encode(texts), rows[:, None])[:, 0]
+    wanted = np.exp(log_probs)
+    np.testing.assert_allclose([each.probability for each in found], wanted, rtol=1e-3, atol=1e-12)
+
+
+@pytest.mark.parametrize("rule", ["micro-f1", "label-f1"])
+def test_without_thresholds_a_rule_says_how_to_get_them(taggers, rule):
+    with pytest.raises(ConfigError, match=f"'{rule}' needs thresholds.*setrnn calibrate") as error:
+        taggers["br"].tag(["a text"], rule=rule)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_all_that_is_predicted_is_within_the_limits(tagger, test_texts, rule):
+    if rule == "sequence" and not METHODS[tagger.method].emits_sequences:
+        return
+    first, second, third = tagger.labels.names[:3]
+    for limits in (
+        Limits(min_labels=2, max_labels=3),
+        Limits(required=[third], forbidden=[first, second]),
+        Limits(only_seen=True, min_labels=1),
+    ):
+        seen = {frozenset(row.tolist()) for row in tagger.seen_sets}
+        found = with_thresholds(tagger).tag(test_texts[:15], rule, top=3, limits=limits)
+        for each in (alike for one in found for alike in (one, *one.alternatives)):
+            names = set(each.labels)
+            assert len(names) >= limits.min_labels
+            assert limits.max_labels is None or len(names) <= limits.max_labels
+            assert set(limits.required) <= names
+            assert not set(limits.forbidden) & names
+            ids = frozenset(tagger.labels.index[name] for name in names)
+            assert not limits.only_seen or ids in seen
+
+
+def test_limits_that_hold_anyway_change_nothing(tagger, test_texts):
+    free = tagger.tag(test_texts[:20], rule="set")
+    wide = Limits(max_labels=len(tagger.labels) - 1)
+    assert_same(tagger.tag(test_texts[:20], rule="set", limits=wide), free)
+
+
+def test_the_seen_sets_are_kept_with_the_model(tagger, tmp_path, small_prepared):
+    tagger.save(tmp_path / "model")
+    loaded = load(tmp_path / "model", "cpu").seen_sets
+    wanted = {tuple(row.tolist()) for row in small_prepared.split("train").labels}
+    assert {tuple(row.tolist()) for row in loaded} == wanted
+    assert len(loaded) == len(wanted)
+
+
+def test_a_model_without_its_seen_sets_refuses_only_seen_and_works_otherwise(
+    taggers, tmp_path, test_texts
+):
+    replace(taggers["br"], seen_sets=None).save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    with pytest.raises(ConfigError, match="does not hold the label sets seen in training"):
+        loaded.tag(test_texts, limits=Limits(only_seen=True))
+    assert all(each.labels for each in loaded.tag(test_texts[:5], limits=Limits(min_labels=1)))
+
+
+def test_marginals_come_with_the_mass_they_do_not_rest_on(tagger, test_texts):
+    found = tagger.marginals(test_texts)
+    np.testing.assert_array_equal(found.probs, tagger.predict_proba(test_texts))
+    assert found.missing_mass.shape == (len(test_texts),)
+    assert ((found.missing_mass >= 0) & (found.missing_mass <= 1)).all()
+    is_whole = tagger.method in ("br", "br-support")
+    assert (found.missing_mass.max() == 0) == is_whole
+
+
+@pytest.mark.parametrize("rule", ["f1", "hamming"])
+def test_only_the_rules_of_the_paper_are_explained(taggers, rule):
+    with pytest.raises(ConfigError, match="cannot be explained"):
+        taggers["set-rnn"].explain("a text", rule=rule)
 
 
 WRONG_ARRAYS = {

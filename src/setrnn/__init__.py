@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from setrnn.completion import Completion
     from setrnn.data.example import Example
     from setrnn.datasets import open_dataset
+    from setrnn.decoding.limits import Limits
     from setrnn.errors import SetRNNError
     from setrnn.estimator import SetRNNClassifier
     from setrnn.explanation import Explanation
@@ -21,6 +22,7 @@ __all__ = [
     "Tagger",
     "Prediction",
     "Completion",
+    "Limits",
     "Explanation",
     "Example",
     "load",
@@ -35,6 +37,7 @@ _HOMES = {
     "Tagger": "setrnn.tagger",
     "Prediction": "setrnn.tagger",
     "Completion": "setrnn.completion",
+    "Limits": "setrnn.decoding.limits",
     "Explanation": "setrnn.explanation",
     "Example": "setrnn.data.example",
     "load": "setrnn.tagger",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+MOST_NAMES = 20  # that a message lists
+
 
 class SetRNNError(Exception):
     """Something setrnn refuses; the message says where, what, and the way out."""
@@ -54,7 +56,10 @@ class MissingExtraError(SetRNNError):
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
-    """Suggest the known name closest to a wrong one, or list them all."""
+    """Suggest the known name closest to a wrong one, or list them; of many, the first."""
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1)
-    return f"Did you mean '{close[0]}'?" if close else f"Known: {', '.join(known)}."
+    if close:
+        return f"Did you mean '{close[0]}'?"
+    more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
+    return f"Known: {', '.join(known[:MOST_NAMES])}{more}."

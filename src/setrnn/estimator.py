@@ -268,7 +268,15 @@ def _train(
         prepared = prepare(streams, Path(folder) / "texts", "texts", config.text, source={})
         trained = method.train(prepared, config, options)
         notes = {"n_documents": len(splits["train"]), **trained.notes}
-        return Tagger(method.name, config, prepared.encoder, prepared.labels, trained.system, notes)
+        return Tagger(
+            method.name,
+            config,
+            prepared.encoder,
+            prepared.labels,
+            trained.system,
+            notes,
+            seen_sets=prepared.seen_sets(),
+        )
 
 
 def _write_epoch(progress: Progress) -> None:

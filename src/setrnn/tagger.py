@@ -22,12 +22,23 @@ from setrnn.completion import (
     known_of_each,
 )
 from setrnn.config import Config
+from setrnn.data.batches import take_rows
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import SavedModel, load_model, save_model
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
-from setrnn.decoding import Rule, SetCandidates, find_rule
+from setrnn.decoding import (
+    MANY_SETS,
+    Choice,
+    Limits,
+    Rule,
+    SetCandidates,
+    SetLimits,
+    choose_sets,
+    find_rule,
+)
 from setrnn.decoding.known import Known
+from setrnn.decoding.marginal_rules import NO_THRESHOLDS
 from setrnn.decoding.scored_set import ScoredSet
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, System, find_method
@@ -36,6 +47,7 @@ if TYPE_CHECKING:
     from setrnn.explanation import Explanation
 
 BATCH = 1024
+SEEN_SETS, SEEN_SETS_OFFSETS = "seen_sets", "seen_sets_offsets"  # arrays of a model
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,14 @@ class Prediction:
     labels: tuple[str, ...]
     probability: float
     alternatives: tuple[ScoredSet, ...] = ()
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """p(label | text), and how much of the probability of all sets it does not rest on."""
+
+    probs: npt.NDArray[np.float32]  # texts x labels, in the order of the model's labels
+    missing_mass: npt.NDArray[np.float64]  # a text: taken to be spread like the rest
 
 
 @dataclass(frozen=True)
@@ -58,6 +78,7 @@ class Tagger:
     system: System
     notes: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
+    seen_sets: Ragged | None = None  # the label sets of training, for limits
 
     def tag(
         self,
@@ -65,6 +86,7 @@ class Tagger:
         rule: str | None = None,
         top: int = 1,
         features: Sequence[Sequence[str]] | None = None,
+        limits: Limits | None = None,
     ) -> list[Prediction]:
         """Predict a label set for each text.
 
@@ -75,14 +97,16 @@ class Tagger:
             top: how many sets to give in all: the predicted one and, as alternatives, the most
                 probable others.
             features: each document's features, where the model was trained with some.
+            limits: what the sets must be like, the alternatives too.
         """
-        return list(self.tag_stream(_documents(texts, features), rule, top))
+        return list(self.tag_stream(_documents(texts, features), rule, top, limits))
 
     def tag_stream(
         self,
         documents: Iterable[tuple[str, Sequence[str]]],
         rule: str | None = None,
         top: int = 1,
+        limits: Limits | None = None,
         known: Iterable[KnownLabels] | None = None,
     ) -> Iterator[Prediction]:
         """Predict a label set for each (text, features), in batches as they come.
@@ -92,46 +116,72 @@ class Tagger:
         """
         _check_top(top)
         self.rule_or_own(rule)
+        self.known_limits(limits)
         if known is None:
             for tokens in self._batches(documents):
-                yield from self.tag_tokens(tokens, rule, top)
+                yield from self.tag_tokens(tokens, rule, top, limits)
         else:
             for tokens, _, ids in self._batches_with_known(documents, known):
-                yield from self.tag_tokens(tokens, rule, top, ids)
+                yield from self.tag_tokens(tokens, rule, top, limits, ids)
 
     def tag_tokens(
-        self, tokens: Ragged, rule: str | None = None, top: int = 1, known: Known | None = None
+        self,
+        tokens: Ragged,
+        rule: str | None = None,
+        top: int = 1,
+        limits: Limits | None = None,
+        known: Known | None = None,
     ) -> Iterator[Prediction]:
         """Predict from token ids, such as those of a prepared folder; a batch at a time."""
         _check_top(top)
-        chosen = find_rule(self.rule_or_own(rule))
+        chosen, set_limits = find_rule(self.rule_or_own(rule)), self.known_limits(limits)
+        n_sets = chosen.n_sets(top, set_limits)
         for start in range(0, len(tokens), BATCH):
             part = tokens.rows(start, min(start + BATCH, len(tokens)))
             part_known = None if known is None else known.rows(slice(start, start + BATCH))
-            candidates = self.system.candidates(part, top, chosen.source, part_known)
-            yield from self.predictions(candidates, chosen, top)
+            candidates = self.system.candidates(part, n_sets, chosen.source, part_known)
+            yield from self.predictions(part, candidates, chosen, top, set_limits)
 
-    def predictions(self, candidates: SetCandidates, rule: Rule, top: int) -> Iterator[Prediction]:
-        """Choose among the candidates of each document."""
-        labels, log_probs = rule.choose(candidates)
+    def predictions(
+        self,
+        tokens: Ragged,
+        candidates: SetCandidates,
+        rule: Rule,
+        top: int,
+        limits: SetLimits | None = None,
+    ) -> Iterator[Prediction]:
+        """Choose a set for each document, from its candidates."""
+
+        def ask(rows: npt.NDArray[np.int64], sets: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+            return self.system.set_log_probs(take_rows(tokens, rows), sets)
+
+        limits = self.known_limits(None) if limits is None else limits
+        thresholds = None if self.calibration is None else self.calibration.thresholds
+        choice = Choice(candidates, limits, ask, thresholds)
+        labels, log_probs = choose_sets(rule, choice)
         for document, row in enumerate(labels):
             predicted = self._names(row)
             # The predicted set need not be the first candidate, nor be one at all.
-            others = (
-                each for each in self._scored(candidates, document) if each.labels != predicted
-            )
+            others = (each for each in self._scored(choice, document) if each.labels != predicted)
             yield Prediction(predicted, _prob(log_probs[document]), tuple(islice(others, top - 1)))
 
-    def _scored(self, candidates: SetCandidates, document: int) -> Iterator[ScoredSet]:
-        for row, log_prob in zip(
-            candidates.labels[document], candidates.log_probs[document], strict=True
-        ):
-            if log_prob > -np.inf:
-                yield ScoredSet(self._names(row), _prob(log_prob))
+    def _scored(self, choice: Choice, document: int) -> Iterator[ScoredSet]:
+        candidates = choice.candidates
+        for rank in np.flatnonzero(choice.fits[document]):
+            row, log_prob = candidates.labels[document, rank], candidates.log_probs[document, rank]
+            yield ScoredSet(self._names(row), _prob(log_prob))
 
     def rule_or_own(self, rule: str | None) -> str:
         """Return the rule, or the one the paper predicts with for this method."""
-        return find_method(self.method).rule_or_own(rule)
+        chosen = find_method(self.method).rule_or_own(rule)
+        has_thresholds = self.calibration is not None and self.calibration.thresholds is not None
+        if find_rule(chosen).needs_thresholds and not has_thresholds:
+            raise ConfigError(NO_THRESHOLDS.format(rule=chosen))
+        return chosen
+
+    def known_limits(self, limits: Limits | None) -> SetLimits:
+        """Turn the names of limits into this model's labels; refuse what no set can meet."""
+        return (Limits() if limits is None else limits).for_labels(self.labels, self.seen_sets)
 
     @overload
     def complete(  # type: ignore[overload-overlap]  # a string is a sequence too
@@ -228,6 +278,8 @@ class Tagger:
                 "does not. Train a recurrent system such as set-rnn."
             )
         chosen = self.rule_or_own(rule)
+        if not find_rule(chosen).needs_best_only:
+            raise ConfigError(f"Rule '{chosen}' cannot be explained. Use rule 'set' or 'sequence'.")
         return explain_text(
             self.system, self.encoder, self.labels, text, features, top, self.method, chosen
         )
@@ -236,13 +288,25 @@ class Tagger:
         self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
     ) -> npt.NDArray[np.float32]:
         """Return p(label | text), texts x labels, in the order of `self.labels.names`."""
-        batches = self._batches(_documents(texts, features))
-        parts = [self.system.marginals(tokens) for tokens in batches]
-        return np.concatenate([np.zeros((0, len(self.labels)), np.float32), *parts])
+        return self.marginals(texts, features).probs
+
+    def marginals(
+        self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
+    ) -> Marginals:
+        """Return p(label | text), and the probability of the sets it does not rest on."""
+        probs, missing = [np.zeros((0, len(self.labels)), np.float32)], [np.zeros(0)]
+        for tokens in self._batches(_documents(texts, features)):
+            candidates = self.system.candidates(tokens, MANY_SETS)
+            probs.append(self.system.marginals(tokens, candidates))
+            missing.append(candidates.missing_mass())
+        return Marginals(np.concatenate(probs), np.concatenate(missing))
 
     def save(self, folder: str | Path) -> None:
         """Write the model's folder, whole or not at all."""
         arrays = self.system.arrays()
+        if self.seen_sets is not None:
+            arrays[SEEN_SETS] = self.seen_sets.values.astype(np.int32)
+            arrays[SEEN_SETS_OFFSETS] = np.asarray(self.seen_sets.offsets, dtype=np.int64)
         saved = SavedModel(
             self.method,
             self.config,
@@ -306,7 +370,9 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
     try:
         if method.is_neural:
             _check_sizes(saved)
-        system = method.rebuild(saved.arrays, saved.config, device)
+        arrays = dict(saved.arrays)
+        seen_sets = _popped_seen_sets(arrays)
+        system = method.rebuild(arrays, saved.config, device)
     except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
         raise ModelError(
             f"{folder} holds other weights than its '{saved.method}' model has: "
@@ -321,7 +387,15 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
         system,
         dict(saved.notes),
         calibration,
+        seen_sets,
     )
+
+
+def _popped_seen_sets(arrays: dict[str, npt.NDArray[Any]]) -> Ragged | None:
+    """Take the label sets of training from beside the system's own arrays."""
+    if SEEN_SETS not in arrays:
+        return None
+    return Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
 
 
 def _check_sizes(saved: SavedModel) -> None:

@@ -72,7 +72,7 @@ def test_probabilities_sum_to_one_over_the_support(logits, support):
 @settings(deadline=None)
 def test_marginals_are_the_sums_of_brute_force(logits, support):
     model, documents = model_of(logits, support)
-    marginals = model.marginals(documents)
+    marginals = model.candidates(documents, 1).marginals(model.n_labels)
     for document in range(len(logits)):
         truth = truth_of(logits[document], support)
         sums = [
@@ -95,7 +95,7 @@ def test_a_support_of_one_set_is_certain():
 def test_a_support_of_the_empty_set_alone_is_legal():
     model, documents = model_of(np.ones((1, N_LABELS)), [()])
     assert found_sets(model.candidates(documents, 2), 0) == {(): pytest.approx(1)}
-    assert (model.marginals(documents) == 0).all()
+    assert (model.candidates(documents, 1).marginals(model.n_labels) == 0).all()
 
 
 def test_the_support_is_the_distinct_sets_of_training():

@@ -5,9 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import expit
 
-from setrnn.decoding import RULES, find_rule
 from setrnn.decoding.candidates import SetCandidates, log_sigmoid, pack_labels
-from setrnn.errors import ConfigError
 
 one_set = st.sets(st.integers(0, 9), max_size=4)
 
@@ -41,32 +39,6 @@ def test_the_log_of_the_sigmoid_is_finite_and_right(logits):
     assert (result <= 0).all()
     np.testing.assert_allclose(np.exp(result), expit(logits), atol=1e-12)
     np.testing.assert_allclose(np.exp(result) + np.exp(log_sigmoid(-logits)), 1, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", RULES)
-def test_every_rule_predicts_one_set_for_each_document(name):
-    labels = np.array([[[0, 2], [1, -1]], [[-1, -1], [0, -1]]], dtype=np.int32)
-    log_probs = np.log([[0.6, 0.4], [0.9, 0.1]])
-    rule = find_rule(name)
-    assert rule.source in ("sets", "sequences")
-    chosen, chosen_log_probs = rule.choose(SetCandidates(labels, log_probs))
-    assert len(chosen) == len(chosen_log_probs) == 2
-    assert (chosen_log_probs <= 0).all()
-
-
-@pytest.mark.parametrize(("name", "source"), [("set", "sets"), ("sequence", "sequences")])
-def test_the_rules_of_the_paper_take_the_most_probable_of_their_source(name, source):
-    labels = np.array([[[0, 2], [1, -1]]], dtype=np.int32)
-    rule = find_rule(name)
-    chosen, log_probs = rule.choose(SetCandidates(labels, np.log([[0.6, 0.4]])))
-    assert rule.source == source
-    assert chosen.tolist() == [[0, 2]]
-    np.testing.assert_allclose(np.exp(log_probs), [0.6])
-
-
-def test_an_unknown_rule_is_refused_with_the_nearest():
-    with pytest.raises(ConfigError, match="Did you mean 'set'"):
-        find_rule("sett")
 
 
 documents_with_chances = st.lists(
@@ -116,3 +88,40 @@ def test_no_documents_candidates_or_labels_have_marginals_of_zero(shape):
     marginals = nothing.marginals(4)
     assert marginals.shape == (shape[0], 4)
     assert not marginals.any()
+
+
+@given(documents_with_chances)
+def test_what_the_candidates_leave_out_is_missing(documents):
+    scaled = [{key: p / 8 for key, p in chances.items()} for chances in documents]
+    missing = as_candidates(scaled).missing_mass()
+    np.testing.assert_allclose(missing, [1 - sum(each.values()) for each in scaled], atol=1e-9)
+
+
+@given(documents_with_chances, st.lists(st.integers(0, 5), max_size=3, unique=True))
+def test_labels_and_sizes_are_summed_over_the_sets(documents, also):
+    found = as_candidates(documents).label_size_probs(6, also)
+    for row, chances in enumerate(documents):
+        total = sum(chances.values())
+        assert found.empty[row] == pytest.approx(chances.get(frozenset(), 0) / total)
+        labels = found.labels[row][found.labels[row] >= 0].tolist()
+        assert labels == sorted({*also, *(label for members in chances for label in members)})
+        for place, label in enumerate(labels):
+            for size in range(1, found.probs.shape[2] + 1):
+                share = sum(p for s, p in chances.items() if label in s and len(s) == size) / total
+                assert found.probs[row, place, size - 1] == pytest.approx(share)
+        assert not found.probs[row, len(labels) :].any()
+
+
+@given(documents_with_chances)
+def test_log_probs_are_found_among_the_candidates_or_not_known(documents):
+    candidates = as_candidates(documents)
+    asked = np.array([[[0, -1], [1, 3], [-1, -1]]] * len(documents), dtype=np.int32)
+    found = candidates.log_probs_of(asked)
+    for row, chances in enumerate(documents):
+        for column, members in enumerate([frozenset({0}), frozenset({1, 3}), frozenset()]):
+            if members in chances:
+                assert np.exp(found[row, column]) == pytest.approx(chances[members])
+            else:
+                assert np.isnan(found[row, column])
+    rows = np.array([len(documents) - 1])
+    np.testing.assert_array_equal(candidates.take(rows).log_probs_of(asked[:1]), found[rows])

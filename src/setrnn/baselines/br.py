@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.special import expit
 
 from setrnn.baselines.features import indicator
 from setrnn.baselines.linear import Arrays, LinearWeights, TrainingData
 from setrnn.baselines.logistic import Penalties, fit_logistic
 from setrnn.config import ClassicalSettings
-from setrnn.decoding.candidates import SetCandidates, log_sigmoid, pack_labels
+from setrnn.decoding.candidates import SetCandidates, listed, log_sigmoid, pack_labels
 from setrnn.decoding.known import Known, completed
+from setrnn.decoding.products import ProductCandidates, sum_over_sets
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,11 @@ class BinaryRelevance:
         self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
     ) -> SetCandidates:
         """Return the most probable sets under the product, exactly."""
-        return most_probable_products(self.linear.logits(features), n_sets, known)
+        logits = self.linear.logits(features)
+        found = most_probable_products(logits, n_sets, known)
+        if known is not None:
+            return found
+        return ProductCandidates(found.labels, found.log_probs, logits)
 
     def set_log_probs(
         self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
@@ -57,9 +61,10 @@ class BinaryRelevance:
         of_none = log_sigmoid(-logits).sum(1, keepdims=True)
         return np.asarray(of_none + sum_over_sets(logits, label_sets))
 
-    def marginals(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
-        """Return the probability of each label."""
-        return np.asarray(expit(self.linear.logits(features)))
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.linear.intercepts)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return weights and intercepts."""
@@ -108,7 +113,7 @@ def most_probable_products(
     # The labels that can be in a candidate: those of the best set, and the turned ones.
     is_fixed = is_in_best.copy()
     np.put_along_axis(is_fixed, cheapest, False, axis=1)
-    fixed = _listed(is_fixed)[:, None].repeat(total.shape[1], axis=1)  # (n, K, F)
+    fixed = listed(is_fixed)[:, None].repeat(total.shape[1], axis=1)  # (n, K, F)
     is_in = np.take_along_axis(is_in_best, cheapest, axis=1)[:, None] ^ turned
     flexible = np.where(is_in, cheapest[:, None], -1)  # (n, K, K - 1)
     labels = np.concatenate([fixed, flexible.astype(np.int32)], axis=2)
@@ -116,21 +121,3 @@ def most_probable_products(
     if known is not None:
         return completed(labels, log_probs, known)
     return SetCandidates(pack_labels(labels), log_probs)
-
-
-def sum_over_sets(
-    values: npt.NDArray[np.float64], label_sets: npt.NDArray[np.int32]
-) -> npt.NDArray[np.float64]:
-    """Sum the values (n, L) of each set's labels, (n, G, S) that -1 fills up: (n, G)."""
-    document = np.arange(len(values))[:, None, None]
-    chosen = values[document, np.maximum(label_sets, 0)]
-    return np.asarray(np.where(label_sets >= 0, chosen, 0.0).sum(2))
-
-
-def _listed(is_chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
-    """List the chosen columns of each row; -1 fills up."""
-    rows, columns = np.nonzero(is_chosen)
-    position = np.cumsum(is_chosen, axis=1)[rows, columns] - 1
-    listed = np.full((len(is_chosen), int(position.max(initial=0)) + 1), -1, dtype=np.int32)
-    listed[rows, position] = columns
-    return listed

@@ -2,24 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import logsumexp
 
-from setrnn.baselines.br import BinaryRelevance, sum_over_sets
+from setrnn.baselines.br import BinaryRelevance
 from setrnn.baselines.features import indicator
 from setrnn.baselines.linear import Arrays, TrainingData
 from setrnn.config import ClassicalSettings
 from setrnn.data.labels import distinct_sets
 from setrnn.data.ragged import Ragged
-from setrnn.decoding.candidates import SetCandidates, pack_labels
+from setrnn.decoding.candidates import LabelSizeProbs, SetCandidates, pack_labels
 from setrnn.decoding.known import Known, completed
+from setrnn.decoding.limits import set_keys
+from setrnn.decoding.products import likeliest_labels, sum_over_sets
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+@dataclass(frozen=True)
+class SupportCandidates(SetCandidates):
+    """The best of the seen sets, and the probabilities of all of them."""
+
+    support: npt.NDArray[np.int32]  # (G, S) the seen sets; -1 fills up
+    members: sp.csr_matrix  # the same as zeros and ones, (G, L)
+    support_log_probs: npt.NDArray[np.float64]  # (n, G)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Self:
+        """Return the candidates of some of the documents."""
+        return replace(
+            self,
+            labels=self.labels[rows],
+            log_probs=self.log_probs[rows],
+            support_log_probs=self.support_log_probs[rows],
+        )
+
+    def marginals(self, n_labels: int) -> npt.NDArray[np.float32]:
+        """Return the summed probability of the seen sets that hold each label: (n, L)."""
+        sums = np.asarray((self.members.T @ np.exp(self.support_log_probs).T).T)
+        return np.asarray(np.minimum(sums, 1.0), dtype=np.float32)
+
+    def missing_mass(self) -> npt.NDArray[np.float64]:
+        """Return 0: no other set has a chance."""
+        return np.zeros(len(self))
+
+    def log_probs_of(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """Return log p of given sets, (n, G, S): (n, G); -inf for those not seen."""
+        n_labels = self.members.shape[1]
+        keys = set_keys(self.support, n_labels)
+        order = np.argsort(keys)
+        asked = set_keys(label_sets, n_labels)
+        place = order[np.minimum(np.searchsorted(keys[order], asked), len(keys) - 1)]
+        found = np.take_along_axis(self.support_log_probs, place, axis=1)
+        return np.where(keys[place] == asked, found, -np.inf)
+
+    def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
+        """Sum the probabilities of the seen sets of each size that hold each label."""
+        probs = np.exp(self.support_log_probs)
+        marginals = np.asarray((self.members.T @ probs.T).T)
+        labels = likeliest_labels(marginals, also)
+        sizes = (self.support >= 0).sum(axis=1)
+        found = np.zeros((*labels.shape, max(int(sizes.max(initial=0)), 1)))
+        for size in range(1, found.shape[2] + 1):
+            is_of_size = sizes == size
+            summed = np.asarray((self.members[is_of_size].T @ probs[:, is_of_size].T).T)
+            found[:, :, size - 1] = np.take_along_axis(summed, labels, axis=1)
+        return LabelSizeProbs(labels, found, probs[:, sizes == 0].sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -69,11 +124,16 @@ class SupportInference:
         best_log_probs = np.take_along_axis(log_probs, best, axis=1)
         order = np.argsort(-best_log_probs, axis=1, kind="stable")
         best = np.take_along_axis(best, order, axis=1)
-        labels = self._padded_support[best]
         best_log_probs = np.take_along_axis(best_log_probs, order, axis=1)
         if known is not None:
-            return completed(labels, best_log_probs, known)
-        return SetCandidates(pack_labels(labels), best_log_probs)
+            return completed(self._padded_support[best], best_log_probs, known)
+        return SupportCandidates(
+            pack_labels(self._padded_support[best]),
+            best_log_probs,
+            self._padded_support,
+            indicator(self.support, self.br.linear.weights.shape[1]),
+            log_probs,
+        )
 
     def _fits(self, known: Known) -> npt.NDArray[np.bool_]:
         """Mark the seen sets with all present labels and no absent one: documents x sets."""
@@ -102,25 +162,14 @@ class SupportInference:
         logits = self.br.linear.logits(features).astype(np.float64)
         members = indicator(self.support, logits.shape[1])
         total = logsumexp(np.asarray((members @ logits.T).T), axis=1, keepdims=True)
-        is_seen = np.array(
-            [
-                [tuple(row[row >= 0].tolist()) in self._seen for row in of_document]
-                for of_document in np.sort(label_sets, axis=2)
-            ]
-        ).reshape(label_sets.shape[:2])
+        seen = set_keys(self._padded_support, logits.shape[1])
+        is_seen = np.isin(set_keys(label_sets, logits.shape[1]), seen)
         return np.where(is_seen, sum_over_sets(logits, label_sets) - total, -np.inf)
 
-    @cached_property
-    def _seen(self) -> frozenset[tuple[int, ...]]:
-        return frozenset(
-            tuple(sorted(row.tolist())) for row in self.support.rows(0, len(self.support))
-        )
-
-    def marginals(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
-        """Return the summed probability of the seen sets that hold each label."""
-        probs = np.exp(self.log_probs(features))
-        members = indicator(self.support, self.br.linear.weights.shape[1])
-        return np.asarray((members.T @ probs.T).T, dtype=np.float32)
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return self.br.n_labels
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return BR's arrays and the seen sets."""

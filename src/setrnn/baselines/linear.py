@@ -42,15 +42,19 @@ class ClassicalModel(Protocol):
     def candidates(
         self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
     ) -> SetCandidates:
-        """Find the most probable sets of each document that fit what is known of it."""
+        """Find the most probable sets of each document that fit what is known of it.
+
+        As many as asked for, or more; they know the marginals, whatever their number.
+        """
 
     def set_log_probs(
         self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.float64]:
         """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
 
-    def marginals(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
-        """Return p(label | document), documents x labels."""
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that was learned, by name."""

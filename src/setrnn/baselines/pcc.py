@@ -70,8 +70,8 @@ class ClassifierChain:
     ) -> SetCandidates:
         """Search the chain with a beam over all documents at once.
 
-        The probabilities are exact; sets outside the beam are missed. Where a label is known,
-        all beams decide it so.
+        The probabilities are exact; sets outside the beam are missed. All of the beam is given,
+        however few are asked for. Where a label is known, all beams decide it so.
         """
         logits = self.linear.logits(features)
         n, n_labels = logits.shape
@@ -85,10 +85,9 @@ class ClassifierChain:
                 self.beam_width,
                 None if closed is None else closed[:, :, label],
             )
-        labels, log_probs = beams.labels[:, :n_sets], beams.log_probs[:, :n_sets]
         if known is not None:
-            return completed(labels, log_probs, known)
-        return SetCandidates(pack_labels(labels), log_probs)
+            return completed(beams.labels, beams.log_probs, known)
+        return SetCandidates(pack_labels(beams.labels), beams.log_probs)
 
     def set_log_probs(
         self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
@@ -110,14 +109,10 @@ class ClassifierChain:
             log_probs += log_sigmoid(np.where(is_in[:, :, label], log_odds, -log_odds))
         return log_probs
 
-    def marginals(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
-        """Return the probability of each label, over the sets the search found."""
-        found = self.candidates(features, self.beam_width)
-        probs = np.exp(found.log_probs)
-        result = np.zeros((len(found), len(self.linear.intercepts) + 1))
-        rows = np.arange(len(found))[:, None, None]
-        np.add.at(result, (rows, found.labels), probs[:, :, None])  # -1 falls in the last column
-        return np.asarray(result[:, :-1] / probs.sum(1, keepdims=True), dtype=np.float32)
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.linear.intercepts)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the weights of words and of labels."""

@@ -59,8 +59,9 @@ class ClassicalSystem:
     def marginals(
         self, tokens: Ragged, candidates: SetCandidates | None = None
     ) -> npt.NDArray[np.float32]:
-        """Return p(label | document), documents x labels; the candidates are not needed."""
-        return self.model.marginals(self.tfidf.transform(tokens))
+        """Return p(label | document), documents x labels; sets found before save time."""
+        found = self.candidates(tokens, 1) if candidates is None else candidates
+        return found.marginals(self.model.n_labels)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that was learned, by name."""

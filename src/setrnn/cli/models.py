@@ -31,6 +31,7 @@ from setrnn.cli.console import (
     write_json,
 )
 from setrnn.cli.data import refuse_own_input, report_skipped, report_skipped_count
+from setrnn.cli.limit_options import LimitOptions, with_limits
 from setrnn.cli.options import (
     ConfigFile,
     Data,
@@ -49,6 +50,7 @@ from setrnn.errors import ConfigError, DataError, StoppedError
 if TYPE_CHECKING:
     from setrnn.config import ClassicalSettings, Config, TrainingSettings
     from setrnn.data.prepared import Prepared
+    from setrnn.decoding import Limits
     from setrnn.evaluation import Evaluation
     from setrnn.methods import Trained
     from setrnn.tagger import Prediction, Tagger
@@ -161,7 +163,15 @@ def train_tagger(
         "training_seconds": round(time.perf_counter() - start, 2),
         **trained.notes,
     }
-    return Tagger(method, config, prepared.encoder, prepared.labels, trained.system, notes)
+    return Tagger(
+        method,
+        config,
+        prepared.encoder,
+        prepared.labels,
+        trained.system,
+        notes,
+        seen_sets=prepared.seen_sets(),
+    )
 
 
 def _train_classical(prepared: Prepared, method: str, config: Config) -> Trained:
@@ -232,6 +242,7 @@ def _tuned(prepared: Prepared, method: str, config: Config) -> ClassicalSettings
 
 
 @with_reading
+@with_limits
 def predict(
     model: Model,
     data: Annotated[
@@ -239,6 +250,7 @@ def predict(
     ],
     out: Annotated[Path, typer.Option(help="The JSON Lines file to write; - for the terminal.")],
     reading: Reading,
+    limits: LimitOptions,
     rule: Rule = None,
     top: Annotated[
         int,
@@ -255,8 +267,10 @@ def predict(
 
     check_file_place(out)
     refuse_own_input(data, out)
+    wanted = limits.limits()
     tagger = load(model, device)
     tagger.rule_or_own(rule)
+    tagger.known_limits(wanted)
     source = reading.source(data, require_labels=False)
     has_known = present_field is not None or absent_field is not None
     if has_known:
@@ -269,7 +283,7 @@ def predict(
     else:
         examples, for_ids = tee(stream)
         documents = ((example.text, example.features) for example in examples)
-        predictions = tagger.tag_stream(documents, rule, top)
+        predictions = tagger.tag_stream(documents, rule, top, wanted)
         rows = (_row(each.id, found) for each, found in zip(for_ids, predictions, strict=True))
     if str(out) == "-":
         for row in rows:
@@ -297,10 +311,12 @@ def _row(example_id: str, prediction: Prediction) -> str:
 
 
 @with_reading
+@with_limits
 def evaluate(
     model: Model,
     data: Data,
     reading: Reading,
+    limits: LimitOptions,
     rule: Rule = None,
     split: SplitName = None,
     json: JsonFile = None,
@@ -311,9 +327,11 @@ def evaluate(
 
     if json is not None:
         check_file_place(json)
+    wanted = limits.limits()
     tagger = load(model, device)
     tagger.rule_or_own(rule)
-    evaluation, part = _measure(tagger, reading, data, rule, split)
+    tagger.known_limits(wanted)
+    evaluation, part = _measure(tagger, reading, data, rule, split, wanted)
     values = {
         "model": model.name,
         "method": tagger.method,
@@ -327,6 +345,7 @@ def evaluate(
     )
     stdout.print(scores_table(title, {model.name: values}))
     stdout.print(_ranking_table(values))
+    stdout.print(_probability_line(evaluation))
     if evaluation.scores.n_unseen_labels:
         warn(
             f"{evaluation.scores.n_unseen_labels:,} labels that the model never saw occur "
@@ -337,7 +356,12 @@ def evaluate(
 
 
 def _measure(
-    tagger: Tagger, reading: Reading, data: str, rule: str | None, split: str | None
+    tagger: Tagger,
+    reading: Reading,
+    data: str,
+    rule: str | None,
+    split: str | None,
+    limits: Limits,
 ) -> tuple[Evaluation, str]:
     from setrnn.data.prepared import Prepared, is_prepared
     from setrnn.datasets import BadRows
@@ -347,7 +371,9 @@ def _measure(
         prepared = Prepared(Path(data))
         part = split or default_split(prepared.splits)
         with documents_progress() as advance:
-            found = evaluate_prepared(tagger, prepared, part, rule, lambda n: advance("tagging", n))
+            found = evaluate_prepared(
+                tagger, prepared, part, rule, lambda n: advance("tagging", n), limits
+            )
         return found, part
     source = reading.source(data)
     dataset = source.open()
@@ -355,7 +381,7 @@ def _measure(
     bad_rows = BadRows(source.on_bad_row)
     with documents_progress() as advance:
         stream = dataset.require(part).read(bad_rows)
-        found = evaluate(tagger, stream, rule, lambda n: advance("tagging", n))
+        found = evaluate(tagger, stream, rule, lambda n: advance("tagging", n), limits)
     report_skipped(bad_rows)
     return found, part
 
@@ -372,6 +398,16 @@ def _ranking_table(values: dict[str, object]) -> Table:
         table.add_column(name.replace("ndcg", "nDCG"), justify="right")
     table.add_row(*(f"{values[name]:.3f}" for name in names))
     return table
+
+
+def _probability_line(evaluation: Evaluation) -> str:
+    """Say how probable the true sets are, and what the marginals do not rest on."""
+    found = evaluation.set_log_likelihood
+    truth = "" if found.mean is None else f"log p(true set) {found.mean:.3f} a document"
+    if found.n_impossible_sets:
+        truth += f" ({found.n_impossible_sets:,} true sets have less than 1e-12)"
+    missing = f"sets not found have {evaluation.missing_mass:.1%} of the probability"
+    return "; ".join(each for each in (truth, missing) if each)
 
 
 def methods() -> None:

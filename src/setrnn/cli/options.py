@@ -65,9 +65,10 @@ Rule = Annotated[
     str | None,
     typer.Option(
         "--rule",
-        metavar="set|sequence",
-        help="How the set is chosen: the most probable set, or the set of the most probable "
-        "sequence (predict then gives the sequence's probability). Each method has its own.",
+        metavar="set|sequence|f1|hamming|micro-f1|label-f1",
+        help="How the set is chosen: the most probable set; the set of the most probable "
+        "sequence (predict then gives the sequence's probability); or the best set for a "
+        "measure: instance-F1 (f1), hamming loss, micro-F1, label-F1. Each method has its own.",
         show_default="the method's own",
     ),
 ]
@@ -109,9 +110,14 @@ class Reading:
 
 def with_reading(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the reading options: it gets them as one argument, `reading`."""
-    hints = typing.get_type_hints(Reading, include_extras=True)
+    return with_group(command, "reading", Reading)
+
+
+def with_group(command: Callable[..., None], name: str, group: type[Any]) -> Callable[..., None]:
+    """Give a command the options that are a dataclass's fields: it gets them as one argument."""
+    hints = typing.get_type_hints(group, include_extras=True)
     own = inspect.signature(command, eval_str=True).parameters
-    kept = [parameter for name, parameter in own.items() if name != "reading"]
+    kept = [parameter for each, parameter in own.items() if each != name]
     added = [
         inspect.Parameter(
             each.name,
@@ -119,13 +125,13 @@ def with_reading(command: Callable[..., None]) -> Callable[..., None]:
             default=each.default,
             annotation=hints[each.name],
         )
-        for each in fields(Reading)
+        for each in fields(group)
     ]
 
     @functools.wraps(command)
     def with_options(**arguments: Any) -> None:  # noqa: ANN401 (whatever the command takes)
-        reading = Reading(**{each.name: arguments.pop(each.name) for each in added})
-        command(reading=reading, **arguments)
+        options = group(**{each.name: arguments.pop(each.name) for each in added})
+        command(**{name: options}, **arguments)
 
     parameters = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in kept] + added
     with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import TextSettings, from_dict
-from setrnn.data.labels import LabelVocabulary
+from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import DataError
@@ -110,6 +110,10 @@ class Prepared:
     def unseen_labels(self) -> list[str]:
         """Labels of valid and test that train never had; their ids follow the others."""
         return list(self.description["unseen_labels"])
+
+    def seen_sets(self) -> Ragged:
+        """Return the different label sets of train."""
+        return distinct_sets(self.split("train").labels)[0]
 
     def split(self, name: str) -> PreparedSplit:
         """Open one split."""

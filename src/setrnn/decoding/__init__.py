@@ -8,9 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.decoding import most_probable
-from setrnn.decoding.candidates import SetCandidates
+from setrnn.decoding import expected_f1, marginal_rules, most_probable
+from setrnn.decoding.candidates import SetCandidates, pack_labels
+from setrnn.decoding.choice import Choice
+from setrnn.decoding.limits import Limits, SetLimits, no_limits
 from setrnn.errors import ConfigError, nearest_name
+
+# How many sets a rule asks for that goes by the whole distribution; systems whose sets cost
+# nothing give more, and those that know the distribution better need none.
+MANY_SETS = 16
 
 
 @dataclass(frozen=True)
@@ -18,13 +24,22 @@ class Rule:
     """How one set is chosen for each document."""
 
     source: str  # what it chooses from: "sets", or the sets of the best "sequences"
-    # labels (n, S), -1 fills up, and the log-probability (n,) of each document's predicted set
-    choose: Callable[[SetCandidates], tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]]
+    choose: Callable[[Choice], npt.NDArray[np.int32]]  # the labels (n, S); -1 fills up
+    needs_best_only: bool = False  # not the whole distribution
+    needs_thresholds: bool = False
+
+    def n_sets(self, top: int, limits: SetLimits) -> int:
+        """Return how many candidates to ask for, where `top` sets are to be shown."""
+        return top if self.needs_best_only and limits.is_open else max(top, MANY_SETS)
 
 
 RULES: dict[str, Rule] = {
-    "set": Rule("sets", most_probable.choose),
-    "sequence": Rule("sequences", most_probable.choose),
+    "set": Rule("sets", most_probable.choose_set, needs_best_only=True),
+    "sequence": Rule("sequences", most_probable.choose_sequence, needs_best_only=True),
+    "f1": Rule("sets", expected_f1.choose),
+    "hamming": Rule("sets", marginal_rules.choose_over_half),
+    "micro-f1": Rule("sets", marginal_rules.choose_by_common_threshold, needs_thresholds=True),
+    "label-f1": Rule("sets", marginal_rules.choose_by_own_thresholds, needs_thresholds=True),
 }
 
 
@@ -35,4 +50,23 @@ def find_rule(name: str) -> Rule:
     return RULES[name]
 
 
-__all__ = ["RULES", "Rule", "SetCandidates", "find_rule"]
+def choose_sets(
+    rule: Rule, choice: Choice
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    """Choose a set for each document: its labels (n, S), packed, and its log-probability (n,)."""
+    labels = pack_labels(rule.choose(choice))
+    return labels, choice.log_probs_of(labels[:, None])[:, 0]
+
+
+__all__ = [
+    "MANY_SETS",
+    "RULES",
+    "Choice",
+    "Limits",
+    "Rule",
+    "SetCandidates",
+    "SetLimits",
+    "choose_sets",
+    "find_rule",
+    "no_limits",
+]

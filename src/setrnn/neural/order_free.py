@@ -47,7 +47,8 @@ class OrderFreeSystem(RecurrentSystem):
             table.fill(rows, found.labels, found.log_probs)
             is_proved[rows] = found.is_proved.cpu().numpy()
             pruned[rows] = found.pruned.cpu().numpy()
-        return SetCandidates(table.labels, table.log_probs, Certificates(is_proved, pruned))
+        certificates = Certificates(is_proved, pruned)
+        return SetCandidates(table.labels, table.log_probs, certificates=certificates)
 
     def _completions(self, tokens: Ragged, known: Known) -> SetCandidates:
         """Find sets as a recurrent system does; their probabilities are exact."""

@@ -13,7 +13,8 @@ from setrnn.config import TRAINING_METRICS
 from setrnn.data.batches import take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.decoding import find_rule
+from setrnn.decoding import Choice, choose_sets, find_rule, no_limits
+from setrnn.decoding.choice import SetLogProbs
 from setrnn.metrics import evaluate_sets
 from setrnn.neural.system import MAX_DOCUMENTS, NeuralSystem
 
@@ -34,11 +35,12 @@ def validate(
     valid = prepared.split("valid")
     rows = np.linspace(0, len(valid) - 1, min(max_documents, len(valid))).round().astype(np.int64)
     rows = rows[np.argsort(-valid.tokens.lengths[rows], kind="stable")]
-    chosen = find_rule(rule)
+    chosen, limits = find_rule(rule), no_limits(len(prepared.labels))
     predicted, log_probs = [], []
     for start in range(0, len(rows), MAX_DOCUMENTS):
         tokens = take_rows(valid.tokens, rows[start : start + MAX_DOCUMENTS])
-        labels, scores = chosen.choose(system.candidates(tokens, 1, chosen.source))
+        candidates = system.candidates(tokens, chosen.n_sets(1, limits), chosen.source)
+        labels, scores = choose_sets(chosen, Choice(candidates, limits, _asked(system, tokens)))
         predicted += [row[row >= 0] for row in labels]
         log_probs.append(scores)
         between_batches()
@@ -50,6 +52,10 @@ def validate(
     return {name: float(measured[name]) for name in TRAINING_METRICS} | {
         "mean_probability": float(np.exp(np.concatenate(log_probs)).mean())
     }
+
+
+def _asked(system: NeuralSystem, tokens: Ragged) -> SetLogProbs:
+    return lambda rows, sets: system.set_log_probs(take_rows(tokens, rows), sets)
 
 
 def _ragged(rows: list[npt.NDArray[np.int32]]) -> Ragged:

@@ -1,0 +1,86 @@
+"""Every rule for one trained model: how good the predicted sets are by every measure.
+
+    python benchmarks/rules.py MODEL DATA [--split test] [--json FILE] [--device cpu]
+
+DATA has valid and test, prepared for the model or as texts. Thresholds are those kept with the
+model; where it has none, they are chosen on valid here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from setrnn.calibration import Calibration
+from setrnn.data.prepared import Prepared
+from setrnn.datasets.cache import Source, open_prepared
+from setrnn.decoding import RULES
+from setrnn.decoding.thresholds import choose_thresholds
+from setrnn.evaluation import evaluate_prepared
+from setrnn.methods import find_method
+from setrnn.tagger import BATCH, Tagger, load
+
+MEASURES = ("instance_f1", "label_f1", "micro_f1", "hamming_loss", "subset_accuracy")
+ONCE = ("set_log_likelihood", "n_impossible_sets", "missing_mass")  # whatever the rule
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("data")
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--device", default="auto")
+    arguments = parser.parse_args()
+    tagger = load(arguments.model, arguments.device)
+    prepared = open_prepared(Source(arguments.data), tagger.config.text)
+    tagger = with_thresholds(tagger, prepared)
+    print(f"| {tagger.method} | " + " | ".join(MEASURES) + " | documents/s |")
+    print("|---" * (len(MEASURES) + 2) + "|")
+    found: dict[str, dict[str, object]] = {}
+    for rule in rules_of(tagger):
+        values = evaluate_prepared(tagger, prepared, arguments.split, rule).as_dict()
+        found[rule] = values
+        cells = [f"{values[name]:.4f}" for name in MEASURES]
+        print(f"| {rule} | " + " | ".join(cells) + f" | {values['documents_per_second']:,.0f} |")
+    values = found["set"]
+    print(", ".join(f"{name} {values[name]:.4g}" for name in ONCE))
+    if arguments.json:
+        record = {
+            "model": str(arguments.model.name),
+            "method": tagger.method,
+            "data": prepared.name,
+            "split": arguments.split,
+            "rules": found,
+        }
+        arguments.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+def rules_of(tagger: Tagger) -> list[str]:
+    emits_sequences = find_method(tagger.method).emits_sequences
+    return [name for name, rule in RULES.items() if rule.source == "sets" or emits_sequences]
+
+
+def with_thresholds(tagger: Tagger, prepared: Prepared) -> Tagger:
+    if tagger.calibration is not None and tagger.calibration.thresholds is not None:
+        return tagger
+    valid, n_labels = prepared.split("valid"), len(prepared.labels)
+    marginals = np.concatenate(
+        [
+            tagger.system.marginals(valid.tokens.rows(start, min(start + BATCH, len(valid))))
+            for start in range(0, len(valid), BATCH)
+        ]
+    )
+    known = valid.labels.keep(np.asarray(valid.labels.values) < n_labels)
+    is_label = np.zeros(marginals.shape, dtype=bool)
+    is_label[known.row_numbers, known.values] = True
+    thresholds = choose_thresholds(marginals, is_label)
+    return replace(tagger, calibration=Calibration(len(valid), thresholds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,245 @@
+"""Limits on the sets that may be predicted: size, labels, only those seen in training."""
+
+# n documents, K sets of each, L labels, G seen sets, S labels of the largest set
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from setrnn.data.labels import LabelVocabulary
+from setrnn.data.ragged import Ragged
+from setrnn.errors import ConfigError, nearest_name
+
+_MAX_SCORES = 1 << 24  # of documents x seen sets, held at once
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a predicted set must be like; the best set by the rule is taken among those that are.
+
+    Args:
+        min_labels: how many labels it has at least.
+        max_labels: how many at most; None for any number.
+        only_seen: whether it must be a label set of the training documents.
+        required: labels that it must hold.
+        forbidden: labels that it must not hold.
+    """
+
+    min_labels: int = 0
+    max_labels: int | None = None
+    only_seen: bool = False
+    required: Collection[str] = ()
+    forbidden: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse limits that no set can meet, whatever the model."""
+        for name in ("required", "forbidden"):
+            labels = getattr(self, name)
+            if isinstance(labels, str):
+                raise ConfigError(f"{name} is a list, got one string. Write [{labels!r}].")
+            object.__setattr__(self, name, tuple(dict.fromkeys(labels)))
+        if not _is_count(self.min_labels):
+            raise ConfigError(f"min_labels must be 0 or more, got {self.min_labels}.")
+        if self.max_labels is not None and not _is_count(self.max_labels):
+            raise ConfigError(f"max_labels must be 0 or more, got {self.max_labels}.")
+        both = sorted(set(self.required) & set(self.forbidden))
+        if both:
+            raise ConfigError(f"Label '{both[0]}' is both required and forbidden. Take out one.")
+        if self.max_labels is not None:
+            for least, what in (
+                (self.min_labels, "at least {} are asked for"),
+                (len(self.required), "{} are required"),
+            ):
+                if least > self.max_labels:
+                    raise ConfigError(
+                        f"No set has at most {self.max_labels} labels when {what.format(least)}."
+                    )
+
+    def for_labels(self, labels: LabelVocabulary, seen_sets: Ragged | None) -> SetLimits:
+        """Turn names into the ids of a model, and refuse what none of its sets can meet."""
+        required, forbidden = (_ids(each, labels) for each in (self.required, self.forbidden))
+        is_allowed = np.ones(len(labels), dtype=bool)
+        is_allowed[forbidden] = False
+        n_allowed = int(is_allowed.sum())
+        if self.min_labels > n_allowed:
+            raise ConfigError(
+                f"No set has {self.min_labels} labels: the model has {len(labels)}, of which "
+                f"{len(forbidden)} are forbidden."
+            )
+        most = n_allowed if self.max_labels is None else min(self.max_labels, n_allowed)
+        limits = SetLimits(
+            n_labels=len(labels),
+            min_labels=max(self.min_labels, len(required)),
+            max_labels=most,
+            required=required,
+            is_allowed=is_allowed,
+        )
+        if self == Limits():
+            return limits
+        return limits.with_seen_sets(seen_sets, self.only_seen)
+
+
+@dataclass(frozen=True)
+class SeenSets:
+    """Label sets of the training documents, each once."""
+
+    labels: npt.NDArray[np.int32]  # (G, S) ascending; -1 fills up
+    n_labels: int
+
+    @classmethod
+    def from_ragged(cls, sets: Ragged, n_labels: int) -> SeenSets:
+        """Take the sets as they are kept with a model."""
+        lengths = sets.lengths
+        labels = np.full((len(sets), max(int(lengths.max(initial=0)), 1)), -1, dtype=np.int32)
+        labels[np.arange(labels.shape[1]) < lengths[:, None]] = sets.values
+        return cls(labels, n_labels)
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[np.int64]:
+        """How many labels each has, (G,)."""
+        return np.asarray((self.labels >= 0).sum(axis=1))
+
+    def by_size(self) -> dict[int, SeenSets]:
+        """Part them by their size."""
+        return {
+            int(size): SeenSets(self.labels[self.sizes == size], self.n_labels)
+            for size in np.unique(self.sizes)
+        }
+
+    def hold(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """Tell which of given sets (n, K, S) are among them: (n, K)."""
+        keys = set_keys(self.labels, self.n_labels)
+        return np.isin(set_keys(label_sets, self.n_labels), keys)
+
+    def best(
+        self, values: npt.NDArray[Any], n_best: int
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+        """Return the sets of the largest sums of their labels' values (n, L), and the sums.
+
+        By falling sum: (n, n_best, S) and (n, n_best); fewer where there are fewer.
+        """
+        n, n_best = len(values), min(n_best, len(self.labels))
+        chosen = np.zeros((n, n_best), dtype=np.int64)
+        sums = np.zeros((n, n_best))
+        step = max(1, _MAX_SCORES // len(self.labels))
+        for start in range(0, n, step):
+            rows = slice(start, start + step)
+            totals = np.asarray((self._members @ values[rows].T).T)  # (n, G)
+            some = np.argpartition(-totals, n_best - 1, axis=1)[:, :n_best]
+            of_some = np.take_along_axis(totals, some, axis=1)
+            order = np.argsort(-of_some, axis=1, kind="stable")
+            chosen[rows] = np.take_along_axis(some, order, axis=1)
+            sums[rows] = np.take_along_axis(of_some, order, axis=1)
+        return self.labels[chosen], sums
+
+    @cached_property
+    def _members(self) -> sp.csr_matrix:
+        offsets = np.concatenate([[0], np.cumsum(self.sizes)])
+        ones = np.ones(int(offsets[-1]))
+        shape = (len(self.labels), self.n_labels)
+        return sp.csr_matrix((ones, self.labels[self.labels >= 0], offsets), shape=shape)
+
+
+@dataclass(frozen=True)
+class SetLimits:
+    """Limits in the ids of a model; some set meets them."""
+
+    n_labels: int
+    min_labels: int  # at least as many as are required
+    max_labels: int  # at most as many as are allowed
+    required: npt.NDArray[np.int32]  # ascending
+    is_allowed: npt.NDArray[np.bool_]  # (L,)
+    only_seen: bool = False
+    seen: SeenSets | None = None  # the sets of training that fit, where they are known
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every set fits."""
+        is_any_size = self.min_labels == 0 and self.max_labels == self.n_labels
+        return is_any_size and bool(self.is_allowed.all()) and not self.only_seen
+
+    def with_seen_sets(self, seen_sets: Ragged | None, only_seen: bool) -> SetLimits:
+        """Keep those of the sets of training that fit."""
+        if seen_sets is None or not len(seen_sets):
+            if only_seen:
+                raise ConfigError(
+                    "This model does not hold the label sets seen in training. Train it again, "
+                    "or leave out only_seen."
+                )
+            return self
+        everything = SeenSets.from_ragged(seen_sets, self.n_labels)
+        fitting = everything.labels[self.fit(everything.labels[None])[0]]
+        if not len(fitting):
+            if only_seen:
+                raise ConfigError(
+                    f"None of the {len(seen_sets):,} label sets seen in training fits the limits. "
+                    "Loosen them, or leave out only_seen."
+                )
+            return self
+        return SetLimits(
+            self.n_labels,
+            self.min_labels,
+            self.max_labels,
+            self.required,
+            self.is_allowed,
+            only_seen,
+            SeenSets(fitting, self.n_labels),
+        )
+
+    def fit(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """Tell which sets (n, K, S) are within the limits: (n, K)."""
+        if self.is_open:
+            return np.ones(label_sets.shape[:2], dtype=bool)
+        sizes = (label_sets >= 0).sum(axis=2)
+        fits = (sizes >= self.min_labels) & (sizes <= self.max_labels)
+        fits &= np.append(self.is_allowed, True)[label_sets].all(axis=2)  # -1 reads the last
+        for label in self.required:
+            fits &= (label_sets == label).any(axis=2)
+        if self.only_seen and self.seen is not None:
+            fits &= self.seen.hold(label_sets)
+        return np.asarray(fits)
+
+    def ranked(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Put what is required before all other labels, and what is forbidden behind: (n, L)."""
+        ranked = np.where(self.is_allowed, values, -np.inf)
+        ranked[:, self.required] = np.inf
+        return ranked
+
+    def labels_for_least(self) -> list[int]:
+        """List labels that make a set of the least size, those required first."""
+        others = np.flatnonzero(self.is_allowed)
+        others = others[~np.isin(others, self.required)]  # by falling frequency, as all ids
+        return [*self.required.tolist(), *others[: self.min_labels - len(self.required)].tolist()]
+
+
+def no_limits(n_labels: int) -> SetLimits:
+    """Let every set pass."""
+    nothing = np.array([], dtype=np.int32)
+    return SetLimits(n_labels, 0, n_labels, nothing, np.ones(n_labels, dtype=bool))
+
+
+def set_keys(label_sets: npt.NDArray[np.int32], n_labels: int) -> npt.NDArray[np.uint64]:
+    """Return a number for each set (..., S) that no other is likely to have: (...)."""
+    random = np.random.default_rng(0)
+    keys = random.integers(0, 2**64, n_labels + 1, dtype=np.uint64)
+    keys[-1] = 0  # of -1
+    return np.asarray(np.bitwise_xor.reduce(keys[label_sets], axis=-1))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _ids(names: Collection[str], labels: LabelVocabulary) -> npt.NDArray[np.int32]:
+    for name in names:
+        if name not in labels.index:
+            near = nearest_name(name, labels.names)
+            raise ConfigError(f"The model has no label '{name}'. {near}")
+    return np.array(sorted(labels.index[name] for name in names), dtype=np.int32)
