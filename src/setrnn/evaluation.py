@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from setrnn.calibration.acceptance import accuracy_interval
+from setrnn.calibration.reliability import reliability
 from setrnn.data.example import Example
-from setrnn.data.prepared import Prepared, batched
-from setrnn.data.ragged import Ragged
+from setrnn.data.prepared import Prepared
 from setrnn.decoding import find_rule
 from setrnn.errors import DataError
+from setrnn.labelled import Batch, example_batches, prepared_batches
 from setrnn.metrics import (
     RankingScores,
     Scores,
@@ -21,9 +24,20 @@ from setrnn.metrics import (
     evaluate_ranking,
     indicator_matrices,
 )
-from setrnn.tagger import BATCH, Tagger
+from setrnn.tagger import Prediction, Tagger
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
+
+
+@dataclass(frozen=True)
+class AcceptedScores:
+    """How often the accepted predictions are right, and the 95% interval of it."""
+
+    n_accepted: int
+    share_accepted: float
+    accuracy_accepted: float | None  # None: nothing was accepted
+    accuracy_accepted_low: float
+    accuracy_accepted_high: float
 
 
 @dataclass(frozen=True)
@@ -35,7 +49,10 @@ class Evaluation:
     ranking: RankingScores  # by p(label | document), whatever the rule
     # Of the predictions: by rule "set", near subset accuracy if well calibrated.
     mean_probability: float
+    calibration_error: float  # how far they are from how often the sets are right
+    calibration_error_raw: float  # the same of the model's own probabilities
     documents_per_second: float
+    accepted: AcceptedScores | None = None  # None: the model has no acceptance for the rule
 
     def as_dict(self) -> dict[str, Any]:
         """Return all measures as plain values."""
@@ -44,6 +61,9 @@ class Evaluation:
             **self.scores.as_dict(),
             **self.ranking.as_dict(),
             "mean_probability": self.mean_probability,
+            "calibration_error": self.calibration_error,
+            "calibration_error_raw": self.calibration_error_raw,
+            **({} if self.accepted is None else asdict(self.accepted)),
             "documents_per_second": round(self.documents_per_second, 1),
         }
 
@@ -55,15 +75,7 @@ def evaluate(
     on_documents: Callable[[int], None] = lambda n_documents: None,
 ) -> Evaluation:
     """Predict a stream of documents and measure."""
-
-    def batches() -> Iterable[tuple[Ragged, list[tuple[str, ...]]]]:
-        for batch in batched(examples, BATCH):
-            tokens = tagger.encoder.encode(
-                [example.text for example in batch], [example.features for example in batch]
-            )
-            yield tokens, [example.labels for example in batch]
-
-    return _evaluate(tagger, batches(), rule, on_documents)
+    return _evaluate(tagger, example_batches(tagger, examples), rule, on_documents)
 
 
 def evaluate_prepared(
@@ -74,43 +86,30 @@ def evaluate_prepared(
     on_documents: Callable[[int], None] = lambda n_documents: None,
 ) -> Evaluation:
     """Predict a split of a prepared folder and measure."""
-    if prepared.encoder.tokenizer.to_str() != tagger.encoder.tokenizer.to_str():
-        raise DataError(
-            f"{prepared.folder} was prepared with another vocabulary than the model's. "
-            "Evaluate on the data itself."
-        )
-    part = prepared.split(split)
-    names = [*prepared.labels.names, *prepared.unseen_labels]
-
-    def batches() -> Iterable[tuple[Ragged, list[tuple[str, ...]]]]:
-        for start in range(0, len(part), BATCH):
-            stop = min(start + BATCH, len(part))
-            truth = [tuple(names[label] for label in row) for row in part.labels.rows(start, stop)]
-            yield part.tokens.rows(start, stop), truth
-
-    return _evaluate(tagger, batches(), rule, on_documents)
+    return _evaluate(tagger, prepared_batches(tagger, prepared, split), rule, on_documents)
 
 
 def _evaluate(
     tagger: Tagger,
-    batches: Iterable[tuple[Ragged, list[tuple[str, ...]]]],
+    batches: Iterable[Batch],
     rule: str | None,
     on_documents: Callable[[int], None],
 ) -> Evaluation:
     truth: list[tuple[str, ...]] = []
-    predicted: list[tuple[str, ...]] = []
-    probabilities: list[float] = []
+    predicted: list[Prediction] = []
+    raw_probabilities: list[float] = []
     rankings: list[RankingScores] = []
     seconds = 0.0
     name = tagger.rule_or_own(rule)
-    chosen = find_rule(name)
+    chosen, acceptance = find_rule(name), tagger.acceptance(name)
     for tokens, labels in batches:
         start = time.perf_counter()
-        candidates = tagger.system.candidates(tokens, 1, chosen.source)
-        predictions = list(tagger.predictions(candidates, chosen, 1))
+        n_sets = tagger.n_candidates(chosen)
+        candidates = tagger.system.candidates(tokens, n_sets, chosen.source)
+        predicted.extend(tagger.predictions(candidates, chosen, 1, acceptance=acceptance))
         seconds += time.perf_counter() - start
-        predicted.extend(prediction.labels for prediction in predictions)
-        probabilities.extend(prediction.probability for prediction in predictions)
+        own = tagger.predictions(candidates, chosen, 1, calibrated=False)
+        raw_probabilities.extend(each.probability for each in own)
         truth.extend(labels)
         known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
         # Best sequences are not sets: the shares of their labels are no marginals.
@@ -120,13 +119,28 @@ def _evaluate(
         on_documents(len(labels))
     if not truth:
         raise DataError("There are no documents to evaluate.")
+    probs = np.array([each.probability for each in predicted])
+    pairs = zip(predicted, truth, strict=True)
+    is_right = np.array([set(each.labels) == set(labels) for each, labels in pairs])
     return Evaluation(
         rule=name,
-        scores=evaluate_label_sets(truth, predicted, tagger.labels.names),
+        scores=evaluate_label_sets(truth, [each.labels for each in predicted], tagger.labels.names),
         ranking=_mean_ranking(rankings),
-        mean_probability=float(np.mean(probabilities)),
+        mean_probability=float(probs.mean()),
+        calibration_error=reliability(probs, is_right).error,
+        calibration_error_raw=reliability(np.array(raw_probabilities), is_right).error,
         documents_per_second=len(truth) / max(seconds, 1e-9),
+        accepted=None if acceptance is None else _accepted_scores(predicted, is_right),
     )
+
+
+def _accepted_scores(
+    predicted: Sequence[Prediction], is_right: npt.NDArray[np.bool_]
+) -> AcceptedScores:
+    is_accepted = np.array([bool(each.accepted) for each in predicted])
+    n, n_right = int(is_accepted.sum()), int(is_right[is_accepted].sum())
+    low, high = accuracy_interval(n_right, n)
+    return AcceptedScores(n, n / len(predicted), n_right / n if n else None, low, high)
 
 
 def _mean_ranking(parts: list[RankingScores]) -> RankingScores:

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn import __version__
-from setrnn.calibration import Calibration
+from setrnn.calibration import Acceptance, Calibration
 from setrnn.config import Config
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.model_folder import SavedModel, load_model, save_model
+from setrnn.data.model_folder import CALIBRATION, SavedModel, load_model, save_model
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.decoding import Rule, SetCandidates, find_rule
@@ -44,6 +44,7 @@ class Prediction:
     labels: tuple[str, ...]
     probability: float
     alternatives: tuple[ScoredSet, ...] = ()
+    accepted: bool | None = None  # None: the model has no acceptance for the rule
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,7 @@ class Tagger:
         rule: str | None = None,
         top: int = 1,
         features: Sequence[Sequence[str]] | None = None,
+        calibrated: bool = True,
     ) -> list[Prediction]:
         """Predict a label set for each text.
 
@@ -74,39 +76,74 @@ class Tagger:
             top: how many sets to give in all: the predicted one and, as alternatives, the most
                 probable others.
             features: each document's features, where the model was trained with some.
+            calibrated: give calibrated probabilities where the model has a calibration; the
+                model's own if not.
         """
-        return list(self.tag_stream(_documents(texts, features), rule, top))
+        return list(self.tag_stream(_documents(texts, features), rule, top, calibrated))
 
     def tag_stream(
-        self, documents: Iterable[tuple[str, Sequence[str]]], rule: str | None = None, top: int = 1
+        self,
+        documents: Iterable[tuple[str, Sequence[str]]],
+        rule: str | None = None,
+        top: int = 1,
+        calibrated: bool = True,
     ) -> Iterator[Prediction]:
         """Predict a label set for each (text, features), in batches as they come."""
         _check_top(top)
         self.rule_or_own(rule)
         for tokens in self._batches(documents):
-            yield from self.tag_tokens(tokens, rule, top)
+            yield from self.tag_tokens(tokens, rule, top, calibrated)
 
     def tag_tokens(
-        self, tokens: Ragged, rule: str | None = None, top: int = 1
+        self, tokens: Ragged, rule: str | None = None, top: int = 1, calibrated: bool = True
     ) -> Iterator[Prediction]:
         """Predict from token ids, such as those of a prepared folder; a batch at a time."""
         _check_top(top)
-        chosen = find_rule(self.rule_or_own(rule))
+        name = self.rule_or_own(rule)
+        chosen, acceptance = find_rule(name), self.acceptance(name)
+        n_sets = max(top, self.n_candidates(chosen))
         for start in range(0, len(tokens), BATCH):
             part = tokens.rows(start, min(start + BATCH, len(tokens)))
-            candidates = self.system.candidates(part, top, chosen.source)
-            yield from self.predictions(candidates, chosen, top)
+            candidates = self.system.candidates(part, n_sets, chosen.source)
+            yield from self.predictions(candidates, chosen, top, calibrated, acceptance)
 
-    def predictions(self, candidates: SetCandidates, rule: Rule, top: int) -> Iterator[Prediction]:
-        """Choose among the candidates of each document."""
+    def predictions(
+        self,
+        candidates: SetCandidates,
+        rule: Rule,
+        top: int,
+        calibrated: bool = True,
+        acceptance: Acceptance | None = None,
+    ) -> Iterator[Prediction]:
+        """Choose among the candidates of each document; as many as `n_candidates` asks for."""
         labels, log_probs = rule.choose(candidates)
+        accepted: list[bool | None] = [None] * len(labels)
+        if self.calibration is not None:
+            found, trusted = self.calibration.apply(rule.source, candidates, labels, log_probs)
+            if acceptance is not None:
+                accepted = acceptance.accepts(np.exp(trusted)).tolist()
+            if calibrated:
+                candidates, log_probs = found, trusted
         for document, row in enumerate(labels):
             predicted = self._names(row)
             # The predicted set need not be the first candidate, nor be one at all.
             others = (
                 each for each in self._scored(candidates, document) if each.labels != predicted
             )
-            yield Prediction(predicted, _prob(log_probs[document]), tuple(islice(others, top - 1)))
+            yield Prediction(
+                predicted,
+                _prob(log_probs[document]),
+                tuple(islice(others, top - 1)),
+                accepted[document],
+            )
+
+    def n_candidates(self, rule: Rule) -> int:
+        """Return how many candidates `predictions` needs besides those that are to be given."""
+        return 1 if self.calibration is None else self.calibration.n_candidates(rule.source)
+
+    def acceptance(self, rule: str) -> Acceptance | None:
+        """Return which predictions by a rule need no second look, if that was fitted."""
+        return None if self.calibration is None else self.calibration.acceptance.get(rule)
 
     def _scored(self, candidates: SetCandidates, document: int) -> Iterator[ScoredSet]:
         for row, log_prob in zip(
@@ -228,7 +265,9 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
             f"{folder} holds other weights than its '{saved.method}' model has: "
             f"{_first_line(error)} Train or copy the model again."
         ) from error
-    calibration = None if saved.calibration is None else Calibration.from_dict(saved.calibration)
+    calibration = None
+    if saved.calibration is not None:
+        calibration = Calibration.from_dict(saved.calibration, f"{Path(folder) / CALIBRATION}")
     return Tagger(
         saved.method,
         saved.config,
