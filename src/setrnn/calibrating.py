@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from setrnn.calibration import Calibration, Scaling
 from setrnn.calibration.acceptance import Acceptance, check_share, fit_acceptance
-from setrnn.calibration.fit import N_CANDIDATES, N_FOLDS, fit_scaling, folds
+from setrnn.calibration.fit import N_CANDIDATES, fit_scaling, held_out
 from setrnn.calibration.reliability import Reliability, reliability
 from setrnn.data.ragged import Ragged
 from setrnn.decoding import SetCandidates, find_rule
@@ -99,7 +99,7 @@ def calibrate(
         calibration=replace(calibration, acceptance=acceptance),
         acceptance=acceptance[name],
         before=reliability(found.probs({}), found.is_right),
-        after=reliability(documents.held_out_probs(found), found.is_right),
+        after=reliability(documents.held_out_probs(found, calibration), found.is_right),
         accuracy=float(found.is_right.mean()),
     )
 
@@ -187,16 +187,13 @@ class _Documents:
             source, self.candidates[source], _padded(label_ids), log_probs, np.array(is_right)
         )
 
-    def held_out_probs(self, predicted: _Predicted) -> Floats:
+    def held_out_probs(self, predicted: _Predicted, calibration: Calibration) -> Floats:
         """Calibrate each fifth of the documents by what the others say: (n,)."""
-        of_fold = folds(len(self.label_sets))
-        log_probs = self.candidates[predicted.source].log_probs
-        true_rank = self.true_rank[predicted.source]
-        probs = np.zeros(len(of_fold))
-        for fold in range(N_FOLDS):
-            is_out = of_fold == fold
-            scaling = fit_scaling(log_probs[~is_out], true_rank[~is_out])
-            probs[is_out] = predicted.probs({predicted.source: scaling})[is_out]
+        source = predicted.source
+        log_probs, true_rank = self.candidates[source].log_probs, self.true_rank[source]
+        probs = np.zeros(len(log_probs))
+        for is_out, fitted in held_out(calibration.scalings[source], log_probs, true_rank):
+            probs[is_out] = predicted.probs({source: fitted})[is_out]
         return probs
 
 

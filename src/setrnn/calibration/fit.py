@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
@@ -27,28 +29,31 @@ def fit_scaling(log_probs: Floats, true_rank: Ranks, n_candidates: int = N_CANDI
         true_rank: which of them is the true set, (n,); -1 where none is.
         n_candidates: how many of them to take.
     """
-    log_probs = log_probs[:, :n_candidates]
-    true_rank = np.where(true_rank < log_probs.shape[1], true_rank, -1)
     simple = _fit(log_probs, true_rank, n_candidates, with_isotonic=False)
     if len(log_probs) < LEAST_FOR_ISOTONIC:
         return simple
-    losses = {False: 0.0, True: 0.0}
-    of_fold = folds(len(log_probs))
+    full = _fit(log_probs, true_rank, n_candidates, with_isotonic=True)
+    is_better = _held_out_loss(full, log_probs, true_rank) < _held_out_loss(
+        simple, log_probs, true_rank
+    )
+    return full if is_better else simple
+
+
+def held_out(
+    scaling: Scaling, log_probs: Floats, true_rank: Ranks
+) -> Iterator[tuple[npt.NDArray[np.bool_], Scaling]]:
+    """Fit the same kind of scaling without each fifth of the documents: that fifth, and it."""
+    of_fold = np.random.default_rng(0).permutation(len(log_probs)) % N_FOLDS
     for fold in range(N_FOLDS):
         is_out = of_fold == fold
-        for with_isotonic in losses:
-            scaling = _fit(log_probs[~is_out], true_rank[~is_out], n_candidates, with_isotonic)
-            losses[with_isotonic] += _loss(scaling, log_probs[is_out], true_rank[is_out] == 0)
-    is_better = losses[True] < losses[False]
-    return _fit(log_probs, true_rank, n_candidates, with_isotonic=True) if is_better else simple
-
-
-def folds(n_documents: int) -> npt.NDArray[np.int64]:
-    """Return the fold of each document, the same each time."""
-    return np.random.default_rng(0).permutation(n_documents) % N_FOLDS
+        with_isotonic = scaling.isotonic is not None
+        kept = log_probs[~is_out], true_rank[~is_out]
+        yield is_out, _fit(*kept, scaling.n_candidates, with_isotonic)
 
 
 def _fit(log_probs: Floats, true_rank: Ranks, n_candidates: int, with_isotonic: bool) -> Scaling:
+    log_probs = log_probs[:, :n_candidates]
+    true_rank = np.where(true_rank < n_candidates, true_rank, -1)
     scaling = Scaling(n_candidates, fit_temperature(log_probs, true_rank))
     if not with_isotonic:
         return scaling
@@ -61,7 +66,10 @@ def _first_prob(scaling: Scaling, log_probs: Floats) -> Floats:
     return np.exp(scaled[:, 0])
 
 
-def _loss(scaling: Scaling, log_probs: Floats, is_right: npt.NDArray[np.bool_]) -> float:
-    """Sum -log p of whether the first candidate is right."""
-    probs = np.clip(_first_prob(scaling, log_probs), 1e-12, 1 - 1e-12)
-    return float(-np.log(np.where(is_right, probs, 1 - probs)).sum())
+def _held_out_loss(scaling: Scaling, log_probs: Floats, true_rank: Ranks) -> float:
+    """Sum -log p of whether the first candidate is right, of documents it was not fitted on."""
+    loss = 0.0
+    for is_out, fitted in held_out(scaling, log_probs, true_rank):
+        probs = np.clip(_first_prob(fitted, log_probs[is_out]), 1e-12, 1 - 1e-12)
+        loss -= float(np.log(np.where(true_rank[is_out] == 0, probs, 1 - probs)).sum())
+    return loss
