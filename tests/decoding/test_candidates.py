@@ -116,3 +116,14 @@ def test_no_documents_candidates_or_labels_have_marginals_of_zero(shape):
     marginals = nothing.marginals(4)
     assert marginals.shape == (shape[0], 4)
     assert not marginals.any()
+
+
+def test_ranks_find_the_candidate_that_a_set_is():
+    labels = np.array([[[0, 2], [1, -1], [-1, -1]]] * 5, dtype=np.int32)
+    log_probs = np.log([[0.5, 0.3, 0.1]] * 4 + [[0.5, 0.3, 1.0]])
+    log_probs[4, 2] = -np.inf  # not the empty set: there are two candidates only
+    candidates = SetCandidates(labels, log_probs)
+    sets = [[0, 2, -1], [1, -1, -1], [-1, -1, -1], [0, 1, 2], [-1, -1, -1]]
+    assert candidates.ranks(np.array(sets, dtype=np.int32)).tolist() == [0, 1, 2, -1, -1]
+    narrow = np.array([[1], [-1], [0], [2], [1]], dtype=np.int32)
+    assert candidates.ranks(narrow).tolist() == [1, 2, -1, -1, 1]

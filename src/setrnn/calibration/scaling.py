@@ -46,13 +46,11 @@ class Scaling:
         rest = np.minimum(rest, outcomes[:, -1:])
         log_total = logsumexp(outcomes / self.temperature, axis=1, keepdims=True)
         outcomes = outcomes / self.temperature - log_total
-        rest = rest / self.temperature - log_total
+        scaled = np.concatenate([outcomes[:, :-1], rest / self.temperature - log_total], axis=1)
         if self.isotonic is not None:
-            outcomes, log_share = _with_first(outcomes, self.isotonic)
-            rest = rest + log_share
-        n_rest = candidates.shape[1] - (outcomes.shape[1] - 1)
-        scaled = np.concatenate([outcomes[:, :-1], rest[:, :n_rest]], axis=1)
-        return scaled, rest[:, n_rest:]
+            log_rest = logsumexp(outcomes[:, 1:], axis=1)
+            scaled = _with_first(scaled, log_rest, self.isotonic)
+        return scaled[:, : candidates.shape[1]], scaled[:, candidates.shape[1] :]
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -73,17 +71,12 @@ class Scaling:
         )
 
 
-def _with_first(outcomes: Floats, isotonic: Isotonic) -> tuple[Floats, Floats]:
-    """Give the first outcome its accuracy; the others share the rest as before, by (n, 1)."""
-    log_rest = logsumexp(outcomes[:, 1:], axis=1)  # finite: another set is never impossible
-    first = isotonic(np.exp(outcomes[:, 0]))
-    if outcomes.shape[1] > 2:
-        # Not below the second: q >= (1 - q) r, where r is the second's share of the rest.
-        second = np.exp(outcomes[:, 1] - log_rest)
-        first = np.maximum(first, second / (1 + second))
-    log_share = np.log1p(-first) - log_rest
-    others = outcomes[:, 1:] + log_share[:, None]
-    log_first = np.log(first)
-    if outcomes.shape[1] > 2:
-        log_first = np.maximum(log_first, others[:, 0])  # rounding must not turn a tie
-    return np.concatenate([log_first[:, None], others], axis=1), log_share[:, None]
+def _with_first(scaled: Floats, log_rest: Floats, isotonic: Isotonic) -> Floats:
+    """Give the first set its accuracy; the others (and another set) share the rest as before.
+
+    None gets more than the first: what is above that falls to another set.
+    """
+    first = isotonic(np.exp(scaled[:, 0]))
+    log_first, log_share = np.log(first), np.log1p(-first) - log_rest
+    others = np.minimum(scaled[:, 1:] + log_share[:, None], log_first[:, None])
+    return np.concatenate([log_first[:, None], others], axis=1)
