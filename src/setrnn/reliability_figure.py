@@ -17,7 +17,7 @@ def draw_reliability(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with mpl.rc_context({"svg.hashsalt": "setrnn", "font.size": 8}):
+    with mpl.rc_context({"svg.hashsalt": "setrnn", "svg.fonttype": "none", "font.size": 8}):
         figure = Figure(figsize=(6, 3.6), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.subplots(
