@@ -65,6 +65,7 @@ class Tagger:
         rule: str | None = None,
         top: int = 1,
         features: Sequence[Sequence[str]] | None = None,
+        *,
         calibrated: bool = True,
     ) -> list[Prediction]:
         """Predict a label set for each text.
@@ -79,23 +80,24 @@ class Tagger:
             calibrated: give calibrated probabilities where the model has a calibration; the
                 model's own if not.
         """
-        return list(self.tag_stream(_documents(texts, features), rule, top, calibrated))
+        return list(self.tag_stream(_documents(texts, features), rule, top, calibrated=calibrated))
 
     def tag_stream(
         self,
         documents: Iterable[tuple[str, Sequence[str]]],
         rule: str | None = None,
         top: int = 1,
+        *,
         calibrated: bool = True,
     ) -> Iterator[Prediction]:
         """Predict a label set for each (text, features), in batches as they come."""
         _check_top(top)
         self.rule_or_own(rule)
         for tokens in self._batches(documents):
-            yield from self.tag_tokens(tokens, rule, top, calibrated)
+            yield from self.tag_tokens(tokens, rule, top, calibrated=calibrated)
 
     def tag_tokens(
-        self, tokens: Ragged, rule: str | None = None, top: int = 1, calibrated: bool = True
+        self, tokens: Ragged, rule: str | None = None, top: int = 1, *, calibrated: bool = True
     ) -> Iterator[Prediction]:
         """Predict from token ids, such as those of a prepared folder; a batch at a time."""
         _check_top(top)
@@ -105,13 +107,16 @@ class Tagger:
         for start in range(0, len(tokens), BATCH):
             part = tokens.rows(start, min(start + BATCH, len(tokens)))
             candidates = self.system.candidates(part, n_sets, chosen.source)
-            yield from self.predictions(candidates, chosen, top, calibrated, acceptance)
+            yield from self.predictions(
+                candidates, chosen, top, calibrated=calibrated, acceptance=acceptance
+            )
 
     def predictions(
         self,
         candidates: SetCandidates,
         rule: Rule,
         top: int,
+        *,
         calibrated: bool = True,
         acceptance: Acceptance | None = None,
     ) -> Iterator[Prediction]:

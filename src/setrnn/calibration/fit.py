@@ -13,7 +13,7 @@ from setrnn.calibration.isotonic import fit_isotonic
 from setrnn.calibration.scaling import Scaling
 from setrnn.calibration.temperature import fit_temperature
 
-N_CANDIDATES = 12  # the beam of the searches: none has more
+N_CANDIDATES = 12  # the default beam
 LEAST_FOR_ISOTONIC = 500
 N_FOLDS = 5
 
