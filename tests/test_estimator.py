@@ -639,7 +639,21 @@ def test_texts_set_aside_choose_the_best_epoch():
     assert whole.tagger_.notes["n_documents"] == 80
     assert not any("instance_f1" in epoch for epoch in whole.tagger_.notes["epochs"])
     plain = classical(validation_fraction=0.25).fit(TEXTS[:80], LABEL_SETS[:80])
-    assert plain.tagger_.notes["n_documents"] == 80, "it has no epochs to choose from"
+    assert plain.tagger_.notes["n_documents"] == 60
+
+
+def test_texts_set_aside_calibrate_where_they_are_enough():
+    for share in (0.0, 0.25, 0.65):
+        found = classical(validation_fraction=share).fit(TEXTS, LABEL_SETS)
+        n_aside = len(TEXTS) - found.tagger_.notes["n_documents"]
+        assert n_aside == pytest.approx(share * len(TEXTS), abs=2)
+        calibration = found.tagger_.calibration
+        assert (calibration is not None) == (n_aside >= 100)
+    assert calibration.n_documents == n_aside
+    raw = found.tagger_.tag(NEW_TEXTS[:5], calibrated=False)
+    for one, own in zip(found.predict_sets(NEW_TEXTS[:5], top=1), raw, strict=True):
+        assert one.labels == own.labels
+        assert one.probability != own.probability
 
 
 def test_a_label_only_in_texts_set_aside_is_a_class_that_is_never_predicted():

@@ -6,6 +6,7 @@ import json
 import reprlib
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -20,12 +21,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from setrnn.calibrating import LEAST_DOCUMENTS, fit_calibration
 from setrnn.config import Config, load_config
 from setrnn.data.example import Example
 from setrnn.data.prepare import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.stratify import stratified_split
 from setrnn.errors import ConfigError, DataError
+from setrnn.labelled import prepared_batches
 from setrnn.methods import Method, TrainOptions, find_method
 from setrnn.tagger import Prediction, Tagger
 
@@ -61,8 +64,8 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rule: how the predicted set is chosen, one of `setrnn.decoding.RULES`; None for the
             method's own.
         validation_fraction: the share of the texts that is not trained on but chooses the best
-            epoch of a recurrent system, by `training.metric`; 0 trains on all, to the last epoch,
-            as classical systems always do.
+            epoch of a network, by `training.metric`, and calibrates its probabilities if they are
+            100 texts or more; 0 trains on all, to the last epoch.
         device: where to compute: "cpu", "cuda", or "auto" for a GPU if there is one.
         random_state: the seed: a whole number, a `RandomState`, or None for a fresh one each fit.
         verbose: write a line to standard error after each epoch.
@@ -214,11 +217,11 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.tagger_.tag(documents, self.rule, top, rows)
 
     def _splits(self, examples: list[Example], seed: int) -> dict[str, list[Example]]:
-        """Set aside the texts that choose the best epoch."""
+        """Set aside the texts that choose the best epoch and calibrate."""
         share = self.validation_fraction
         if not isinstance(share, Real) or not 0 <= share < 1:
             raise ConfigError(f"validation_fraction must be at least 0 and below 1, got {share!r}.")
-        if share == 0 or not find_method(self.method).is_neural:
+        if share == 0:
             return {"train": examples}
         label_sets = [example.labels for example in examples]
         number_of: dict[str, int] = {}  # copies of a text stay together
@@ -268,7 +271,7 @@ def _train(
         prepared = prepare(streams, Path(folder) / "texts", "texts", config.text, source={})
         trained = method.train(prepared, config, options)
         notes = {"n_documents": len(splits["train"]), **trained.notes}
-        return Tagger(
+        tagger = Tagger(
             method.name,
             config,
             prepared.encoder,
@@ -277,6 +280,10 @@ def _train(
             notes,
             seen_sets=prepared.seen_sets(),
         )
+        if len(splits.get("valid", ())) < LEAST_DOCUMENTS:
+            return tagger
+        batches = prepared_batches(tagger, prepared, "valid")
+        return replace(tagger, calibration=fit_calibration(tagger, batches))
 
 
 def _write_epoch(progress: Progress) -> None:

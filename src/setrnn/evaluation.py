@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setrnn.calibration.acceptance import accuracy_interval
+from setrnn.calibration.reliability import reliability
 from setrnn.data.batches import padded, take_rows
 from setrnn.data.example import Example
-from setrnn.data.prepared import Prepared, batched
+from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.decoding import MANY_SETS, Limits, find_rule
 from setrnn.errors import DataError
+from setrnn.labelled import Batch, example_batches, prepared_batches
 from setrnn.metrics import (
     RankingScores,
     Scores,
@@ -23,7 +27,7 @@ from setrnn.metrics import (
     evaluate_ranking,
     indicator_matrices,
 )
-from setrnn.tagger import BATCH, Tagger
+from setrnn.tagger import Prediction, Tagger
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 
@@ -40,6 +44,17 @@ class SetLogLikelihood:
 
 
 @dataclass(frozen=True)
+class AcceptedScores:
+    """How often the accepted predictions are right, and the 95% interval of it."""
+
+    n_accepted: int
+    share_accepted: float
+    accuracy_accepted: float | None  # None: nothing was accepted
+    accuracy_accepted_low: float
+    accuracy_accepted_high: float
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """The measures of one model, rule and set of documents."""
 
@@ -48,10 +63,13 @@ class Evaluation:
     ranking: RankingScores  # by p(label | document), whatever the rule
     # Of the predictions: by rule "set", near subset accuracy if well calibrated.
     mean_probability: float
+    calibration_error: float  # how far they are from how often the sets are right
+    calibration_error_raw: float  # the same of the model's own probabilities
     documents_per_second: float
     # p of the sets that were not found, a document: the marginals behind the ranking guess it
     missing_mass: float
     set_log_likelihood: SetLogLikelihood
+    accepted: AcceptedScores | None = None  # None: the model has no acceptance for the rule
 
     def as_dict(self) -> dict[str, Any]:
         """Return all measures as plain values."""
@@ -63,6 +81,9 @@ class Evaluation:
             "missing_mass": self.missing_mass,
             "set_log_likelihood": self.set_log_likelihood.mean,
             "n_impossible_sets": self.set_log_likelihood.n_impossible_sets,
+            "calibration_error": self.calibration_error,
+            "calibration_error_raw": self.calibration_error_raw,
+            **({} if self.accepted is None else asdict(self.accepted)),
             "documents_per_second": round(self.documents_per_second, 1),
         }
 
@@ -75,15 +96,7 @@ def evaluate(
     limits: Limits | None = None,
 ) -> Evaluation:
     """Predict a stream of documents and measure."""
-
-    def batches() -> Iterable[tuple[Ragged, list[tuple[str, ...]]]]:
-        for batch in batched(examples, BATCH):
-            tokens = tagger.encoder.encode(
-                [example.text for example in batch], [example.features for example in batch]
-            )
-            yield tokens, [example.labels for example in batch]
-
-    return _evaluate(tagger, batches(), rule, on_documents, limits)
+    return _evaluate(tagger, example_batches(tagger, examples), rule, on_documents, limits)
 
 
 def evaluate_prepared(
@@ -95,52 +108,46 @@ def evaluate_prepared(
     limits: Limits | None = None,
 ) -> Evaluation:
     """Predict a split of a prepared folder and measure."""
-    if prepared.encoder.tokenizer.to_str() != tagger.encoder.tokenizer.to_str():
-        raise DataError(
-            f"{prepared.folder} was prepared with another vocabulary than the model's. "
-            "Evaluate on the data itself."
-        )
-    part = prepared.split(split)
-    names = [*prepared.labels.names, *prepared.unseen_labels]
-
-    def batches() -> Iterable[tuple[Ragged, list[tuple[str, ...]]]]:
-        for start in range(0, len(part), BATCH):
-            stop = min(start + BATCH, len(part))
-            truth = [tuple(names[label] for label in row) for row in part.labels.rows(start, stop)]
-            yield part.tokens.rows(start, stop), truth
-
-    return _evaluate(tagger, batches(), rule, on_documents, limits)
+    batches = prepared_batches(tagger, prepared, split)
+    return _evaluate(tagger, batches, rule, on_documents, limits)
 
 
 def _evaluate(
     tagger: Tagger,
-    batches: Iterable[tuple[Ragged, list[tuple[str, ...]]]],
+    batches: Iterable[Batch],
     rule: str | None,
     on_documents: Callable[[int], None],
     limits: Limits | None,
 ) -> Evaluation:
     truth: list[tuple[str, ...]] = []
-    predicted: list[tuple[str, ...]] = []
-    probabilities: list[float] = []
+    predicted: list[Prediction] = []
+    raw_probabilities: list[float] = []
     rankings: list[RankingScores] = []
     missing: list[npt.NDArray[np.float64]] = []
     log_probs: list[npt.NDArray[np.float64]] = []
     seconds = 0.0
     name = tagger.rule_or_own(rule)
     chosen, known_limits = find_rule(name), tagger.known_limits(limits)
+    acceptance = tagger.acceptance(name)
     for tokens, labels in batches:
         start = time.perf_counter()
-        n_sets = chosen.n_sets(1, known_limits)
+        n_sets = max(chosen.n_sets(1, known_limits), tagger.n_candidates(chosen))
         candidates = tagger.system.candidates(tokens, n_sets, chosen.source)
-        predictions = list(tagger.predictions(tokens, candidates, chosen, 1, known_limits))
+        predict = partial(tagger.predictions, tokens, candidates, chosen, 1, known_limits)
+        predictions = list(predict(acceptance=acceptance))
         seconds += time.perf_counter() - start
-        predicted.extend(prediction.labels for prediction in predictions)
-        probabilities.extend(prediction.probability for prediction in predictions)
+        predicted.extend(predictions)
+        if tagger.calibration is not None:
+            predictions = list(predict(calibrated=False))
+        raw_probabilities.extend(each.probability for each in predictions)
         truth.extend(labels)
         known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
-        # Best sequences are not sets: the shares of their labels are no marginals.
-        is_found = chosen.source == "sets"
-        found = candidates if is_found else tagger.system.candidates(tokens, MANY_SETS)
+        # Best sequences are not sets: the shares of their labels are no marginals. A search
+        # that stops when the best is proved has not looked at the rest.
+        is_whole = chosen.source == "sets" and (
+            n_sets >= MANY_SETS or candidates.certificates is None
+        )
+        found = candidates if is_whole else tagger.system.candidates(tokens, MANY_SETS)
         marginals = tagger.system.marginals(tokens, found)
         rankings.append(evaluate_ranking(known.truth, marginals, RANKS))
         missing.append(found.missing_mass())
@@ -148,14 +155,20 @@ def _evaluate(
         on_documents(len(labels))
     if not truth:
         raise DataError("There are no documents to evaluate.")
+    probs = np.array([each.probability for each in predicted])
+    pairs = zip(predicted, truth, strict=True)
+    is_right = np.array([set(each.labels) == set(labels) for each, labels in pairs])
     return Evaluation(
         rule=name,
-        scores=evaluate_label_sets(truth, predicted, tagger.labels.names),
+        scores=evaluate_label_sets(truth, [each.labels for each in predicted], tagger.labels.names),
         ranking=_mean_ranking(rankings),
-        mean_probability=float(np.mean(probabilities)),
+        mean_probability=float(probs.mean()),
+        calibration_error=reliability(probs, is_right).error,
+        calibration_error_raw=reliability(np.array(raw_probabilities), is_right).error,
         documents_per_second=len(truth) / max(seconds, 1e-9),
         missing_mass=float(np.concatenate(missing).mean()),
         set_log_likelihood=_log_likelihood(np.concatenate(log_probs)),
+        accepted=None if acceptance is None else _accepted_scores(predicted, is_right),
     )
 
 
@@ -173,6 +186,15 @@ def _log_probs_of_truth(
 def _log_likelihood(log_probs: npt.NDArray[np.float64]) -> SetLogLikelihood:
     mean = float(np.maximum(log_probs, LEAST_LOG_PROB).mean()) if len(log_probs) else None
     return SetLogLikelihood(mean, int((log_probs < LEAST_LOG_PROB).sum()))
+
+
+def _accepted_scores(
+    predicted: Sequence[Prediction], is_right: npt.NDArray[np.bool_]
+) -> AcceptedScores:
+    is_accepted = np.array([bool(each.accepted) for each in predicted])
+    n, n_right = int(is_accepted.sum()), int(is_right[is_accepted].sum())
+    low, high = accuracy_interval(n_right, n)
+    return AcceptedScores(n, n / len(predicted), n_right / n if n else None, low, high)
 
 
 def _mean_ranking(parts: list[RankingScores]) -> RankingScores:

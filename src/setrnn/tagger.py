@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn import __version__
-from setrnn.calibration import Calibration
+from setrnn.calibration import Acceptance, Calibration
 from setrnn.completion import (
     Completion,
     KnownLabels,
@@ -24,7 +24,7 @@ from setrnn.completion import (
 from setrnn.config import Config
 from setrnn.data.batches import take_rows
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.model_folder import SavedModel, load_model, save_model
+from setrnn.data.model_folder import CALIBRATION, SavedModel, load_model, save_model
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.decoding import (
@@ -51,12 +51,22 @@ SEEN_SETS, SEEN_SETS_OFFSETS = "seen_sets", "seen_sets_offsets"  # arrays of a m
 
 
 @dataclass(frozen=True)
+class Certificate:
+    """What the search for a most probable set can say for it."""
+
+    proved: bool  # no set that was not pruned is more probable
+    pruned_mass: float  # the probability of all that was pruned
+
+
+@dataclass(frozen=True)
 class Prediction:
     """What is predicted for a document, and the sets that were likely besides."""
 
     labels: tuple[str, ...]
     probability: float
     alternatives: tuple[ScoredSet, ...] = ()
+    accepted: bool | None = None  # None: the model has no acceptance for the rule
+    certificate: Certificate | None = None  # of set-rnn-exact, where the most probable is given
 
 
 @dataclass(frozen=True)
@@ -87,6 +97,8 @@ class Tagger:
         top: int = 1,
         features: Sequence[Sequence[str]] | None = None,
         limits: Limits | None = None,
+        *,
+        calibrated: bool = True,
     ) -> list[Prediction]:
         """Predict a label set for each text.
 
@@ -98,8 +110,11 @@ class Tagger:
                 probable others.
             features: each document's features, where the model was trained with some.
             limits: what the sets must be like, the alternatives too.
+            calibrated: give calibrated probabilities where the model has a calibration; the
+                model's own if not.
         """
-        return list(self.tag_stream(_documents(texts, features), rule, top, limits))
+        documents = _documents(texts, features)
+        return list(self.tag_stream(documents, rule, top, limits, calibrated=calibrated))
 
     def tag_stream(
         self,
@@ -107,7 +122,9 @@ class Tagger:
         rule: str | None = None,
         top: int = 1,
         limits: Limits | None = None,
+        *,
         known: Iterable[KnownLabels] | None = None,
+        calibrated: bool = True,
     ) -> Iterator[Prediction]:
         """Predict a label set for each (text, features), in batches as they come.
 
@@ -119,10 +136,10 @@ class Tagger:
         self.known_limits(limits)
         if known is None:
             for tokens in self._batches(documents):
-                yield from self.tag_tokens(tokens, rule, top, limits)
+                yield from self.tag_tokens(tokens, rule, top, limits, calibrated=calibrated)
         else:
             for tokens, _, ids in self._batches_with_known(documents, known):
-                yield from self.tag_tokens(tokens, rule, top, limits, ids)
+                yield from self.tag_tokens(tokens, rule, top, limits, known=ids)
 
     def tag_tokens(
         self,
@@ -130,17 +147,32 @@ class Tagger:
         rule: str | None = None,
         top: int = 1,
         limits: Limits | None = None,
+        *,
         known: Known | None = None,
+        calibrated: bool = True,
     ) -> Iterator[Prediction]:
-        """Predict from token ids, such as those of a prepared folder; a batch at a time."""
+        """Predict from token ids, such as those of a prepared folder; a batch at a time.
+
+        What is known of a document changes p(set): it is then the model's own.
+        """
         _check_top(top)
-        chosen, set_limits = find_rule(self.rule_or_own(rule)), self.known_limits(limits)
-        n_sets = chosen.n_sets(top, set_limits)
+        name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
+        chosen = find_rule(name)
+        acceptance = self.acceptance(name) if known is None else None
+        n_sets = max(chosen.n_sets(top, set_limits), self.n_candidates(chosen))
         for start in range(0, len(tokens), BATCH):
             part = tokens.rows(start, min(start + BATCH, len(tokens)))
             part_known = None if known is None else known.rows(slice(start, start + BATCH))
             candidates = self.system.candidates(part, n_sets, chosen.source, part_known)
-            yield from self.predictions(part, candidates, chosen, top, set_limits)
+            yield from self.predictions(
+                part,
+                candidates,
+                chosen,
+                top,
+                set_limits,
+                calibrated=calibrated and known is None,
+                acceptance=acceptance,
+            )
 
     def predictions(
         self,
@@ -149,8 +181,11 @@ class Tagger:
         rule: Rule,
         top: int,
         limits: SetLimits | None = None,
+        *,
+        calibrated: bool = True,
+        acceptance: Acceptance | None = None,
     ) -> Iterator[Prediction]:
-        """Choose a set for each document, from its candidates."""
+        """Choose a set for each document, from as many candidates as `n_candidates` asks for."""
 
         def ask(rows: npt.NDArray[np.int64], sets: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
             return self.system.set_log_probs(take_rows(tokens, rows), sets)
@@ -159,11 +194,33 @@ class Tagger:
         thresholds = None if self.calibration is None else self.calibration.thresholds
         choice = Choice(candidates, limits, ask, thresholds)
         labels, log_probs = choose_sets(rule, choice)
+        accepted: list[bool | None] = [None] * len(labels)
+        certificates = _certificates_of(labels, candidates)
+        if self.calibration is not None and (calibrated or acceptance is not None):
+            found, trusted = self.calibration.apply(rule.source, candidates, labels, log_probs)
+            if acceptance is not None:
+                accepted = acceptance.accepts(np.exp(trusted)).tolist()
+            if calibrated:
+                choice, log_probs = replace(choice, candidates=found), trusted
         for document, row in enumerate(labels):
             predicted = self._names(row)
             # The predicted set need not be the first candidate, nor be one at all.
             others = (each for each in self._scored(choice, document) if each.labels != predicted)
-            yield Prediction(predicted, _prob(log_probs[document]), tuple(islice(others, top - 1)))
+            yield Prediction(
+                predicted,
+                _prob(log_probs[document]),
+                tuple(islice(others, top - 1)),
+                accepted[document],
+                certificates[document],
+            )
+
+    def n_candidates(self, rule: Rule) -> int:
+        """Return how many candidates `predictions` needs besides those that are to be given."""
+        return 1 if self.calibration is None else self.calibration.n_candidates(rule.source)
+
+    def acceptance(self, rule: str) -> Acceptance | None:
+        """Return which predictions by a rule need no second look, if that was fitted."""
+        return None if self.calibration is None else self.calibration.acceptance.get(rule)
 
     def _scored(self, choice: Choice, document: int) -> Iterator[ScoredSet]:
         candidates = choice.candidates
@@ -337,6 +394,20 @@ class Tagger:
         return tuple(self.labels.names[label] for label in row if label >= 0)
 
 
+def _certificates_of(
+    labels: npt.NDArray[np.int32], candidates: SetCandidates
+) -> list[Certificate | None]:
+    """Return what the search says, where the predicted set (n, S) is the first candidate."""
+    found = candidates.certificates
+    if found is None:
+        return [None] * len(labels)
+    is_first = candidates.ranks(labels) == 0
+    return [
+        Certificate(bool(proved), float(pruned)) if first else None
+        for first, proved, pruned in zip(is_first, found.is_proved, found.pruned, strict=True)
+    ]
+
+
 def _documents(
     texts: Sequence[str], features: Sequence[Sequence[str]] | None
 ) -> Iterable[tuple[str, Sequence[str]]]:
@@ -378,7 +449,9 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
             f"{folder} holds other weights than its '{saved.method}' model has: "
             f"{_first_line(error)} Train or copy the model again."
         ) from error
-    calibration = None if saved.calibration is None else Calibration.from_dict(saved.calibration)
+    calibration = None
+    if saved.calibration is not None:
+        calibration = Calibration.from_dict(saved.calibration, f"{Path(folder) / CALIBRATION}")
     return Tagger(
         saved.method,
         saved.config,

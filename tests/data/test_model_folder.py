@@ -321,3 +321,14 @@ def test_no_module_can_load_a_pickle():
                     if each.arg == "allow_pickle":
                         assert ast.unparse(each.value) == "False", source
             assert not {name.partition(".")[0] for name in names} & forbidden, source
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "null", "{}", '{"n_documents": 5}'])
+def test_a_calibration_that_says_nothing_is_refused(folder, text, monkeypatch):
+    """Even where its hash fits, as after an edit by another program."""
+    saved = load_model(folder)
+    save_model(folder, replace(saved, calibration={"n_documents": 5, "thresholds": None}), "0")
+    assert load(folder).calibration is not None
+    monkeypatch.setattr("setrnn.data.model_folder._check", lambda file, seal: None)
+    (folder / "calibration.json").write_text(text)
+    refused(folder, "calibration.json is damaged")

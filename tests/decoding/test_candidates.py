@@ -125,3 +125,14 @@ def test_log_probs_are_found_among_the_candidates_or_not_known(documents):
                 assert np.isnan(found[row, column])
     rows = np.array([len(documents) - 1])
     np.testing.assert_array_equal(candidates.take(rows).log_probs_of(asked[:1]), found[rows])
+
+
+def test_ranks_find_the_candidate_that_a_set_is():
+    labels = np.array([[[0, 2], [1, -1], [-1, -1]]] * 5, dtype=np.int32)
+    log_probs = np.log([[0.5, 0.3, 0.1]] * 4 + [[0.5, 0.3, 1.0]])
+    log_probs[4, 2] = -np.inf  # not the empty set: there are two candidates only
+    candidates = SetCandidates(labels, log_probs)
+    sets = [[0, 2, -1], [1, -1, -1], [-1, -1, -1], [0, 1, 2], [-1, -1, -1]]
+    assert candidates.ranks(np.array(sets, dtype=np.int32)).tolist() == [0, 1, 2, -1, -1]
+    narrow = np.array([[1], [-1], [0], [2], [1]], dtype=np.int32)
+    assert candidates.ranks(narrow).tolist() == [1, 2, -1, -1, 1]

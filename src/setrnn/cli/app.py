@@ -16,6 +16,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from setrnn import __version__
+from setrnn.cli.calibrate import calibrate
 from setrnn.cli.console import stderr
 from setrnn.cli.data import app as data_app
 from setrnn.cli.demo import demo
@@ -36,6 +37,7 @@ app.add_typer(data_app, name="data")
 app.command()(train)
 app.command()(predict)
 app.command()(evaluate)
+app.command()(calibrate)
 app.command()(explain)
 app.command()(methods)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from setrnn.cli.calibrate import accepted_table, calibrated_on_valid, calibration_note
 from setrnn.cli.completion import (
     AbsentField,
     PresentField,
@@ -103,6 +104,7 @@ def train(
     chosen = replace(chosen, text=prepared.text_settings)
     with _way_to_go_on(method, out):
         tagger = train_tagger(prepared, method, chosen, device, out, resume)
+        tagger = calibrated_on_valid(tagger, prepared)
         tagger.save(out)
         if prepared.description["n_documents"].get("valid"):
             evaluation = evaluate_prepared(tagger, prepared, "valid")
@@ -257,6 +259,9 @@ def predict(
         typer.Option(help="Sets to give; all but br and br-support: at most the beam width."),
     ] = 1,
     split: SplitName = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="The model's own probabilities, not calibrated ones.")
+    ] = False,
     device: Device = "auto",
     present_field: PresentField = None,
     absent_field: AbsentField = None,
@@ -283,7 +288,7 @@ def predict(
     else:
         examples, for_ids = tee(stream)
         documents = ((example.text, example.features) for example in examples)
-        predictions = tagger.tag_stream(documents, rule, top, wanted)
+        predictions = tagger.tag_stream(documents, rule, top, wanted, calibrated=not raw)
         rows = (_row(each.id, found) for each, found in zip(for_ids, predictions, strict=True))
     if str(out) == "-":
         for row in rows:
@@ -307,6 +312,8 @@ def _row(example_id: str, prediction: Prediction) -> str:
             for each in prediction.alternatives
         ],
     }
+    if prediction.accepted is not None:
+        values["accepted"] = prediction.accepted
     return json_format.dumps(values, ensure_ascii=False) + "\n"
 
 
@@ -346,6 +353,9 @@ def evaluate(
     stdout.print(scores_table(title, {model.name: values}))
     stdout.print(_ranking_table(values))
     stdout.print(_probability_line(evaluation))
+    stdout.print(calibration_note(evaluation), highlight=False, soft_wrap=True)
+    if evaluation.accepted is not None:
+        stdout.print(accepted_table(evaluation.accepted))
     if evaluation.scores.n_unseen_labels:
         warn(
             f"{evaluation.scores.n_unseen_labels:,} labels that the model never saw occur "

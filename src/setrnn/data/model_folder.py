@@ -100,7 +100,7 @@ def load_model(folder: Path) -> SavedModel:
     calibration = None
     if CALIBRATION in files:
         _check(folder / CALIBRATION, files[CALIBRATION])
-        calibration = json.loads((folder / CALIBRATION).read_text(encoding="utf-8"))
+        calibration = _read_calibration(folder / CALIBRATION)
     try:
         config = from_dict(Config, description["config"])
     except (ConfigError, AttributeError) as error:
@@ -114,6 +114,16 @@ def load_model(folder: Path) -> SavedModel:
         notes=description["notes"],
         calibration=calibration,
     )
+
+
+def _read_calibration(file: Path) -> Mapping[str, Any]:
+    try:
+        values = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{file} is damaged. Train or copy the model again.") from error
+    if not isinstance(values, dict):
+        raise ModelError(f"{file} is damaged. Train or copy the model again.")
+    return values
 
 
 def _read_description(folder: Path) -> dict[str, Any]:

@@ -67,6 +67,13 @@ class SetCandidates:
         row = self.labels[document, rank]
         return [int(label) for label in row if label >= 0]
 
+    def ranks(self, labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+        """Return which candidate the set of each document (n, S) is: (n,); -1 where none."""
+        width = max(labels.shape[1], self.labels.shape[2])
+        one, all_of_them = _widened(labels, width)[:, None], _widened(self.labels, width)
+        is_it = (one == all_of_them).all(axis=2) & (self.log_probs > -np.inf)  # (n, K)
+        return np.where(is_it.any(axis=1), is_it.argmax(axis=1), -1)
+
     def marginals(self, n_labels: int) -> npt.NDArray[np.float32]:
         """Sum the sets that hold each label, as shares of the candidates' probability: (n, L).
 
@@ -154,6 +161,11 @@ def widened(labels: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.int32]:
     """Fill up sets (..., S) with -1 to at least a width."""
     room = [(0, 0)] * (labels.ndim - 1) + [(0, max(width - labels.shape[-1], 0))]
     return np.pad(labels, room, constant_values=-1)
+
+
+def _widened(labels: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.int32]:
+    more = [(0, 0)] * (labels.ndim - 1) + [(0, width - labels.shape[-1])]
+    return np.pad(labels, more, constant_values=-1)
 
 
 def pack_labels(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
