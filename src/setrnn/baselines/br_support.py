@@ -12,13 +12,14 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import logsumexp
 
-from setrnn.baselines.br import BinaryRelevance, sum_over_sets
+from setrnn.baselines.br import BinaryRelevance
 from setrnn.baselines.features import indicator
 from setrnn.baselines.linear import Arrays, TrainingData
 from setrnn.config import ClassicalSettings
 from setrnn.data.labels import distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates, pack_labels
+from setrnn.decoding.products import sum_over_sets
 
 
 @dataclass(frozen=True)

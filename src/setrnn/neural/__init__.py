@@ -1,8 +1,13 @@
 """Networks as systems: token ids in, label sets with probabilities out."""
 
 from setrnn.neural.recurrent import RecurrentSystem
+from setrnn.neural.sigmoid import SigmoidSystem
 from setrnn.neural.system import NeuralSystem
 
-SYSTEMS: dict[str, type[NeuralSystem]] = {"rnn": RecurrentSystem, "sgm": RecurrentSystem}
+SYSTEMS: dict[str, type[NeuralSystem]] = {
+    "rnn": RecurrentSystem,
+    "sgm": RecurrentSystem,
+    "sigmoid": SigmoidSystem,
+}
 
-__all__ = ["SYSTEMS", "NeuralSystem", "RecurrentSystem"]
+__all__ = ["SYSTEMS", "NeuralSystem", "RecurrentSystem", "SigmoidSystem"]
