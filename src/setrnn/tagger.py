@@ -143,6 +143,11 @@ class Tagger:
                 f"Only a system that emits labels one by one can be explained, and '{self.method}' "
                 "does not. Train a recurrent system such as set-rnn."
             )
+        if self.config.encoder.is_pretrained:
+            raise ConfigError(
+                "An explanation shows words, and a transformer reads parts of words. Train with "
+                "--set encoder.name=gru to explain."
+            )
         chosen = self.rule_or_own(rule)
         return explain_text(
             self.system, self.encoder, self.labels, text, features, top, self.method, chosen

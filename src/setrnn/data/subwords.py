@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -22,6 +23,7 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import DataError, MissingExtraError, ModelError
 
 TOKENIZER_FILE = "tokenizer.json"
+VOCABULARIES = ("vocab*", "*.model", "*.bpe", "*.tiktoken")  # of older tokenizers
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -99,6 +101,9 @@ def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
     if (folder / TOKENIZER_FILE).is_file():
         return SubwordEncoder.load(folder / TOKENIZER_FILE, settings.max_tokens)
     check_place(settings.tokenizer)
+    # Without a vocabulary the library would make one up.
+    if folder.is_dir() and not any(chain(*map(folder.glob, VOCABULARIES))):
+        raise _no_tokenizer(settings.tokenizer)
     tokenizer = getattr(_auto_tokenizer(settings.tokenizer), "backend_tokenizer", None)
     if not isinstance(tokenizer, Tokenizer):
         raise _no_tokenizer(settings.tokenizer)

@@ -69,7 +69,7 @@ def _make_network(
     encoder, settings = prepared.encoder, config.model
     if config.encoder.is_pretrained:
         assert isinstance(encoder, SubwordEncoder)
-        transformer = load_pretrained(config.encoder.path)
+        transformer = load_pretrained(config.encoder.path, encoder.n_tokens)
         torch.manual_seed(config.seed)
         names = Ragged.from_lists(encoder.encode_names(prepared.labels.names))
         labels = name_vectors(transformer, names)

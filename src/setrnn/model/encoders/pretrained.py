@@ -42,8 +42,8 @@ def check_pretrained(config: Config) -> None:
     _check_architecture(_read_config(path), config)
 
 
-def load_pretrained(path: str) -> nn.Module:
-    """Load a transformer with its weights, in full precision."""
+def load_pretrained(path: str, n_tokens: int = 0) -> nn.Module:
+    """Load a transformer with its weights, in full precision; it must know so many token ids."""
     transformers = import_transformers()
     try:
         with without_reports(transformers):
@@ -58,6 +58,9 @@ def load_pretrained(path: str) -> nn.Module:
             f"{path} has other weights than its {CONFIG} says: {len(missing)} are missing, such "
             f"as {min(missing)}."
         )
+    n_known = len(transformer.get_input_embeddings().weight)
+    if n_known < n_tokens:
+        raise ModelError(f"{path} has {n_known:,} embeddings for the {n_tokens:,} tokens it reads.")
     loaded: nn.Module = transformer
     return loaded.float()
 
