@@ -1,12 +1,12 @@
 import json
-from dataclasses import replace
+import sys
 from functools import partial
 
 import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from setrnn.config import TextSettings
+from setrnn.config import Config, EncoderSettings, TextSettings
 from setrnn.data.example import Example
 from setrnn.data.prepare import prepare
 from setrnn.data.subwords import (
@@ -128,15 +128,20 @@ def test_the_cache_depends_on_what_the_tokenizer_is_not_on_where_it_lies(folder,
     assert key(TextSettings()) != own
 
 
+def transformer_at(path):
+    return Config(encoder=EncoderSettings("transformer", str(path)))
+
+
 def test_data_of_another_tokenizer_is_refused(settings, encoder, small_prepared, tmp_path):
-    check_same_tokenizer(tmp_path, settings, encoder)
-    check_same_tokenizer(tmp_path, TextSettings(), small_prepared.encoder)
-    with pytest.raises(DataError, match="prepared for a transformer"):
-        check_same_tokenizer(tmp_path, TextSettings(), encoder)
-    with pytest.raises(DataError, match="prepared by another tokenizer"):
-        check_same_tokenizer(tmp_path, settings, small_prepared.encoder)
-    with pytest.raises(DataError, match="prepared by another tokenizer"):
-        check_same_tokenizer(tmp_path, replace(settings, tokenizer=str(minilm())), encoder)
+    words, tiny, real = Config(), transformer_at(settings.tokenizer), transformer_at(minilm())
+    check_same_tokenizer(tmp_path, tiny, encoder)
+    check_same_tokenizer(tmp_path, words, small_prepared.encoder)
+    for config in (words, Config(text=settings)):
+        with pytest.raises(DataError, match="prepared for a transformer"):
+            check_same_tokenizer(tmp_path, config, encoder)
+    for config, own in ((tiny, small_prepared.encoder), (real, encoder)):
+        with pytest.raises(DataError, match="prepared by another tokenizer"):
+            check_same_tokenizer(tmp_path, config, own)
 
 
 @pytest.mark.parametrize("name", ["/no/such/folder", "./models/mine", "a/b/c"])
@@ -179,7 +184,8 @@ def test_a_slow_tokenizer_is_read_through_the_library(tmp_path):
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch, tmp_path):
-    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    (tmp_path / "vocab.txt").write_text("[PAD]")
     with pytest.raises(MissingExtraError, match=r"pip install 'setrnn\[hf\]'"):
         pretrained_encoder(TextSettings(tokenizer=str(tmp_path)))
 

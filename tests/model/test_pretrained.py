@@ -1,4 +1,5 @@
 import json
+import sys
 
 import pytest
 import torch
@@ -96,7 +97,7 @@ def test_fewer_embeddings_than_tokens_are_refused(folder):
 
 
 def test_without_the_library_the_extra_is_named(folder, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "transformers", None)
+    monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'setrnn\[hf\]'"):
         check_pretrained(config_of(folder))
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from tokenizers import Encoding, Tokenizer
 
-from setrnn.config import WORDS, TextSettings
+from setrnn.config import WORDS, Config, TextSettings
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import DataError, MissingExtraError, ModelError
@@ -140,19 +140,19 @@ def check_place(path: str) -> None:
         raise ModelError(f"encoder.path: there is no folder {path}.")
 
 
-def check_same_tokenizer(place: Path, settings: TextSettings, own: TextEncoder) -> None:
+def check_same_tokenizer(place: Path, config: Config, own: TextEncoder) -> None:
     """Refuse data that was prepared by another tokenizer than the one its reader has."""
-    is_ours, is_wanted = isinstance(own, SubwordEncoder), settings.tokenizer != WORDS
-    if not is_ours and not is_wanted:
-        return
-    if is_ours and not is_wanted:
+    has_subwords = isinstance(own, SubwordEncoder)
+    if not config.encoder.is_pretrained:
+        if not has_subwords:
+            return
         raise DataError(
             f"{place} was prepared for a transformer. Train one, with --set "
             "encoder.name=transformer and its encoder.path, or name the data itself."
         )
-    if not is_ours or _vocabulary(pretrained_encoder(settings)) != _vocabulary(own):
+    if not has_subwords or _vocabulary(pretrained_encoder(config.text)) != _vocabulary(own):
         raise DataError(
-            f"{place} was prepared by another tokenizer than that of {settings.tokenizer}. "
+            f"{place} was prepared by another tokenizer than that of {config.encoder.path}. "
             "Name the data itself, or prepare it with the same --set encoder.path."
         )
 

@@ -19,7 +19,7 @@ def check_data(prepared: Prepared, config: Config) -> None:
 
     Nor can an encoder read what another tokenizer wrote.
     """
-    check_same_tokenizer(prepared.folder, config.text, prepared.encoder)
+    check_same_tokenizer(prepared.folder, config, prepared.encoder)
     train = prepared.split("train")
     if not len(train) or not len(prepared.labels):
         what = "label" if len(train) else "document"
