@@ -17,7 +17,8 @@ def test_the_value_is_the_log_probability_of_the_set():
     for labels in all_sets(4):
         values = OBJECTIVE(network.decoder, encoding, sets_of([labels] * len(TEXTS)), 12)
         for row, value in zip(logits, values, strict=True):
-            assert float(value) == pytest.approx(log(product_probability(row, labels)), abs=1e-5)
+            expected = log(product_probability(row, labels))
+            assert value.item() == pytest.approx(expected, abs=1e-5)
 
 
 def test_sets_of_all_sizes_stand_in_one_batch():

@@ -99,6 +99,14 @@ def test_data_prepared_in_words_is_refused(train_with, tiny):
         train_with(data=tiny)
 
 
+def test_prepared_texts_that_are_too_long_for_it_are_refused(folder, tmp_path):
+    text = TextSettings(tokenizer=str(folder), max_tokens=65)
+    prepared = prepared_of({"train": 8}, tmp_path / "p", text)
+    settings = tiny_config("encoder.name=transformer", f"encoder.path={folder}")
+    with pytest.raises(ConfigError, match=r"reads 64 tokens at most, text\.max_tokens is 65"):
+        find_method("sigmoid").train(prepared, replace(settings, text=text), TrainOptions("cpu"))
+
+
 def test_subwords_are_refused_by_the_gru(train, data):
     with pytest.raises(DataError, match="prepared for a transformer"):
         train(data=data)

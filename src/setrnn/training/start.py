@@ -19,7 +19,7 @@ from setrnn.data.subwords import SubwordEncoder
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError
 from setrnn.model.devices import find_device
-from setrnn.model.encoders.pretrained import load_pretrained, name_vectors
+from setrnn.model.encoders.pretrained import check_architecture, load_pretrained, name_vectors
 from setrnn.model.network import Network
 from setrnn.neural import SYSTEMS, NeuralSystem
 from setrnn.training.failures import check_data
@@ -70,6 +70,7 @@ def _make_network(
     if config.encoder.is_pretrained:
         assert isinstance(encoder, SubwordEncoder)
         transformer = load_pretrained(config.encoder.path, encoder.n_tokens)
+        check_architecture(transformer.config, config)
         torch.manual_seed(config.seed)
         names = Ragged.from_lists(encoder.encode_names(prepared.labels.names))
         labels = name_vectors(transformer, names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,24 @@ def check_pretrained(config: Config) -> None:
                 "it once more with save_pretrained."
             )
     pretrained_encoder(config.text)
-    _check_architecture(_read_config(path), config)
+    check_architecture(_read_config(path), config)
+
+
+def check_architecture(architecture: Any, config: Config) -> None:  # noqa: ANN401
+    """Refuse what is no encoder, and texts longer than it can read."""
+    path = config.encoder.path
+    if getattr(architecture, "is_encoder_decoder", False):
+        raise ModelError(f"{path} is no encoder: it also writes. Name an encoder, such as a BERT.")
+    if not isinstance(getattr(architecture, "hidden_size", None), int):
+        raise ModelError(f"{path} does not read texts: its {CONFIG} has no hidden size.")
+    most = getattr(architecture, "max_position_embeddings", None)
+    if isinstance(most, int) and "roberta" in architecture.model_type:
+        most -= architecture.pad_token_id + 1  # its positions are counted from there
+    if isinstance(most, int) and config.text.max_tokens > most:
+        raise ConfigError(
+            f"{path} reads {most} tokens at most, text.max_tokens is {config.text.max_tokens}. "
+            f"Lower it: --set text.max_tokens={most}"
+        )
 
 
 def load_pretrained(path: str, n_tokens: int = 0) -> nn.Module:
@@ -82,27 +98,9 @@ def name_vectors(transformer: nn.Module, names: Ragged) -> Tensor:
     return vectors * (0.1 / scale)
 
 
-def _check_architecture(architecture: Any, config: Config) -> None:  # noqa: ANN401
-    path = config.encoder.path
-    if getattr(architecture, "is_encoder_decoder", False):
-        raise ModelError(f"{path} is no encoder: it also writes. Name an encoder, such as a BERT.")
-    if not isinstance(getattr(architecture, "hidden_size", None), int):
-        raise ModelError(f"{path} does not read texts: its {CONFIG} has no hidden size.")
-    most = getattr(architecture, "max_position_embeddings", None)
-    if isinstance(most, int) and "roberta" in architecture.model_type:
-        most -= architecture.pad_token_id + 1  # its positions are counted from there
-    if isinstance(most, int) and config.text.max_tokens > most:
-        raise ConfigError(
-            f"{path} reads {most} tokens at most, text.max_tokens is {config.text.max_tokens}. "
-            f"Lower it: --set text.max_tokens={most}"
-        )
-
-
 def _read_config(path: str) -> Any:  # noqa: ANN401 (transformers' own type)
     transformers = import_transformers()
     try:
-        if Path(path).is_dir():  # what is not JSON at all gets a line of its own
-            json.loads((Path(path) / CONFIG).read_text(encoding="utf-8"))
         with without_reports(transformers):
             return transformers.AutoConfig.from_pretrained(path)
     except Exception as error:  # whatever a broken file or the network may raise
