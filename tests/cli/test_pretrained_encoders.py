@@ -19,6 +19,15 @@ def transformer(tmp_path_factory):
     return save_transformer(tmp_path_factory.mktemp("transformer") / "tiny")
 
 
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A folder with a few documents."""
+    folder = tmp_path_factory.mktemp("corpus")
+    for split in ("train", "test"):
+        write_examples(islice(newsroom.examples(split), 40), folder / f"{split}.jsonl")
+    return folder
+
+
 @pytest.fixture
 def train(setrnn, corpus, tmp_path):
     def run(path, *settings, data=corpus, method="sigmoid"):
@@ -37,17 +46,16 @@ def test_a_transformer_is_trained_predicts_and_is_measured(
     predicted = tmp_path / "predicted.jsonl"
     assert setrnn("predict", tmp_path / "model", corpus, "--out", predicted, "--top", 2).code == 0
     rows = [json.loads(line) for line in predicted.read_text().splitlines()]
-    assert len(rows) == 80
+    assert len(rows) == 40
     assert all(0 < row["probability"] <= 1 for row in rows)
     assert setrnn("evaluate", tmp_path / "model", corpus).code == 0
     result = setrnn("explain", tmp_path / "model", "--text", "rain")
     assert (result.code, len(result.error_lines)) == (1, 1)
 
 
-def test_data_prepared_elsewhere_fits_the_same_tokenizer_only(train, setrnn, transformer, tmp_path):
-    corpus = tmp_path / "corpus"
-    corpus.mkdir()
-    write_examples(islice(newsroom.examples("train"), 40), corpus / "train.jsonl")
+def test_data_prepared_elsewhere_fits_the_same_tokenizer_only(
+    train, setrnn, transformer, corpus, tmp_path
+):
     settings = ("--set=encoder.name=transformer", "--set=text.max_tokens=32")
     path = f"--set=encoder.path={transformer}"
     result = setrnn("data", "prepare", corpus, "--out", tmp_path / "p", *settings, path)

@@ -52,7 +52,9 @@ class TransformerEncoder(nn.Module):
         is_word = positions < lengths[:, None]  # (B, T)
         read = self.transformer(input_ids=tokens, attention_mask=is_word.long())
         memory = read.last_hidden_state.masked_fill(~is_word[..., None], 0.0)  # (B, T, M)
-        summary = memory.sum(1) / lengths[:, None].to(memory.dtype)  # (B, M)
+        # Hundreds of words are too many to add up in half precision.
+        exact = torch.promote_types(memory.dtype, torch.float32)
+        summary = memory.sum(1, dtype=exact) / lengths[:, None]  # (B, M)
         closed = memory.new_zeros(is_word.shape).masked_fill(~is_word, -torch.inf)
         return Encoding(self.dropout(memory), closed, self.dropout(summary))
 
