@@ -29,7 +29,16 @@ settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCh
 settings.load_profile("calm")
 
 # Of each way to predict, one; the other recurrent systems only train otherwise.
-PREDICTORS = ("br", "br-support", "pcc", "seq2seq-rnn", "sgm", "set-rnn", "set-rnn-exact")
+PREDICTORS = (
+    "br",
+    "br-support",
+    "pcc",
+    "seq2seq-rnn",
+    "sgm",
+    "set-rnn",
+    "set-rnn-exact",
+    "sigmoid",
+)
 SIZES = {"train": 300, "valid": 60, "test": 60}
 
 

@@ -71,12 +71,14 @@ def test_without_arguments_the_defaults_hold():
 
 
 def test_groups_cover_every_field_of_config():
-    assert {each.name for each in dataclasses.fields(Config)} == {*GROUPS, "seed"}
+    # The settings of an encoder only go together, and have tests of their own.
+    assert {each.name for each in dataclasses.fields(Config)} == {*GROUPS, "seed", "encoder"}
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_builds_a_config(preset):
-    config = load_config(preset)
+    needed = ["encoder.path=a/b"] if preset == "transformer" else []
+    config = load_config(preset, overrides=needed)
     for group, values in PRESETS[preset].items():
         for name, value in values.items():
             assert getattr(getattr(config, group), name) == value
@@ -85,7 +87,10 @@ def test_every_preset_builds_a_config(preset):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_overrides_do_not_change_the_preset_itself(preset):
     before = json.dumps(PRESETS[preset])
-    load_config(preset, overrides=["text.max_words=7", "vectors.dimensions=3"])
+    overrides = ["text.max_words=7", "vectors.dimensions=3"]
+    if preset == "transformer":
+        overrides.append("encoder.path=a/b")
+    load_config(preset, overrides=overrides)
     assert json.dumps(PRESETS[preset]) == before
 
 
@@ -366,3 +371,27 @@ def test_the_paper_preset_has_the_settings_the_paper_states():
     assert (training.learning_rate, training.weight_decay) == (0.0005, 0.0)
     assert (training.warm_up, training.decay, training.clip_norm) == (0.0, "none", 0.0)
     assert config.text.max_words == 500
+
+
+def test_a_transformer_reads_with_its_own_tokenizer():
+    config = load_config(overrides=["encoder.name=transformer", "encoder.path=some/name"])
+    assert config.text.tokenizer == "some/name"
+    assert load_config().text.tokenizer == "words"
+    moved = dataclasses.replace(config, text=TextSettings(tokenizer="elsewhere", max_tokens=64))
+    assert (moved.text.tokenizer, moved.text.max_tokens) == ("some/name", 64)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["encoder.name=transformer"], "needs its folder or hub name: --set encoder.path=NAME"),
+        (["encoder.path=a/b"], "goes with --set encoder.name=transformer"),
+        (["encoder.name=transfomer", "encoder.path=a"], "Did you mean 'transformer'"),
+        (["encoder.learning_rate=0"], "'encoder.learning_rate' must be above 0"),
+        (["text.max_tokens=3"], "'text.max_tokens' must be at least 4"),
+    ],
+)
+def test_an_encoder_that_cannot_be_is_one_line(overrides, said):
+    with pytest.raises(ConfigError, match=said) as error:
+        load_config(overrides=overrides)
+    assert "\n" not in str(error.value)

@@ -618,7 +618,7 @@ def test_a_recurrent_system_goes_through_cross_validation_and_grid_search():
     assert search.best_params_ == {"settings": many}
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].is_neural])
+@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].emits_sequences])
 def test_rules_of_a_recurrent_system(method):
     classifier = quick(method, epochs=3).fit(TEXTS[:60], LABEL_SETS[:60])
     own = classifier.predict_sets(NEW_TEXTS)

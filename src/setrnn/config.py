@@ -15,6 +15,8 @@ from setrnn.errors import ConfigError, nearest_name
 
 Settings = TypeVar("Settings")
 
+WORDS = "words"  # the tokenizer of our own: text.tokenizer
+
 # What the best epoch can be chosen by; of the hamming loss, the lowest is best.
 TRAINING_METRICS = ("instance_f1", "label_f1", "micro_f1", "subset_accuracy", "hamming_loss")
 
@@ -29,11 +31,15 @@ class TextSettings:
     max_features: int = 20_000
     stop_words: str = "english"  # or "none", or a file with one word a line
     vocabulary_documents: int = 100_000  # larger corpora are sampled evenly for the vocabulary
+    tokenizer: str = WORDS  # or the folder or hub name of a transformer: what encoder.path says
+    max_tokens: int = 256  # a document, where a transformer's tokenizer cuts it
 
     def __post_init__(self) -> None:
         """Refuse counts below one."""
         for name in ("max_words", "max_vocabulary", "min_count", "vocabulary_documents"):
             _require(getattr(self, name) >= 1, f"text.{name}", "at least 1", getattr(self, name))
+        # Its special tokens, and a token of the text.
+        _require(self.max_tokens >= 4, "text.max_tokens", "at least 4", self.max_tokens)
         _require(self.max_features >= 0, "text.max_features", "at least 0", self.max_features)
 
 
@@ -75,6 +81,32 @@ class ClassicalSettings:
         for name in ("max_steps", "beam_width"):
             value = getattr(self, name)
             _require(value >= 1, f"classical.{name}", "at least 1", value)
+
+
+@dataclass(frozen=True)
+class EncoderSettings:
+    """What reads the documents."""
+
+    name: str = "gru"  # over word vectors; or "transformer", pretrained
+    path: str = ""  # of the transformer: a folder, or a name on the Hugging Face hub
+    learning_rate: float = 5e-5  # of the transformer; training.learning_rate is the rest's
+
+    def __post_init__(self) -> None:
+        """Refuse a transformer that is not named, and one that would not be used."""
+        _require_one_of("encoder.name", self.name, ("gru", "transformer"))
+        if self.is_pretrained and not self.path:
+            raise ConfigError(
+                "encoder.name=transformer needs its folder or hub name: --set encoder.path=NAME"
+            )
+        if self.path and not self.is_pretrained:
+            raise ConfigError("encoder.path goes with --set encoder.name=transformer.")
+        rate = self.learning_rate
+        _require(0 < rate < float("inf"), "encoder.learning_rate", "above 0", rate)
+
+    @property
+    def is_pretrained(self) -> bool:
+        """Whether it is a transformer."""
+        return self.name == "transformer"
 
 
 @dataclass(frozen=True)
@@ -160,9 +192,16 @@ class Config:
     text: TextSettings = field(default_factory=TextSettings)
     vectors: VectorSettings = field(default_factory=VectorSettings)
     classical: ClassicalSettings = field(default_factory=ClassicalSettings)
+    encoder: EncoderSettings = field(default_factory=EncoderSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
+
+    def __post_init__(self) -> None:
+        """Give a transformer its own tokenizer."""
+        if self.encoder.is_pretrained:
+            text = dataclasses.replace(self.text, tokenizer=self.encoder.path)
+            object.__setattr__(self, "text", text)
 
 
 # What a preset changes; `paper` is also what the paper leaves to the reader.
@@ -188,6 +227,11 @@ PRESETS: dict[str, dict[str, Any]] = {
             "clip_norm": 0.0,
             "average": 0.0,
         },
+    },
+    "transformer": {
+        "encoder": {"name": "transformer"},
+        "model": {"dropout": 0.2},
+        "training": {"epochs": 6, "batch_size": 32, "learning_rate": 5e-4},
     },
 }
 

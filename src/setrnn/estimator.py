@@ -266,6 +266,7 @@ def _train(
     method: Method, config: Config, splits: Mapping[str, list[Example]], options: TrainOptions
 ) -> Tagger:
     """Train on a prepared folder that is gone afterwards: the tagger holds nothing of it."""
+    method.check(config)
     with TemporaryDirectory(prefix="setrnn-", ignore_cleanup_errors=True) as folder:
         streams = {name: partial(iter, examples) for name, examples in splits.items()}
         prepared = prepare(streams, Path(folder) / "texts", "texts", config.text, source={})

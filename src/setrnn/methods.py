@@ -82,6 +82,13 @@ class Method:
         """Whether it emits labels one by one."""
         return self.recipe is not None and self.recipe.emits_sequences
 
+    def check(self, config: Config) -> None:
+        """Refuse settings it cannot be trained with, before any data is read."""
+        if self.is_neural and config.encoder.is_pretrained:
+            from setrnn.model.encoders.pretrained import check_pretrained
+
+            check_pretrained(config)
+
     def rule_or_own(self, rule: str | None) -> str:
         """Return the rule, or its own where none is given; refuse one it cannot predict by."""
         chosen = self.rule if rule is None else rule
@@ -175,10 +182,16 @@ METHODS: dict[str, Method] = {
             "maximise Σ log Σ_{s ∈ π(y)} p(s | x)",
             Recipe("set-probability", rule="set"),
         ),
+        # Beyond the paper.
         _neural(
             "set-rnn-exact",
             "as set-rnn, exactly: the decoder forgets the order, Σ over subsets instead of orders",
             Recipe("exact-set-probability", decoder="order-free", rule="set"),
+        ),
+        _neural(
+            "sigmoid",
+            "maximise Σ log p(y_l | x), each label by itself, one sigmoid on the encoder",
+            Recipe("independent-labels", decoder="sigmoid", rule="set"),
         ),
     )
 }

@@ -334,6 +334,11 @@ class Tagger:
                 f"Only a system that emits labels one by one can be explained, and '{self.method}' "
                 "does not. Train a recurrent system such as set-rnn."
             )
+        if self.config.encoder.is_pretrained:
+            raise ConfigError(
+                "An explanation shows words, and a transformer reads parts of words. Train with "
+                "--set encoder.name=gru to explain."
+            )
         chosen = self.rule_or_own(rule)
         if not find_rule(chosen).needs_best_only:
             raise ConfigError(f"Rule '{chosen}' cannot be explained. Use rule 'set' or 'sequence'.")
@@ -439,11 +444,11 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
         raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
     method = find_method(saved.method)
     try:
-        if method.is_neural:
-            _check_sizes(saved)
         arrays = dict(saved.arrays)
         seen_sets = _popped_seen_sets(arrays)
         system = method.rebuild(arrays, saved.config, device)
+        if method.is_neural:
+            _check_sizes(saved, system)
     except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
         raise ModelError(
             f"{folder} holds other weights than its '{saved.method}' model has: "
@@ -471,12 +476,16 @@ def _popped_seen_sets(arrays: dict[str, npt.NDArray[Any]]) -> Ragged | None:
     return Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
 
 
-def _check_sizes(saved: SavedModel) -> None:
+def _check_sizes(saved: SavedModel, system: System) -> None:
     """Refuse weights for other words or labels than those listed."""
-    from setrnn.model.network import LABELS, WORDS
+    from setrnn.neural import NeuralSystem
 
-    n_words, n_labels = len(saved.arrays[WORDS]), len(saved.arrays[LABELS]) - 1
-    if (n_words, n_labels) != (saved.encoder.n_tokens, len(saved.labels)):
+    assert isinstance(system, NeuralSystem)
+    n_words, n_labels = system.network.encoder.n_tokens, system.network.decoder.n_labels
+    # A transformer may have more embeddings than its tokenizer has tokens.
+    n_needed = saved.encoder.n_tokens
+    fits = n_words >= n_needed if saved.config.encoder.is_pretrained else n_words == n_needed
+    if not fits or n_labels != len(saved.labels):
         raise ValueError(
             f"they are for {n_words:,} words and {n_labels:,} labels, the lists have "
             f"{saved.encoder.n_tokens:,} and {len(saved.labels):,}"

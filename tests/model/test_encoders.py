@@ -8,6 +8,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from brute_force_sequences import N_WORDS, TEXTS, batch_of
 from setrnn.config import ModelSettings
 from setrnn.model.encoders import ENCODERS, GRUEncoder
+from tiny_transformers import tiny_transformer
 
 EVERY_ENCODER = pytest.mark.parametrize("encoder", ENCODERS)
 
@@ -15,7 +16,8 @@ EVERY_ENCODER = pytest.mark.parametrize("encoder", ENCODERS)
 def make_encoder(name="gru", **settings):
     torch.manual_seed(0)
     settings = {"encoder_units": 6, "dropout": 0.0, "word_dropout": 0.0} | settings
-    return ENCODERS[name](torch.randn(N_WORDS, 4), ModelSettings(**settings)).eval()
+    source = tiny_transformer(N_WORDS) if name == "transformer" else torch.randn(N_WORDS, 4)
+    return ENCODERS[name](source, ModelSettings(**settings)).eval()
 
 
 def read(encoder, texts=TEXTS):
@@ -71,9 +73,8 @@ def test_dropout_is_for_training_only(encoder, setting):
     assert (read(encoder).memory != read(encoder).memory).any()
 
 
-@EVERY_ENCODER
-def test_word_dropout_makes_words_unknown_and_leaves_padding(encoder):
-    encoder = make_encoder(encoder, word_dropout=0.999999)
+def test_word_dropout_makes_words_unknown_and_leaves_padding():
+    encoder = make_encoder(word_dropout=0.999999)
     unknown = read(encoder, [[1] * len(text) for text in TEXTS])
     encoder.train()
     dropped = read(encoder)
@@ -87,8 +88,20 @@ def test_word_vectors_learn_only_if_tuned(encoder, word_vectors, is_tuned):
     encoder = make_encoder(encoder, word_vectors=word_vectors)
     read(encoder).summary.sum().backward()
     learned = [each for each in encoder.parameters() if each.grad is not None]
-    assert any(each.shape == (N_WORDS, 4) for each in learned) == is_tuned
+    assert any(len(each) == N_WORDS for each in learned) == is_tuned
     assert learned, "the rest always learns"
+
+
+@EVERY_ENCODER
+def test_an_encoder_says_how_many_tokens_it_knows(encoder):
+    assert make_encoder(encoder).n_tokens == N_WORDS
+
+
+def test_a_transformers_summary_is_the_mean_of_its_words():
+    encoding = read(make_encoder("transformer"))
+    lengths = (4, 3, 2, 1)
+    mean = [row[:n].mean(0) for row, n in zip(encoding.memory, lengths, strict=True)]
+    torch.testing.assert_close(encoding.summary, torch.stack(mean))
 
 
 def packed_reading(encoder, batch):

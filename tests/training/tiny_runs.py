@@ -11,6 +11,7 @@ from setrnn.datasets import newsroom
 from setrnn.methods import TrainOptions, find_method
 
 N_TRAIN, N_VALID = 28, 8  # four batches, the last of 4 documents
+WORDS = TextSettings()
 SIZES = {"train": N_TRAIN, "valid": N_VALID}
 TINY = (
     "vectors.source=none",
@@ -27,10 +28,10 @@ def tiny_config(*settings):
     return load_config("default", None, [*TINY, *settings])
 
 
-def prepared_of(sizes, folder):
+def prepared_of(sizes, folder, text=WORDS):
     examples = {name: list(islice(newsroom.examples(name), n)) for name, n in sizes.items()}
     streams = {name: partial(iter, each) for name, each in examples.items()}
-    return prepare(streams, folder, "newsroom", TextSettings(), {"synthetic": True})
+    return prepare(streams, folder, "newsroom", text, {"synthetic": True})
 
 
 class Run:

@@ -151,14 +151,14 @@ def prepare(
     settings: SetOption = None,
 ) -> None:
     """Turn data into a memory-mapped folder that training reads."""
-    from setrnn.config import load_config
+    from setrnn.config import WORDS, load_config
     from setrnn.datasets.cache import open_prepared
 
     overrides = [*(settings or []), *([f"vectors.source={vectors}"] if vectors else [])]
     chosen = load_config(file=config, overrides=overrides)
     with documents_progress() as advance:
         prepared = open_prepared(reading.source(data, valid), chosen.text, out, advance)
-    if chosen.vectors.source != "none":
+    if chosen.vectors.source != "none" and chosen.text.tokenizer == WORDS:
         from setrnn.data.vectors import word_vectors
 
         with shared_progress() as show:

@@ -86,20 +86,24 @@ def train(
     from setrnn.data.model_folder import refuse_other_folder
     from setrnn.datasets.cache import open_prepared
     from setrnn.evaluation import evaluate_prepared
+    from setrnn.methods import find_method
 
     _check_method(method, device, resume)
     refuse_other_folder(out)
     overrides = [*(settings or []), *([f"seed={seed}"] if seed is not None else [])]
     chosen = load_config(preset, config, overrides)
+    find_method(method).check(chosen)
     with documents_progress() as advance:
         prepared = open_prepared(reading.source(data, valid), chosen.text, None, advance)
+    # Of a tokenizer the content counts, and training checks it; not where it lies.
+    text = replace(chosen.text, tokenizer=prepared.text_settings.tokenizer)
     note(f"Prepared data: {prepared.folder}")
-    if prepared.text_settings != chosen.text and any("text." in each for each in overrides):
+    if prepared.text_settings != text and any("text." in each for each in overrides):
         raise ConfigError(f"{prepared.folder} is prepared with other text settings than --set.")
     if not len(prepared.labels):
         raise DataError(f"No document of {data} has a label: there is nothing to learn.")
     report_skipped_count(prepared.n_skipped_rows)
-    if prepared.text_settings != chosen.text:
+    if prepared.text_settings != text:
         note("The data was prepared with other text settings than these: its own are used.")
     chosen = replace(chosen, text=prepared.text_settings)
     with _way_to_go_on(method, out):

@@ -45,7 +45,11 @@ SkipBadRows = Annotated[
     str, typer.Option("--on-bad-row", metavar="stop|skip", help="What to do with a bad row.")
 ]
 Preset = Annotated[
-    str, typer.Option(metavar="default|paper", help="Settings to start from; paper: the paper's.")
+    str,
+    typer.Option(
+        metavar="default|paper|transformer",
+        help="Settings to start from; paper: the paper's; transformer: for a pretrained encoder.",
+    ),
 ]
 ConfigFile = Annotated[
     Path | None, typer.Option("--config", help="A JSON file of settings.", show_default=False)

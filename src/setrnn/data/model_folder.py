@@ -21,6 +21,7 @@ import numpy.typing as npt
 from setrnn.config import Config, from_dict, settings_hash, to_dict
 from setrnn.data.folders import file_hash, recovered, whole_folder
 from setrnn.data.labels import LabelVocabulary
+from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, ModelError
 
@@ -108,7 +109,7 @@ def load_model(folder: Path) -> SavedModel:
     return SavedModel(
         method=str(description["method"]),
         config=config,
-        encoder=TextEncoder.load(folder / TOKENIZER, config.text.max_words),
+        encoder=load_text_encoder(folder / TOKENIZER, config.text),
         labels=LabelVocabulary.load(folder / LABELS),
         arrays=load_file(folder / ARRAYS),
         notes=description["notes"],

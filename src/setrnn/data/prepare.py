@@ -15,7 +15,7 @@ from typing import Any
 
 from tokenizers import Encoding
 
-from setrnn.config import TextSettings, to_dict
+from setrnn.config import WORDS, TextSettings, to_dict
 from setrnn.data.example import Example
 from setrnn.data.folders import whole_folder
 from setrnn.data.labels import LabelVocabulary
@@ -28,6 +28,7 @@ from setrnn.data.prepared import (
     write_description,
 )
 from setrnn.data.ragged import Ragged
+from setrnn.data.subwords import pretrained_encoder
 from setrnn.data.tokenizing import TextEncoder, learn_tokenizer
 from setrnn.errors import DataError
 
@@ -61,9 +62,9 @@ def prepare(
         raise DataError(
             f"{target} exists and is not a prepared folder. Remove it, or name another."
         )
+    pretrained = None if settings.tokenizer == WORDS else pretrained_encoder(settings)
     counts = _count(splits["train"](), settings, lambda n: on_documents("vocabulary", n))
-    tokenizer = learn_tokenizer(counts.texts, counts.features, settings)
-    encoder = TextEncoder(tokenizer, settings.max_words)
+    encoder = pretrained or _learn_encoder(counts, settings)
     known = LabelVocabulary.from_counts(counts.labels)
     label_ids = dict(known.index)  # grows by the labels that train never had
     dtype = smallest_dtype(encoder.n_tokens)
@@ -110,6 +111,11 @@ def _encoded(
             before = examples, now
         if before is not None:
             yield before[0], packed(*before)
+
+
+def _learn_encoder(counts: _Counts, settings: TextSettings) -> TextEncoder:
+    tokenizer = learn_tokenizer(counts.texts, counts.features, settings)
+    return TextEncoder(tokenizer, settings.max_words)
 
 
 class _Counts:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from setrnn.config import TextSettings, from_dict
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
+from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import DataError
 
@@ -94,7 +95,7 @@ class Prepared:
     @cached_property
     def encoder(self) -> TextEncoder:
         """The tokenizer."""
-        return TextEncoder.load(self.folder / "tokenizer.json", self.text_settings.max_words)
+        return load_text_encoder(self.folder / "tokenizer.json", self.text_settings)
 
     @cached_property
     def labels(self) -> LabelVocabulary:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import ClassVar
 
 from tokenizers import Encoding, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -42,6 +43,7 @@ class TextEncoder:
 
     tokenizer: Tokenizer
     max_words: int
+    adds_special_tokens: ClassVar[bool] = False
 
     @cached_property
     def n_tokens(self) -> int:
@@ -83,14 +85,18 @@ class TextEncoder:
     def tokenize(self, texts: Sequence[str]) -> list[Encoding]:
         """Run the tokenizer, on all cores: the half of `encode` that other threads run beside."""
         try:
-            return self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+            return self._run(list(texts))
         except TypeError as error:  # something that is not text, or half a character
             for index, text in enumerate(texts):
                 if not isinstance(text, str):
                     kind = type(text).__name__
                     raise DataError(f"Text {index} must be a string, got {kind}.") from error
             whole = [text.encode("utf-8", "replace").decode() for text in texts]
-            return self.tokenizer.encode_batch_fast(whole, add_special_tokens=False)
+            return self._run(whole)
+
+    def _run(self, texts: list[str]) -> list[Encoding]:
+        special = self.adds_special_tokens
+        return self.tokenizer.encode_batch_fast(texts, add_special_tokens=special)
 
     def save(self, file: Path) -> None:
         """Write the tokenizer's JSON file."""

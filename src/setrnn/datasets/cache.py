@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from setrnn.config import TextSettings, settings_hash, to_dict
+from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.example import Example
 from setrnn.data.folders import file_hash, recovered
 from setrnn.data.prepare import prepare
 from setrnn.data.prepared import FORMAT, Prepared, is_prepared
+from setrnn.data.subwords import pretrained_encoder
 from setrnn.data.tokenizing import read_stop_words
 from setrnn.datasets import BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.datasets.reader import OnBadRow
@@ -94,6 +95,9 @@ def prepared_path(
     given = {name: value for name, value in to_dict(source.options).items() if value is not None}
     reading = [given, source.reader, source.on_bad_row]
     stop_words = sorted(read_stop_words(settings.stop_words))  # not only the name of their file
+    if settings.tokenizer != WORDS:  # nor only the name of its folder
+        tokenizer = pretrained_encoder(settings).tokenizer.to_str()
+        settings = replace(settings, tokenizer=settings_hash(tokenizer))
     digest = settings_hash(FORMAT, content, reading, to_dict(settings), stop_words)
     return (folder or cache_folder()) / f"{dataset.name}-{digest}"
 

@@ -12,7 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from setrnn.decoding.candidates import LabelSizeProbs, SetCandidates, log_sigmoid
+from setrnn.decoding.candidates import (
+    LabelSizeProbs,
+    SetCandidates,
+    listed,
+    log_sigmoid,
+    pack_labels,
+)
+from setrnn.decoding.known import Known, completed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -42,9 +49,7 @@ class ProductCandidates(SetCandidates):
 
     def log_probs_of(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """Return log p of given sets, (n, G, S): (n, G)."""
-        logits = self.logits.astype(np.float64)
-        of_none = log_sigmoid(-logits).sum(axis=1, keepdims=True)
-        return np.asarray(of_none + sum_over_sets(logits, label_sets))
+        return product_log_probs(self.logits, label_sets)
 
     def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
         """Return p(label in the set, its size): p(label) times p(size - 1) of all the others."""
@@ -54,6 +59,62 @@ class ProductCandidates(SetCandidates):
         chosen = np.take_along_axis(probs, labels, axis=1)  # (n, M)
         others = _without_label(of_sizes, chosen)
         return LabelSizeProbs(labels, chosen[:, :, None] * others, of_sizes[:, 0])
+
+
+def most_probable_products(
+    logits: npt.NDArray[np.float32], n_sets: int, known: Known | None = None
+) -> SetCandidates:
+    """Return the K best sets when labels are independent.
+
+    The best set takes each label of positive log-odds; turning label l costs |log-odds|.
+    The K best combinations of turned labels use only the K - 1 cheapest ones: exact.
+    A label that is known stands as it is known: turning it costs all.
+    """
+    n, n_labels = logits.shape
+    n_sets = min(n_sets, 2 ** min(n_labels, 30))
+    cost = np.abs(logits.astype(np.float64))
+    is_in_best = logits > 0
+    log_odds = cost  # of each label's place in the best set
+    if known is not None:
+        is_present, is_absent = known.is_present(n_labels), known.is_absent(n_labels)
+        is_in_best = (is_in_best | is_present) & ~is_absent
+        log_odds = np.where(is_in_best, logits, -logits).astype(np.float64)
+        cost[is_present | is_absent] = np.inf
+    n_turned = min(n_labels, n_sets - 1)
+    cheapest = np.argpartition(cost, max(n_turned - 1, 0), axis=1)[:, :n_turned]
+    total = np.zeros((n, 1))  # cost of each combination kept, (n, K)
+    turned = np.zeros((n, 1, n_turned), dtype=bool)
+    for step in range(n_turned):
+        with_it = turned.copy()
+        with_it[:, :, step] = True
+        price = np.take_along_axis(cost, cheapest[:, step : step + 1], axis=1)
+        total = np.concatenate([total, total + price], axis=1)
+        turned = np.concatenate([turned, with_it], axis=1)
+        order = np.argsort(total, axis=1, kind="stable")[:, :n_sets]
+        total = np.take_along_axis(total, order, axis=1)
+        turned = np.take_along_axis(turned, order[:, :, None], axis=1)
+
+    best = log_sigmoid(log_odds).sum(1)
+    # The labels that can be in a candidate: those of the best set, and the turned ones.
+    is_fixed = is_in_best.copy()
+    np.put_along_axis(is_fixed, cheapest, False, axis=1)
+    fixed = listed(is_fixed)[:, None].repeat(total.shape[1], axis=1)  # (n, K, F)
+    is_in = np.take_along_axis(is_in_best, cheapest, axis=1)[:, None] ^ turned
+    flexible = np.where(is_in, cheapest[:, None], -1)  # (n, K, K - 1)
+    labels = np.concatenate([fixed, flexible.astype(np.int32)], axis=2)
+    log_probs = best[:, None] - total
+    if known is not None:
+        return completed(labels, log_probs, known)
+    return ProductCandidates(pack_labels(labels), log_probs, logits)
+
+
+def product_log_probs(
+    logits: npt.NDArray[np.float32], label_sets: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float64]:
+    """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+    log_odds = logits.astype(np.float64)
+    of_none = log_sigmoid(-log_odds).sum(axis=1, keepdims=True)
+    return np.asarray(of_none + sum_over_sets(log_odds, label_sets))
 
 
 def likeliest_labels(probs: npt.NDArray[np.float64], also: Sequence[int]) -> npt.NDArray[np.int32]:

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from setrnn.config import ModelSettings
 from setrnn.data.batches import Batch
-from setrnn.model.decoders import DECODERS
+from setrnn.model.decoders import DECODERS, INDEPENDENT_DECODERS
 from setrnn.model.encoders import ENCODERS
+from setrnn.model.encoders.transformer import build_transformer
 from setrnn.model.interfaces import Encoding
 
-WORDS, LABELS = "encoder.words.weight", "decoder.labels.weight"
+WORDS, ARCHITECTURE = "encoder.words.weight", "encoder.architecture"
+LABELS, OUTPUT = "decoder.labels.weight", "decoder.output.weight"
 
 
 class Network(nn.Module):
     """An encoder and a decoder."""
 
+    decoder: Any  # of one of the kinds there are: its system knows which
+
     def __init__(
         self,
-        word_vectors: Tensor,
+        source: Tensor | nn.Module,  # vectors of words, or a pretrained transformer
         label_vectors: Tensor,
         settings: ModelSettings,
         encoder: str = "gru",
         decoder: str = "rnn",
     ) -> None:
         super().__init__()
-        self.encoder = ENCODERS[encoder](word_vectors, settings)
-        self.decoder = DECODERS[decoder](self.encoder.memory_size, label_vectors, settings)
+        decoders = {**DECODERS, **INDEPENDENT_DECODERS}
+        self.encoder = ENCODERS[encoder](source, settings)
+        self.decoder = decoders[decoder](self.encoder.memory_size, label_vectors, settings)
 
     def encode(self, batch: Batch) -> Encoding:
         """Read the documents of a batch."""
@@ -41,13 +47,19 @@ def rebuild_network(
     weights: Mapping[str, Tensor], settings: ModelSettings, decoder: str = "rnn"
 ) -> Network:
     """Build a network from its weights; sizes of vocabularies are theirs."""
-    label_vectors = weights[LABELS][:-1]  # the last stands for "no label yet"
+    source: Tensor | nn.Module
+    if ARCHITECTURE in weights:
+        encoder, source = "transformer", build_transformer(weights[ARCHITECTURE])
+    else:
+        encoder, source = "gru", torch.empty_like(weights[WORDS], device="meta")
     with torch.device("meta"):
-        network = Network(
-            torch.empty_like(weights[WORDS], device="meta"),
-            torch.empty_like(label_vectors, device="meta"),
-            settings,
-            decoder=decoder,
-        )
+        network = Network(source, _label_vectors(weights), settings, encoder, decoder)
     network.load_state_dict(dict(weights), assign=True)
     return network.eval()
+
+
+def _label_vectors(weights: Mapping[str, Tensor]) -> Tensor:
+    """Return vectors of the shape that the labels' had."""
+    if LABELS in weights:
+        return torch.empty_like(weights[LABELS][:-1], device="meta")  # the last: "no label yet"
+    return torch.empty(len(weights[OUTPUT]), 0, device="meta")  # scored, but never read

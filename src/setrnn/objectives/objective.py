@@ -34,8 +34,6 @@ class Orders:
     n_orders: Tensor  # (B,) on the CPU: the first so many of K count, at least one
 
 
-# The value (B,) that training maximises, of documents and their sets; the number is K.
-ObjectiveFunction = Callable[[Decoder, Encoding, LabelSets, int], Tensor]
 # No gradient goes through the choice.
 ChooseOrders = Callable[[Decoder, Encoding, LabelSets, int], Orders]
 # log p of the orders (B, K), -inf where there is none, to a value (B,) to be maximised

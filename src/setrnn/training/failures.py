@@ -9,12 +9,17 @@ import torch
 
 from setrnn.config import Config, TrainingSettings
 from setrnn.data.prepared import Prepared
+from setrnn.data.subwords import check_same_tokenizer
 from setrnn.errors import DataError, TrainingError
 from setrnn.training.checkpoints import Position
 
 
 def check_data(prepared: Prepared, config: Config) -> None:
-    """Refuse data that nothing can be learned from, and sets longer than the step limit."""
+    """Refuse data that nothing can be learned from, and sets longer than the step limit.
+
+    Nor can an encoder read what another tokenizer wrote.
+    """
+    check_same_tokenizer(prepared.folder, config, prepared.encoder)
     train = prepared.split("train")
     if not len(train) or not len(prepared.labels):
         what = "label" if len(train) else "document"

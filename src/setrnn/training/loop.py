@@ -18,7 +18,7 @@ from setrnn.data.batches import Batch, make_batch, training_batches
 from setrnn.data.prepared import Prepared
 from setrnn.model.network import Network
 from setrnn.neural import SYSTEMS
-from setrnn.objectives import LabelSets, ObjectiveFunction, find_objective
+from setrnn.objectives import LabelSets, SetObjective, find_objective
 from setrnn.training.checkpoints import Checkpoint, Position
 from setrnn.training.early_stopping import is_best, is_finished
 from setrnn.training.failures import clear_memory_errors, not_finite, smaller_batches
@@ -54,7 +54,7 @@ class Trainer:
         self.network, self.prepared, self.config, self.recipe = network, prepared, config, recipe
         self.fabric, self.run, self.on_progress = fabric, run, on_progress
         self.settings, self.train = config.training, prepared.split("train")
-        optimizer = make_optimizer(network, self.settings)
+        optimizer = make_optimizer(network, self.settings, config.encoder.learning_rate)
         self.optimizer = cast("Optimizer", fabric.setup_optimizers(optimizer))
         self.keeper = Keeper(network, optimizer, fabric, self.settings, run)
         self._looked_at = 0.0
@@ -99,7 +99,7 @@ class Trainer:
                     position.documents_per_second = n_documents / (time.perf_counter() - start)
                     self._look()
 
-    def _step(self, batch: Batch, objective: ObjectiveFunction) -> Tensor:
+    def _step(self, batch: Batch, objective: SetObjective) -> Tensor:
         """Find the orders of each set, and raise what the objective makes of their p(s | x)."""
         K = self.config.search.beam_width
         with self.fabric.autocast():

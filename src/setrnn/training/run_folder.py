@@ -45,7 +45,7 @@ CHANGEABLE = {
         "valid_documents",
         "batch_size",
     )
-}
+} | {"config.encoder.learning_rate"}
 BATCH_SIZE = "config.training.batch_size"
 _OURS = re.compile(
     r"(last\.safetensors|best-epoch-\d+\.safetensors|epochs\.csv|events\.out\.tfevents\..*)"

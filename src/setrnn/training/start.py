@@ -15,9 +15,12 @@ from torch import Tensor
 
 from setrnn.config import Config, VectorSettings, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
+from setrnn.data.ragged import Ragged
+from setrnn.data.subwords import SubwordEncoder
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError
 from setrnn.model.devices import find_device
+from setrnn.model.encoders.pretrained import check_architecture, load_pretrained, name_vectors
 from setrnn.model.network import Network
 from setrnn.neural import SYSTEMS, NeuralSystem
 from setrnn.training.failures import check_data
@@ -48,14 +51,7 @@ def train_network(
         run = RunFolder(options.run_folder, identity_of(prepared, config, method))
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
-    vectors = _vectors(prepared, config.vectors, options.on_vectors)
-    torch.manual_seed(config.seed)
-    n_tokens = prepared.encoder.n_tokens
-    model = config.model
-    if config.vectors.source == "none":  # they mean nothing before they are tuned
-        model = replace(model, word_vectors="tuned")
-    network = Network(vectors[:n_tokens], vectors[n_tokens:], model, decoder=recipe.decoder)
-    network.to(fabric.device)
+    network = _make_network(prepared, config, recipe, options).to(fabric.device)
     trainer = Trainer(network, prepared, config, recipe, fabric, run, options.on_progress)
     trainer.fit(checkpoint)
     position = trainer.position
@@ -65,6 +61,27 @@ def train_network(
         "training_seconds": round(position.seconds, 2),
     }
     return SYSTEMS[recipe.decoder](network.eval(), config, fabric.device), notes
+
+
+def _make_network(
+    prepared: Prepared, config: Config, recipe: Recipe, options: TrainOptions
+) -> Network:
+    """Build the network as it is before training."""
+    encoder, settings = prepared.encoder, config.model
+    if config.encoder.is_pretrained:
+        assert isinstance(encoder, SubwordEncoder)
+        transformer = load_pretrained(config.encoder.path, encoder.n_tokens)
+        check_architecture(transformer.config, config)
+        torch.manual_seed(config.seed)
+        names = Ragged.from_lists(encoder.encode_names(prepared.labels.names))
+        labels = name_vectors(transformer, names)
+        return Network(transformer, labels, settings, "transformer", recipe.decoder)
+    vectors = _vectors(prepared, config.vectors, options.on_vectors)
+    words, labels = vectors[: encoder.n_tokens], vectors[encoder.n_tokens :]
+    if config.vectors.source == "none":  # they mean nothing before they are tuned
+        settings = replace(settings, word_vectors="tuned")
+    torch.manual_seed(config.seed)
+    return Network(words, labels, settings, decoder=recipe.decoder)
 
 
 def identity_of(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:

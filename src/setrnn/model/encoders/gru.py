@@ -28,6 +28,11 @@ class GRUEncoder(nn.Module):
         self.rightward = nn.GRU(dimensions, units, batch_first=True)
         self.leftward = nn.GRU(dimensions, units, batch_first=True)
 
+    @property
+    def n_tokens(self) -> int:
+        """Count the token ids it knows."""
+        return self.words.num_embeddings
+
     def forward(self, tokens: Tensor, lengths: Tensor) -> Encoding:
         """Encode tokens (B, T), of which each row has its length (B,).
 

@@ -1,0 +1,179 @@
+"""Texts to subword ids, by the tokenizer of a pretrained encoder.
+
+The tokenizer adds its own special tokens around a text, and cuts it so that they stay. Features
+stand behind the text as if they were words of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tokenizers import Encoding, Tokenizer
+
+from setrnn.config import WORDS, Config, TextSettings
+from setrnn.data.ragged import Ragged
+from setrnn.data.tokenizing import TextEncoder
+from setrnn.errors import DataError, MissingExtraError, ModelError
+
+TOKENIZER_FILE = "tokenizer.json"
+VOCABULARIES = ("vocab*", "*.model", "*.bpe", "*.tiktoken")  # of older tokenizers
+_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+@dataclass(frozen=True)
+class SubwordEncoder(TextEncoder):
+    """Turns documents into rows of subword ids, special tokens included."""
+
+    adds_special_tokens: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Set the tokenizer to our length, without padding."""
+        self.tokenizer.no_padding()
+        self.tokenizer.enable_truncation(self.max_words)
+
+    @cached_property
+    def n_tokens(self) -> int:
+        """Count the ids a document can hold, those without a token included."""
+        return max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=0) + 1
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """List the token of each id."""
+        tokens = [""] * self.n_tokens
+        for token, index in self.tokenizer.get_vocab(with_added_tokens=True).items():
+            tokens[index] = token
+        return tokens
+
+    @cached_property
+    def _n_closing(self) -> int:
+        """Count the special tokens that stand behind a text."""
+        is_special = self.tokenizer.encode("a").special_tokens_mask
+        return is_special[::-1].index(0) if 0 in is_special else 0
+
+    def pack(self, encodings: Sequence[Encoding], features: Sequence[Sequence[str]]) -> Ragged:
+        """Turn what `tokenize` returned into rows of ids; the text makes room for the features."""
+        rows = [encoding.ids for encoding in encodings]
+        if any(features):
+            tags = self.encode_names([" ".join(names) for names in features])
+            rows = [
+                self._with_tags(row, tag_ids) if tag_ids else row
+                for row, tag_ids in zip(rows, tags, strict=True)
+            ]
+        return Ragged.from_lists(rows)
+
+    def encode_names(self, names: Sequence[str]) -> list[list[int]]:
+        """Return the ids of names, such as those of labels: no special tokens."""
+        found = self.tokenizer.encode_batch_fast(list(names), add_special_tokens=False)
+        return [each.ids for each in found]
+
+    def _with_tags(self, row: list[int], tags: list[int]) -> list[int]:
+        tags = tags[: self.max_words // 2]
+        end = len(row) - self._n_closing
+        return row[: min(end, self.max_words - self._n_closing - len(tags))] + tags + row[end:]
+
+    @classmethod
+    def load(cls, file: Path, max_words: int) -> SubwordEncoder:
+        """Read a tokenizer's JSON file."""
+        try:
+            tokenizer = Tokenizer.from_str(file.read_text(encoding="utf-8"))
+        except Exception as error:
+            raise ModelError(f"{file} is not a tokenizer file, or is cut short.") from error
+        return cls(tokenizer, max_words)
+
+
+def load_text_encoder(file: Path, settings: TextSettings) -> TextEncoder:
+    """Read the tokenizer that a prepared folder or a model keeps."""
+    if settings.tokenizer == WORDS:
+        return TextEncoder.load(file, settings.max_words)
+    return SubwordEncoder.load(file, settings.max_tokens)
+
+
+def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
+    """Read the tokenizer of a transformer: a folder's, or the hub's."""
+    folder = Path(settings.tokenizer)
+    if (folder / TOKENIZER_FILE).is_file():
+        return SubwordEncoder.load(folder / TOKENIZER_FILE, settings.max_tokens)
+    check_place(settings.tokenizer)
+    # Without a vocabulary the library would make one up.
+    if folder.is_dir() and not any(chain(*map(folder.glob, VOCABULARIES))):
+        raise _no_tokenizer(settings.tokenizer)
+    tokenizer = getattr(_auto_tokenizer(settings.tokenizer), "backend_tokenizer", None)
+    if not isinstance(tokenizer, Tokenizer):
+        raise _no_tokenizer(settings.tokenizer)
+    return SubwordEncoder(tokenizer, settings.max_tokens)
+
+
+def import_transformers() -> Any:  # noqa: ANN401 (a module)
+    """Import the optional library, the first time it is needed."""
+    try:
+        import transformers
+    except ImportError as error:
+        raise MissingExtraError("transformers", "hf", "A transformer as encoder") from error
+    return transformers
+
+
+@contextmanager
+def without_reports(transformers: Any) -> Iterator[None]:  # noqa: ANN401 (a module)
+    """Keep the library's progress bars and remarks from the user."""
+    said = transformers.utils.logging
+    level, has_bars = said.get_verbosity(), said.is_progress_bar_enabled()
+    said.set_verbosity_error()
+    said.disable_progress_bar()
+    try:
+        yield
+    finally:
+        said.set_verbosity(level)
+        if has_bars:
+            said.enable_progress_bar()
+
+
+def check_place(path: str) -> None:
+    """Refuse what is neither a folder nor can be a name on the hub."""
+    if not Path(path).is_dir() and not _HUB_NAME.fullmatch(path):
+        raise ModelError(f"encoder.path: there is no folder {path}.")
+
+
+def check_same_tokenizer(place: Path, config: Config, own: TextEncoder) -> None:
+    """Refuse data that was prepared by another tokenizer than the one its reader has."""
+    has_subwords = isinstance(own, SubwordEncoder)
+    if not config.encoder.is_pretrained:
+        if not has_subwords:
+            return
+        raise DataError(
+            f"{place} was prepared for a transformer. Train one, with --set "
+            "encoder.name=transformer and its encoder.path, or name the data itself."
+        )
+    if not has_subwords or _vocabulary(pretrained_encoder(config.text)) != _vocabulary(own):
+        raise DataError(
+            f"{place} was prepared by another tokenizer than that of {config.encoder.path}. "
+            "Name the data itself, or prepare it with the same --set encoder.path."
+        )
+
+
+def _vocabulary(encoder: TextEncoder) -> dict[str, int]:
+    return encoder.tokenizer.get_vocab(with_added_tokens=True)
+
+
+def _auto_tokenizer(path: str) -> Any:  # noqa: ANN401 (transformers' own type)
+    transformers = import_transformers()
+    try:
+        with without_reports(transformers):
+            return transformers.AutoTokenizer.from_pretrained(path)
+    except Exception as error:  # whatever a broken file or the network may raise
+        raise _no_tokenizer(path) from error
+
+
+def _no_tokenizer(path: str) -> ModelError:
+    if Path(path).is_dir():
+        return ModelError(f"{path} has no tokenizer: it lacks {TOKENIZER_FILE}.")
+    return ModelError(
+        f"'{path}' is no folder, and its tokenizer could not be fetched from the Hugging Face "
+        "hub. Check the name and the connection, or give a folder as encoder.path."
+    )

@@ -1,0 +1,101 @@
+import json
+from itertools import islice
+
+import pytest
+
+from setrnn.datasets import newsroom, write_examples
+from tiny_transformers import save_transformer
+
+TINY = (
+    "--set=text.max_tokens=32",
+    "--set=model.decoder_units=8",
+    "--set=search.beam_width=3",
+    "--set=training.epochs=1",
+)
+
+
+@pytest.fixture(scope="module")
+def transformer(tmp_path_factory):
+    return save_transformer(tmp_path_factory.mktemp("transformer") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A folder with a few documents."""
+    folder = tmp_path_factory.mktemp("corpus")
+    for split in ("train", "test"):
+        write_examples(islice(newsroom.examples(split), 40), folder / f"{split}.jsonl")
+    return folder
+
+
+@pytest.fixture
+def train(setrnn, corpus, tmp_path):
+    def run(path, *settings, data=corpus, method="sigmoid"):
+        out = ("--method", method, "--out", tmp_path / "model", "--preset", "transformer")
+        encoder = () if path is None else (f"--set=encoder.path={path}",)
+        return setrnn("train", data, *out, "--device", "cpu", *encoder, *settings)
+
+    return run
+
+
+def test_a_transformer_is_trained_predicts_and_is_measured(
+    train, setrnn, transformer, corpus, tmp_path
+):
+    result = train(transformer, *TINY)
+    assert result.code == 0, result.err
+    predicted = tmp_path / "predicted.jsonl"
+    assert setrnn("predict", tmp_path / "model", corpus, "--out", predicted, "--top", 2).code == 0
+    rows = [json.loads(line) for line in predicted.read_text().splitlines()]
+    assert len(rows) == 40
+    assert all(0 < row["probability"] <= 1 for row in rows)
+    assert setrnn("evaluate", tmp_path / "model", corpus).code == 0
+    result = setrnn("explain", tmp_path / "model", "--text", "rain")
+    assert (result.code, len(result.error_lines)) == (1, 1)
+
+
+def test_data_prepared_elsewhere_fits_the_same_tokenizer_only(
+    train, setrnn, transformer, corpus, tmp_path
+):
+    settings = ("--set=encoder.name=transformer", "--set=text.max_tokens=32")
+    path = f"--set=encoder.path={transformer}"
+    result = setrnn("data", "prepare", corpus, "--out", tmp_path / "p", *settings, path)
+    assert result.code == 0, result.err
+    prepared = result.out.strip()
+    moved = save_transformer(tmp_path / "moved")
+    result = train(moved, *TINY, data=prepared)
+    assert result.code == 0, result.err
+    assert "other text settings" not in result.err
+    result = train(moved, "--set=text.max_tokens=16", data=prepared)
+    assert (result.code, len(result.error_lines)) == (1, 1)
+    out = ("--method", "sigmoid", "--out", tmp_path / "other")
+    result = setrnn("train", prepared, *out)
+    assert result.code == 1
+    assert "was prepared for a transformer" in result.error_lines[0]
+
+
+@pytest.mark.parametrize(
+    ("lacking", "said"),
+    [
+        ("model.safetensors", "has no weights"),
+        ("config.json", "has no config.json"),
+        ("tokenizer.json", "has no tokenizer"),
+    ],
+)
+def test_a_folder_that_lacks_a_part_is_one_line_before_data_is_prepared(
+    train, tmp_path, lacking, said
+):
+    folder = save_transformer(tmp_path / "tiny")
+    (folder / lacking).unlink()
+    result = train(folder, *TINY)
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert said in line
+    assert not (tmp_path / "cache").exists()
+
+
+def test_no_path_and_no_folder_are_one_line(train, tmp_path):
+    for path, said in ((None, "--set encoder.path=NAME"), (tmp_path / "no", "there is no folder")):
+        result = train(path, *TINY)
+        assert result.code == 1
+        (line,) = result.error_lines
+        assert said in line

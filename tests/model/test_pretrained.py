@@ -1,0 +1,135 @@
+import json
+import sys
+
+import pytest
+import torch
+
+from setrnn.config import ModelSettings, load_config
+from setrnn.data.ragged import Ragged
+from setrnn.errors import ConfigError, MissingExtraError, ModelError
+from setrnn.model.encoders import TransformerEncoder
+from setrnn.model.encoders.pretrained import check_pretrained, load_pretrained, name_vectors
+from tiny_transformers import UNITS, minilm, save_transformer, tiny_transformer
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return save_transformer(tmp_path / "tiny")
+
+
+def config_of(folder, *settings):
+    overrides = [f"encoder.path={folder}", "text.max_tokens=32", *settings]
+    return load_config("transformer", None, overrides)
+
+
+def change_config(folder, **values):
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | values))
+
+
+def refused(folder, *settings):
+    with pytest.raises((ConfigError, ModelError)) as error:
+        check_pretrained(config_of(folder, *settings))
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_whole_folder_is_accepted_and_loads_as_it_was_saved(folder):
+    check_pretrained(config_of(folder))
+    loaded = load_pretrained(str(folder)).state_dict()
+    for name, weight in tiny_transformer().state_dict().items():
+        assert torch.equal(loaded[name], weight), name
+
+
+def test_weights_of_half_precision_are_loaded_in_full(tmp_path):
+    folder = tmp_path / "half"
+    tiny_transformer().half().save_pretrained(folder)
+    assert {each.dtype for each in load_pretrained(str(folder)).parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("model.safetensors", "has no weights: it lacks model.safetensors"),
+        ("config.json", "has no config.json"),
+        ("tokenizer.json", "has no tokenizer"),
+    ],
+)
+def test_a_folder_that_lacks_a_part_is_one_line(folder, file, said):
+    (folder / file).unlink()
+    assert said in refused(folder)
+
+
+def test_no_folder_and_no_config_that_can_be_read_are_one_line(folder, tmp_path):
+    assert "there is no folder" in refused(tmp_path / "none" / "here")
+    (folder / "config.json").write_text("{")
+    assert "The config.json of" in refused(folder)
+
+
+def test_what_is_no_encoder_is_refused(folder):
+    change_config(folder, is_encoder_decoder=True)
+    assert "is no encoder" in refused(folder)
+
+
+def test_more_tokens_than_it_has_positions_are_refused_with_the_way_out(folder):
+    assert "--set text.max_tokens=64" in refused(folder, "text.max_tokens=65")
+    check_pretrained(config_of(folder, "text.max_tokens=64"))
+
+
+def test_damaged_weights_and_those_of_another_network_are_one_line(folder, tmp_path):
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    with pytest.raises(ModelError, match=r"The weights of .* cannot be read"):
+        load_pretrained(str(folder))
+    save_transformer(folder)
+    change_config(folder, num_hidden_layers=3)
+    with pytest.raises(
+        ModelError, match=r"other weights than its config.json says: 16 are missing"
+    ):
+        load_pretrained(str(folder))
+
+
+def test_fewer_embeddings_than_tokens_are_refused(folder):
+    n_known = tiny_transformer().config.vocab_size
+    load_pretrained(str(folder), n_known)
+    with pytest.raises(ModelError, match=f"has {n_known} embeddings for the {n_known + 1} tokens"):
+        load_pretrained(str(folder), n_known + 1)
+
+
+def test_without_the_library_the_extra_is_named(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'setrnn\[hf\]'"):
+        check_pretrained(config_of(folder))
+
+
+def test_names_are_the_centred_means_of_their_subwords():
+    transformer = tiny_transformer()
+    vectors = name_vectors(transformer, Ragged.from_lists([[5, 6], [7], [8, 9, 10]]))
+    weights = transformer.get_input_embeddings().weight.detach()
+    means = torch.stack([weights[rows].mean(0) for rows in ([5, 6], [7], [8, 9, 10])])
+    centred = means - means.mean(0)
+    torch.testing.assert_close(vectors, centred * (0.1 / centred.square().mean().sqrt()))
+
+
+@pytest.mark.parametrize("names", [[[5]], [[5], [5]], [[], [], []]])
+def test_names_that_read_alike_still_get_vectors(names):
+    vectors = name_vectors(tiny_transformer(), Ragged.from_lists(names))
+    assert vectors.shape == (len(names), UNITS)
+    assert vectors.isfinite().all()
+    assert vectors.abs().max() > 0
+
+
+def test_minilm_makes_alike_sentences_alike():
+    from setrnn.config import TextSettings
+    from setrnn.data.batches import make_batch
+    from setrnn.data.subwords import pretrained_encoder
+
+    texts = ["A cat sat on the mat.", "A kitten was sitting on a rug.", "Stocks fell sharply."]
+    tokens = pretrained_encoder(TextSettings(tokenizer=str(minilm()))).encode(texts)
+    batch = make_batch(tokens, None, torch.arange(3).numpy())
+    encoder = TransformerEncoder(load_pretrained(str(minilm())), ModelSettings()).eval()
+    with torch.inference_mode():
+        summary = torch.nn.functional.normalize(encoder(batch.tokens, batch.lengths).summary)
+    alike, other = (float(summary[0] @ summary[row]) for row in (1, 2))
+    assert alike > 0.5
+    assert other < 0.2

@@ -1,0 +1,123 @@
+"""Pretrained encoders train like any other: two rates, any precision, stopped and resumed."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import torch
+from tiny_runs import SIZES, prepared_of, same_bits, tiny_config
+
+import setrnn
+from setrnn.config import TextSettings
+from setrnn.errors import ConfigError, DataError, StoppedError
+from setrnn.methods import TrainOptions, find_method
+from setrnn.tagger import Tagger
+from setrnn.training.run_folder import run_folder_of
+from tiny_transformers import minilm, save_transformer
+
+METHODS = ("sigmoid", "set-rnn")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save_transformer(tmp_path_factory.mktemp("transformer") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def data(folder, tmp_path_factory):
+    text = TextSettings(tokenizer=str(folder), max_tokens=32)
+    return prepared_of(SIZES, tmp_path_factory.mktemp("subwords") / "newsroom", text)
+
+
+@pytest.fixture
+def train_with(train, data, folder):
+    path = ("encoder.name=transformer", f"encoder.path={folder}")
+    return partial(train, *path, "text.max_tokens=32", data=data)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_stopped_run_ends_with_the_same_bits(train_with, signal_at_step, tmp_path, method):
+    place = run_folder_of(tmp_path / "m")
+    whole = train_with(method=method)
+    signal_at_step(6)
+    with pytest.raises(StoppedError):
+        train_with(method=method, folder=place)
+    run = train_with(method=method, folder=place, resume=True)
+    assert same_bits(run.weights, whole.weights)
+    assert run.measures == whole.measures
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_all_weights_learn_in_either_precision(train_with, method, precision):
+    first = train_with("training.learning_rate=1e-12", "encoder.learning_rate=1e-12", method=method)
+    run = train_with(
+        f"training.precision={precision}",
+        "encoder.learning_rate=0.01",
+        "training.learning_rate=0.01",
+        "training.epochs=4",
+        method=method,
+    )
+    assert run.losses[-1] < run.losses[0]
+    for name, weight in run.weights.items():
+        is_fixed = name == "encoder.architecture"
+        assert weight.isfinite().all(), name
+        # Keys' biases change no attention; words that do not occur do not learn.
+        if not name.endswith("key.bias"):
+            assert torch.equal(weight, first.weights[name]) == is_fixed, name
+
+
+def test_the_transformer_has_a_rate_of_its_own(train_with):
+    run = train_with("encoder.learning_rate=1e-12", "training.learning_rate=0.01")
+    still = train_with("encoder.learning_rate=1e-12", "training.learning_rate=1e-12")
+    for name, weight in run.weights.items():
+        change = (weight.float() - still.weights[name].float()).abs().max()
+        assert (change > 1e-4) == name.startswith("decoder."), name
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_model_is_loaded_without_the_folder_it_came_from(data, folder, tmp_path, method):
+    settings = tiny_config("encoder.name=transformer", f"encoder.path={folder}")
+    config = replace(settings, text=data.text_settings)
+    trained = find_method(method).train(data, config, TrainOptions("cpu"))
+    tagger = Tagger(method, config, data.encoder, data.labels, trained.system)
+    gone = replace(config.encoder, path=str(tmp_path / "gone"))
+    tagger = replace(tagger, config=replace(config, encoder=gone))
+    tagger.save(tmp_path / "model")
+    loaded = setrnn.load(tmp_path / "model", device="cpu")
+    texts = ["The court and the police.", "", "rain " * 99]
+    features = [["sport"], [], ["film", "bank"]]
+    assert loaded.tag(texts, top=3, features=features) == tagger.tag(
+        texts, top=3, features=features
+    )
+    with pytest.raises(ConfigError):
+        loaded.explain("rain")
+
+
+def test_data_prepared_in_words_is_refused(train_with, tiny):
+    with pytest.raises(DataError, match="prepared by another tokenizer"):
+        train_with(data=tiny)
+
+
+def test_prepared_texts_that_are_too_long_for_it_are_refused(folder, tmp_path):
+    text = TextSettings(tokenizer=str(folder), max_tokens=65)
+    prepared = prepared_of({"train": 8}, tmp_path / "p", text)
+    settings = tiny_config("encoder.name=transformer", f"encoder.path={folder}")
+    with pytest.raises(ConfigError, match=r"reads 64 tokens at most, text\.max_tokens is 65"):
+        find_method("sigmoid").train(prepared, replace(settings, text=text), TrainOptions("cpu"))
+
+
+def test_subwords_are_refused_by_the_gru(train, data):
+    with pytest.raises(DataError, match="prepared for a transformer"):
+        train(data=data)
+
+
+def test_real_weights_take_two_steps(tmp_path):
+    text = TextSettings(tokenizer=str(minilm()), max_tokens=16)
+    prepared = prepared_of({"train": 8}, tmp_path / "p", text)
+    settings = ("encoder.name=transformer", f"encoder.path={minilm()}", "training.batch_size=4")
+    config = replace(tiny_config(*settings, "training.epochs=1"), text=text)
+    trained = find_method("sigmoid").train(prepared, config, TrainOptions("cpu"))
+    (row,) = trained.notes["epochs"]
+    assert 0 < row["loss"] < 100
+    assert trained.system.marginals(prepared.split("train").tokens).shape[0] == 8
