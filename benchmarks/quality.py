@@ -1,9 +1,11 @@
-"""Quality of the recurrent systems: one JSON record a run, for the tables of docs/results.
+"""Quality of the networks: one JSON record a run, for the tables of docs/results.
 
     python benchmarks/quality.py DATA --methods set-rnn --seeds 0,1,2 --out DIR [--set ...]
+        [--preset NAME] [--models DIR] [--predictions]
 
-Trains on train, chooses the epoch on valid, and measures valid and test by both rules. A run
-whose record is there already is passed over. Several of these commands share one GPU well.
+Trains on train, chooses the epoch and fits thresholds and calibration on valid, and measures
+valid and test by every rule. A run whose record is there already is passed over. Several of
+these commands share one GPU well.
 """
 
 from __future__ import annotations
@@ -11,62 +13,98 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from setrnn.config import TRAINING_METRICS, load_config, to_dict
+from rules import rules_of
+from setrnn.calibrating import fit_calibration
+from setrnn.config import Config, load_config, to_dict
 from setrnn.data.folders import whole_file
 from setrnn.data.prepared import Prepared
 from setrnn.datasets.cache import Source, open_prepared
 from setrnn.evaluation import evaluate_prepared
+from setrnn.labelled import prepared_batches
 from setrnn.methods import METHODS, TrainOptions, find_method
 from setrnn.tagger import Tagger
+
+SHOWN = {"set": "subset_accuracy", "f1": "instance_f1", "label-f1": "label_f1"}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data")
-    recurrent = [name for name, method in METHODS.items() if method.is_neural]
-    parser.add_argument("--methods", default=",".join(recurrent))
+    networks = [name for name, method in METHODS.items() if method.is_neural]
+    parser.add_argument("--methods", default=",".join(networks))
     parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--preset", default="default")
     parser.add_argument("--set", action="append", default=[], dest="settings")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--models", type=Path, help="keep the models in this folder")
+    parser.add_argument("--predictions", action="store_true", help="keep those on test")
     arguments = parser.parse_args()
     for method in arguments.methods.split(","):
         for seed in arguments.seeds.split(","):
-            config = load_config("default", None, [*arguments.settings, f"seed={seed}"])
+            config = load_config(arguments.preset, None, [*arguments.settings, f"seed={seed}"])
             prepared = open_prepared(Source(arguments.data), config.text)
-            file = arguments.out / f"{prepared.name}-{method}-{seed}.json"
-            if file.exists():
-                continue
-            start = time.perf_counter()
-            options = TrainOptions(arguments.device)
-            trained = find_method(method).train(prepared, config, options)
-            seconds = time.perf_counter() - start
-            tagger = Tagger(method, config, prepared.encoder, prepared.labels, trained.system)
-            record = {
-                "data": prepared.name,
-                "method": method,
-                "seed": int(seed),
-                "settings": arguments.settings,
-                "config": to_dict(config),
-                "training_seconds": round(seconds, 1),
-                "epochs": trained.notes.get("epochs", []),
-                "scores": _measure(tagger, prepared),
+            name = f"{prepared.name}-{method}-{seed}"
+            if not (arguments.out / f"{name}.json").exists():
+                run(prepared, method, config, arguments, name)
+
+
+def run(
+    prepared: Prepared, method: str, config: Config, arguments: argparse.Namespace, name: str
+) -> None:
+    """Train and measure one model, and write its record."""
+    start = time.perf_counter()
+    trained = find_method(method).train(prepared, config, TrainOptions(arguments.device))
+    seconds = time.perf_counter() - start
+    tagger = Tagger(
+        method,
+        config,
+        prepared.encoder,
+        prepared.labels,
+        trained.system,
+        seen_sets=prepared.seen_sets(),
+    )
+    batches = prepared_batches(tagger, prepared, "valid")
+    tagger = replace(tagger, calibration=fit_calibration(tagger, batches))
+    record: dict[str, Any] = {
+        "data": prepared.name,
+        "method": method,
+        "seed": config.seed,
+        "settings": [*arguments.settings, f"preset={arguments.preset}"],
+        "config": to_dict(config),
+        "training_seconds": round(seconds, 1),
+        "epochs": trained.notes.get("epochs", []),
+        "best_epoch": trained.notes.get("best_epoch"),
+        "scores": {
+            split: {
+                rule: evaluate_prepared(tagger, prepared, split, rule).as_dict()
+                for rule in rules_of(tagger)
             }
-            with whole_file(file) as stream:
-                stream.write(json.dumps(record, indent=1).encode())
-            test = record["scores"]["test"][find_method(method).rule]
-            shown = {name: round(test[name], 4) for name in TRAINING_METRICS}
-            print(method, seed, f"{seconds:.0f} s", shown, flush=True)
-
-
-def _measure(tagger: Tagger, prepared: Prepared) -> dict[str, dict[str, dict[str, float]]]:
-    rules = ("sequence", "set") if find_method(tagger.method).is_neural else ("set",)
-    return {
-        split: {rule: evaluate_prepared(tagger, prepared, split, rule).as_dict() for rule in rules}
-        for split in ("valid", "test")
+            for split in ("valid", "test")
+        },
     }
+    if arguments.predictions:
+        record["predicted"] = {
+            rule: predicted_ids(tagger, prepared, rule) for rule in rules_of(tagger)
+        }
+    if arguments.models is not None:
+        tagger.save(arguments.models / name)
+    with whole_file(arguments.out / f"{name}.json") as stream:
+        stream.write(json.dumps(record, indent=1).encode())
+    test = record["scores"]["test"]
+    shown = {f"{rule} {measure}": round(test[rule][measure], 4) for rule, measure in SHOWN.items()}
+    print(name, f"{seconds:.0f} s", shown, flush=True)
+
+
+def predicted_ids(tagger: Tagger, prepared: Prepared, rule: str) -> list[list[int]]:
+    """Predict the test documents."""
+    found = tagger.tag_tokens(prepared.split("test").tokens, rule)
+    index = tagger.labels.index
+    return [[index[label] for label in each.labels] for each in found]
 
 
 if __name__ == "__main__":

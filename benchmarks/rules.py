@@ -1,6 +1,6 @@
 """Every rule for one trained model: how good the predicted sets are by every measure.
 
-    python benchmarks/rules.py MODEL DATA [--split test] [--json FILE] [--device cpu]
+    python benchmarks/rules.py MODEL DATA [--split test] [--beam-width K] [--json FILE]
 
 DATA has valid and test, prepared for the model or as texts. Thresholds are those kept with the
 model; where it has none, they are chosen on valid here.
@@ -35,8 +35,12 @@ def main() -> None:
     parser.add_argument("--split", default="test")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--beam-width", type=int, help="search wider than in training")
     arguments = parser.parse_args()
     tagger = load(arguments.model, arguments.device)
+    if arguments.beam_width is not None:
+        # marginals of more sets have thresholds of their own
+        tagger = replace(tagger.with_beam_width(arguments.beam_width), calibration=None)
     prepared = open_prepared(Source(arguments.data), tagger.config.text)
     tagger = with_thresholds(tagger, prepared)
     print(f"| {tagger.method} | " + " | ".join(MEASURES) + " | documents/s |")

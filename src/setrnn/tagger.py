@@ -294,6 +294,19 @@ class Tagger:
         for tokens, rows, ids in self._batches_with_known(documents, known):
             yield from complete_tokens(self.system, self.labels, tokens, rows, ids, top)
 
+    def with_beam_width(self, beam_width: int) -> Tagger:
+        """Return the same model with a search of another width: wider finds more, and takes longer.
+
+        Thresholds and calibration stay those of the width they were fitted with.
+        """
+        from setrnn.neural import NeuralSystem
+
+        if not isinstance(self.system, NeuralSystem):
+            raise ConfigError(f"'{self.method}' has no search to widen: train a network.")
+        search = replace(self.config.search, beam_width=beam_width)
+        config = replace(self.config, search=search)
+        return replace(self, config=config, system=replace(self.system, config=config))
+
     @property
     def max_labels(self) -> int | None:
         """The most labels a set may have; None for no limit."""
