@@ -281,8 +281,15 @@ def test_the_probability_is_that_of_the_predicted_set_whatever_the_rule(tagger, 
     sets = tagger.labels.encode([each.labels for each in found])
     rows = padded(sets, np.arange(len(sets)), fill=-1, min_width=1).astype(np.int32)
     log_probs = tagger.system.set_log_probs(tagger.encoder.encode(texts), rows[:, None])[:, 0]
-    wanted = np.exp(log_probs)
-    np.testing.assert_allclose([each.probability for each in found], wanted, rtol=1e-3, atol=1e-12)
+    wanted, probs = np.exp(log_probs), np.array([each.probability for each in found])
+    # A search over sets may have pruned orders of the set, and says how much in all.
+    pruned = [each.certificate.pruned_mass if each.certificate else 0.0 for each in found]
+    assert (probs <= wanted * (1 + 1e-3) + 1e-12).all()
+    if tagger.method == "set-rnn-exact":
+        is_first = np.array([each.certificate is not None for each in found])
+        assert (wanted <= probs + pruned + 1e-5)[is_first].all()
+    else:
+        np.testing.assert_allclose(probs, wanted, rtol=1e-3, atol=1e-12)
 
 
 @pytest.mark.parametrize("rule", ["micro-f1", "label-f1"])
@@ -343,7 +350,7 @@ def test_marginals_come_with_the_mass_they_do_not_rest_on(tagger, test_texts):
     np.testing.assert_array_equal(found.probs, tagger.predict_proba(test_texts))
     assert found.missing_mass.shape == (len(test_texts),)
     assert ((found.missing_mass >= 0) & (found.missing_mass <= 1)).all()
-    is_whole = tagger.method in ("br", "br-support")
+    is_whole = tagger.method in ("br", "br-support", "sigmoid")
     assert (found.missing_mass.max() == 0) == is_whole
 
 

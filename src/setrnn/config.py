@@ -230,7 +230,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "transformer": {
         "encoder": {"name": "transformer"},
-        "model": {"dropout": 0.2},
+        "model": {"dropout": 0.2, "word_vectors": "tuned"},
         "training": {"epochs": 6, "batch_size": 32, "learning_rate": 5e-4},
     },
 }

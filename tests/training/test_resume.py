@@ -90,7 +90,7 @@ def test_an_unfinished_run_is_not_replaced_unasked_and_a_finished_one_is(train, 
     [
         ("training.epochs=4", "training.epochs=2, not 4"),
         ("seed=1", "seed=0, not 1"),
-        ("model.dropout=0.1", "model.dropout=0.5, not 0.1"),
+        ("model.dropout=0.1", "model.dropout=0.3, not 0.1"),
         ("training.metric=label_f1", 'training.metric="instance_f1", not "label_f1"'),
     ],
 )
@@ -121,7 +121,7 @@ def test_another_method_and_other_data_are_refused(train, stopped, without_valid
 def test_the_ways_out_of_a_bad_run_may_change(train, stopped, never_stopped, setting):
     run = train(setting, folder=stopped(), resume=True)
     assert run.measures[0] == never_stopped.measures[0]
-    assert not same_bits(run.weights, never_stopped.weights)
+    assert run.measures[1] != never_stopped.measures[1]
 
 
 def test_what_changes_no_weight_may_change(train, stopped, never_stopped):
