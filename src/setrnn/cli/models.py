@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -318,6 +318,8 @@ def _row(example_id: str, prediction: Prediction) -> str:
     }
     if prediction.accepted is not None:
         values["accepted"] = prediction.accepted
+    if prediction.certificate is not None:
+        values["certificate"] = asdict(prediction.certificate)
     return json_format.dumps(values, ensure_ascii=False) + "\n"
 
 
