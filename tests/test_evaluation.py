@@ -117,3 +117,10 @@ def test_the_missing_mass_does_not_depend_on_the_rule(taggers, small_examples):
 def test_limits_hold_in_evaluation(taggers, small_examples):
     found = evaluate(taggers["br"], small_examples["test"], limits=Limits(2, 2))
     assert found.scores.mean_predicted_set_size == 2
+
+
+def test_only_what_has_certificates_is_measured_by_them(taggers, small_examples):
+    found = evaluate(taggers["set-rnn-exact"], small_examples["test"]).as_dict()
+    assert 0 <= found["pruned_mass"] <= 1
+    assert 0 <= found["share_proved"] <= 1
+    assert "pruned_mass" not in evaluate(taggers["set-rnn"], small_examples["test"]).as_dict()

@@ -44,6 +44,14 @@ class SetLogLikelihood:
 
 
 @dataclass(frozen=True)
+class CertificateScores:
+    """What the search says of its predictions, over the documents that have a certificate."""
+
+    share_proved: float
+    pruned_mass: float  # mean
+
+
+@dataclass(frozen=True)
 class AcceptedScores:
     """How often the accepted predictions are right, and the 95% interval of it."""
 
@@ -70,6 +78,7 @@ class Evaluation:
     missing_mass: float
     set_log_likelihood: SetLogLikelihood
     accepted: AcceptedScores | None = None  # None: the model has no acceptance for the rule
+    certificates: CertificateScores | None = None  # of set-rnn-exact, by rule "set"
 
     def as_dict(self) -> dict[str, Any]:
         """Return all measures as plain values."""
@@ -84,6 +93,7 @@ class Evaluation:
             "calibration_error": self.calibration_error,
             "calibration_error_raw": self.calibration_error_raw,
             **({} if self.accepted is None else asdict(self.accepted)),
+            **({} if self.certificates is None else asdict(self.certificates)),
             "documents_per_second": round(self.documents_per_second, 1),
         }
 
@@ -169,6 +179,7 @@ def _evaluate(
         missing_mass=float(np.concatenate(missing).mean()),
         set_log_likelihood=_log_likelihood(np.concatenate(log_probs)),
         accepted=None if acceptance is None else _accepted_scores(predicted, is_right),
+        certificates=_certificate_scores(predicted),
     )
 
 
@@ -186,6 +197,16 @@ def _log_probs_of_truth(
 def _log_likelihood(log_probs: npt.NDArray[np.float64]) -> SetLogLikelihood:
     mean = float(np.maximum(log_probs, LEAST_LOG_PROB).mean()) if len(log_probs) else None
     return SetLogLikelihood(mean, int((log_probs < LEAST_LOG_PROB).sum()))
+
+
+def _certificate_scores(predicted: Sequence[Prediction]) -> CertificateScores | None:
+    found = [each.certificate for each in predicted if each.certificate is not None]
+    if not found:
+        return None
+    return CertificateScores(
+        float(np.mean([each.proved for each in found])),
+        float(np.mean([each.pruned_mass for each in found])),
+    )
 
 
 def _accepted_scores(

@@ -423,7 +423,14 @@ def _probability_line(evaluation: Evaluation) -> str:
     if found.n_impossible_sets:
         truth += f" ({found.n_impossible_sets:,} true sets have less than 1e-12)"
     missing = f"sets not found have {evaluation.missing_mass:.1%} of the probability"
-    return "; ".join(each for each in (truth, missing) if each)
+    searched = ""
+    if evaluation.certificates is not None:
+        certificates = evaluation.certificates
+        searched = (
+            f"{certificates.share_proved:.1%} of the predictions are proved, the search pruned "
+            f"{certificates.pruned_mass:.1%}"
+        )
+    return "; ".join(each for each in (truth, missing, searched) if each)
 
 
 def methods() -> None:
