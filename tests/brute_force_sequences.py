@@ -21,7 +21,6 @@ def tiny_network(decoder="rnn", n_labels=4, seed=0, **settings):
     """A network of a few units, far from uniform; without dropout unless asked for."""
     torch.manual_seed(seed)
     sizes = {"encoder_units": 6, "decoder_units": 5, "dropout": 0.0, "word_dropout": 0.0}
-    sizes["word_vectors"] = "tuned"
     network = Network(
         torch.randn(N_WORDS, 4),
         torch.randn(n_labels, 4) / 2,  # labels are read and written by them: it adds up

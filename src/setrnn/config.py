@@ -118,7 +118,7 @@ class ModelSettings:
     decoder_layers: int = 2
     dropout: float = 0.3
     word_dropout: float = 0.1  # the share of words that training makes unknown
-    word_vectors: str = "frozen"  # or "tuned"; random ones (vectors.source=none) always are
+    word_vectors: str = "auto"  # "tuned" or "frozen"; auto: by how many texts there are
     max_labels: int = 50  # the most labels a set may have
 
     def __post_init__(self) -> None:
@@ -131,7 +131,7 @@ class ModelSettings:
         for name in ("dropout", "word_dropout"):
             value = getattr(self, name)
             _require(0 <= value < 1, f"model.{name}", "at least 0 and below 1", value)
-        _require_one_of("model.word_vectors", self.word_vectors, ("tuned", "frozen"))
+        _require_one_of("model.word_vectors", self.word_vectors, ("auto", "tuned", "frozen"))
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "transformer": {
         "encoder": {"name": "transformer"},
-        "model": {"dropout": 0.2, "word_vectors": "tuned"},
+        "model": {"dropout": 0.2},
         "training": {"epochs": 6, "batch_size": 32, "learning_rate": 5e-4},
     },
 }

@@ -17,7 +17,6 @@ def make_encoder(name="gru", **settings):
     torch.manual_seed(0)
     settings = {"encoder_units": 6, "dropout": 0.0, "word_dropout": 0.0} | settings
     source = tiny_transformer(N_WORDS) if name == "transformer" else torch.randn(N_WORDS, 4)
-    settings = {"word_vectors": "tuned"} | settings
     return ENCODERS[name](source, ModelSettings(**settings)).eval()
 
 

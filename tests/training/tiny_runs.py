@@ -16,7 +16,6 @@ SIZES = {"train": N_TRAIN, "valid": N_VALID}
 TINY = (
     "vectors.source=none",
     "vectors.dimensions=8",
-    "model.word_vectors=tuned",
     "training.average=0",
     "model.encoder_units=8",
     "model.decoder_units=8",

@@ -40,7 +40,6 @@ SETTINGS = {
     "model.decoder_layers": 1,
     "model.dropout": 0.2,
     "model.word_dropout": 0.0,
-    "model.word_vectors": "tuned",
     "search.beam_width": 6,
     "training.epochs": 8,
     "training.batch_size": 64,

@@ -32,6 +32,7 @@ from setrnn.training.run_folder import RunFolder
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
+MANY_DOCUMENTS = 10_000  # from which on word vectors are frozen, unless asked otherwise
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
 
 
@@ -78,10 +79,19 @@ def _make_network(
         return Network(transformer, labels, settings, "transformer", recipe.decoder)
     vectors = _vectors(prepared, config.vectors, options.on_vectors)
     words, labels = vectors[: encoder.n_tokens], vectors[encoder.n_tokens :]
-    if config.vectors.source == "none":  # they mean nothing before they are tuned
-        settings = replace(settings, word_vectors="tuned")
+    settings = replace(settings, word_vectors=_tuned_or_frozen(prepared, config))
     torch.manual_seed(config.seed)
     return Network(words, labels, settings, decoder=recipe.decoder)
+
+
+def _tuned_or_frozen(prepared: Prepared, config: Config) -> str:
+    """Decide what becomes of word vectors: learned from many texts, they are best left alone."""
+    if config.vectors.source == "none":  # they mean nothing before they are tuned
+        return "tuned"
+    if config.model.word_vectors != "auto":
+        return config.model.word_vectors
+    is_large = prepared.description["n_documents"]["train"] >= MANY_DOCUMENTS
+    return "frozen" if is_large else "tuned"
 
 
 def identity_of(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:
