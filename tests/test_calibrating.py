@@ -191,3 +191,11 @@ def test_impossible_targets_are_refused_before_anything_is_read(taggers, wrong):
 
     with pytest.raises(ConfigError, match="between 0 and 1"):
         calibrate(taggers["br"], never(), **wrong)
+
+
+def test_labels_of_another_kind_are_refused(taggers, valid):
+    """A wrong labels field must not spoil a good calibration."""
+    tagger = taggers["br"]
+    strange = [replace(each, labels=("nonesuch", "other")) for each in valid]
+    with pytest.raises(DataError, match="The model knows 0 of the documents' .* --labels-field"):
+        fit_calibration(tagger, example_batches(tagger, strange))

@@ -282,12 +282,9 @@ def test_the_probability_is_that_of_the_predicted_set_whatever_the_rule(tagger, 
     rows = padded(sets, np.arange(len(sets)), fill=-1, min_width=1).astype(np.int32)
     log_probs = tagger.system.set_log_probs(tagger.encoder.encode(texts), rows[:, None])[:, 0]
     wanted, probs = np.exp(log_probs), np.array([each.probability for each in found])
-    # A search over sets may have pruned orders of the set, and says how much in all.
-    pruned = [each.certificate.pruned_mass if each.certificate else 0.0 for each in found]
-    assert (probs <= wanted * (1 + 1e-3) + 1e-12).all()
-    if tagger.method == "set-rnn-exact":
-        is_first = np.array([each.certificate is not None for each in found])
-        assert (wanted <= probs + pruned + 1e-5)[is_first].all()
+    if tagger.method == "set-rnn-exact" and rule != "set":
+        # Sets that are not among the best may lack orders that the search has pruned.
+        assert (probs <= wanted * (1 + 1e-3) + 1e-12).all()
     else:
         np.testing.assert_allclose(probs, wanted, rtol=1e-3, atol=1e-12)
 

@@ -148,7 +148,7 @@ class _Documents:
                 candidates[source].append(found)
             marginals.append(tagger.system.marginals(batch, candidates["sets"][-1]))
             on_documents(len(names))
-        _check(label_sets)
+        _check(label_sets, tagger)
         joined = {source: _joined(parts) for source, parts in candidates.items()}
         truth, is_known = _ids(tagger, label_sets)
         ranks = {
@@ -197,7 +197,7 @@ class _Documents:
         return probs
 
 
-def _check(label_sets: Sequence[frozenset[str]]) -> None:
+def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:
     if len(label_sets) < LEAST_DOCUMENTS:
         raise DataError(
             f"{len(label_sets):,} documents are too few to calibrate on: give at least "
@@ -207,6 +207,12 @@ def _check(label_sets: Sequence[frozenset[str]]) -> None:
         raise DataError(
             "No document has a label: calibration needs the true labels. Name their field with "
             "--labels-field."
+        )
+    is_known = [label in tagger.labels.index for each in label_sets for label in each]
+    if sum(is_known) * 2 < len(is_known):
+        raise DataError(
+            f"The model knows {sum(is_known):,} of the documents' {len(is_known):,} labels: these "
+            "are not labels of its kind. Name their field with --labels-field."
         )
 
 

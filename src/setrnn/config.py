@@ -139,10 +139,12 @@ class SearchSettings:
     """Algorithm 1, in training and in prediction."""
 
     beam_width: int = 12  # the paper's K
+    exact_sets: int = 4  # of set-rnn-exact: so many of the best are summed over all subsets
 
     def __post_init__(self) -> None:
         """Refuse an empty search."""
         _require(self.beam_width >= 1, "search.beam_width", "at least 1", self.beam_width)
+        _require(self.exact_sets >= 0, "search.exact_sets", "at least 0", self.exact_sets)
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ SEEN_SETS, SEEN_SETS_OFFSETS = "seen_sets", "seen_sets_offsets"  # arrays of a m
 class Certificate:
     """What the search for a most probable set can say for it."""
 
-    proved: bool  # no set that was not pruned is more probable
+    proved: bool  # no set at all is more probable
     pruned_mass: float  # the probability of all that was pruned
 
 
@@ -195,7 +195,8 @@ class Tagger:
         choice = Choice(candidates, limits, ask, thresholds)
         labels, log_probs = choose_sets(rule, choice)
         accepted: list[bool | None] = [None] * len(labels)
-        certificates = _certificates_of(labels, candidates)
+        is_by_set = rule.needs_best_only and rule.source == "sets"
+        certificates = _certificates_of(labels, candidates if is_by_set else None)
         if self.calibration is not None and (calibrated or acceptance is not None):
             found, trusted = self.calibration.apply(rule.source, candidates, labels, log_probs)
             if acceptance is not None:
@@ -303,6 +304,8 @@ class Tagger:
 
         if not isinstance(self.system, NeuralSystem):
             raise ConfigError(f"'{self.method}' has no search to widen: train a network.")
+        if not isinstance(beam_width, int):
+            raise ConfigError(f"beam_width must be a whole number, got {beam_width!r}.")
         search = replace(self.config.search, beam_width=beam_width)
         config = replace(self.config, search=search)
         return replace(self, config=config, system=replace(self.system, config=config))
@@ -413,12 +416,12 @@ class Tagger:
 
 
 def _certificates_of(
-    labels: npt.NDArray[np.int32], candidates: SetCandidates
+    labels: npt.NDArray[np.int32], candidates: SetCandidates | None
 ) -> list[Certificate | None]:
     """Return what the search says, where the predicted set (n, S) is the first candidate."""
-    found = candidates.certificates
-    if found is None:
+    if candidates is None or candidates.certificates is None:
         return [None] * len(labels)
+    found = candidates.certificates
     is_first = candidates.ranks(labels) == 0
     return [
         Certificate(bool(proved), float(pruned)) if first else None

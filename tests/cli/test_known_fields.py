@@ -142,3 +142,14 @@ def test_a_field_that_no_row_has_is_warned_of(setrnn, model, tmp_path):
     result = setrnn("predict", model, tmp_path / "in.jsonl", *arguments)
     assert result.code == 0
     assert "No row has a known label" in result.err
+
+
+@pytest.mark.parametrize("limit", [["--require", "football"], ["--max-labels", 2], ["--only-seen"]])
+def test_limits_do_not_go_with_known_labels(setrnn, model, tmp_path, limit):
+    """They would be ignored otherwise."""
+    write_rows(tmp_path / "in.jsonl")
+    arguments = ("--out", "-", "--present-field", "right", *limit)
+    found = setrnn("predict", model, tmp_path / "in.jsonl", *arguments)
+    assert found.code == 1
+    assert "do not go with limits" in found.err
+    assert len(found.err.strip().splitlines()) == 1

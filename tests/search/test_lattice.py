@@ -46,25 +46,67 @@ def test_a_search_as_wide_as_the_space_finds_every_set_with_its_probability(seed
     assert found.is_proved.all()
 
 
+def exactly(decoder, encoding, found, n_exact):
+    """The search with its first sets summed exactly."""
+    best = found.labels[:, :n_exact]
+    every = set_log_probs(decoder, encoding)
+    exact = torch.tensor(
+        [
+            [float(every[frozenset(as_tuple(row))][document]) for row in rows]
+            for document, rows in enumerate(best)
+        ]
+    )
+    is_set = found.log_probs[:, :n_exact] > -torch.inf
+    return found.with_exact(exact.where(is_set, -torch.inf), torch.ones_like(is_set))
+
+
 @pytest.mark.parametrize("n_labels", [3, 4, 6])
 @pytest.mark.parametrize("width", [1, 2, 3, 6])
 @pytest.mark.parametrize("max_labels", [1, 2, 50])
-def test_the_certificate_never_lies(n_labels, width, max_labels):
-    """No set is more probable than the best by more than what was pruned, if it was proved."""
+@pytest.mark.parametrize("n_exact", [0, 2, 4])
+def test_the_certificate_never_lies(n_labels, width, max_labels, n_exact):
+    """What is proved is the most probable of all sets; what was pruned bounds every other."""
     for seed in range(4):
         decoder, encoding = order_free(n_labels, seed)
         found = search_sets(decoder, encoding, width, max_labels)
+        if n_exact:
+            found = exactly(decoder, encoding, found, n_exact)
         for row, truth in enumerate(truths(decoder, encoding)):
-            best, found_prob = next(iter(found_sets(found, row).items()))
-            pruned = float(found.pruned[row])
-            for labels, prob in found_sets(found, row).items():
+            sets = found_sets(found, row)
+            best, found_prob = next(iter(sets.items()))
+            pruned, left = float(found.pruned[row]), float(found.left[row])
+            for labels, prob in sets.items():
                 assert prob <= truth[labels] + ROUNDING, "what was found is a part of the truth"
-                assert truth[labels] <= prob + pruned + ROUNDING or len(labels) == max_labels
+                assert truth[labels] <= prob + pruned + ROUNDING
+            for labels, prob in truth.items():
+                if labels not in sets:
+                    assert prob <= found_prob + pruned + left + ROUNDING
             if found.is_proved[row]:
-                most = max(truth.values())
-                assert most <= found_prob + pruned + ROUNDING
-                if pruned < ROUNDING:
-                    assert truth[best] >= most - ROUNDING
+                assert truth[best] >= max(truth.values()) - ROUNDING
+
+
+def test_exact_sums_can_change_the_order_and_prove_more():
+    n_proved = []
+    for n_exact in (0, 4):
+        is_proved = []
+        for seed in range(8):
+            decoder, encoding = order_free(6, seed)
+            found = search_sets(decoder, encoding, 6, 50)
+            if n_exact:
+                found = exactly(decoder, encoding, found, n_exact)
+            is_proved += found.is_proved.tolist()
+        n_proved.append(sum(is_proved))
+    assert 0 < n_proved[0] < n_proved[1]
+
+
+def test_what_is_left_is_what_the_search_did_not_look_at():
+    """Cut off at one label, a search as wide as the labels has the sets of up to one exactly."""
+    decoder, encoding = order_free(4)
+    found = search_sets(decoder, encoding, 4, max_labels=1)
+    for row, truth in enumerate(truths(decoder, encoding)):
+        larger = sum(prob for labels, prob in truth.items() if len(labels) > 1)
+        is_done = float(found.left[row]) < 1e-6 or found.labels.shape[2] < 1
+        assert is_done or float(found.left[row]) == pytest.approx(larger, abs=1e-5)
 
 
 def test_what_was_found_is_left_and_was_pruned_is_all_there_is():

@@ -5,6 +5,7 @@ import torch
 from tiny_runs import N_TRAIN, prepared_of, same_bits
 
 from setrnn.errors import DataError, ModelError, TrainingError
+from setrnn.training import start
 from setrnn.training.checkpoints import read_checkpoint
 from setrnn.training.loop import Trainer
 from setrnn.training.run_folder import LAST
@@ -164,3 +165,10 @@ def test_a_folder_of_someone_else_is_left_alone(train, tmp_path):
         with pytest.raises(ModelError, match="is no run of setrnn"):
             train(folder=folder, resume=resume)
     assert (folder / "diary.txt").read_text() == "mine"
+
+
+def test_sets_too_large_to_be_summed_are_refused_before_training(train, monkeypatch):
+    monkeypatch.setattr(start, "MOST_LABELS", 2)
+    with pytest.raises(DataError, match=r"'set-rnn-exact' takes at most 2\. Train set-rnn"):
+        train(method="set-rnn-exact")
+    train(method="set-rnn")

@@ -34,6 +34,7 @@ from setrnn.cli.console import (
 from setrnn.cli.data import refuse_own_input, report_skipped, report_skipped_count
 from setrnn.cli.limit_options import LimitOptions, with_limits
 from setrnn.cli.options import (
+    BeamWidth,
     ConfigFile,
     Data,
     Device,
@@ -260,29 +261,38 @@ def predict(
     rule: Rule = None,
     top: Annotated[
         int,
-        typer.Option(help="Sets to give; all but br and br-support: at most the beam width."),
+        typer.Option(help="Sets to give; pcc and most networks: at most the beam width."),
     ] = 1,
     split: SplitName = None,
     raw: Annotated[
         bool, typer.Option("--raw", help="The model's own probabilities, not calibrated ones.")
     ] = False,
     device: Device = "auto",
+    beam_width: BeamWidth = None,
     present_field: PresentField = None,
     absent_field: AbsentField = None,
 ) -> None:
     """Tag documents: one JSON line each, in input order."""
     from setrnn.datasets import BadRows
+    from setrnn.decoding import Limits
     from setrnn.tagger import load
 
     check_file_place(out)
     refuse_own_input(data, out)
     wanted = limits.limits()
     tagger = load(model, device)
+    if beam_width is not None:
+        tagger = tagger.with_beam_width(beam_width)
     tagger.rule_or_own(rule)
     tagger.known_limits(wanted)
     source = reading.source(data, require_labels=False)
     has_known = present_field is not None or absent_field is not None
     if has_known:
+        if wanted != Limits():
+            raise ConfigError(
+                "--present-field and --absent-field do not go with limits on the sets. Write "
+                "required labels into the one field and forbidden ones into the other."
+            )
         source = with_known_fields(source, tagger, present_field, absent_field, rule)
     bad_rows = BadRows(source.on_bad_row)
     dataset = source.open()
@@ -334,6 +344,7 @@ def evaluate(
     split: SplitName = None,
     json: JsonFile = None,
     device: Device = "auto",
+    beam_width: BeamWidth = None,
 ) -> None:
     """Measure a model on documents whose labels are known."""
     from setrnn.tagger import load
@@ -342,6 +353,8 @@ def evaluate(
         check_file_place(json)
     wanted = limits.limits()
     tagger = load(model, device)
+    if beam_width is not None:
+        tagger = tagger.with_beam_width(beam_width)
     tagger.rule_or_own(rule)
     tagger.known_limits(wanted)
     evaluation, part = _measure(tagger, reading, data, rule, split, wanted)

@@ -76,6 +76,16 @@ Rule = Annotated[
         show_default="the method's own",
     ),
 ]
+BeamWidth = Annotated[
+    int | None,
+    typer.Option(
+        "--beam-width",
+        metavar="K",
+        min=1,
+        help="How many sets a network's search keeps: more finds more, and takes longer.",
+        show_default="as in training",
+    ),
+]
 JsonFile = Annotated[
     Path | None, typer.Option("--json", help="Also write it as JSON.", show_default=False)
 ]

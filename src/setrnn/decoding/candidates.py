@@ -29,7 +29,7 @@ class LabelSizeProbs:
 class Certificates:
     """What a search can say for the first candidate of each document."""
 
-    is_proved: npt.NDArray[np.bool_]  # (n,) no set that was not pruned is more probable
+    is_proved: npt.NDArray[np.bool_]  # (n,) no set at all is more probable
     pruned: npt.NDArray[np.float64]  # (n,) the probability of all that was pruned
 
     def take(self, rows: npt.NDArray[np.int64]) -> Certificates:
@@ -70,7 +70,7 @@ class SetCandidates:
     def ranks(self, labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Return which candidate the set of each document (n, S) is: (n,); -1 where none."""
         width = max(labels.shape[1], self.labels.shape[2])
-        one, all_of_them = _widened(labels, width)[:, None], _widened(self.labels, width)
+        one, all_of_them = widened(labels, width)[:, None], widened(self.labels, width)
         is_it = (one == all_of_them).all(axis=2) & (self.log_probs > -np.inf)  # (n, K)
         return np.where(is_it.any(axis=1), is_it.argmax(axis=1), -1)
 
@@ -161,11 +161,6 @@ def widened(labels: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.int32]:
     """Fill up sets (..., S) with -1 to at least a width."""
     room = [(0, 0)] * (labels.ndim - 1) + [(0, max(width - labels.shape[-1], 0))]
     return np.pad(labels, room, constant_values=-1)
-
-
-def _widened(labels: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.int32]:
-    more = [(0, 0)] * (labels.ndim - 1) + [(0, width - labels.shape[-1])]
-    return np.pad(labels, more, constant_values=-1)
 
 
 def pack_labels(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:

@@ -10,17 +10,20 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
+from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import Certificates, SetCandidates
-from setrnn.decoding.known import Known, something_known
-from setrnn.model.interfaces import OrderFree
+from setrnn.decoding.known import Known, completed, something_known
+from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.neural.recurrent import RecurrentSystem
 from setrnn.neural.system import CandidateTable
 from setrnn.search.lattice import search_sets
-from setrnn.search.subset_sums import EXACT_UP_TO, set_log_prob_by_subsets
+from setrnn.search.subset_sums import EXACT_UP_TO, MOST_LABELS, set_log_prob_by_subsets
 
-MAX_SUBSETS = 65_536  # that are evaluated at once
+# That are evaluated at once: subsets, and values of the memory of the documents they are of.
+MAX_SUBSETS, MAX_MEMORY = 65_536, 2**26
 
 
 @dataclass(frozen=True)
@@ -33,17 +36,39 @@ class OrderFreeSystem(RecurrentSystem):
     ) -> SetCandidates:
         """Find the most probable sets of each document.
 
-        A set has the probability of all its orders that the search met: with what was pruned,
-        at most so much more. From "sequences", as with any decoder that emits labels one by one.
+        The first `search.exact_sets` have their exact probability, up to ten labels; the others
+        that of the orders that the search met. From "sequences", as with any decoder that emits
+        labels one by one.
         """
-        if source != "sets" or something_known(known, source) is not None:
-            return super().candidates(tokens, n_sets, source, known)
+        known = something_known(known, source)
+        if source != "sets":
+            return super().candidates(tokens, n_sets, source)
+        if known is None:
+            return self._searched(tokens, n_sets)
+        # What is known of one document is nothing to another.
+        is_open = ~((known.present >= 0).any(1) | (known.absent >= 0).any(1))
+        table = CandidateTable(len(tokens), max(2 * self.config.search.beam_width, n_sets))
+        free, bound = np.flatnonzero(is_open), np.flatnonzero(~is_open)
+        for rows, found in (
+            (free, self._searched(take_rows(tokens, free), n_sets)),
+            (bound, self._completions(take_rows(tokens, bound), known.rows(bound))),
+        ):
+            table.fill(rows, torch.from_numpy(found.labels), torch.from_numpy(found.log_probs))
+        return completed(table.labels, table.log_probs, known)
+
+    def _searched(self, tokens: Ragged, n_sets: int) -> SetCandidates:
+        """Search, and sum the best sets exactly."""
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
         table = CandidateTable(len(tokens), max(width, n_sets))
-        is_proved = np.zeros(len(tokens), dtype=bool)
-        pruned = np.zeros(len(tokens))
+        is_proved, pruned = np.zeros(len(tokens), dtype=bool), np.zeros(len(tokens))
         for rows, encoding in self.encoded(tokens):
             found = search_sets(self._decoder, encoding, width, max_labels, n_sets)
+            best = found.labels[:, : self.config.search.exact_sets]
+            if best.shape[1]:
+                is_exact = (best >= 0).sum(2) <= EXACT_UP_TO
+                log_probs = self._sums(encoding, best)
+                is_set = found.log_probs[:, : best.shape[1]] > -torch.inf
+                found = found.with_exact(log_probs.where(is_set, -torch.inf), is_exact)
             table.fill(rows, found.labels, found.log_probs)
             is_proved[rows] = found.is_proved.cpu().numpy()
             pruned[rows] = found.pruned.cpu().numpy()
@@ -67,33 +92,46 @@ class OrderFreeSystem(RecurrentSystem):
     ) -> npt.NDArray[np.float64]:
         """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G).
 
-        Exact up to ten labels; a lower bound above.
+        Exact up to ten labels; a lower bound above; -inf for more than can be summed at all.
         """
         log_probs = np.zeros(label_sets.shape[:2])
-        width = self.config.search.beam_width
         for rows, encoding in self.encoded(tokens):
-            sets = self.sets_on_device(label_sets, rows)
-            B, G, S = sets.shape
-            flat = sets.flatten(0, 1)
-            sizes = (flat >= 0).sum(1).cpu()
-            found = torch.zeros(B * G, device=self.device)
-            for part in _parts(sizes):
-                index = part.to(self.device)
-                found[index] = set_log_prob_by_subsets(
-                    self._decoder, encoding.rows(index // G), flat[index], sizes[part], width
-                )
-            log_probs[rows] = found.view(B, G).cpu().numpy()
+            sums = self._sums(encoding, self.sets_on_device(label_sets, rows))
+            log_probs[rows] = sums.cpu().numpy()
         return log_probs
+
+    def _sums(self, encoding: Encoding, label_sets: Tensor) -> Tensor:
+        """Sum the probabilities of sets (B, G, S) over their subsets: log p, (B, G)."""
+        B, G, S = label_sets.shape
+        flat = label_sets.flatten(0, 1)
+        sizes = (flat >= 0).sum(1).cpu()
+        found = torch.full((B * G,), -torch.inf, device=self.device)
+        for part in _parts(sizes, encoding.memory[0].numel() if B else 1):
+            index = part.to(self.device)
+            found[index] = set_log_prob_by_subsets(
+                self._decoder,
+                encoding,
+                flat[index],
+                sizes[part],
+                self.config.search.beam_width,
+                documents=index // G,
+            )
+        return found.view(B, G)
 
     @property
     def _decoder(self) -> OrderFree:
         return cast("OrderFree", self.network.decoder)
 
 
-def _parts(sizes: torch.Tensor) -> list[torch.Tensor]:
-    """Cut sets of these sizes (N,) into parts of alike size, each with not too many subsets."""
+def _parts(sizes: Tensor, memory_size: int) -> list[Tensor]:
+    """Cut sets of these sizes (N,) into parts of alike size that are not too much at once.
+
+    Each set brings the memory of its document. Sets of too many labels are in no part.
+    """
     order = sizes.argsort(stable=True)
+    order = order[sizes[order] <= MOST_LABELS]
     n_subsets = (2 ** sizes[order].clamp(max=EXACT_UP_TO)).cumsum(0)
-    number = (n_subsets - 1) // MAX_SUBSETS
+    n_values = torch.arange(1, len(order) + 1) * memory_size
+    number = torch.maximum((n_subsets - 1) // MAX_SUBSETS, (n_values - 1) // MAX_MEMORY)
     counts = torch.bincount(number) if len(number) else number
     return [part for part in torch.split(order, counts.tolist()) if len(part)]

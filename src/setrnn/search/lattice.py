@@ -16,17 +16,37 @@ from torch import Tensor, nn
 
 from setrnn.model.interfaces import Encoding, OrderFree
 
+ROUNDING = 1e-6  # of sums of probabilities
 CANDIDATES_A_NODE = 4  # so many times the width are merged; what is smaller counts as pruned
 
 
 @dataclass(frozen=True)
 class FoundSets:
-    """Sets of each document by falling probability, and what the search can say for them."""
+    """Sets of each document by falling mass, and what the search did not look at."""
 
     labels: Tensor  # (B, K, S) ascending; -1 fills up
-    log_probs: Tensor  # (B, K); -inf where there are fewer than K sets
-    is_proved: Tensor  # (B,) no set that was not pruned is more probable than the first
-    pruned: Tensor  # (B,) the probability of all that was pruned
+    log_probs: Tensor  # (B, K) of the orders that were met; -inf where there are fewer than K sets
+    pruned: Tensor  # (B,) the probability of all that was pruned: of any set at most so much
+    left: Tensor  # (B,) the probability of all that was not looked at
+    is_proved: Tensor  # (B,) no set can be more probable than the first
+
+    def with_exact(self, exact: Tensor, is_exact: Tensor) -> FoundSets:
+        """Take in log p of the first sets (B, R), exact where so marked, and rank them by it.
+
+        A set that was found has at most its mass and all that was pruned.
+        """
+        R = exact.shape[1]
+        most = torch.logaddexp(self.log_probs, self.pruned.log()[:, None])  # (B, K)
+        most[:, :R] = most[:, :R].where(~is_exact, exact)
+        log_probs = torch.cat((exact.maximum(self.log_probs[:, :R]), self.log_probs[:, R:]), dim=1)
+        log_probs, order = log_probs.sort(dim=1, descending=True, stable=True)
+        return FoundSets(
+            take(self.labels, order),
+            log_probs,
+            self.pruned,
+            self.left,
+            _is_proved(log_probs, most.gather(1, order), self.pruned, self.left),
+        )
 
 
 @torch.no_grad()
@@ -36,7 +56,7 @@ def search_sets(
     """Find the most probable sets, level by level: the sets of no label, of one, of two ...
 
     A document is done when all that is left in its frontier is less than the last of the
-    `n_sets` best: none of it can then be among them.
+    `n_sets` best: nothing that was not pruned can then be among them.
     """
     B, stop, device = len(encoding.memory), decoder.n_labels, encoding.memory.device
     max_labels = min(max_labels, stop)
@@ -118,12 +138,26 @@ class _Found:
         last = torch.iinfo(labels.dtype).max
         is_label = (labels >= 0) & (log_probs > -torch.inf)[..., None]
         labels = labels.where(is_label, last).sort(dim=2).values
+        pruned = (1 - every.exp().sum(1) - self.frontier).clamp(min=0)
+        most = torch.logaddexp(log_probs, pruned.log()[:, None])
         return FoundSets(
             labels.where(labels < last, -1),
             log_probs,
-            self.frontier <= log_probs[:, 0].exp(),
-            (1 - every.exp().sum(1) - self.frontier).clamp(min=0),
+            pruned,
+            self.frontier,
+            _is_proved(log_probs, most, pruned, self.frontier),
         )
+
+
+def _is_proved(log_probs: Tensor, most: Tensor, pruned: Tensor, left: Tensor) -> Tensor:
+    """Tell where no set can be more probable than the first, (B,).
+
+    `most` is what each set found can have at most, (B, K); one that was not found at most all
+    that was pruned or left.
+    """
+    best = log_probs[:, 0].exp() + ROUNDING
+    is_best = (most[:, 1:].exp() <= best[:, None]).all(1)
+    return is_best & (pruned + left <= best)
 
 
 def take(values: Tensor, parent: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ p(S) = f(S) p(STOP | x, S)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 from math import comb
 
@@ -25,6 +25,7 @@ from setrnn.model.subsets import Subsets
 from setrnn.search.lattice import merge_equal, take
 
 EXACT_UP_TO = 10  # labels: 1,024 subsets
+MOST_LABELS = 62  # of a set: a subset is the bits of a number
 NOTHING = -1e30  # log 0, for sums with gradients: -inf would make them no numbers
 
 
@@ -35,37 +36,53 @@ def set_log_prob_by_subsets(
     sizes: Tensor,
     width: int,
     exact_up_to: int = EXACT_UP_TO,
+    documents: Tensor | None = None,
 ) -> Tensor:
-    """Return log p of each document's set, (B, S) that -1 fills up, of sizes (B,) on the CPU: (B,).
+    """Return log p of sets (B, S) that -1 fills up, of sizes (B,) on the CPU: (B,).
 
     Exact up to `exact_up_to` labels. Above it counts the paths through the best `width` subsets
-    of each level alone: a lower bound.
+    of each level alone: a lower bound. `documents` names the document of each set, (B,), where
+    there is not one set a document.
     """
+    if documents is None:
+        documents = torch.arange(len(label_sets), device=label_sets.device)
     is_exact = sizes <= exact_up_to
     if is_exact.all():
-        return _exact(decoder, encoding, label_sets, sizes)
+        return _exact(decoder, encoding, documents, label_sets, sizes)
     parts, rows = [], []
-    for is_chosen, of in ((is_exact, _exact), (~is_exact, None)):
-        if not is_chosen.any():
-            continue
+    for sum_up, is_chosen in ((_exact, is_exact), (partial(_searched, width), ~is_exact)):
         chosen = is_chosen.nonzero()[:, 0]
-        row = send(chosen, label_sets.device)
-        some, sets = encoding.rows(row), label_sets[row, : int(sizes[chosen].max())]
-        if of is not None:
-            parts.append(of(decoder, some, sets, sizes[chosen]))
-        else:
-            levels = best_subsets(decoder, some, sets, sizes[chosen], width)
-            parts.append(_through(decoder, some, sets, levels))
-        rows.append(row)
+        if len(chosen):
+            row = send(chosen, label_sets.device)
+            sets = label_sets[row, : int(sizes[chosen].max())]
+            parts.append(sum_up(decoder, encoding, documents[row], sets, sizes[chosen]))
+            rows.append(row)
     return torch.cat(parts).index_select(0, torch.cat(rows).argsort())
 
 
-def _exact(decoder: OrderFree, encoding: Encoding, label_sets: Tensor, sizes: Tensor) -> Tensor:
+def _searched(
+    width: int,
+    decoder: OrderFree,
+    encoding: Encoding,
+    documents: Tensor,
+    label_sets: Tensor,
+    sizes: Tensor,
+) -> Tensor:
+    """Sum over the paths through the best subsets of each level."""
+    some = encoding.rows(documents)
+    levels = best_subsets(decoder, some, label_sets, sizes, width)
+    return _through(decoder, some, label_sets, levels)
+
+
+def _exact(
+    decoder: OrderFree, encoding: Encoding, documents: Tensor, label_sets: Tensor, sizes: Tensor
+) -> Tensor:
     """Sum over all subsets, level by level, for all sets at once."""
     plan = _Plan.of(sizes, label_sets.device)
     if not label_sets.shape[1]:
         label_sets = label_sets.new_zeros(len(label_sets), 1)
-    subsets = plan.subsets(label_sets.index_select(0, plan.order).clamp(min=0))
+    ordered = label_sets.index_select(0, plan.order).clamp(min=0)
+    subsets = plan.subsets(documents.index_select(0, plan.order), ordered)
     log_probs = decoder.after(encoding, subsets)  # (N, V)
     own = log_probs.gather(1, subsets.labels).flatten()  # (N S,)
     masses = own.new_zeros(len(sizes))  # of the subsets of t labels
@@ -125,10 +142,10 @@ class _Plan:
             whole=parts[3],
         )
 
-    def subsets(self, labels: Tensor) -> Subsets:
-        """Return the subsets of sets (B, S), which are in this order."""
+    def subsets(self, documents: Tensor, labels: Tensor) -> Subsets:
+        """Return the subsets of the sets (B, S) of documents (B,), which are in this order."""
         of_subset = labels[:, : self.is_member.shape[1]].index_select(0, self.rows)
-        return Subsets(self.order, self.blocks, self.rows, of_subset, self.is_member)
+        return Subsets(documents, self.blocks, self.rows, of_subset, self.is_member)
 
 
 def _level(
@@ -190,6 +207,7 @@ def best_subsets(
     A subset's mass is the sum over all orders that reached it; -1 where there are fewer than W.
     """
     B, S = label_sets.shape
+    assert S <= MOST_LABELS, "larger sets are refused before"
     was_training = decoder.training
     decoder.train(False)  # the search is without dropout's noise
     is_label = label_sets >= 0

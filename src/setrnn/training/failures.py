@@ -34,6 +34,16 @@ def check_data(prepared: Prepared, config: Config) -> None:
         )
 
 
+def check_set_sizes(prepared: Prepared, most: int, method: str) -> None:
+    """Refuse sets larger than a method can sum up."""
+    largest = int(prepared.split("train").labels.lengths.max(initial=0))
+    if largest > most:
+        raise DataError(
+            f"A document of train has {largest} labels, and '{method}' takes at most {most}. Train "
+            "set-rnn instead."
+        )
+
+
 def not_finite(position: Position, settings: TrainingSettings) -> TrainingError:
     """Return what to say when the loss or a weight is no number."""
     way_out = f"Lower training.learning_rate (now {settings.learning_rate:g})"

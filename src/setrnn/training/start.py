@@ -23,7 +23,8 @@ from setrnn.model.devices import find_device
 from setrnn.model.encoders.pretrained import check_architecture, load_pretrained, name_vectors
 from setrnn.model.network import Network
 from setrnn.neural import SYSTEMS, NeuralSystem
-from setrnn.training.failures import check_data
+from setrnn.search.subset_sums import MOST_LABELS
+from setrnn.training.failures import check_data, check_set_sizes
 from setrnn.training.loop import Trainer
 from setrnn.training.options import TrainOptions
 from setrnn.training.recipe import Recipe
@@ -46,6 +47,8 @@ def train_network(
     """
     place = find_device(options.device)
     check_data(prepared, config)
+    if recipe.decoder == "order-free":
+        check_set_sizes(prepared, MOST_LABELS, method)
     recipe.n_first_epochs(config.training)  # refused now if an objective gets no epoch
     run = checkpoint = None
     if options.run_folder is not None:
