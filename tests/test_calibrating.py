@@ -197,5 +197,5 @@ def test_labels_of_another_kind_are_refused(taggers, valid):
     """A wrong labels field must not spoil a good calibration."""
     tagger = taggers["br"]
     strange = [replace(each, labels=("nonesuch", "other")) for each in valid]
-    with pytest.raises(DataError, match="The model knows 0 of the documents' .* --labels-field"):
+    with pytest.raises(DataError, match=r"The model knows 0 of the documents' .* --labels-field"):
         fit_calibration(tagger, example_batches(tagger, strange))
