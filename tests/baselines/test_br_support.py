@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from brute_force import found_sets, identity_weights, product_probability
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from brute_force import found_sets, identity_weights, product_probability
 from setrnn.baselines.br import BinaryRelevance
 from setrnn.baselines.br_support import SupportInference
 from setrnn.baselines.linear import TrainingData

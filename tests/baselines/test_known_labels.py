@@ -4,13 +4,13 @@ from functools import partial
 
 import numpy as np
 import pytest
-from brute_force import all_sets, found_sets, identity_weights, product_probability
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from test_br_support import truth_of
 from test_pcc import chain_probability
 
+from brute_force import all_sets, found_sets, identity_weights, product_probability
 from setrnn.baselines.br import BinaryRelevance
 from setrnn.baselines.br_support import SupportInference
 from setrnn.baselines.pcc import ClassifierChain

@@ -4,11 +4,11 @@ from functools import partial
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from brute_force import all_sets, found_sets, identity_weights, sigmoid
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from brute_force import all_sets, found_sets, identity_weights, sigmoid
 from setrnn.baselines.linear import TrainingData
 from setrnn.baselines.pcc import ClassifierChain
 from setrnn.config import ClassicalSettings, Config, TextSettings
