@@ -22,7 +22,8 @@ from setrnn.data.prepared import Prepared, is_prepared
 from setrnn.datasets import open_dataset
 from setrnn.evaluation import Evaluation, evaluate, evaluate_prepared
 from setrnn.labelled import Batch, example_batches, prepared_batches
-from setrnn.tagger import Tagger, load
+from setrnn.loading import load
+from setrnn.tagger import Tagger
 
 
 def valid_batches(tagger: Tagger, data: str) -> Iterator[Batch]:

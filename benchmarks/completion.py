@@ -28,8 +28,9 @@ from setrnn.datasets.cache import Source, open_prepared
 from setrnn.decoding import SetCandidates
 from setrnn.decoding.known import Known
 from setrnn.errors import DataError
+from setrnn.loading import load
 from setrnn.metrics import document_f1
-from setrnn.tagger import BATCH, Tagger, load
+from setrnn.tagger import BATCH, Tagger
 
 Marks = npt.NDArray[np.bool_]  # documents x labels
 COLUMNS = ("instance_f1", "exact", "suggestion_right", "documents_per_second")

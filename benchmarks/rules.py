@@ -21,8 +21,9 @@ from setrnn.datasets.cache import Source, open_prepared
 from setrnn.decoding import RULES
 from setrnn.decoding.thresholds import choose_thresholds
 from setrnn.evaluation import evaluate_prepared
+from setrnn.loading import load
 from setrnn.methods import find_method
-from setrnn.tagger import BATCH, Tagger, load
+from setrnn.tagger import BATCH, Tagger
 
 MEASURES = ("instance_f1", "label_f1", "micro_f1", "hamming_loss", "subset_accuracy")
 ONCE = ("set_log_likelihood", "n_impossible_sets", "missing_mass")  # whatever the rule

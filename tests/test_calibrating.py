@@ -11,8 +11,8 @@ from setrnn.datasets import newsroom
 from setrnn.decoding import RULES
 from setrnn.errors import ConfigError, DataError
 from setrnn.labelled import example_batches
+from setrnn.loading import load
 from setrnn.methods import find_method
-from setrnn.tagger import load
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from setrnn import tagger as module
 from setrnn.data.batches import padded
 from setrnn.decoding import RULES, Limits, Rule, SetCandidates
 from setrnn.errors import ConfigError, DataError, ModelError
+from setrnn.loading import load
 from setrnn.methods import METHODS
-from setrnn.tagger import load
 from small_taggers import with_thresholds
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from setrnn.errors import SetRNNError
     from setrnn.estimator import SetRNNClassifier
     from setrnn.explanation import Explanation
-    from setrnn.tagger import Prediction, Tagger, load
+    from setrnn.loading import load
+    from setrnn.prediction import Prediction
+    from setrnn.tagger import Tagger
 
 __version__ = "0.1.0"
 
@@ -35,12 +37,12 @@ __all__ = [
 _HOMES = {
     "SetRNNClassifier": "setrnn.estimator",
     "Tagger": "setrnn.tagger",
-    "Prediction": "setrnn.tagger",
+    "Prediction": "setrnn.prediction",
     "Completion": "setrnn.completion",
     "Limits": "setrnn.decoding.limits",
     "Explanation": "setrnn.explanation",
     "Example": "setrnn.data.example",
-    "load": "setrnn.tagger",
+    "load": "setrnn.loading",
     "open_dataset": "setrnn.datasets",
     "SetRNNError": "setrnn.errors",
 }

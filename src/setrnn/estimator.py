@@ -30,7 +30,8 @@ from setrnn.data.stratify import stratified_split
 from setrnn.errors import ConfigError, DataError
 from setrnn.labelled import prepared_batches
 from setrnn.methods import Method, TrainOptions, find_method
-from setrnn.tagger import Prediction, Tagger
+from setrnn.prediction import Prediction
+from setrnn.tagger import Tagger
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -27,7 +27,8 @@ from setrnn.metrics import (
     evaluate_ranking,
     indicator_matrices,
 )
-from setrnn.tagger import Prediction, Tagger
+from setrnn.prediction import Prediction
+from setrnn.tagger import Tagger
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 

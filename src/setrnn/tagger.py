@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from textwrap import shorten
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -24,7 +23,7 @@ from setrnn.completion import (
 from setrnn.config import Config
 from setrnn.data.batches import take_rows
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.model_folder import CALIBRATION, SavedModel, load_model, save_model
+from setrnn.data.model_folder import SavedModel, save_model
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.decoding import (
@@ -40,41 +39,15 @@ from setrnn.decoding import (
 from setrnn.decoding.known import Known
 from setrnn.decoding.marginal_rules import NO_THRESHOLDS
 from setrnn.decoding.scored_set import ScoredSet
-from setrnn.errors import ConfigError, DataError, ModelError
-from setrnn.methods import METHODS, System, find_method
+from setrnn.errors import ConfigError, DataError
+from setrnn.methods import System, find_method
+from setrnn.prediction import Marginals, Prediction, certificates_of
 
 if TYPE_CHECKING:
     from setrnn.explanation import Explanation
 
 BATCH = 1024
 SEEN_SETS, SEEN_SETS_OFFSETS = "seen_sets", "seen_sets_offsets"  # arrays of a model
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """What the search for a most probable set can say for it."""
-
-    proved: bool  # no set at all is more probable
-    pruned_mass: float  # the probability of all that was pruned
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What is predicted for a document, and the sets that were likely besides."""
-
-    labels: tuple[str, ...]
-    probability: float
-    alternatives: tuple[ScoredSet, ...] = ()
-    accepted: bool | None = None  # None: the model has no acceptance for the rule
-    certificate: Certificate | None = None  # of set-rnn-exact, where the most probable is given
-
-
-@dataclass(frozen=True)
-class Marginals:
-    """p(label | text), and how much of the probability of all sets it does not rest on."""
-
-    probs: npt.NDArray[np.float32]  # texts x labels, in the order of the model's labels
-    missing_mass: npt.NDArray[np.float64]  # a text: taken to be spread like the rest
 
 
 @dataclass(frozen=True)
@@ -196,7 +169,7 @@ class Tagger:
         labels, log_probs = choose_sets(rule, choice)
         accepted: list[bool | None] = [None] * len(labels)
         is_by_set = rule.needs_best_only and rule.source == "sets"
-        certificates = _certificates_of(labels, candidates if is_by_set else None)
+        certificates = certificates_of(labels, candidates if is_by_set else None)
         if self.calibration is not None and (calibrated or acceptance is not None):
             found, trusted = self.calibration.apply(rule.source, candidates, labels, log_probs)
             if acceptance is not None:
@@ -415,20 +388,6 @@ class Tagger:
         return tuple(self.labels.names[label] for label in row if label >= 0)
 
 
-def _certificates_of(
-    labels: npt.NDArray[np.int32], candidates: SetCandidates | None
-) -> list[Certificate | None]:
-    """Return what the search says, where the predicted set (n, S) is the first candidate."""
-    if candidates is None or candidates.certificates is None:
-        return [None] * len(labels)
-    found = candidates.certificates
-    is_first = candidates.ranks(labels) == 0
-    return [
-        Certificate(bool(proved), float(pruned)) if first else None
-        for first, proved, pruned in zip(is_first, found.is_proved, found.pruned, strict=True)
-    ]
-
-
 def _documents(
     texts: Sequence[str], features: Sequence[Sequence[str]] | None
 ) -> Iterable[tuple[str, Sequence[str]]]:
@@ -451,67 +410,3 @@ def _check_top(top: int) -> None:
 
 def _prob(log_prob: float) -> float:
     return float(np.exp(log_prob))
-
-
-def load(folder: str | Path, device: str = "auto") -> Tagger:
-    """Load a trained model onto a device: cpu, cuda, or auto for the GPU where there is one."""
-    saved = load_model(Path(folder))
-    if saved.method not in METHODS:
-        raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
-    method = find_method(saved.method)
-    try:
-        arrays = dict(saved.arrays)
-        seen_sets = _popped_seen_sets(arrays)
-        system = method.rebuild(arrays, saved.config, device)
-        if method.is_neural:
-            _check_sizes(saved, system)
-    except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
-        raise ModelError(
-            f"{folder} holds other weights than its '{saved.method}' model has: "
-            f"{_first_line(error)} Train or copy the model again."
-        ) from error
-    calibration = None
-    if saved.calibration is not None:
-        calibration = Calibration.from_dict(saved.calibration, f"{Path(folder) / CALIBRATION}")
-    return Tagger(
-        saved.method,
-        saved.config,
-        saved.encoder,
-        saved.labels,
-        system,
-        dict(saved.notes),
-        calibration,
-        seen_sets,
-    )
-
-
-def _popped_seen_sets(arrays: dict[str, npt.NDArray[Any]]) -> Ragged | None:
-    """Take the label sets of training from beside the system's own arrays."""
-    if SEEN_SETS not in arrays:
-        return None
-    return Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
-
-
-def _check_sizes(saved: SavedModel, system: System) -> None:
-    """Refuse weights for other words or labels than those listed."""
-    from setrnn.neural import NeuralSystem
-
-    assert isinstance(system, NeuralSystem)
-    n_words, n_labels = system.network.encoder.n_tokens, system.network.decoder.n_labels
-    # A transformer may have more embeddings than its tokenizer has tokens.
-    n_needed = saved.encoder.n_tokens
-    fits = n_words >= n_needed if saved.config.encoder.is_pretrained else n_words == n_needed
-    if not fits or n_labels != len(saved.labels):
-        raise ValueError(
-            f"they are for {n_words:,} words and {n_labels:,} labels, the lists have "
-            f"{saved.encoder.n_tokens:,} and {len(saved.labels):,}"
-        )
-
-
-def _first_line(error: Exception) -> str:
-    """Say what does not fit, in one line; torch lists every array on a line of its own."""
-    if isinstance(error, KeyError):
-        return f"{error} is missing."
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    chosen = lines[1] if len(lines) > 1 and lines[0].endswith(":") else "".join(lines[:1])
-    return shorten(chosen.rstrip(". "), 160, placeholder=" ...") + "."

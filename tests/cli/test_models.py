@@ -4,8 +4,8 @@ import pytest
 from json_lines import read_rows
 
 from setrnn.cli import demo
+from setrnn.loading import load
 from setrnn.methods import METHODS
-from setrnn.tagger import load
 from small_taggers import SMALL_OVERRIDES
 
 SMALL_SETTINGS = [

@@ -67,7 +67,7 @@ def calibrate(
     """
     from setrnn.calibrating import calibrate as fit
     from setrnn.calibration.acceptance import check_share
-    from setrnn.tagger import load
+    from setrnn.loading import load
 
     check_share("target accuracy", target_accuracy)
     check_share("confidence", confidence)

@@ -28,7 +28,8 @@ from setrnn.cli.explain import sequences_table, sets_table
 if TYPE_CHECKING:
     from setrnn.data.example import Example
     from setrnn.explanation import Explanation
-    from setrnn.tagger import Prediction, Tagger
+    from setrnn.prediction import Prediction
+    from setrnn.tagger import Tagger
 
 METHODS = ("br", "br-support", "pcc", "seq2seq-rnn", "set-rnn")
 EXPLAINED = "set-rnn"

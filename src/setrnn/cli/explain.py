@@ -40,7 +40,7 @@ def explain(
 
     Its sequences, their sets, and the words attended to at each step.
     """
-    from setrnn.tagger import load
+    from setrnn.loading import load
 
     if html is not None:
         check_file_place(html)

@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from setrnn.decoding import Limits
     from setrnn.evaluation import Evaluation
     from setrnn.methods import Trained
-    from setrnn.tagger import Prediction, Tagger
+    from setrnn.prediction import Prediction
+    from setrnn.tagger import Tagger
 
 FEW_STEPS = 300  # with fewer, the default recipe has hardly begun to learn
 SplitName = Annotated[
@@ -275,7 +276,7 @@ def predict(
     """Tag documents: one JSON line each, in input order."""
     from setrnn.datasets import BadRows
     from setrnn.decoding import Limits
-    from setrnn.tagger import load
+    from setrnn.loading import load
 
     check_file_place(out)
     refuse_own_input(data, out)
@@ -347,7 +348,7 @@ def evaluate(
     beam_width: BeamWidth = None,
 ) -> None:
     """Measure a model on documents whose labels are known."""
-    from setrnn.tagger import load
+    from setrnn.loading import load
 
     if json is not None:
         check_file_place(json)
