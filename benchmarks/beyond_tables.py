@@ -13,17 +13,10 @@ import argparse
 import json
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
 
-Record = dict[str, Any]
+from quality_tables import MEASURES, Record
+
 RULES = ("set", "f1", "hamming", "micro-f1", "label-f1")
-MEASURES = {
-    "instance_f1": "instance-F1",
-    "label_f1": "label-F1",
-    "micro_f1": "micro-F1",
-    "subset_accuracy": "subset accuracy",
-    "hamming_loss": "hamming loss",
-}
 KEPT = (*MEASURES, "set_log_likelihood", "missing_mass", "calibration_error")
 
 

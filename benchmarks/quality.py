@@ -60,14 +60,7 @@ def run(
     start = time.perf_counter()
     trained = find_method(method).train(prepared, config, TrainOptions(arguments.device))
     seconds = time.perf_counter() - start
-    tagger = Tagger(
-        method,
-        config,
-        prepared.encoder,
-        prepared.labels,
-        trained.system,
-        seen_sets=prepared.seen_sets(),
-    )
+    tagger = Tagger.trained_on(prepared, method, config, trained.system)
     batches = prepared_batches(tagger, prepared, "valid")
     tagger = replace(tagger, calibration=fit_calibration(tagger, batches))
     record: dict[str, Any] = {

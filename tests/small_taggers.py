@@ -30,15 +30,7 @@ SMALL = load_config(overrides=SMALL_OVERRIDES)
 def trained_tagger(prepared, method, config=SMALL):
     trained = METHODS[method].train(prepared, config, TrainOptions(device="cpu"))
     notes = {"data": "newsroom, synthetic"}
-    return Tagger(
-        method,
-        config,
-        prepared.encoder,
-        prepared.labels,
-        trained.system,
-        notes,
-        seen_sets=prepared.seen_sets(),
-    )
+    return Tagger.trained_on(prepared, method, config, trained.system, notes)
 
 
 def with_thresholds(tagger, common=0.4, own=0.3):

@@ -273,15 +273,7 @@ def _train(
         prepared = prepare(streams, Path(folder) / "texts", "texts", config.text, source={})
         trained = method.train(prepared, config, options)
         notes = {"n_documents": len(splits["train"]), **trained.notes}
-        tagger = Tagger(
-            method.name,
-            config,
-            prepared.encoder,
-            prepared.labels,
-            trained.system,
-            notes,
-            seen_sets=prepared.seen_sets(),
-        )
+        tagger = Tagger.trained_on(prepared, method.name, config, trained.system, notes)
         if len(splits.get("valid", ())) < LEAST_DOCUMENTS:
             return tagger
         batches = prepared_batches(tagger, prepared, "valid")

@@ -24,6 +24,7 @@ from setrnn.config import Config
 from setrnn.data.batches import take_rows
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import SavedModel, save_model
+from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.decoding import (
@@ -62,6 +63,26 @@ class Tagger:
     notes: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
     seen_sets: Ragged | None = None  # the label sets of training, for limits
+
+    @classmethod
+    def trained_on(
+        cls,
+        prepared: Prepared,
+        method: str,
+        config: Config,
+        system: System,
+        notes: dict[str, Any] | None = None,
+    ) -> Tagger:
+        """Give a system that was trained on prepared data its tokenizer, labels and seen sets."""
+        return cls(
+            method,
+            config,
+            prepared.encoder,
+            prepared.labels,
+            system,
+            {} if notes is None else notes,
+            seen_sets=prepared.seen_sets(),
+        )
 
     def tag(
         self,

@@ -15,8 +15,7 @@ from setrnn.config import ClassicalSettings
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
-from setrnn.decoding.known import Known, something_known
-from setrnn.errors import ConfigError
+from setrnn.decoding.known import Known, refuse_sequences, something_known
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,7 @@ class ClassicalSystem:
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
     ) -> SetCandidates:
         """Find the most probable sets of each document that fit what is known of it."""
-        if source != "sets":
-            raise ConfigError(
-                "Rule 'sequence' needs a system that emits labels one by one: use rule 'set', or "
-                "train a recurrent system."
-            )
+        refuse_sequences(source)
         known = something_known(known, source)
         return self.model.candidates(self.tfidf.transform(tokens), n_sets, known)
 

@@ -171,15 +171,7 @@ def train_tagger(
         "training_seconds": round(time.perf_counter() - start, 2),
         **trained.notes,
     }
-    return Tagger(
-        method,
-        config,
-        prepared.encoder,
-        prepared.labels,
-        trained.system,
-        notes,
-        seen_sets=prepared.seen_sets(),
-    )
+    return Tagger.trained_on(prepared, method, config, trained.system, notes)
 
 
 def _train_classical(prepared: Prepared, method: str, config: Config) -> Trained:

@@ -80,6 +80,15 @@ class Known:
             )
 
 
+def refuse_sequences(source: str) -> None:
+    """Refuse to look for sequences where there are none."""
+    if source != "sets":
+        raise ConfigError(
+            "Rule 'sequence' needs a system that emits labels one by one: use rule 'set', or "
+            "train a recurrent system."
+        )
+
+
 def something_known(known: Known | None, source: str) -> Known | None:
     """Return what is known, or None for nothing; refuse to complete anything but sets."""
     if known is None or known.is_nothing:

@@ -10,9 +10,8 @@ import torch
 
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
-from setrnn.decoding.known import Known, something_known
+from setrnn.decoding.known import Known, refuse_sequences, something_known
 from setrnn.decoding.products import most_probable_products, product_log_probs
-from setrnn.errors import ConfigError
 from setrnn.neural.system import NeuralSystem
 
 
@@ -24,11 +23,7 @@ class SigmoidSystem(NeuralSystem):
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
     ) -> SetCandidates:
         """Find the most probable sets of each document: the first has all labels over 1/2."""
-        if source != "sets":
-            raise ConfigError(
-                "Rule 'sequence' needs a system that emits labels one by one: use rule 'set', or "
-                "train a recurrent system."
-            )
+        refuse_sequences(source)
         return most_probable_products(self.logits(tokens), n_sets, something_known(known, source))
 
     def set_log_probs(
