@@ -21,7 +21,8 @@ from setrnn.cli.console import stderr
 from setrnn.cli.data import app as data_app
 from setrnn.cli.demo import demo
 from setrnn.cli.explain import explain
-from setrnn.cli.models import evaluate, methods, predict, train
+from setrnn.cli.models import evaluate, methods, predict
+from setrnn.cli.train import train
 from setrnn.errors import SetRNNError, StoppedError
 
 app = typer.Typer(

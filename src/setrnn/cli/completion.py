@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import tee
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from setrnn.completion import Completion
     from setrnn.data.example import Example
     from setrnn.datasets.cache import Source
+    from setrnn.prediction import Prediction
     from setrnn.tagger import Tagger
 
 PresentField = Annotated[
@@ -75,8 +76,9 @@ def completion_rows(tagger: Tagger, examples: Iterable[Example], top: int) -> It
         warn("No row has a known label. Check --present-field and --absent-field.")
 
 
-def _row(example_id: str, found: Completion) -> str:
-    values = {
+def row_values(example_id: str, found: Prediction | Completion) -> dict[str, Any]:
+    """Return what a row of `predict` holds in any case."""
+    return {
         "id": example_id,
         "labels": list(found.labels),
         "probability": found.probability,
@@ -84,6 +86,11 @@ def _row(example_id: str, found: Completion) -> str:
             {"labels": list(each.labels), "probability": each.probability}
             for each in found.alternatives
         ],
+    }
+
+
+def _row(example_id: str, found: Completion) -> str:
+    values = row_values(example_id, found) | {
         "added": list(found.added),
         "suggestion": found.suggestion,
         "known_probability": found.known_probability,

@@ -66,7 +66,7 @@ def demo(
     """
     import torch
 
-    from setrnn.cli.models import train_tagger
+    from setrnn.cli.train import train_tagger
     from setrnn.config import load_config
     from setrnn.datasets import newsroom
     from setrnn.datasets.cache import Source, open_prepared

@@ -19,7 +19,7 @@ from tokenizers import Encoding, Tokenizer
 
 from setrnn.config import WORDS, Config, TextSettings
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import TextEncoder
+from setrnn.data.tokenizing import TextEncoder, read_tokenizer
 from setrnn.errors import DataError, MissingExtraError, ModelError
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -81,11 +81,7 @@ class SubwordEncoder(TextEncoder):
     @classmethod
     def load(cls, file: Path, max_words: int) -> SubwordEncoder:
         """Read a tokenizer's JSON file."""
-        try:
-            tokenizer = Tokenizer.from_str(file.read_text(encoding="utf-8"))
-        except Exception as error:
-            raise ModelError(f"{file} is not a tokenizer file, or is cut short.") from error
-        return cls(tokenizer, max_words)
+        return cls(read_tokenizer(file), max_words)
 
 
 def load_text_encoder(file: Path, settings: TextSettings) -> TextEncoder:

@@ -105,13 +105,18 @@ class TextEncoder:
     @classmethod
     def load(cls, file: Path, max_words: int) -> TextEncoder:
         """Read the tokenizer's JSON file."""
-        try:
-            tokenizer = Tokenizer.from_str(file.read_text(encoding="utf-8"))
-        except Exception as error:
-            raise ModelError(f"{file} is not a tokenizer file, or is cut short.") from error
+        tokenizer = read_tokenizer(file)
         if tokenizer.token_to_id(STOP_WORDS) is None:
             raise ModelError(f"{file} is a tokenizer, but not one that setrnn wrote.")
         return cls(tokenizer, max_words)
+
+
+def read_tokenizer(file: Path) -> Tokenizer:
+    """Read any tokenizer's JSON file."""
+    try:
+        return Tokenizer.from_str(file.read_text(encoding="utf-8"))
+    except Exception as error:
+        raise ModelError(f"{file} is not a tokenizer file, or is cut short.") from error
 
 
 def learn_tokenizer(
