@@ -260,16 +260,26 @@ def indicator_matrices(
     column_of = {label: column for column, label in enumerate(labels)}
     if len(column_of) != len(labels):
         raise DataError("The labels of the model must be distinct, some repeat.")
-    predicted = _rows_to_matrix(_columns_of_sets(predicted_sets, column_of), len(column_of))
+    predicted = indicator_matrix(_columns_of_sets(predicted_sets, column_of), len(column_of))
     for label in chain.from_iterable(true_sets):
         column_of.setdefault(label, len(column_of))
     predicted.resize((len(predicted_sets), len(column_of)))
     return Indicators(
-        truth=_rows_to_matrix(_columns_of_sets(true_sets, column_of), len(column_of)),
+        truth=indicator_matrix(_columns_of_sets(true_sets, column_of), len(column_of)),
         predicted=predicted,
         labels=tuple(column_of),
         n_model_labels=len(labels),
     )
+
+
+def indicator_matrix(rows: Sequence[Collection[int]], n_columns: int) -> Sparse:
+    """Turn the columns of each row into a matrix of zeros and ones."""
+    starts = np.cumsum([0, *map(len, rows)])
+    columns = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(starts[-1]))
+    ones = np.ones(len(columns), dtype=bool)
+    matrix = csr_array((ones, columns, starts), shape=(len(rows), n_columns))
+    matrix.sort_indices()
+    return matrix
 
 
 def _columns_of_sets(
@@ -286,15 +296,6 @@ def _columns_of_sets(
                 f"document {number}: predicted label {error} is not one of the model's labels."
             ) from None
     return rows
-
-
-def _rows_to_matrix(rows: Sequence[Collection[int]], n_columns: int) -> Sparse:
-    starts = np.cumsum([0, *map(len, rows)])
-    columns = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(starts[-1]))
-    ones = np.ones(len(columns), dtype=bool)
-    matrix = csr_array((ones, columns, starts), shape=(len(rows), n_columns))
-    matrix.sort_indices()
-    return matrix
 
 
 def _as_indicator(matrix: Indicator, name: str) -> Sparse:

@@ -1,0 +1,168 @@
+"""A comparison made up for tests: systems of known quality, no model behind them."""
+
+import numpy as np
+
+from setrnn.compare.records import Comparison, Costs, Record, TestResults
+from setrnn.methods import METHODS
+from setrnn.metrics import evaluate_sets, indicator_matrix
+
+N_DOCUMENTS, LABELS = (
+    300,
+    ("sport", "football", "economy", "oil", "markets", "weather", "storm", "arts"),
+)
+# The share of labels each system gets wrong, a way to tell them apart.
+ERRORS = {
+    "br": 0.30,
+    "br-support": 0.27,
+    "pcc": 0.27,
+    "seq2seq-rnn": 0.22,
+    "vinyals-uniform": 0.24,
+    "vinyals-sample": 0.21,
+    "vinyals-max": 0.21,
+    "vinyals-max-direct": 0.25,
+    "sgm": 0.22,
+    "set-rnn": 0.15,
+    "set-rnn-exact": 0.15,
+    "sigmoid": 0.20,
+}
+RULES = ("set", "f1", "hamming", "micro-f1", "label-f1")
+
+
+def made_comparison(methods=tuple(ERRORS), n_seeds=3, n_documents=N_DOCUMENTS, seed=0):
+    """Return a comparison and its records."""
+    random = np.random.default_rng(seed)
+    truth = _sets(random, n_documents)
+    counts = np.bincount(np.concatenate([row for row in truth if row]), minlength=len(LABELS))
+    comparison = Comparison(
+        data="made-up",
+        data_hash="0123456789ab",
+        synthetic=True,
+        n_documents={"train": 10 * n_documents, "valid": n_documents, "test": n_documents},
+        valid_is_cut=False,
+        labels=LABELS,
+        label_counts=tuple(int(each) for each in counts * 10),
+        ids=tuple(f"doc-{number}" for number in range(n_documents)),
+        truth=truth,
+        commands=("setrnn compare made-up --out made-up",),
+    )
+    records = [
+        made_record(comparison, method, number, ERRORS.get(method, 0.2), random)
+        for method in methods
+        for number in range(n_seeds if METHODS[method].is_neural else 1)
+    ]
+    return comparison, records
+
+
+def made_record(comparison, method, seed, error, random):
+    """Return a record of a system that gets a share of the labels wrong."""
+    known = METHODS[method]
+    rules = (*RULES, "sequence") if known.emits_sequences else RULES
+    base = _with_errors(comparison.truth, error, random)
+    predicted = {rule: _with_errors(base, 0.02, random) for rule in rules}
+    scores = {
+        rule: {
+            **evaluate_sets(
+                indicator_matrix(comparison.truth, comparison.n_labels),
+                indicator_matrix(sets, comparison.n_labels),
+            ).as_dict(),
+            "rule": rule,
+            "mean_probability": 0.7,
+            "calibration_error": 0.04,
+            "calibration_error_raw": 0.08,
+            "set_log_likelihood": -1.5,
+            "documents_per_second": 1000.0,
+        }
+        for rule, sets in predicted.items()
+    }
+    n = len(comparison.truth)
+    is_right = np.array(
+        [
+            set(row) == set(true)
+            for row, true in zip(predicted["set"], comparison.truth, strict=True)
+        ]
+    )
+    sure = np.clip(0.4 + 0.4 * is_right + random.normal(0, 0.15, n), 0.01, 0.99)
+    entropy = {"seq2seq-rnn": 0.02, "vinyals-uniform": 0.9, "set-rnn": 0.5}.get(method, 0.3)
+    seconds = 60.0 if known.is_neural else 5.0
+    return Record(
+        method=method,
+        seed=seed,
+        data_hash=comparison.data_hash,
+        own_rule=known.rule,
+        config={"seed": seed},
+        treatment={"preset": "default", "settings": [], "n_trials": 0, "budget_minutes": None},
+        environment={"python": "3.11", "torch": "2.13.0", "device": "cpu", "setrnn": "0"},
+        costs=Costs(seconds, 1000.0, 2000.0, seconds + 5, 10**9, None, 10**6, 1),
+        epochs=[{"epoch": 1, "loss": 2.0, "instance_f1": 0.5}] if known.is_neural else [],
+        best_epoch=1 if known.is_neural else None,
+        scores={"valid": scores, "test": scores},
+        test=TestResults(
+            predicted=predicted,
+            probability={rule: [round(float(each), 5) for each in sure] for rule in rules},
+            raw_probability={
+                rule: [round(float(each) ** 0.5, 5) for each in sure] for rule in rules
+            },
+            order_entropy=[
+                float(np.clip(random.normal(entropy, 0.1), 0, 1)) if len(row) > 1 else None
+                for row in predicted["set"]
+            ]
+            if known.emits_sequences
+            else None,
+            true_orders=[_order(row, method, random) for row in comparison.truth]
+            if known.emits_sequences
+            else None,
+        ),
+        cases=[made_case(comparison, number, predicted) for number in (0, 1)]
+        if known.emits_sequences
+        else [],
+    )
+
+
+def made_case(comparison, document, predicted):
+    """Return a document explained: two sequences make set A, the best sequence is of set B."""
+    names = [comparison.labels[label] for label in predicted["set"][document]] or ["sport"]
+    others = [*names, "arts"] if "arts" not in names else names[:-1]
+    words = ["the", "cup", "final", "<script>", "was", "postponed"]
+    return {
+        "document": document,
+        "id": comparison.ids[document],
+        "truth": [comparison.labels[label] for label in comparison.truth[document]],
+        "words": words,
+        "differs": True,  # the best sequence is not of the most probable set
+        "sequences": [
+            {"labels": others, "probability": 0.3, "set": "B"},
+            {"labels": names, "probability": 0.25, "set": "A"},
+            {"labels": names[::-1], "probability": 0.2, "set": "A"},
+        ],
+        "sets": [
+            {"name": "A", "labels": sorted(names), "probability": 0.45, "is_exact": True},
+            {"name": "B", "labels": sorted(others), "probability": 0.3, "is_exact": False},
+        ],
+        "steps": [
+            {"label": label, "probability": 0.8, "attended": [["cup", 0.6], ["final", 0.3]]}
+            for label in [*names, None]
+        ],
+    }
+
+
+def _sets(random, n):
+    """Draw label sets: frequent labels first, some of which go together."""
+    chances = np.array([0.5, 0.35, 0.4, 0.2, 0.2, 0.15, 0.1, 0.08])
+    drawn = random.random((n, len(chances))) < chances
+    drawn[:, 1] &= drawn[:, 0]
+    return [np.flatnonzero(row).tolist() for row in drawn]
+
+
+def _with_errors(sets, share, random):
+    """Flip labels, so that about this share of them is wrong."""
+    rows = []
+    for row in sets:
+        flipped = np.flatnonzero(random.random(len(LABELS)) < share / 3)
+        rows.append(sorted(set(row) ^ set(flipped.tolist())))
+    return rows
+
+
+def _order(row, method, random):
+    if method in ("seq2seq-rnn", "sgm"):
+        return list(row)
+    return random.permutation(row).tolist()
