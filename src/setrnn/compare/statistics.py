@@ -302,5 +302,5 @@ def _interval(drawn: Values) -> tuple[float, float]:
 
 def _two_sided(drawn: Values) -> float:
     """Return twice the share of the draws on the rarer side of 0; those at 0 are on both."""
-    n_rarer: int = min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
+    n_rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
     return min(1.0, 2 * (n_rarer + 1) / (len(drawn) + 1))
