@@ -30,8 +30,8 @@ def prediction_speed(systems: Systems) -> Picture | None:
     return Picture(
         "Quality against prediction speed",
         "Instance-F1 on test against how many documents are tagged in a second, "
-        f"{systems.over_seeds}; speed is on a logarithmic axis, faster to the right. The grey band joins what is not "
-        f"beaten in both: nobody is better and faster.{shared_machine(systems)}",
+        f"{systems.over_seeds}; speed is on a logarithmic axis, faster to the right. The grey band "
+        "joins what is not beaten in both: nobody is better and faster." + shared_machine(systems),
         f"Dots of instance-F1 against prediction speed. Not beaten in both: {listed(told)}.",
         draw_quality(points, best, "documents tagged per second", (COARSE, FINE)),
     )

@@ -37,17 +37,18 @@ def rare_labels(systems: Systems) -> Picture | None:
         if n_absent
         else ""
     )
-    rarest = _range(bins, int(bins.bins[0]))
-    ranking = sorted(lines, key=lambda name: -lines[name][0])
+    rarest = min(int(bins.bins[0] == NEVER), len(n) - 1)  # of those that train has
+    values = {name: float(line[rarest]) for name, line in lines.items()}
+    ranking = sorted(lines, key=lambda name: -values[name])
     return Picture(
         "Rare labels",
         f"Mean F1 of the {systems.comparison.n_labels:,} labels, in groups by how many training "
         "documents have them; the bars count the labels of each group. Each system by its own "
         f"rule, {systems.over_seeds}.{absent}",
-        f"Lines of mean label F1 by training frequency. In the rarest group ({rarest}, "
-        f"{counted(int(n[0]), 'label')}) "
-        + listed([f"{name} has {share(lines[name][0])}" for name in ranking[:3]])
-        + (f"; the last is {ranking[-1]} with {share(lines[ranking[-1]][0])}" * (len(ranking) > 3))
+        f"Lines of mean label F1 by training frequency. In the rarest group "
+        f"({_range(bins, int(bins.bins[rarest]))}, {counted(int(n[rarest]), 'label')}) "
+        + listed([f"{name} has {share(values[name])}" for name in ranking[:3]])
+        + (f"; the last is {ranking[-1]} with {share(values[ranking[-1]])}" * (len(ranking) > 3))
         + ".",
         drawing,
     )

@@ -35,9 +35,9 @@ def training_time(systems: Systems) -> Picture | None:
     ]
     return Picture(
         "Quality against training time",
-        f"Instance-F1 on test against the time that training took, {systems.over_seeds}; time is on a "
-        "logarithmic axis. The grey band joins what is not beaten in both: nobody is better and "
-        f"faster.{shared_machine(systems)}",
+        f"Instance-F1 on test against the time that training took, {systems.over_seeds}; time is "
+        "on a logarithmic axis. The grey band joins what is not beaten in both: nobody is better "
+        f"and faster.{shared_machine(systems)}",
         f"Dots of instance-F1 against training time. Not beaten in both: {listed(told)}.",
         draw_quality(points, best, "training time", (COARSE, FINE)),
     )
