@@ -110,12 +110,12 @@ def changed(rows, number, **values):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda rows: rows[2:], r'2 test documents have no row \("doc-0", "doc-1"\)\. Give'),
+        (lambda rows: rows[2:], r'test documents without a row: 2 \("doc-0", "doc-1"\)\. Give'),
         (lambda rows: [*rows, rows[4]], r'the document "doc-4" twice: lines 5 and 21\. Remove'),
         (
             lambda rows: [{**row, "id": f"x-{row['id']}"} for row in rows],
-            r'20 ids are of no test document \("x-doc-0", "x-doc-1", "x-doc-2", \.\.\.\); '
-            r'20 test documents have no row \("doc-0", "doc-1", "doc-2", \.\.\.\)',
+            r'ids of no test document: 20 \("x-doc-0", "x-doc-1", "x-doc-2", \.\.\.\); '
+            r'test documents without a row: 20 \("doc-0", "doc-1", "doc-2", \.\.\.\)',
         ),
         (lambda rows: changed(rows, 3, id=None), r"line 4 has no id, and others have"),
         (lambda rows: changed(rows, 3, id=1.5), r"line 4: 'id' must be a string or a whole"),

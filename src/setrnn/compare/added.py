@@ -202,12 +202,13 @@ def _check_ids(comparison: Comparison, file: Path, found: Collection[str]) -> No
     missing = [each for each in wanted if each not in found]
     problems = []
     if unknown:
-        problems.append(f"{len(unknown):,} ids are of no test document ({_first(unknown)})")
+        problems.append(f"ids of no test document: {len(unknown):,} ({_first(unknown)})")
     if missing:
-        problems.append(f"{len(missing):,} test documents have no row ({_first(missing)})")
+        problems.append(f"test documents without a row: {len(missing):,} ({_first(missing)})")
     if problems:
         raise DataError(
-            f"{file}: {'; '.join(problems)}. Give one row for each test document, with its id."
+            f"{file} does not match: {'; '.join(problems)}. Give one row for each test document, "
+            "with its id."
         )
     if len(wanted) < len(comparison.ids):
         raise DataError(
