@@ -12,11 +12,8 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
-from statistics import mean, stdev
 
-from quality_tables import MEASURES, Record
-
-RULES = ("set", "f1", "hamming", "micro-f1", "label-f1")
+X = ("set", "f1", "hamming", "micro-f1", "label-f1")
 KEPT = (*MEASURES, "set_log_likelihood", "missing_mass", "calibration_error")
 
 

@@ -69,11 +69,9 @@ def with_tables(page: Path) -> str:
     text = page.read_text(encoding="utf-8")
     for name, columns in PAGES[page].items():
         table = findings_table() if name == "findings" else scores_table(name, columns, page)
-        pattern = rf"(<!-- {name}: .*?-->\n).*?(\n<!-- end -->)"
-        text, n_found = re.subn(
-            pattern, lambda match: match[1] + table + match[2], text, count=1, flags=re.DOTALL
-        )
-        assert n_found, f"{page} has no place for the table {name}"
+        place = re.search(rf"<!-- {name}: .*?-->\n(.*?)\n<!-- end -->", text, re.DOTALL)
+        assert place, f"{page} has no place for the table {name}"
+        text = text[: place.start(1)] + table + text[place.end(1) :]
     return text
 
 
