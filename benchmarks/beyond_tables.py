@@ -12,8 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from statistics import mean, stdev
+from typing import Any
 
-X = ("set", "f1", "hamming", "micro-f1", "label-f1")
+from setrnn.compare.statistics import MEASURES
+
+Record = dict[str, Any]
+RULES = ("set", "f1", "hamming", "micro-f1", "label-f1")
 KEPT = (*MEASURES, "set_log_likelihood", "missing_mass", "calibration_error")
 
 
