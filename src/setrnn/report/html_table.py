@@ -1,0 +1,48 @@
+"""A table of a report as HTML: it sorts by its headers, and scrolls within its frame."""
+
+from __future__ import annotations
+
+from html import escape
+
+from setrnn.report.parts import Cell, Row, Table
+
+
+def render_table(table: Table) -> str:
+    """Return the table with its caption; the section around it has the title."""
+    headers = "".join(_header(each, is_number=True) for each in table.headers)
+    rows = "\n".join(_row(row) for row in table.rows)
+    notes = " has-notes" if any(cell.note for row in table.rows for cell in row.cells) else ""
+    return f"""<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">
+<table class="data{notes}" id="table-{escape(table.name)}">
+<caption>{escape(table.caption)}</caption>
+<thead><tr>{_header(table.row_header, is_number=False)}{headers}</tr></thead>
+<tbody>
+{rows}
+</tbody>
+</table>
+</div>"""
+
+
+def _header(text: str, is_number: bool) -> str:
+    look = ' class="number"' if is_number else ""
+    return f'<th scope="col"{look}><button type="button">{escape(text)}</button></th>'
+
+
+def _row(row: Row) -> str:
+    cells = "".join(map(_cell, row.cells))
+    return f'<tr><th scope="row">{escape(row.name)}</th>{cells}</tr>'
+
+
+def _cell(cell: Cell) -> str:
+    value = "" if cell.value is None else f' data-value="{cell.value!r}"'
+    looks = ["number"] if cell.value is not None else []
+    text, hint = escape(cell.text) or "–", ""  # noqa: RUF001 (a dash)
+    if cell.is_best:
+        looks.append("is-best")
+        hint = '<span class="unseen"> (best)</span>'
+    elif cell.is_tied:
+        looks.append("is-tied")
+        hint = '<span class="unseen"> (not told apart from the best)</span>'
+    note = f"<small>{escape(cell.note)}</small>" if cell.note else ""
+    look = f' class="{" ".join(looks)}"' if looks else ""
+    return f"<td{look}{value}><span>{text}</span>{hint}{note}</td>"
