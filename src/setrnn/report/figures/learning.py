@@ -1,0 +1,85 @@
+"""How networks learn: their quality on the valid part, epoch by epoch."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import MaxNLocator
+
+from setrnn.report.figures.lines import (
+    BOTTOM,
+    LEFT,
+    TOP,
+    Line,
+    draw_lines,
+    fit_heights,
+    name_lines,
+    names_width,
+    title_axes,
+)
+from setrnn.report.figures.style import (
+    PAPER,
+    Picture,
+    add_axes,
+    listed,
+    looks,
+    new_drawing,
+    share,
+)
+from setrnn.report.series.learning import LearningCurve, learning_curve
+from setrnn.report.series.systems import Systems
+
+METRIC = "instance_f1"
+
+
+def learning(systems: Systems) -> Picture | None:
+    """Draw the mean over seeds, and the epoch that was kept."""
+    curves: dict[str, LearningCurve] = {}
+    for system in systems.all:
+        curve = learning_curve(
+            [run.epochs for run in system.runs], [run.best_epoch for run in system.runs], METRIC
+        )
+        if curve is not None:
+            curves[system.name] = curve
+    if not curves:
+        return None
+    kept = sorted(curves, key=lambda name: -curves[name].best[1])
+    told = [
+        f"{name} {share(curves[name].best[1])} after {curves[name].best[0]:.0f}" for name in kept
+    ]
+    return Picture(
+        "Learning",
+        "Instance-F1 on the valid part after each epoch, by the system's own rule, mean over "
+        "seeds, as far as all of them went; the dot is the epoch kept, mean over seeds. "
+        "vinyals-sample and vinyals-max start as vinyals-uniform.",
+        f"Lines of instance-F1 on valid by epoch. Kept: {listed(told)}"
+        f" {'epoch' if len(told) == 1 and told[0].endswith(' 1') else 'epochs'}.",
+        _draw(systems, curves),
+    )
+
+
+def _draw(systems: Systems, curves: dict[str, LearningCurve]) -> Drawing:
+    lines = {name: Line(curve.epochs.astype(np.float64), curve.values) for name, curve in curves.items()}
+    dots = {name: Line(*np.array(curve.best)[:, None]) for name, curve in curves.items()}
+    drawing = new_drawing(3.9)
+    axes = add_axes(drawing, LEFT, BOTTOM, names_width(list(lines)), TOP)
+    look = looks(systems)
+    fit_heights(axes, {**lines, **{f"{name} kept": dot for name, dot in dots.items()}})
+    last = max(float(line.x.max()) for line in (*lines.values(), *dots.values()))
+    axes.set_xlim(0.5, last + 0.5)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    draw_lines(axes, lines, look)
+    for name, dot in dots.items():
+        axes.plot(
+            dot.x,
+            dot.y,
+            "o",
+            color=look[name].colour,
+            markersize=5 if look[name].is_focus else 3,
+            markeredgecolor=PAPER,
+            zorder=look[name].order + 1,
+        )
+    name_lines(axes, lines, look)
+    title_axes(axes, "instance-F1 on valid")
+    axes.set_xlabel("epoch")
+    return drawing

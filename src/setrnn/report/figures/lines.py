@@ -1,0 +1,178 @@
+"""Lines of systems with their names at the right end, in place of a legend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+
+from setrnn.report.figures.placing import spread
+from setrnn.report.figures.style import (
+    INK,
+    LINE_HEIGHT,
+    MUTED_INK,
+    SMALL_SIZE,
+    Look,
+    add_axes,
+    clean,
+    new_drawing,
+    text_width,
+)
+
+Values = npt.NDArray[np.float64]
+
+LEFT, TOP, BOTTOM = 40, 22, 38  # margins, in points
+_LEADER = 14  # from the axes to the names
+
+
+@dataclass(frozen=True)
+class Line:
+    """A system's line."""
+
+    x: Values
+    y: Values
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a figure, left to right: where they stand, and how many each holds."""
+
+    x: Values
+    n: Sequence[int]
+    ticks: Sequence[tuple[float, str]]
+    n_label: str  # "labels"
+
+
+def names_width(names: Sequence[str]) -> float:
+    """Return the room that names at the right end need, in points."""
+    return _LEADER + 6 + max(text_width(clean(name), SMALL_SIZE) for name in names)
+
+
+def draw_lines(
+    axes: Axes, lines: Mapping[str, Line], looks: Mapping[str, Look], marker: str = ""
+) -> None:
+    """Draw the lines; limits must be set before `name_lines`."""
+    for name, line in lines.items():
+        look = looks[name]
+        axes.plot(
+            line.x,
+            line.y,
+            color=look.colour,
+            linewidth=look.width,
+            zorder=look.order,
+            marker="o" if len(line.x) == 1 else marker,
+            markersize=3.5 if look.is_focus else 2,
+            markeredgewidth=0,
+        )
+
+
+def name_lines(axes: Axes, lines: Mapping[str, Line], looks: Mapping[str, Look]) -> None:
+    """Write each name right of its line's end, all apart, tied to it by a thin line."""
+    box = axes.get_window_extent()
+    scale = 72 / axes.figure.dpi
+    ends = [(float(line.x[-1]), float(line.y[-1])) for line in lines.values()]
+    points = axes.transData.transform(ends) * scale
+    right = box.x1 * scale
+    gap = SMALL_SIZE * LINE_HEIGHT
+    n_over = max(gap * len(ends) - box.height * scale, 0)
+    low, high = box.y0 * scale - n_over + 2, box.y1 * scale + 4
+    heights = spread([point[1] for point in points], gap, low, high)
+    to_data = axes.transData.inverted()
+    for (name, point), height in zip(zip(lines, points, strict=True), heights, strict=True):
+        look = looks[name]
+        path = [point + (3, 0), (right + 3, point[1]), (right + _LEADER - 2, height)]
+        x, y = to_data.transform(np.array(path) / scale).T
+        axes.plot(x, y, color=look.colour, linewidth=0.5, zorder=2, clip_on=False)
+        axes.annotate(
+            clean(name),
+            (right + _LEADER, height),
+            xycoords="figure points",
+            va="center",
+            color=look.text_colour,
+            fontsize=SMALL_SIZE,
+            annotation_clip=False,
+        )
+
+
+def fit_heights(axes: Axes, lines: Mapping[str, Line], highest: float = 1.0) -> None:
+    """Choose limits that hold all lines, and ticks as tables write them."""
+    values = np.concatenate([line.y for line in lines.values()])
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    room = max(0.06 * (high - low), 0.01)
+    axes.set_ylim(max(low - room, -0.02), min(high + room, highest + 0.02))
+    axes.yaxis.set_major_formatter(lambda value, _: tick(value))
+    axes.grid(axis="y")
+
+
+def draw_over_groups(
+    lines: Mapping[str, Values],
+    groups: Groups,
+    looks: Mapping[str, Look],
+    x_label: str,
+    y_label: str,
+) -> Drawing:
+    """Draw a line a system over groups, and bars of how many each group holds below."""
+    right = names_width(list(lines))
+    drawing = new_drawing(4.3)
+    above = add_axes(drawing, LEFT, 92, right, TOP)
+    below = add_axes(drawing, LEFT, BOTTOM, right, 4.3 * 72 - 80, below=above)
+    full = {name: Line(groups.x, values) for name, values in lines.items()}
+    above.set_xlim(float(groups.x.min()) - 0.6, float(groups.x.max()) + 0.6)
+    fit_heights(above, full)
+    draw_lines(above, full, looks, marker="o")
+    name_lines(above, full, looks)
+    title_axes(above, y_label)
+    above.tick_params(labelbottom=False)
+    below.bar(groups.x, groups.n, width=0.8, color="#d0d0d0", linewidth=0)
+    for x, n in zip(groups.x, groups.n, strict=True):
+        below.annotate(
+            short_count(n),
+            (float(x), n),
+            (0, 1.5),
+            textcoords="offset points",
+            ha="center",
+            fontsize=SMALL_SIZE,
+            color=MUTED_INK,
+        )
+    below.set_ylim(0, 1.5 * max(groups.n))
+    below.set_yticks([])
+    below.spines["left"].set_visible(False)
+    below.set_xticks([x for x, _ in groups.ticks], [text for _, text in groups.ticks])
+    below.set_xlabel(x_label)
+    below.text(
+        1,
+        0.5,
+        f" {groups.n_label}",
+        transform=below.transAxes,
+        fontsize=SMALL_SIZE,
+        color=MUTED_INK,
+    )
+    return drawing
+
+
+def title_axes(axes: Axes, text: str) -> None:
+    """Write the label of the y axis above it, where it can be read."""
+    axes.annotate(
+        text,
+        (0, 1),
+        (-LEFT + 4, 8),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        color=INK,
+        annotation_clip=False,
+    )
+
+
+def short_count(n: float) -> str:
+    """Write a count in few letters: 12k."""
+    return f"{n:.0f}" if n < 10_000 else f"{n / 1000:.0f}k"
+
+
+def tick(value: float) -> str:
+    """Write a tick as tables write numbers: .6, and 0 and 1 as they are."""
+    text = f"{value:.4f}".rstrip("0").rstrip(".")
+    return text.removeprefix("0") or "0"

@@ -1,0 +1,51 @@
+"""Quality against the time training took."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from setrnn.report.figures.quality_against import (
+    draw_quality,
+    points_of,
+    shared_machine,
+    unbeaten,
+)
+from setrnn.report.figures.style import Picture, listed, share
+from setrnn.report.series.systems import System, Systems
+
+TICKS: dict[float, str] = {
+    0.01: "10 ms", 0.1: ".1 s", 1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min",
+    3600: "1 h", 36_000: "10 h", 360_000: "100 h",
+}  # fmt: skip
+
+
+def training_time(systems: Systems) -> Picture | None:
+    """Draw instance-F1 against the mean time of training."""
+    points = points_of(systems, _seconds)
+    if not points:
+        return None
+    best = unbeaten(points, less_is_better=True)
+    told = [
+        f"{point.system} by rule {point.rule} ({share(point.quality)}, {seconds(point.cost)})"
+        for point in best
+    ]
+    return Picture(
+        "Quality against training time",
+        "Instance-F1 on test against the time that training took, mean over seeds; time is on a "
+        "logarithmic axis. The grey band joins what is not beaten in both: nobody is better and "
+        f"faster.{shared_machine(systems)}",
+        f"Dots of instance-F1 against training time. Not beaten in both: {listed(told)}.",
+        draw_quality(points, best, "training time", TICKS),
+    )
+
+
+def seconds(value: float) -> str:
+    """Write a time as people do."""
+    if value < 100:
+        return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
+    return f"{value / 60:.0f} min" if value < 6000 else f"{value / 3600:.1f} h"
+
+
+def _seconds(system: System, rule: str) -> float | None:
+    times = [run.costs.training_seconds for run in system.runs if run.costs]
+    return float(np.mean(times)) if times else None
