@@ -19,6 +19,7 @@ def caveats(comparison: Comparison, records: Sequence[Record]) -> list[str]:
         *_data(comparison),
         *_failures(records),
         *_seeds(succeeded),
+        *_budget(succeeded),
         *_machine(succeeded),
         *_added(succeeded),
     ]
@@ -34,7 +35,7 @@ def _data(comparison: Comparison) -> list[str]:
     if comparison.valid_is_cut:
         n_valid = comparison.n_documents.get("valid", 0)
         said.append(
-            f"The data had no valid part: {counted(n_valid, 'document')} were cut from train for it."
+            f"The data had no valid part: {counted(n_valid, 'document')} of train became it."
         )
     n_test = len(comparison.truth)
     if n_test < FEW_DOCUMENTS:
@@ -81,6 +82,13 @@ def _seeds(records: Sequence[Record]) -> list[str]:
     if len(set(by_system.values())) > 1:
         return ["The systems have different numbers of seeds: see the records."]
     return []
+
+
+def _budget(records: Sequence[Record]) -> list[str]:
+    cut = [record.name for record in records if record.treatment.get("was_cut_by_budget")]
+    if not cut:
+        return []
+    return [f"The budget ended the training of {listed(cut)}: with more time they may do better."]
 
 
 def _machine(records: Sequence[Record]) -> list[str]:

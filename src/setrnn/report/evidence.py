@@ -173,7 +173,7 @@ def resampled(n: int, first: Statistic, second: Statistic | None = None) -> Diff
     random = np.random.default_rng(0)
     drawn = []
     for _ in range(N_DRAWS // BLOCK):
-        weights = random.multinomial(n, np.full(n, 1 / n), size=BLOCK).astype(np.float64)
+        weights = _drawn(n, random)
         values = _mean_of_drawn_runs(first(weights), random)
         if second is not None:
             values = values - _mean_of_drawn_runs(second(weights), random)
@@ -185,6 +185,12 @@ def resampled(n: int, first: Statistic, second: Statistic | None = None) -> Diff
     mean = first(everyone).mean() - (0 if second is None else second(everyone).mean())
     p = min(1.0, 2 * (n_rarer + 1) / (len(draws) + 1))
     return Difference(float(mean), float(low), float(high), p)
+
+
+def _drawn(n: int, random: np.random.Generator) -> Values:
+    """Return how often each of n documents is drawn, (BLOCK, n)."""
+    taken = random.integers(n, size=(BLOCK, n)) + n * np.arange(BLOCK)[:, None]
+    return np.bincount(taken.ravel(), minlength=BLOCK * n).reshape(BLOCK, n).astype(np.float64)
 
 
 def _mean_of_drawn_runs(values: Values, random: np.random.Generator) -> Values:

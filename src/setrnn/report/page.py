@@ -26,6 +26,12 @@ POLICY = (
 # Tables that have a section of their own; all others come under "More tables".
 MAIN, PREDICTION, RULES, COSTS = "systems", "prediction", "rules", "costs"
 MOST_EVIDENCE = 3  # of a finding, that is shown without being asked for
+CLAIMS_HINT = (
+    "Each system predicts by its own rule, as in the paper. After the scores comes their "
+    "difference, with its 95% interval in brackets, and p, the chance of such a difference if "
+    "there were none. Not shown means that the data is too small to tell, not that the contrary "
+    "is true."
+)
 LOOKS = {HOLDS: "right", IN_PART: "part", FAILS: "wrong", UNDECIDED: "open"}
 
 
@@ -151,7 +157,11 @@ def _findings(content: Content) -> str:
             "</div>",
         ]
     if findings.papers:
-        parts += ["<h3>Do the paper's findings hold on this data?</h3>", _claims(findings.papers)]
+        parts += [
+            "<h3>Do the paper's findings hold on this data?</h3>",
+            f'<p class="hint">{CLAIMS_HINT}</p>',
+            _claims(findings.papers),
+        ]
     if findings.untested:
         untested = "; ".join(findings.untested)
         parts.append(
@@ -271,15 +281,18 @@ def _settings(title: str, settings: Settings) -> list[str]:
             for name, by_system in settings.differing.items()
         )
         parts.append(f"<p>Different between systems:</p><ul>{rows}</ul>")
-    elif len(settings.common) > 1:
-        parts.append("<p>The same for all systems that have them.</p>")
     if settings.common:
         listing = "\n".join(f"{name} = {value}" for name, value in settings.common.items())
         parts.append(
-            f"<details><summary>The same for all: {len(settings.common)}</summary>"
+            f"<details><summary>{_same(settings)}</summary>"
             f"<pre tabindex='0'><code>{escape(listing)}</code></pre></details>"
         )
     return parts
+
+
+def _same(settings: Settings) -> str:
+    others = "The other" if settings.differing else "All"
+    return f"{others} {counted(len(settings.common), 'setting')}, the same for every system"
 
 
 def _by_value(by_system: Mapping[str, str]) -> dict[str, list[str]]:

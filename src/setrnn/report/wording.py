@@ -27,7 +27,9 @@ def digits(measure: str) -> int:
 
 def p_value(p: float) -> str:
     """Write a p-value: p = .012, p < .001."""
-    return "p < .001" if p < 0.001 else f"p = {score(p)}"
+    if p < 0.001:
+        return "p < .001"
+    return "p = 1" if p > 0.9995 else f"p = {score(p)}"
 
 
 def interval(summary: Summary, n_digits: int = 3) -> str:
