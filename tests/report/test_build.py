@@ -1,0 +1,118 @@
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from made_comparison import made_comparison
+from setrnn.compare.statistics import Entry, bootstrap
+from setrnn.errors import DataError
+from setrnn.report import build
+from setrnn.report.build import build_report
+
+
+def save(folder, comparison, records):
+    comparison.save(folder)
+    for record in records:
+        record.save(folder)
+    return folder
+
+
+def test_all_files_are_there_and_named(built, comparison_folder):
+    folder = comparison_folder / "report"
+    assert built.page == folder / "index.html"
+    there = {file for file in folder.rglob("*") if file.is_file()}
+    assert there == set(built.files)
+    assert {file.suffix for file in (folder / "tables").iterdir()} == {".csv", ".tex", ".md"}
+    assert all(file.suffix == ".svg" for file in (folder / "figures").iterdir())
+    assert all(file.stat().st_size for file in there)
+
+
+def test_the_summary_has_the_scores_and_the_verdicts(built, comparison_folder):
+    summary = json.loads((built.page.parent / "summary.json").read_text(encoding="utf-8"))
+    scores = summary["scores"]["set-rnn"]["set"]["instance_f1"]
+    assert scores["n_seeds"] == 2
+    assert scores["low"] < scores["mean"] < scores["high"]
+    assert summary["own_rules"]["seq2seq-rnn"] == "sequence"
+    assert "sgm-1" in summary["failures"]
+    for finding in summary["papers_findings"]:
+        assert finding["verdict"] in ("holds", "holds in part", "does not hold", "not shown")
+        assert all(each["p"] is not None for each in finding["evidence"])
+
+
+def test_the_scores_are_those_of_the_records(tmp_path):
+    comparison, records = made_comparison(("br", "set-rnn"), 1, 60)
+    report = build_report(save(tmp_path, comparison, records))
+    summary = json.loads((report.page.parent / "summary.json").read_text(encoding="utf-8"))
+    for record in records:
+        for rule in record.rules:
+            found = summary["scores"][record.method][rule]["label_f1"]["mean"]
+            assert found == pytest.approx(record.scores["test"][rule]["label_f1"])
+
+
+def test_the_same_records_make_the_same_report(tmp_path):
+    folder = save(tmp_path / "all", *made_comparison(("br", "set-rnn"), 1, 40))
+    one = build_report(folder, tmp_path / "one")
+    two = build_report(folder, tmp_path / "two")
+    for first, second in zip(one.files, two.files, strict=True):
+        assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize("methods", [("br",), ("sigmoid", "seq2seq-rnn")])
+def test_few_systems_make_a_report_too(tmp_path, methods):
+    report = build_report(save(tmp_path, *made_comparison(methods, 1, 25)))
+    assert report.page.is_file()
+    assert report.systems is not None
+
+
+def test_a_report_of_failures_alone_says_so(tmp_path):
+    comparison, records = made_comparison(("br", "sgm"), 1, 25)
+    failed = [replace(record, test=None, costs=None, scores={}, cases=[]) for record in records]
+    text = build_report(save(tmp_path, comparison, failed)).page.read_text(encoding="utf-8")
+    assert "No run succeeded" in text
+
+
+def test_an_old_report_stays_when_a_new_one_fails(tmp_path, monkeypatch):
+    folder = save(tmp_path, *made_comparison(("br",), 1, 25))
+    page = build_report(folder).page
+    before = page.read_bytes()
+
+    def fail(*arguments):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(build, "whole_folder", fail)
+    with pytest.raises(OSError, match="full"):
+        build_report(folder)
+    assert page.read_bytes() == before
+
+
+def test_a_folder_that_is_no_report_is_not_replaced(tmp_path):
+    folder = save(tmp_path / "all", *made_comparison(("br",), 1, 25))
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years of work")
+    with pytest.raises(DataError, match="not empty and holds no report"):
+        build_report(folder, mine)
+    assert (mine / "thesis.txt").read_text() == "years of work"
+    for place in (folder, tmp_path):
+        with pytest.raises(DataError, match="holds the comparison"):
+            build_report(folder, place)
+
+
+def test_torch_is_not_needed(tmp_path):
+    folder = save(tmp_path, *made_comparison(("br", "set-rnn"), 1, 25))
+    code = (
+        "import sys; from pathlib import Path; from setrnn.report.build import build_report; "
+        f"build_report(Path({str(folder)!r})); "
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_the_page_says_is_what_the_draws_say(tmp_path):
+    comparison, records = made_comparison(("br", "set-rnn"), 2, 60)
+    report = build_report(save(tmp_path, comparison, records))
+    value = bootstrap(comparison, records).summary(Entry("set-rnn", "set"), "instance_f1")
+    first = report.findings.best[0]
+    assert f"{value.mean:.3f} ({value.low:.3f} to {value.high:.3f})".replace("0.", ".") in first
