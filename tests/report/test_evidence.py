@@ -57,13 +57,15 @@ def test_rare_labels_are_the_rarer_half_and_measured_as_metrics_do():
     assert found.difference.mean == pytest.approx(found.first - found.second)
 
 
-def test_the_slope_of_the_gain_is_that_of_least_squares():
+def test_growth_is_the_gain_on_larger_sets_less_that_on_smaller():
     comparison, records = compared({"set-rnn": {"set": GOOD, "sequence": POOR}})
     found = evidence.gain_by_size(comparison, records)
     gains = evidence._document_gains(comparison, records)[0]
-    sizes = [len(row) for row in comparison.truth]
-    assert found.slope.mean == pytest.approx(np.polyfit(sizes, gains, 1)[0])
-    assert found.slope.low < found.slope.mean < found.slope.high
+    is_small = np.array([len(row) <= found.middle for row in comparison.truth])
+    assert 0 < is_small.sum() < len(is_small)
+    expected = gains[~is_small].mean() - gains[is_small].mean()
+    assert found.growth.mean == pytest.approx(expected)
+    assert found.growth.low < expected < found.growth.high
 
 
 def test_accepted_documents_are_right_often_enough():

@@ -98,17 +98,18 @@ def test_a_table_keeps_its_values_and_its_best():
         "t<",
         "T",
         "How to read it.",
-        ["a"],
+        ["a", "never filled"],
         [
-            Row("<i>", [Cell(".5 & up", 0.5, is_best=True, note=".4 to .6")]),
-            Row("y", [Cell(".49", 0.49, is_tied=True)]),
-            Row("z", [Cell("", None)]),
+            Row("<i>", [Cell(".5 & up", 0.5, is_best=True, note=".4 to .6; p = .1"), Cell("")]),
+            Row("y", [Cell(".49", 0.49, is_tied=True), Cell("")]),
+            Row("z", [Cell("", None), Cell("")]),
         ],
     )
     html = render_table(table)
     assert 'data-value="0.5"' in html
     assert "<span>.5 &amp; up</span>" in html
-    assert "<small>.4 to .6</small>" in html
+    assert "<small>.4 to .6</small><small>p = .1</small>" in html
+    assert "never filled" not in html
     assert '<th scope="row">&lt;i&gt;</th>' in html
     assert html.count("is-best") == 1
     assert html.count("is-tied") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from setrnn.compare.statistics import Entry, holm
 from setrnn.report import evidence, wording
 from setrnn.report.claims import PAPERS_MEASURES, Evidence, Evidences, Look, verdict_of
+from setrnn.report.numbers import p_value, score
 
 
 def _rule_f1(known: Evidences) -> list[Evidence]:
@@ -21,7 +22,7 @@ def _rule_f1(known: Evidences) -> list[Evidence]:
     return [
         Evidence(
             f"{system}: {known.pair(Entry(system, 'f1'), known.own(system), 'instance_f1')}, "
-            f"{wording.difference(gain)}, {wording.p_value(p)}",
+            f"{wording.difference(gain)}, {p_value(p)}",
             verdict_of(gain.mean, p),
             gain,
             p,
@@ -64,7 +65,7 @@ def _frontier(known: Evidences) -> list[Evidence]:
         told.append(
             Evidence(
                 f"instance-F1 against {what}, fastest first: "
-                + wording.listed([f"{each} ({wording.score(quality[each])})" for each in best])
+                + wording.listed([f"{each} ({score(quality[each])})" for each in best])
             )
         )
     return told

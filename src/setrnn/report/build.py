@@ -26,6 +26,7 @@ from setrnn.report.findings import Findings, find
 from setrnn.report.forms import to_csv, to_latex, to_markdown
 from setrnn.report.page import MAIN, Content, render_page
 from setrnn.report.parts import Table
+from setrnn.report.score_tables import ordered_systems
 from setrnn.report.tables import make_tables
 
 PAGE, SUMMARY = "index.html", "summary.json"
@@ -51,7 +52,7 @@ def build_report(folder: Path, out: Path | None = None) -> Report:
             "'setrnn compare --out' wrote."
         )
     comparison = Comparison.load(folder)
-    records = load_records(folder, comparison)
+    records = _in_order(load_records(folder, comparison))
     if not records:
         raise DataError(f"{folder} holds no runs yet. Run 'setrnn compare' first, or let it go on.")
     target = folder / REPORT if out is None else out
@@ -118,6 +119,12 @@ def summarise(
             record.name: asdict(record.failure) for record in records if record.failure is not None
         },
     }
+
+
+def _in_order(records: Sequence[Record]) -> list[Record]:
+    """Order them by system, as everywhere, then by seed."""
+    systems = ordered_systems(records)
+    return sorted(records, key=lambda record: (systems.index(record.method), record.seed))
 
 
 def _finding(finding: Finding) -> dict[str, Any]:

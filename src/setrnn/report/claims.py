@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from setrnn.compare.records import Comparison, Record
 from setrnn.compare.statistics import LEVEL, MEASURES, Bootstrap, Difference, Entry, holm
 from setrnn.report import wording
+from setrnn.report.numbers import p_value, score
 
 HOLDS, IN_PART, FAILS, UNDECIDED = "holds", "holds in part", "does not hold", "not shown"
 PAPERS_MEASURES = ("instance_f1", "label_f1")
@@ -75,7 +76,7 @@ class Evidences:
         return [
             Evidence(
                 f"{MEASURES[measure]}: {self.pair(first, second, measure)}, "
-                f"{wording.difference(each)}, {wording.p_value(p)}",
+                f"{wording.difference(each)}, {p_value(p)}",
                 verdict_of(each.mean, p),
                 each,
                 p,
@@ -87,8 +88,8 @@ class Evidences:
         """Write the scores of two."""
         one, other = (self.bootstrap.summary(each, measure).mean for each in (first, second))
         if first.system == second.system:
-            return f"{wording.score(other)} → {wording.score(one)}"
-        return f"{first.system} {wording.score(one)}, {second.system} {wording.score(other)}"
+            return f"{score(other)} → {score(one)}"
+        return f"{first.system} {score(one)}, {second.system} {score(other)}"
 
 
 def verdict_of(mean: float, p: float) -> str:

@@ -46,7 +46,7 @@ class GainBySize:
     middle: int  # the largest of the smaller sets
     smaller: float
     larger: float
-    slope: Difference  # of the gain, for each label more
+    growth: Difference  # the larger less the smaller
 
 
 def rare_labels(
@@ -117,18 +117,16 @@ def gain_by_size(comparison: Comparison, records: Sequence[Record]) -> GainBySiz
         middle -= 1
     is_small = sizes <= middle
 
-    def slope(weights: Values) -> Values:
-        n = weights.sum(axis=1, keepdims=True)
-        mean_size, mean_gain = weights @ sizes[:, None] / n, weights @ gains.T / n  # (D, runs)
-        covariance = weights @ (sizes * gains).T / n - mean_size * mean_gain
-        variance = weights @ (sizes * sizes)[:, None] / n - mean_size**2
-        return covariance / np.maximum(variance, 1e-12)
+    def growth(weights: Values) -> Values:
+        return _mean_of(gains[:, ~is_small])(weights[:, ~is_small]) - _mean_of(gains[:, is_small])(
+            weights[:, is_small]
+        )
 
     return GainBySize(
         middle,
         float(gains[:, is_small].mean()),
         float(gains[:, ~is_small].mean()),
-        resampled(len(sizes), slope),
+        resampled(len(sizes), growth),
     )
 
 
@@ -197,12 +195,13 @@ def _mean_of_drawn_runs(values: Values, random: np.random.Generator) -> Values:
     n_draws, n_runs = values.shape
     n_taken = max(1, n_runs - 1)
     taken = random.multinomial(n_taken, np.full(n_runs, 1 / n_runs), size=n_draws)
-    return (values * taken).sum(axis=1) / n_taken
+    means: Values = (values * taken).sum(axis=1) / n_taken
+    return means
 
 
 def _mean_of(values: Values) -> Statistic:
     """Return the statistic that is the mean over documents, of values (runs, n)."""
-    return lambda weights: weights @ values.T / weights.sum(axis=1, keepdims=True)
+    return lambda weights: weights @ values.T / np.maximum(weights.sum(axis=1, keepdims=True), 1)
 
 
 def _entropies(records: Sequence[Record]) -> Values | None:

@@ -10,6 +10,7 @@ from setrnn.compare.statistics import MEASURES, Bootstrap
 from setrnn.report import wording
 from setrnn.report.beyond_findings import BEYOND_FINDINGS
 from setrnn.report.claims import Evidences, Finding
+from setrnn.report.numbers import p_value, score
 from setrnn.report.papers_findings import PAPERS_FINDINGS
 
 
@@ -48,10 +49,9 @@ def _best(known: Evidences) -> list[str]:
         return []
     sentences = []
     for measure, name in MEASURES.items():
-        n_digits = wording.digits(measure)
         standing = known.bootstrap.standing(entries, measure)
         best = standing.best.system
-        value = wording.interval(known.bootstrap.summary(standing.best, measure), n_digits)
+        value = wording.interval(known.bootstrap.summary(standing.best, measure), measure)
         what = f"{name}: {best}, {value}"
         tied = sorted(each.system for each in standing.tied if each != standing.best)
         if len(entries) == 1:
@@ -69,8 +69,8 @@ def _best(known: Evidences) -> list[str]:
 
 
 def _smallest(p: float, n: int) -> str:
-    return wording.p_value(p) if n == 1 else f"all p ≥ {wording.score(p)}"
+    return p_value(p) if n == 1 else f"all p ≥ {score(p)}"
 
 
 def _largest(p: float) -> str:
-    return wording.p_value(p) if p < 0.001 else f"all p ≤ {wording.score(p)}"
+    return p_value(p) if p < 0.001 else f"all p ≤ {score(p)}"

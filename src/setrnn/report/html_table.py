@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from setrnn.report.parts import Cell, Row, Table
 
+LONG_TEXT = 30  # characters; longer ones wrap
+
 
 def render_table(table: Table) -> str:
-    """Return the table with its caption; the section around it has the title."""
-    headers = "".join(_header(each, is_number=True) for each in table.headers)
-    rows = "\n".join(_row(row) for row in table.rows)
+    """Return the table with its caption; columns without any content are left out."""
+    shown = [
+        column
+        for column in range(len(table.headers))
+        if any(row.cells[column].text for row in table.rows)
+    ]
+    headers = "".join(
+        _header(
+            table.headers[column], any(row.cells[column].value is not None for row in table.rows)
+        )
+        for column in shown
+    )
+    rows = "\n".join(_row(row, shown) for row in table.rows)
     notes = " has-notes" if any(cell.note for row in table.rows for cell in row.cells) else ""
     return f"""<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">
 <table class="data{notes}" id="table-{escape(table.name)}">
-<caption>{escape(table.caption)}</caption>
+<caption><span>{escape(table.caption)}</span></caption>
 <thead><tr>{_header(table.row_header, is_number=False)}{headers}</tr></thead>
 <tbody>
 {rows}
@@ -28,14 +41,16 @@ def _header(text: str, is_number: bool) -> str:
     return f'<th scope="col"{look}><button type="button">{escape(text)}</button></th>'
 
 
-def _row(row: Row) -> str:
-    cells = "".join(map(_cell, row.cells))
+def _row(row: Row, shown: Sequence[int]) -> str:
+    cells = "".join(_cell(row.cells[column]) for column in shown)
     return f'<tr><th scope="row">{escape(row.name)}</th>{cells}</tr>'
 
 
 def _cell(cell: Cell) -> str:
     value = "" if cell.value is None else f' data-value="{cell.value!r}"'
     looks = ["number"] if cell.value is not None else []
+    if len(cell.text) > LONG_TEXT:
+        looks.append("is-long")
     text, hint = escape(cell.text) or "–", ""  # noqa: RUF001 (a dash)
     if cell.is_best:
         looks.append("is-best")
@@ -43,6 +58,6 @@ def _cell(cell: Cell) -> str:
     elif cell.is_tied:
         looks.append("is-tied")
         hint = '<span class="unseen"> (not told apart from the best)</span>'
-    note = f"<small>{escape(cell.note)}</small>" if cell.note else ""
+    notes = "".join(f"<small>{escape(part)}</small>" for part in cell.note.split("; ") if part)
     look = f' class="{" ".join(looks)}"' if looks else ""
-    return f"<td{look}{value}><span>{text}</span>{hint}{note}</td>"
+    return f"<td{look}{value}><span>{text}</span>{hint}{notes}</td>"

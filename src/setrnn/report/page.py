@@ -24,7 +24,7 @@ POLICY = (
     "base-uri 'none'; form-action 'none'"
 )
 # Tables that have a section of their own; all others come under "More tables".
-MAIN, PREDICTION, RULES, COSTS = "systems", "prediction", "rules", "costs"
+MAIN, PREDICTION, RULES, COSTS = "systems", "rules", "best-rules", "costs"
 MOST_EVIDENCE = 3  # of a finding, that is shown without being asked for
 CLAIMS_HINT = (
     "Each system predicts by its own rule, as in the paper. After the scores comes their "
@@ -32,6 +32,7 @@ CLAIMS_HINT = (
     "there were none. Not shown means that the data is too small to tell, not that the contrary "
     "is true."
 )
+FORM_NAMES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
 LOOKS = {HOLDS: "right", IN_PART: "part", FAILS: "wrong", UNDECIDED: "open"}
 
 
@@ -134,9 +135,9 @@ def _summary_line(content: Content) -> str:
     train, valid = (comparison.n_documents.get(part, 0) for part in ("train", "valid"))
     kind = "synthetic documents" if comparison.synthetic else "documents"
     return escape(
-        f"{counted(systems, 'system')}, {counted(len(succeeded), 'run')}; "
-        f"{counted(comparison.n_labels, 'label')}; {kind}: {train:,} to train on, {valid:,} to "
-        f"choose by, {len(comparison.truth):,} to test on."
+        f"{counted(systems, 'system')}, {counted(len(succeeded), 'run')}, "
+        f"{counted(comparison.n_labels, 'label')}; {train:,} train, {valid:,} valid and "
+        f"{len(comparison.truth):,} test {kind}."
     )
 
 
@@ -196,8 +197,8 @@ def _evidence(evidence: Evidence) -> str:
 
 def _counts(evidence: Sequence[Evidence]) -> str:
     verdicts = [each.verdict for each in evidence]
-    told = [f"{verdict}: {n}" for verdict in LOOKS if (n := verdicts.count(verdict))]
-    return f"Of {len(evidence)} comparisons: {escape(', '.join(told))}"
+    told = [f"{verdict} for {n}" for verdict in LOOKS if (n := verdicts.count(verdict))]
+    return f"{escape(', '.join(told))} of {len(evidence)} systems".capitalize()
 
 
 def _list(items: Iterable[str]) -> str:
@@ -214,7 +215,7 @@ def _downloads(content: Content, table: Table) -> str:
     """Link to the table's files; they travel within the page."""
     links = [
         f'<a download="{escape(name)}" href="data:text/plain;charset=utf-8;base64,'
-        f'{base64.b64encode(text.encode()).decode()}">{escape(name.rpartition(".")[2].upper())}'
+        f'{base64.b64encode(text.encode()).decode()}">{FORM_NAMES[name.rpartition(".")[2]]}'
         f'<span class="unseen"> of {escape(table.title)}</span></a>'
         for name, text in content.files.items()
         if name.rpartition(".")[0] == table.name
@@ -242,7 +243,8 @@ def _inline(svg: str) -> str:
 
 def _more_tables(content: Content, tables: Sequence[Table]) -> str:
     return "\n".join(
-        f"<h3>{escape(table.title)}</h3>\n{_table_of(content, table)}"
+        f"<details><summary><h3>{escape(table.title)}</h3></summary>\n"
+        f"{_table_of(content, table)}</details>"
         for table in tables
         if table.rows
     )

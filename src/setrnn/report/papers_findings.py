@@ -16,6 +16,7 @@ from setrnn.report.claims import (
     Look,
     verdict_of,
 )
+from setrnn.report.numbers import change, p_value, score
 
 NEGLIGIBLE = 0.005  # a gain that is surely below it is none
 CLASSICAL = ("br", "br-support", "pcc")
@@ -56,7 +57,7 @@ def _first(known: Evidences, system: str, others: Sequence[str], measure: str) -
     tied = sorted(each.system for each in standing.tied if each not in (own, standing.best))
     text = (
         f"{MEASURES[measure]}: {place}; {known.pair(own, rival, measure)}, "
-        f"{wording.difference(found)}, {wording.p_value(p)}"
+        f"{wording.difference(found)}, {p_value(p)}"
     )
     if is_first and tied:
         text += f"; not told apart from {wording.listed(tied)}"
@@ -84,11 +85,11 @@ def _recurrent_ahead(known: Evidences) -> list[Evidence]:
             verdict = FAILS
         elif 2 * n_ahead > len(verdicts):
             verdict = HOLDS
-        value = wording.score(known.bootstrap.summary(best, measure).mean)
+        value = score(known.bootstrap.summary(best, measure).mean)
         found.append(
             Evidence(
-                f"{MEASURES[measure]}: of {len(verdicts)} recurrent systems {n_ahead} are ahead "
-                f"of {best.system}, the best classical one ({value}), {n_behind} behind, "
+                f"{MEASURES[measure]}, against {best.system}, the best classical system ({value}): "
+                f"{n_ahead} of {len(verdicts)} ahead, {n_behind} behind, "
                 f"{len(verdicts) - n_ahead - n_behind} not told apart (p < .05, corrected)",
                 verdict,
                 p=min(corrected),
@@ -140,8 +141,8 @@ def _rare_labels(known: Evidences) -> list[Evidence]:
         Evidence(
             f"mean F1 of the {found.n_labels} rarest labels that test has (at most "
             f"{wording.counted(found.most_documents, 'training document')} each): set-rnn "
-            f"{wording.score(found.first)}, seq2seq-rnn {wording.score(found.second)}, "
-            f"{wording.difference(each)}, {wording.p_value(each.p)}",
+            f"{score(found.first)}, seq2seq-rnn {score(found.second)}, "
+            f"{wording.difference(each)}, {p_value(each.p)}",
             verdict_of(each.mean, each.p),
             each,
             each.p,
@@ -162,7 +163,7 @@ def _entropy_order(known: Evidences) -> list[Evidence]:
     corrected = holm([each.p for _, each in known_pairs])
     return [
         Evidence(
-            f"{first} above {second} by {wording.difference(each)}, {wording.p_value(p)}",
+            f"{first} above {second} by {wording.difference(each)}, {p_value(p)}",
             verdict_of(each.mean, p),
             each,
             p,
@@ -178,15 +179,14 @@ def _gain_grows(known: Evidences) -> list[Evidence]:
         if known.has(system)
         and (gain := evidence.gain_by_size(known.comparison, known.runs[system])) is not None
     ]
-    corrected = holm([gain.slope.p for _, gain in found]) if found else []
+    corrected = holm([gain.growth.p for _, gain in found]) if found else []
     return [
         Evidence(
-            f"{system}: instance-F1 {wording.change(gain.smaller)} on documents with up to "
-            f"{wording.counted(gain.middle, 'label')}, {wording.change(gain.larger)} on those "
-            f"with more; {wording.difference(gain.slope, 4)} for each label more, "
-            f"{wording.p_value(p)}",
-            verdict_of(gain.slope.mean, p),
-            gain.slope,
+            f"{system}, instance-F1: {change(gain.smaller)} on documents with up to "
+            f"{wording.counted(gain.middle, 'label')}, {change(gain.larger)} on those with more, "
+            f"{wording.difference(gain.growth)}, {p_value(p)}",
+            verdict_of(gain.growth.mean, p),
+            gain.growth,
             p,
         )
         for (system, gain), p in zip(found, corrected, strict=True)
@@ -213,7 +213,7 @@ PAPERS_FINDINGS: dict[str, tuple[str, Look]] = {
     ),
     "set-does-not-help-seq2seq-rnn": (
         f"Predicting the most probable set does not help seq2seq-rnn (a gain below "
-        f"{wording.score(NEGLIGIBLE)})",
+        f"{score(NEGLIGIBLE)})",
         _set_does_not_help,
     ),
     "gain-grows-with-size": (

@@ -52,5 +52,11 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
         if isinstance(value, Mapping):
             flat |= _flat(value, f"{prefix}{name}.")
         else:
-            flat[f"{prefix}{name}"] = value if isinstance(value, str) else json.dumps(value)
+            flat[f"{prefix}{name}"] = _text(value)
     return flat
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
