@@ -73,7 +73,7 @@ def test_a_draw_measures_the_documents_drawn():
     predicted = [np.flatnonzero(row).tolist() for row in random.random((80, 3)) < 0.4]
     comparison = comparison_of(sets, 3)
     made = bootstrap(comparison, [record_of("a", predicted)], draws=99)
-    ((weights, _),) = made._documents._blocks()
+    ((weights, _),) = made._documents._blocks()  # fewer draws than a block has
     assert weights.shape == (80, 99)
     assert (weights.sum(axis=0) == 80).all()
     for draw in range(99):

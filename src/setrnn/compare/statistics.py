@@ -41,7 +41,7 @@ LEVEL = 0.05  # a difference stands below it
 # No p is below 2 / (DRAWS + 1): all pairs of 15 systems can still be told apart after Holm.
 DRAWS = 4999
 _LEAST_DRAWS = 39  # fewer have no 2.5% tail
-_BLOCK_DRAWS = 512  # measured at once: what is counted of them fits into a processor's cache
+_BLOCK_DRAWS = 128  # measured at once: what is counted of them fits into a processor's cache
 _KEPT_WEIGHTS = 1 << 28  # documents x draws kept in memory: 1 GB
 
 
