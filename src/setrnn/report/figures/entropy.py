@@ -29,7 +29,7 @@ from setrnn.report.series.systems import System, Systems
 Values = npt.NDArray[np.float64]
 
 N_BINS = 40
-_ROW = 26  # points
+_ROW = 28  # points
 
 
 def entropy(systems: Systems) -> Picture | None:
@@ -65,8 +65,8 @@ def entropies(system: System) -> Values:
 
 def _draw(found: Mapping[str, Values]) -> Drawing:
     left = 10 + max(text_width(clean(name)) for name in found)
-    drawing = new_drawing((_ROW * len(found) + 70) / 72)
-    axes = add_axes(drawing, left, 38, 52, 24)
+    drawing = new_drawing((_ROW * len(found) + 74) / 72)
+    axes = add_axes(drawing, left, 40, 48, 24)
     for row, (name, values) in enumerate(found.items()):
         colour = colour_of(name)
         n, edges = np.histogram(values, bins=N_BINS, range=(0, 1))

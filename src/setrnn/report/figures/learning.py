@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
@@ -45,21 +47,27 @@ def learning(systems: Systems) -> Picture | None:
         return None
     kept = sorted(curves, key=lambda name: -curves[name].best[1])
     told = [
-        f"{name} {share(curves[name].best[1])} after {curves[name].best[0]:.0f}" for name in kept
+        f"{name} {share(curves[name].best[1])} (epoch {curves[name].best[0]:.0f})" for name in kept
     ]
     return Picture(
         "Learning",
-        "Instance-F1 on the valid part after each epoch, by the system's own rule, mean over "
-        "seeds, as far as all of them went; the dot is the epoch kept, mean over seeds. "
-        "vinyals-sample and vinyals-max start as vinyals-uniform.",
-        f"Lines of instance-F1 on valid by epoch. Kept: {listed(told)}"
-        f" {'epoch' if len(told) == 1 and told[0].endswith(' 1') else 'epochs'}.",
+        "Instance-F1 on the valid part after each epoch, by the system's own rule, "
+        f"{systems.over_seeds}, as far as all runs went; the dot is the epoch kept."
+        + _starts(curves),
+        f"Lines of instance-F1 on valid by epoch. Kept: {listed(told)}.",
         _draw(systems, curves),
     )
 
 
+def _starts(names: Iterable[str]) -> str:
+    two = [name for name in names if name in ("vinyals-sample", "vinyals-max")]
+    return f" The first epochs of {listed(two)} train as vinyals-uniform does." if two else ""
+
+
 def _draw(systems: Systems, curves: dict[str, LearningCurve]) -> Drawing:
-    lines = {name: Line(curve.epochs.astype(np.float64), curve.values) for name, curve in curves.items()}
+    lines = {
+        name: Line(curve.epochs.astype(np.float64), curve.values) for name, curve in curves.items()
+    }
     dots = {name: Line(*np.array(curve.best)[:, None]) for name, curve in curves.items()}
     drawing = new_drawing(3.9)
     axes = add_axes(drawing, LEFT, BOTTOM, names_width(list(lines)), TOP)

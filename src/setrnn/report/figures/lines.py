@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Drawing
 
 from setrnn.report.figures.placing import spread
@@ -20,13 +21,14 @@ from setrnn.report.figures.style import (
     add_axes,
     clean,
     new_drawing,
+    share,
     text_width,
 )
 
 Values = npt.NDArray[np.float64]
 
-LEFT, TOP, BOTTOM = 40, 22, 38  # margins, in points
-_LEADER = 14  # from the axes to the names
+LEFT, TOP, BOTTOM = 36, 24, 40  # margins, in points
+_LEADER = 12  # from the axes to the names
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Groups:
     x: Values
     n: Sequence[int]
     ticks: Sequence[tuple[float, str]]
-    n_label: str  # "labels"
+    members: str  # "labels"
 
 
 def names_width(names: Sequence[str]) -> float:
@@ -84,7 +86,7 @@ def name_lines(axes: Axes, lines: Mapping[str, Line], looks: Mapping[str, Look])
     to_data = axes.transData.inverted()
     for (name, point), height in zip(zip(lines, points, strict=True), heights, strict=True):
         look = looks[name]
-        path = [point + (3, 0), (right + 3, point[1]), (right + _LEADER - 2, height)]
+        path = [(point[0] + 3, point[1]), (right + 3, point[1]), (right + _LEADER - 2, height)]
         x, y = to_data.transform(np.array(path) / scale).T
         axes.plot(x, y, color=look.colour, linewidth=0.5, zorder=2, clip_on=False)
         axes.annotate(
@@ -104,7 +106,7 @@ def fit_heights(axes: Axes, lines: Mapping[str, Line], highest: float = 1.0) -> 
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     room = max(0.06 * (high - low), 0.01)
     axes.set_ylim(max(low - room, -0.02), min(high + room, highest + 0.02))
-    axes.yaxis.set_major_formatter(lambda value, _: tick(value))
+    plain_ticks(axes.yaxis)
     axes.grid(axis="y")
 
 
@@ -116,10 +118,11 @@ def draw_over_groups(
     y_label: str,
 ) -> Drawing:
     """Draw a line a system over groups, and bars of how many each group holds below."""
-    right = names_width(list(lines))
+    n_label = f"number of {groups.members}"
+    right = max(names_width(list(lines)), text_width(f" {n_label} ", SMALL_SIZE))
     drawing = new_drawing(4.3)
-    above = add_axes(drawing, LEFT, 92, right, TOP)
-    below = add_axes(drawing, LEFT, BOTTOM, right, 4.3 * 72 - 80, below=above)
+    above = add_axes(drawing, LEFT, 100, right, TOP)
+    below = add_axes(drawing, LEFT, BOTTOM, right, 4.3 * 72 - 86, below=above)
     full = {name: Line(groups.x, values) for name, values in lines.items()}
     above.set_xlim(float(groups.x.min()) - 0.6, float(groups.x.max()) + 0.6)
     fit_heights(above, full)
@@ -143,13 +146,15 @@ def draw_over_groups(
     below.spines["left"].set_visible(False)
     below.set_xticks([x for x, _ in groups.ticks], [text for _, text in groups.ticks])
     below.set_xlabel(x_label)
-    below.text(
-        1,
-        0.5,
-        f" {groups.n_label}",
-        transform=below.transAxes,
+    below.annotate(
+        n_label,
+        (1, 0),
+        (4, 1),
+        xycoords="axes fraction",
+        textcoords="offset points",
         fontsize=SMALL_SIZE,
         color=MUTED_INK,
+        annotation_clip=False,
     )
     return drawing
 
@@ -172,7 +177,11 @@ def short_count(n: float) -> str:
     return f"{n:.0f}" if n < 10_000 else f"{n / 1000:.0f}k"
 
 
-def tick(value: float) -> str:
-    """Write a tick as tables write numbers: .6, and 0 and 1 as they are."""
-    text = f"{value:.4f}".rstrip("0").rstrip(".")
-    return text.removeprefix("0") or "0"
+def plain_ticks(axis: Axis) -> None:
+    """Write the ticks of an axis whose limits are set as tables write numbers: .60, .65."""
+    low, high = sorted(axis.get_view_interval())
+    values = [round(float(value), 6) for value in axis.get_majorticklocs()]
+    values = [value for value in values if low <= value <= high]
+    digits = max((len(f"{value:g}".partition(".")[2]) for value in values), default=0)
+    texts = [f"{value:.0f}" if value in (0, 1) else share(value, digits) for value in values]
+    axis.set_ticks(values, labels=texts)

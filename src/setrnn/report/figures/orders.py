@@ -10,7 +10,6 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Drawing
 
 from setrnn.report.figures.style import (
-    INK,
     MUTED_INK,
     PAPER,
     SMALL_SIZE,
@@ -23,6 +22,7 @@ from setrnn.report.figures.style import (
     new_drawing,
     share,
     text_colour,
+    text_on,
     text_width,
 )
 from setrnn.report.series.orders import (
@@ -36,9 +36,9 @@ from setrnn.report.series.systems import Systems
 Values = npt.NDArray[np.float64]
 
 MOST_LABELS = 12
-_ROW = 15  # points
-# From last (paper) to first (blue): told apart by lightness alone.
-_FIRST_IS_DARK = LinearSegmentedColormap.from_list("first", ("#0a4f7d", "#7fb6d9", "#f4f6f8"))
+_ROW = 17  # points
+# Blue first, orange last, paper where a label has no place of its own.
+_PLACES = LinearSegmentedColormap.from_list("places", ("#0072b2", "#f2f2f2", "#e69f00"))
 
 
 def orders(systems: Systems) -> Picture | None:
@@ -82,7 +82,7 @@ def _mean_of_known(runs: Values) -> Values:
 def _draw(
     labels: Sequence[str], ranks: Mapping[str, Values], agreement: Mapping[str, float]
 ) -> Drawing:
-    rows = [clean(label, 20) for label in labels]
+    rows = [clean(label, 18) for label in labels]
     last = "frequent first"
     left = 10 + max(text_width(row, SMALL_SIZE) for row in [*rows, last])
     column = min((72 * WIDTH - left - 8) / len(ranks), 60)
@@ -94,7 +94,7 @@ def _draw(
     grid = np.array(list(ranks.values())).T  # labels x systems
     axes.pcolormesh(
         np.ma.masked_invalid(grid),
-        cmap=_FIRST_IS_DARK,
+        cmap=_PLACES,
         vmin=0,
         vmax=1,
         edgecolors=PAPER,
@@ -109,8 +109,8 @@ def _draw(
                 share(float(value), 2),
                 ha="center",
                 va="center",
-                fontsize=SMALL_SIZE - 0.5,
-                color=PAPER if value < 0.4 else INK,
+                fontsize=SMALL_SIZE - 1,
+                color=text_on(_PLACES(float(value))),
             )
     axes.set_yticks(np.arange(len(rows)) + 0.5, rows)
     axes.set_xticks([])

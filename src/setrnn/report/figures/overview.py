@@ -10,7 +10,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from setrnn.report.figures.lines import tick
+from setrnn.report.figures.lines import plain_ticks
 from setrnn.report.figures.style import (
     INK,
     MUTED_INK,
@@ -21,6 +21,7 @@ from setrnn.report.figures.style import (
     add_axes,
     clean,
     colour_of,
+    key,
     listed,
     new_drawing,
     share,
@@ -32,7 +33,7 @@ from setrnn.report.series.systems import System, Systems
 Values = npt.NDArray[np.float64]
 
 MEASURES = {"instance-F1": "f1", "label-F1": "label-f1"}  # and the rule made for each
-_ROW = 18  # points
+_ROW = 20  # points
 
 
 @dataclass(frozen=True)
@@ -61,12 +62,12 @@ def overview(systems: Systems) -> Picture | None:
         measure: max(found, key=lambda name: _highest(found[name][measure])) for measure in MEASURES
     }
     found = dict(sorted(found.items(), key=lambda item: -_highest(item[1]["instance-F1"])))
-    n_seeds = max(len(system.runs) for system in systems.all)
-    lines = ", the lines are the standard deviation over seeds" if n_seeds > 1 else ""
+    many = any(len(system.runs) > 1 for system in systems.all)
+    dots = " Dots are means, lines the standard deviation over seeds." if many else " One seed."
     return Picture(
         "All systems",
         "Each system on test by its own rule, as in the paper, and by the rule made for the "
-        f"measure (f1, label-f1). Dots are means over seeds{lines}. By falling instance-F1.",
+        f"measure (f1, label-f1).{dots} By falling instance-F1.",
         f"Dots of instance-F1 and label-F1 of {listed(list(found))}. Highest: "
         + listed([f"{best[m]} in {m} with {share(_highest(found[best[m]][m]))}" for m in MEASURES])
         + ".",
@@ -92,12 +93,12 @@ def _highest(pair: _Pair) -> float:
 
 def _draw(found: Mapping[str, Mapping[str, _Pair]]) -> Drawing:
     left = 10 + max(text_width(clean(name), SMALL_SIZE) for name in found)
-    height = 34 + _ROW * len(found) + 44
+    height = 24 + _ROW * len(found) + 44
     drawing = new_drawing(height / 72)
     width = (72 * WIDTH - left - 10 - 16) / len(MEASURES)
     for place, measure in enumerate(MEASURES):
         start = left + place * (width + 16)
-        axes = add_axes(drawing, start, 44, 72 * WIDTH - start - width, 34)
+        axes = add_axes(drawing, start, 44, 72 * WIDTH - start - width, 24)
         for row, (name, pairs) in enumerate(found.items()):
             _draw_pair(axes, -row, pairs[measure], colour_of(name))
             if place == 0:
@@ -119,13 +120,14 @@ def _draw(found: Mapping[str, Mapping[str, _Pair]]) -> Drawing:
         axes.spines["left"].set_visible(False)
         axes.margins(x=0.08)
         axes.locator_params(axis="x", nbins=4)
-        axes.xaxis.set_major_formatter(lambda value, _: tick(value))
+        axes.set_xlim(axes.get_xlim())
+        plain_ticks(axes.xaxis)
         axes.grid()
         axes.set_title(measure, color=INK)
     drawing.text(
         (left - 2) / (72 * WIDTH),
         8 / height,
-        "○ own rule    ● rule made for the measure",
+        key("○ own rule", "● rule made for the measure"),
         fontsize=SMALL_SIZE,
         color=MUTED_INK,
     )

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from setrnn.report.figures.lines import BOTTOM, LEFT, TOP, tick, title_axes
-from setrnn.report.figures.placing import Box, place_labels
+from setrnn.report.figures.lines import BOTTOM, LEFT, TOP, plain_ticks, title_axes
+from setrnn.report.figures.placing import Box, along, place_labels
 from setrnn.report.figures.style import (
     LINE_HEIGHT,
     MUTED_INK,
@@ -19,6 +20,7 @@ from setrnn.report.figures.style import (
     add_axes,
     clean,
     colour_of,
+    key,
     new_drawing,
     text_colour,
     text_width,
@@ -26,7 +28,11 @@ from setrnn.report.figures.style import (
 from setrnn.report.series.frontier import frontier
 from setrnn.report.series.systems import System, Systems
 
+Values = npt.NDArray[np.float64]
+
 BEST_RULE = "f1"  # made for instance-F1
+_HEIGHT = SMALL_SIZE * LINE_HEIGHT
+_MOST_TICKS = 6
 
 
 @dataclass(frozen=True)
@@ -69,11 +75,14 @@ def shared_machine(systems: Systems) -> str:
 
 
 def draw_quality(
-    points: Sequence[Point], best: Sequence[Point], x_label: str, ticks: Mapping[float, str]
+    points: Sequence[Point],
+    best: Sequence[Point],
+    x_label: str,
+    ticks: Sequence[Mapping[float, str]],
 ) -> Drawing:
     """Draw both rules of each system joined by a line, and the frontier."""
     drawing = new_drawing(4.2)
-    axes = add_axes(drawing, LEFT, BOTTOM, 10, TOP + 16)
+    axes = add_axes(drawing, LEFT, BOTTOM, 18, TOP + 18)
     _limits(axes, points, ticks)
     axes.plot(
         [p.cost for p in best],
@@ -98,12 +107,12 @@ def draw_quality(
                 markerfacecolor=PAPER if point.is_own and point.rule != BEST_RULE else colour,
                 zorder=4,
             )
-    _name_points(axes, points, best, names)
+    _name_points(axes, points, best)
     title_axes(axes, "instance-F1")
     axes.annotate(
-        "○ own rule   ● rule f1   ▬ not beaten in both",
+        key("○ own rule", "● rule f1", "▬ not beaten in both"),
         (0, 1),
-        (-LEFT + 4, 24),
+        (-LEFT + 4, 26),
         xycoords="axes fraction",
         textcoords="offset points",
         fontsize=SMALL_SIZE,
@@ -114,60 +123,60 @@ def draw_quality(
     return drawing
 
 
-def _limits(axes: Axes, points: Sequence[Point], ticks: Mapping[float, str]) -> None:
+def _limits(axes: Axes, points: Sequence[Point], ticks: Sequence[Mapping[float, str]]) -> None:
     costs = [point.cost for point in points]
     low, high = min(costs), max(costs)
     room = max((high / low) ** 0.12, 1.6)
     axes.set_xscale("log")
     axes.set_xlim(low / room, high * room)
-    inside = {value: text for value, text in ticks.items() if low / room <= value <= high * room}
+    inside: dict[float, str] = {}
+    for level in ticks:  # the finest that has room
+        found = {value: text for value, text in level.items() if low / room <= value <= high * room}
+        inside = found if len(found) <= _MOST_TICKS else inside
     axes.set_xticks(list(inside), list(inside.values()))
     axes.set_xticks([], minor=True)
     qualities = [point.quality for point in points]
     room = max(0.12 * (max(qualities) - min(qualities)), 0.01)
     axes.set_ylim(max(min(qualities) - room, 0), min(max(qualities) + room, 1.02))
-    axes.yaxis.set_major_formatter(lambda value, _: tick(value))
+    plain_ticks(axes.yaxis)
     axes.grid(axis="y")
 
 
-def _name_points(
-    axes: Axes, points: Sequence[Point], best: Sequence[Point], names: Sequence[str]
-) -> None:
-    """Name each system once, beside its better dot, where there is room."""
+def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> None:
+    """Name each system once, beside one of its dots, where there is room."""
     scale = 72 / axes.figure.dpi
     box = axes.get_window_extent()
-    inside = Box(box.x0 * scale, box.y0 * scale, box.x1 * scale + 8, box.y1 * scale)
+    inside = Box(box.x0 * scale, box.y0 * scale, box.x1 * scale + 14, box.y1 * scale + 6)
 
-    def on_paper(point: Point) -> tuple[float, float]:
-        x, y = axes.transData.transform((point.cost, point.quality)) * scale
-        return float(x), float(y)
+    def on_paper(points: Sequence[Point]) -> Values:
+        return axes.transData.transform([(each.cost, each.quality) for each in points]) * scale
 
-    dots = [on_paper(point) for point in points]
-    taken = [Box(x - 3.5, y - 3.5, x + 3.5, y + 3.5) for x, y in dots]
-    for name in names:  # the lines between two dots
-        ends = np.array([on_paper(point) for point in points if point.system == name])
-        for x, y in np.linspace(ends[0], ends[-1], 12):
-            taken.append(Box(x - 1, y - 3, x + 1, y + 3))
-    tops = [max((p for p in points if p.system == name), key=lambda p: p.quality) for name in names]
-    order = sorted(range(len(names)), key=lambda place: -tops[place].quality)
-    sizes = [(text_width(clean(names[i]), SMALL_SIZE), SMALL_SIZE * LINE_HEIGHT) for i in order]
-    ends_at = [on_paper(tops[place]) for place in order]
+    by_system: dict[str, list[Point]] = {}
+    for point in sorted(points, key=lambda point: -point.quality):
+        by_system.setdefault(point.system, []).append(point)
+    dots = {name: on_paper(pair) for name, pair in by_system.items()}
+    taken = [Box.around(x, y, 3.5, 3.5) for x, y in on_paper(points)]
+    for path, half in ((on_paper(best), 2.5), *((pair, 1) for pair in dots.values())):
+        taken += [Box.around(x, y, half, half) for x, y in along(path)]
     unbeaten_names = {point.system for point in best}
-    for place, point, found in zip(
-        order, ends_at, place_labels(ends_at, sizes, inside, taken), strict=True
-    ):
-        if found is None:
+    sizes = [
+        (text_width(clean(name), SMALL_SIZE) * (1.08 if name in unbeaten_names else 1), _HEIGHT)
+        for name in dots
+    ]
+    places = place_labels(list(dots.values()), sizes, inside, taken)
+    to_data = axes.transData.inverted()
+    for name, place in zip(dots, places, strict=True):
+        if place is None:
             continue
-        name = names[place]
-        x = min(max(point[0], found.left), found.right)
-        y = min(max(point[1], found.bottom), found.top)
-        if (x - point[0]) ** 2 + (y - point[1]) ** 2 > 9**2:
-            line = axes.transData.inverted().transform(np.array([point, (x, y)]) / scale)
+        found = place.box
+        if len(place.leader):
+            line = to_data.transform(place.leader[[0, -1]] / scale)
             axes.plot(*line.T, color=colour_of(name), linewidth=0.5, zorder=2)
         axes.annotate(
             clean(name),
-            (found.left, (found.bottom + found.top) / 2),
+            ((found.left + found.right) / 2, (found.bottom + found.top) / 2),
             xycoords="figure points",
+            ha="center",
             va="center",
             fontsize=SMALL_SIZE,
             color=text_colour(colour_of(name)),

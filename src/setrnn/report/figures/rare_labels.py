@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from setrnn.report.figures.lines import Groups, draw_over_groups, short_count
+from setrnn.report.figures.lines import Groups, draw_over_groups
 from setrnn.report.figures.style import Picture, counted, listed, looks, share
 from setrnn.report.series.groups import NEVER, FrequencyBins, frequency_bins, group_means
 from setrnn.report.series.systems import Systems
@@ -21,7 +23,7 @@ def rare_labels(systems: Systems) -> Picture | None:
     n = next(iter(means.values()))[1]
     drawing = draw_over_groups(
         lines,
-        Groups(bins.bins.astype(np.float64) + 0.5, n.tolist(), _ticks(bins), "labels"),
+        _groups(bins, n.tolist()),
         looks(systems),
         "training documents of a label",
         "mean F1 of labels",
@@ -35,27 +37,37 @@ def rare_labels(systems: Systems) -> Picture | None:
         if n_absent
         else ""
     )
-    rarest = _range(bins, int(bins.bins[0]))
-    ranking = sorted(lines, key=lambda name: -lines[name][0])
+    rarest = min(int(bins.bins[0] == NEVER), len(n) - 1)  # of those that train has
+    values = {name: float(line[rarest]) for name, line in lines.items()}
+    ranking = sorted(lines, key=lambda name: -values[name])
     return Picture(
         "Rare labels",
         f"Mean F1 of the {systems.comparison.n_labels:,} labels, in groups by how many training "
         "documents have them; the bars count the labels of each group. Each system by its own "
-        f"rule, mean over seeds.{absent}",
-        f"Lines of mean label F1 by training frequency. In the rarest group ({rarest}, "
-        f"{counted(int(n[0]), 'label')}) "
-        + listed([f"{name} has {share(lines[name][0])}" for name in ranking[:3]])
-        + (f"; the last is {ranking[-1]} with {share(lines[ranking[-1]][0])}" * (len(ranking) > 3))
+        f"rule, {systems.over_seeds}.{absent}",
+        f"Lines of mean label F1 by training frequency. In the rarest group "
+        f"({_range(bins, int(bins.bins[rarest]))}, {counted(int(n[rarest]), 'label')}) "
+        + listed([f"{name} has {share(values[name])}" for name in ranking[:3]])
+        + (f"; the last is {ranking[-1]} with {share(values[ranking[-1]])}" * (len(ranking) > 3))
         + ".",
         drawing,
     )
 
 
-def _ticks(bins: FrequencyBins) -> list[tuple[float, str]]:
-    """Mark the edges of the bins; labels that train never had have no edges."""
-    edges = np.arange(max(int(bins.bins[0]), 0), int(bins.bins[-1]) + 2)
-    ticks = [(float(edge), short_count(bins.base ** int(edge))) for edge in edges]
-    return [(NEVER + 0.5, "0"), *ticks] if bins.bins[0] == NEVER else ticks
+def _groups(bins: FrequencyBins, n: Sequence[int]) -> Groups:
+    """Mark the edges of the bins; labels that train never had stand left of all."""
+    seen = bins.bins[bins.bins != NEVER]
+    edges = range(int(seen[0]), int(seen[-1]) + 2) if len(seen) else range(0)
+    ticks = [(float(edge), _short(bins.base**edge)) for edge in edges]
+    x = seen + 0.5
+    if len(seen) < len(bins.bins):
+        never = float(seen[0]) - 1 if len(seen) else 0.0
+        ticks, x = [(never, "0"), *ticks], np.append(never, x)
+    return Groups(x, n, ticks, "labels")
+
+
+def _short(count: int) -> str:
+    return str(count) if count < 1000 else f"{count // 1000:,}k"
 
 
 def _range(bins: FrequencyBins, place: int) -> str:

@@ -61,8 +61,9 @@ def reliability(systems: Systems) -> Picture | None:
         "Can probabilities be trusted?",
         "How often predicted sets (rule set) are exactly right, by their probability: on the "
         "diagonal, as often as they say. Grey: the model's own probability; in colour: calibrated "
-        "on the valid part. The numbers are the expected calibration errors, before → after, mean "
-        f"over seeds; each point holds a like share of the {systems.n_documents:,} test documents.",
+        "on the valid part. The numbers are the expected calibration errors, before → after, "
+        f"{systems.over_seeds}; each point holds a like share of the {systems.n_documents:,} test "
+        "documents.",
         f"Reliability diagrams. Calibration errors: {listed(errors)}.",
         _draw(found),
     )

@@ -34,7 +34,7 @@ def set_size(systems: Systems) -> Picture | None:
     return Picture(
         "Quality by set size",
         f"Instance-F1 of the {systems.n_documents:,} test documents by how many true labels they "
-        "have; the bars count the documents. Each system by its own rule, mean over seeds.",
+        f"have; the bars count the documents. Each system by its own rule, {systems.over_seeds}.",
         "Lines of instance-F1 by the size of the true set. "
         + listed(
             [

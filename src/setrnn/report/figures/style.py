@@ -16,8 +16,8 @@ from matplotlib.figure import Figure as Drawing
 
 from setrnn.report.series.systems import CLASSICAL, Systems
 
-WIDTH = 5.2  # inches: squeezed to 360 px, text is still 9 px high
-TEXT_SIZE, SMALL_SIZE = 9.0, 8.0  # points
+WIDTH = 5.0  # inches, 360 points: on a phone of 360 px a point is a pixel
+TEXT_SIZE, SMALL_SIZE = 10.5, 9.5  # points
 LINE_HEIGHT = 1.25  # of the text size
 PAPER, INK, FAINT, MUTED_INK, GRID = "#ffffff", "#222222", "#bdbdbd", "#6b6b6b", "#e6e6e6"
 
@@ -162,20 +162,33 @@ def _look(name: str, is_focus: bool) -> Look:
 def text_colour(colour: str) -> str:
     """Darken a colour until it can be read on paper."""
     red, green, blue = to_rgb(colour)
-    while _contrast(red, green, blue) < _LEAST_CONTRAST:
+    while contrast(red, green, blue) < _LEAST_CONTRAST:
         red, green, blue = 0.95 * red, 0.95 * green, 0.95 * blue
     return mpl.colors.to_hex((red, green, blue))
 
 
-def _contrast(*colour: float) -> float:
+def text_on(colour: tuple[float, ...]) -> str:
+    """Return the text colour that is read best on a colour."""
+    return INK if contrast(*colour[:3]) < contrast(*to_rgb(INK)) ** 0.5 else PAPER
+
+
+def contrast(*colour: float) -> float:
+    """Return the contrast of a colour to white paper, 1 to 21."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
     return 1.05 / (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05)
 
 
 def text_width(text: str, size: float = TEXT_SIZE) -> float:
     """Estimate the width of a text in points, on the safe side: viewers choose the font."""
-    wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
-    return size * (0.58 * len(text) + 0.45 * wide)
+    return size * sum(_letter_width(letter) for letter in text)
+
+
+def _letter_width(letter: str) -> float:
+    if unicodedata.east_asian_width(letter) in "WF" or letter in "mwMW@%…":
+        return 1.0
+    if letter in "fijlrtI.,:;'|-() ":
+        return 0.4
+    return 0.61 if letter.islower() or letter.isdigit() else 0.72
 
 
 def clean(text: str, most: int = 24) -> str:
@@ -193,6 +206,11 @@ def share(value: float, digits: int = 3) -> str:
 def listed(names: Sequence[str]) -> str:
     """Write names as a sentence does: a, b and c."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def key(*entries: str) -> str:
+    """Write what signs mean in one line, with room between that viewers keep."""
+    return "\u00a0\u00a0 ".join(entry.replace(" ", "\u00a0") for entry in entries)
 
 
 def counted(n: int, what: str) -> str:

@@ -27,9 +27,10 @@ def to_svg(drawing: Drawing, name: str, alt: str) -> str:
     svg = re.sub(r"\s*<!--.*?-->", "", svg, flags=re.DOTALL)
     # A style element would reach into the page.
     svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font-size: \1", svg)
+    svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
+    svg = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", svg)
     svg = re.sub(r"(?<= d=\")[^\"]*|(?<=transform=\")[^\"]*|(?<= [xy]=\")[^\"]*", _rounded, svg)
-    svg = _with_own_ids(svg, name)
+    svg = _with_own_ids(re.sub(r">\s+<", ">\n<", svg), name)
     opening = (
         f'<svg role="img" aria-label="{escape(alt)}" font-family="sans-serif" '
         'stroke-linejoin="round" stroke-linecap="butt"'

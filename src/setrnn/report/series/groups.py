@@ -16,7 +16,7 @@ Values = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 
 BASES = (2, 4, 10)
-MOST_BINS, MOST_SIZES = 9, 10
+MOST_BINS, MOST_SIZES = 8, 10
 LEAST_SHARE = 0.01  # of the documents, for a set size to stand by itself
 NEVER = -1  # the bin of labels that train never had
 
@@ -53,12 +53,12 @@ def frequency_bins(label_counts: Sequence[int], most: int = MOST_BINS) -> Freque
     """Sort labels into bins of equal width in the logarithm, in the finest way that is readable."""
     counts = np.asarray(label_counts, dtype=np.int64)
     for base in BASES:
-        highest = max(int(counts.max(initial=1)), 1)
         powers = [1]
-        while powers[-1] * base <= highest:
+        while powers[-1] * base <= counts.max(initial=1):
             powers.append(powers[-1] * base)
-        of_label = np.searchsorted(powers, counts, side="right") - 1
-        if len(np.unique(of_label)) <= most:
+        of_label = np.searchsorted(powers, counts, side="right") - 1  # 0 times: NEVER
+        seen = of_label[of_label != NEVER]
+        if len(seen) == 0 or seen.max() - seen.min() < most:
             break
     return FrequencyBins(base, of_label.astype(np.int64))
 

@@ -26,7 +26,7 @@ class LearningCurve:
 def learning_curve(
     runs: Sequence[Epochs], best_epochs: Sequence[int | None], metric: str
 ) -> LearningCurve | None:
-    """Average the epochs that all runs have; None where nothing was measured."""
+    """Average the epochs that all runs have; None where there are none."""
     measured, kept = [], []
     for epochs, best in zip(runs, best_epochs, strict=True):
         values = {
@@ -39,6 +39,8 @@ def learning_curve(
     if not measured:
         return None
     shared = sorted(set.intersection(*(set(values) for values in measured)))
+    if not shared:
+        return None
     epoch, value = np.mean(kept, axis=0)
     return LearningCurve(
         epochs=np.array(shared, dtype=np.int64),

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -94,9 +94,9 @@ class Systems:
         return len(self.comparison.truth)
 
     @property
-    def own_rules(self) -> Mapping[str, str]:
-        """The rule of each system."""
-        return {system.name: system.own_rule for system in self.all}
+    def over_seeds(self) -> str:
+        """Say what a number of a system is."""
+        return "mean over seeds" if any(len(each.runs) > 1 for each in self.all) else "one seed"
 
 
 def systems_of(comparison: Comparison, records: Sequence[Record]) -> Systems:
