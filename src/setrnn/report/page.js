@@ -42,8 +42,10 @@ for (const table of document.querySelectorAll("table.has-notes")) {
   const choice = document.createElement("label");
   const box = document.createElement("input");
   box.type = "checkbox";
-  box.checked = true;
-  box.addEventListener("change", () => table.classList.toggle("hides-notes", !box.checked));
+  box.checked = !matchMedia("(max-width: 36rem)").matches; // a small screen has the scores first
+  const apply = () => table.classList.toggle("hides-notes", !box.checked);
+  box.addEventListener("change", apply);
+  apply();
   choice.className = "notes-choice";
   choice.append(box, " intervals and p-values");
   table.parentElement.before(choice);
@@ -57,7 +59,7 @@ for (const link of document.querySelectorAll("a.save")) {
   });
 }
 
-// What is folded away would be missing on paper.
+// What is folded away would be missing on paper; of the long tables only those that were opened.
 addEventListener("beforeprint", () => {
-  for (const each of document.querySelectorAll("details")) each.open = true;
+  for (const each of document.querySelectorAll("section:not(#tables) details")) each.open = true;
 });

@@ -309,6 +309,8 @@ def _reading() -> str:
 <dt>.741 ± .002</dt>
 <dd>Mean and standard deviation over runs that differ in their seed only; classical systems have no
 chance in them and run once.</dd>
+<dt>Under a score</dt>
+<dd>Its 95% interval, and the p of its difference to the best of the column.</dd>
 <dt>95% interval</dt>
 <dd>What another test part of this size, from the same source, and other seeds would mostly give:
 the bootstrap draws documents and runs with replacement and measures again.</dd>
