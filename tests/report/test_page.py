@@ -129,3 +129,35 @@ def test_settings_part_what_differs_from_what_does_not(comparison_folder):
     assert settings.common == {}
     assert settings.differing["model.units"][records[0].method] == "100"
     assert settings.differing["model.units"]["set-rnn"] == "300"
+
+
+def luminance(colour):
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        each / 12.92 if each <= 0.03928 else ((each + 0.055) / 1.055) ** 2.4 for each in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(first, second):
+    lighter, darker = sorted((luminance(first), luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def test_text_is_told_from_its_ground_in_light_dark_and_print(page):
+    """4.5 to 1 at least, as WCAG AA asks."""
+    roots = re.findall(r":root \{(.*?)\}", page, re.DOTALL)
+    assert len(roots) == 3
+    for root in roots:
+        colours = {
+            name: value if len(value) == 7 else "#" + "".join(2 * each for each in value[1:])
+            for name, value in re.findall(r"--([\w-]+): (#[0-9a-f]+)", root)
+        }
+        pairs = [
+            (text, ground)
+            for text in ("ink", "soft", "link")
+            for ground in ("page", "card", "note")
+        ]
+        pairs += [(name, f"{name}-back") for name in ("right", "wrong", "part", "open")]
+        for text, ground in pairs:
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)

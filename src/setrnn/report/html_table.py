@@ -38,7 +38,8 @@ def render_table(table: Table) -> str:
 
 def _header(text: str, is_number: bool) -> str:
     look = ' class="number"' if is_number else ""
-    return f'<th scope="col"{look}><button type="button">{escape(text)}</button></th>'
+    words = " ".join(f"<span>{escape(word)}</span>" for word in text.split())
+    return f'<th scope="col"{look}><button type="button">{words}</button></th>'
 
 
 def _row(row: Row, shown: Sequence[int]) -> str:
