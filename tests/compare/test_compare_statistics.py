@@ -138,6 +138,7 @@ def test_the_interval_of_label_f1_is_not_low_where_labels_are_rare():
         intervals.append((summary.low, summary.high))
         assert made._draws(A)["label_f1"].mean() == pytest.approx(summary.mean, abs=0.06)
     low, high = np.array(intervals).T
+    assert np.mean((low + high) / 2 - scores) == pytest.approx(0, abs=0.005)
     assert 85 <= ((low <= np.mean(scores)) & (np.mean(scores) <= high)).sum() <= 99
 
 
@@ -173,6 +174,14 @@ def test_seeds_spread_a_mean_as_much_as_their_standard_deviation_says():
     summary = made.summary(A, "subset_accuracy")
     assert summary.std == pytest.approx(np.std([1, 1, 0], ddof=1))
     assert drawn.std() == pytest.approx(summary.std / np.sqrt(3), rel=0.05)
+
+
+def test_runs_are_drawn_for_each_system_by_itself():
+    """The same runs under two names: drawn together they would never differ."""
+    runs = [[1] * 50, [1] * 50, [0] * 50]
+    difference = drawn_accuracy(a=runs, b=runs).difference(A, B, "subset_accuracy")
+    assert difference.mean == 0
+    assert difference.low < -0.3 < 0.3 < difference.high
 
 
 def test_a_clear_difference_has_the_smallest_p():

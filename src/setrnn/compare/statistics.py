@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -185,13 +185,22 @@ class Bootstrap:
     def _draws(self, entry: Entry) -> dict[str, Values]:
         """Return the draws of each measure, the mean over the drawn runs."""
         if entry not in self._drawn:
-            runs = [self._documents.draw(predicted) for predicted in self._runs[entry]]
+            runs = self._runs[entry]
             shares = self._documents.draw_runs(entry.system, len(runs))  # runs x draws
             self._drawn[entry] = {
-                name: (np.stack([run[name] for run in runs]) * shares).sum(axis=0)
-                for name in MEASURES
+                name: (drawn * shares).sum(axis=0)
+                for name, drawn in self._documents.draw(runs).items()
             }
         return self._drawn[entry]
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """What is counted of a run, to be weighted by draws."""
+
+    columns: Floats  # F1, whether exact, labels correct, labels true and predicted; 4 x documents
+    missed: Sparse  # labels x documents
+    wrong: Sparse
 
 
 class _Documents:
@@ -200,7 +209,7 @@ class _Documents:
     They stand by id, so that the draws do not depend on the order in which they came.
     """
 
-    # N documents, D draws, L labels that some document has
+    # N documents, R runs, D draws, L labels that some document has
 
     def __init__(self, comparison: Comparison, n_draws: int, seed: int) -> None:
         self.n_draws = n_draws
@@ -225,33 +234,51 @@ class _Documents:
         )
         return {name: getattr(scores, name) for name in MEASURES}
 
-    def draw(self, predicted: LabelSets) -> dict[str, Values]:
-        """Measure a run on each draw."""
+    def draw(self, runs: Sequence[LabelSets]) -> dict[str, Values]:
+        """Measure the runs of an entry on each draw: runs x draws."""
+        counted = [self._count(predicted) for predicted in runs]
+        columns = np.concatenate([counts.columns for counts in counted])  # (4 R, N)
+        drawn: dict[str, list[NDArray[Any]]] = {name: [] for name in MEASURES}
+        for weights, twice_true in self._blocks():
+            sums = (columns @ weights).reshape(len(runs), 4, -1)
+            f1, n_exact, n_correct, n_both = sums.transpose(1, 0, 2)  # each (R, D)
+            n = np.float32(weights.shape[0])
+            drawn["instance_f1"].append(f1 / n)
+            drawn["subset_accuracy"].append(n_exact / n)
+            is_empty = n_both == 0
+            drawn["micro_f1"].append(np.where(is_empty, 1, 2 * n_correct / (n_both + is_empty)))
+            drawn["hamming_loss"].append((n_both - 2 * n_correct) / (n * self._n_labels))
+            drawn["label_f1"].append(
+                np.stack([self._label_f1(counts, weights, twice_true) for counts in counted])
+            )
+        return {
+            name: np.concatenate(each, axis=1).astype(np.float64) for name, each in drawn.items()
+        }
+
+    def _count(self, predicted: LabelSets) -> _Counts:
         sets = self._matrix(predicted)
         correct = self._truth.multiply(sets).tocsr()
         n_correct = np.diff(correct.indptr)
         n_both = np.diff(self._truth.indptr) + np.diff(sets.indptr)
         f1, is_exact = document_f1(self._truth, sets), n_both == 2 * n_correct
-        columns = np.stack([f1, is_exact, n_correct, n_both]).astype(np.float32)  # (4, N)
-        missed, wrong = self._by_label(self._truth, correct), self._by_label(sets, correct)
-        drawn: dict[str, list[Floats]] = {name: [] for name in MEASURES}
-        for weights, twice_true in self._blocks():
-            sums = columns @ weights  # (4, D)
-            n = np.float32(weights.shape[0])
-            drawn["instance_f1"].append(sums[0] / n)
-            drawn["subset_accuracy"].append(sums[1] / n)
-            is_empty = sums[3] == 0
-            drawn["micro_f1"].append(np.where(is_empty, 1, 2 * sums[2] / (sums[3] + is_empty)))
-            drawn["hamming_loss"].append((sums[3] - 2 * sums[2]) / (n * self._n_labels))
-            n_missed = missed @ weights  # (L, D)
-            n_either = wrong @ weights
-            n_either -= n_missed
-            n_either += twice_true
-            n_missed *= -2
-            n_missed += twice_true  # now twice the correct ones
-            n_missed /= np.maximum(n_either, 1, out=n_either)
-            drawn["label_f1"].append(self._label_shares @ n_missed)
-        return {name: np.concatenate(each).astype(np.float64) for name, each in drawn.items()}
+        return _Counts(
+            columns=np.stack([f1, is_exact, n_correct, n_both]).astype(np.float32),
+            missed=self._by_label(self._truth, correct),
+            wrong=self._by_label(sets, correct),
+        )
+
+    def _label_f1(self, counts: _Counts, weights: Floats, twice_true: Floats) -> Floats:
+        """Measure label-F1 on a block of draws; in place, as this is most of the work."""
+        n_missed = counts.missed @ weights  # (L, D)
+        n_either = counts.wrong @ weights
+        n_either -= n_missed
+        n_either += twice_true
+        twice_correct = n_missed
+        twice_correct *= -2
+        twice_correct += twice_true
+        f1 = np.divide(twice_correct, np.maximum(n_either, 1, out=n_either), out=twice_correct)
+        label_f1: Floats = self._label_shares @ f1
+        return label_f1
 
     def draw_runs(self, system: str, n_runs: int) -> Values:
         """Return the share of each run of a system in each draw, runs x draws."""
