@@ -39,11 +39,16 @@ def report(
 def systems_table(table: Table) -> TerminalTable:
     """Lay a table out for a terminal: the best bold, those not told apart from it underlined."""
     shown = TerminalTable(
-        title=Text(table.title), title_justify="left", box=box.SIMPLE_HEAD, show_edge=False
+        title=Text(table.title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=0,
     )
     shown.add_column(Text(table.row_header), no_wrap=True)
     for header in table.headers:
-        shown.add_column(Text(header), justify="right")
+        shown.add_column(Text(header.replace(" ", "\n")), justify="right")
     for row in table.rows:
         shown.add_row(Text(row.name), *map(_cell, row.cells))
     return shown

@@ -5,15 +5,24 @@ import warnings
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
+from matplotlib.colors import to_rgb
 
 from made_comparison import made_comparison
 from setrnn.compare.records import GIVEN, Failure, Record, TestResults
 from setrnn.report.figures import FIGURES, draw_figures
-from setrnn.report.figures.style import COLOURS, WIDTH, contrast, text_colour, to_rgb
+from setrnn.report.figures.style import (
+    COLOURS,
+    SMALL_SIZE,
+    WIDTH,
+    contrast,
+    text_colour,
+)
+from setrnn.report.figures.words import text_width
 from setrnn.report.series.systems import SYSTEMS, systems_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -59,6 +68,34 @@ def test_a_figure_is_small_svg_with_text_and_numbers_only(name):
     assert figure.title
     assert figure.caption.endswith(".")
     assert re.search(r"\d", figure.alt)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_all_text_is_on_the_paper(name):
+    figure = {figure.name: figure for figure in drawn()}[name]
+    root = ElementTree.fromstring(figure.svg)
+    width, height = (float(root.get(side).removesuffix("pt")) for side in ("width", "height"))
+    for text in root.iter(f"{SVG}text"):
+        if text.get("x") is None:  # turned
+            continue
+        x, y = float(text.get("x")), float(text.get("y"))
+        anchor = re.search("text-anchor: (middle|end)", text.get("style"))
+        before = {None: 0, "middle": 0.5, "end": 1}[anchor and anchor[1]]
+        long = text_width(text.text, SMALL_SIZE) * 0.9  # the estimate is on the safe side
+        assert SMALL_SIZE / 2 < y < height - 1
+        assert x - before * long >= 0, text.text
+        assert x + (1 - before) * long <= width, text.text
+
+
+@pytest.mark.parametrize("name", ["rare-labels", "set-size", "accepted", "learning"])
+def test_names_at_the_ends_of_lines_are_apart(name):
+    figure = {figure.name: figure for figure in drawn()}[name]
+    root = ElementTree.fromstring(figure.svg)
+    heights = sorted(
+        float(text.get("y")) for text in root.iter(f"{SVG}text") if text.text in SYSTEMS
+    )
+    assert len(heights) == (9 if name == "learning" else 12)
+    assert min(b - a for a, b in pairwise(heights)) > SMALL_SIZE
 
 
 def test_ids_are_unique_over_all_figures_and_all_references_are_met():

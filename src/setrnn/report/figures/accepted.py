@@ -15,7 +15,8 @@ from setrnn.report.figures.lines import (
     names_width,
     title_axes,
 )
-from setrnn.report.figures.style import Picture, add_axes, listed, looks, new_drawing, share
+from setrnn.report.figures.style import Picture, add_axes, looks, new_drawing
+from setrnn.report.figures.words import listed, share
 from setrnn.report.series.acceptance import acceptance_curve, largest_share
 from setrnn.report.series.probabilities import probabilities
 from setrnn.report.series.systems import Systems
@@ -37,7 +38,7 @@ def accepted(systems: Systems) -> Picture | None:
     drawing = new_drawing(3.9)
     axes = add_axes(drawing, LEFT, BOTTOM, names_width(list(lines)), TOP)
     look = looks(systems)
-    fit_heights(axes, lines)
+    fit_heights(axes, [line.y for line in lines.values()])
     axes.set_xlim(0, 1)
     axes.set_xticks((0, 0.25, 0.5, 0.75, 1), ("0%", "25%", "50%", "75%", "100%"))
     draw_lines(axes, lines, look)

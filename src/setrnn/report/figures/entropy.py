@@ -6,24 +6,21 @@ from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
 from setrnn.report.figures.style import (
+    INK,
     MUTED_INK,
     PAPER,
-    SMALL_SIZE,
     TEXT_SIZE,
     Picture,
     add_axes,
-    clean,
     colour_of,
-    counted,
-    listed,
     new_drawing,
-    share,
     text_colour,
-    text_width,
 )
+from setrnn.report.figures.words import WHOLE, clean, counted, listed, share, text_width, write
 from setrnn.report.series.systems import System, Systems
 
 Values = npt.NDArray[np.float64]
@@ -68,83 +65,62 @@ def _draw(found: Mapping[str, Values]) -> Drawing:
     drawing = new_drawing((_ROW * len(found) + 74) / 72)
     axes = add_axes(drawing, left, 40, 48, 24)
     for row, (name, values) in enumerate(found.items()):
-        colour = colour_of(name)
-        n, edges = np.histogram(values, bins=N_BINS, range=(0, 1))
-        axes.stairs(
-            -row + 0.85 * n / n.max(),
-            edges,
-            baseline=-row,
-            fill=True,
-            color=colour,
-            alpha=0.55,
-            lw=0,
-        )
-        axes.plot((0, 1), (-row, -row), color=MUTED_INK, linewidth=0.5)
-        median = float(np.median(values))
-        axes.plot(
-            median,
-            -row,
-            "o",
-            color=text_colour(colour),
-            markersize=5.5,
-            markeredgecolor=PAPER,
-            zorder=5,
-            clip_on=False,
-        )
-        axes.annotate(
-            clean(name),
-            (0, -row + 0.3),
-            (-6, 0),
-            textcoords="offset points",
-            ha="right",
-            va="center",
-            color=text_colour(colour),
-            annotation_clip=False,
-        )
-        axes.annotate(
-            share(median, 2),
-            (1, -row + 0.3),
-            (10, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=TEXT_SIZE,
-            annotation_clip=False,
-        )
-    axes.annotate(
-        "median",
-        (1, 1),
-        (10, 5),
-        textcoords="offset points",
-        fontsize=SMALL_SIZE,
-        color=MUTED_INK,
-        xycoords="axes fraction",
-        annotation_clip=False,
-    )
+        _draw_row(axes, row, name, values)
+    write(axes, "median", (1, 1), (10, 5), of=WHOLE)
     axes.set(xlim=(0, 1), ylim=(-len(found) + 0.8, 1))
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.set_xticks((0, 0.25, 0.5, 0.75, 1), ("0", ".25", ".5", ".75", "1"))
     axes.set_xlabel("normalised entropy over orders")
-    axes.annotate(
-        "one order",
-        (0, 1),
-        (0, 5),
-        textcoords="offset points",
-        fontsize=SMALL_SIZE,
-        color=MUTED_INK,
-        xycoords="axes fraction",
-    )
-    axes.annotate(
-        "all orders alike",
-        (1, 1),
-        (0, 5),
-        textcoords="offset points",
-        fontsize=SMALL_SIZE,
-        color=MUTED_INK,
-        xycoords="axes fraction",
-        ha="right",
-    )
+    write(axes, "one order", (0, 1), (0, 5), of=WHOLE)
+    write(axes, "all orders alike", (1, 1), (0, 5), of=WHOLE, ha="right")
     return drawing
+
+
+def _draw_row(axes: Axes, row: int, name: str, values: Values) -> None:
+    """Draw how the documents of a system spread, its name and its median."""
+    colour = colour_of(name)
+    n, edges = np.histogram(values, bins=N_BINS, range=(0, 1))
+    axes.stairs(
+        -row + 0.85 * n / n.max(),
+        edges,
+        baseline=-row,
+        fill=True,
+        color=colour,
+        alpha=0.55,
+        lw=0,
+    )
+    axes.plot((0, 1), (-row, -row), color=MUTED_INK, linewidth=0.5)
+    median = float(np.median(values))
+    axes.plot(
+        median,
+        -row,
+        "o",
+        color=text_colour(colour),
+        markersize=5.5,
+        markeredgecolor=PAPER,
+        zorder=5,
+        clip_on=False,
+    )
+    write(
+        axes,
+        clean(name),
+        (0, -row + 0.3),
+        (-6, 0),
+        ha="right",
+        va="center",
+        color=text_colour(colour),
+        fontsize=TEXT_SIZE,
+    )
+    write(
+        axes,
+        share(median, 2),
+        (1, -row + 0.3),
+        (10, 0),
+        va="center",
+        fontsize=TEXT_SIZE,
+        color=INK,
+    )
 
 
 def _between(low: int, high: int) -> str:

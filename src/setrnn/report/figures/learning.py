@@ -19,15 +19,8 @@ from setrnn.report.figures.lines import (
     names_width,
     title_axes,
 )
-from setrnn.report.figures.style import (
-    PAPER,
-    Picture,
-    add_axes,
-    listed,
-    looks,
-    new_drawing,
-    share,
-)
+from setrnn.report.figures.style import PAPER, Picture, add_axes, looks, new_drawing
+from setrnn.report.figures.words import listed, share
 from setrnn.report.series.learning import LearningCurve, learning_curve
 from setrnn.report.series.systems import Systems
 
@@ -72,10 +65,12 @@ def _draw(systems: Systems, curves: dict[str, LearningCurve]) -> Drawing:
     drawing = new_drawing(3.9)
     axes = add_axes(drawing, LEFT, BOTTOM, names_width(list(lines)), TOP)
     look = looks(systems)
-    fit_heights(axes, {**lines, **{f"{name} kept": dot for name, dot in dots.items()}})
+    # The first epochs are far below: lines come in from there.
+    late = [line.y[len(line.y) // 4 :] for line in lines.values()]
+    fit_heights(axes, [*late, *(dot.y for dot in dots.values())])
     last = max(float(line.x.max()) for line in (*lines.values(), *dots.values()))
     axes.set_xlim(0.5, last + 0.5)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     draw_lines(axes, lines, look)
     for name, dot in dots.items():
         axes.plot(

@@ -10,20 +10,19 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import MaxNLocator
 
 from setrnn.report.figures.placing import spread
 from setrnn.report.figures.style import (
     INK,
     LINE_HEIGHT,
-    MUTED_INK,
     SMALL_SIZE,
+    TEXT_SIZE,
     Look,
     add_axes,
-    clean,
     new_drawing,
-    share,
-    text_width,
 )
+from setrnn.report.figures.words import WHOLE, clean, share, text_width, write
 
 Values = npt.NDArray[np.float64]
 
@@ -89,23 +88,21 @@ def name_lines(axes: Axes, lines: Mapping[str, Line], looks: Mapping[str, Look])
         path = [(point[0] + 3, point[1]), (right + 3, point[1]), (right + _LEADER - 2, height)]
         x, y = to_data.transform(np.array(path) / scale).T
         axes.plot(x, y, color=look.colour, linewidth=0.5, zorder=2, clip_on=False)
-        axes.annotate(
+        write(
+            axes,
             clean(name),
             (right + _LEADER, height),
-            xycoords="figure points",
+            of="figure points",
             va="center",
             color=look.text_colour,
-            fontsize=SMALL_SIZE,
-            annotation_clip=False,
         )
 
 
-def fit_heights(axes: Axes, lines: Mapping[str, Line], highest: float = 1.0) -> None:
-    """Choose limits that hold all lines, and ticks as tables write them."""
-    values = np.concatenate([line.y for line in lines.values()])
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    room = max(0.06 * (high - low), 0.01)
-    axes.set_ylim(max(low - room, -0.02), min(high + room, highest + 0.02))
+def fit_heights(axes: Axes, values: Sequence[Values]) -> None:
+    """Choose limits that hold all values, and ticks as tables write them."""
+    low, high = (float(limit(np.concatenate(values))) for limit in (np.min, np.max))
+    room = max(0.06 * (high - low), 0.02)
+    axes.set_ylim(max(low - room, -0.02), min(high + room, 1.02))
     plain_ticks(axes.yaxis)
     axes.grid(axis="y")
 
@@ -125,51 +122,26 @@ def draw_over_groups(
     below = add_axes(drawing, LEFT, BOTTOM, right, 4.3 * 72 - 86, below=above)
     full = {name: Line(groups.x, values) for name, values in lines.items()}
     above.set_xlim(float(groups.x.min()) - 0.6, float(groups.x.max()) + 0.6)
-    fit_heights(above, full)
+    fit_heights(above, list(lines.values()))
     draw_lines(above, full, looks, marker="o")
     name_lines(above, full, looks)
     title_axes(above, y_label)
     above.tick_params(labelbottom=False)
     below.bar(groups.x, groups.n, width=0.8, color="#d0d0d0", linewidth=0)
     for x, n in zip(groups.x, groups.n, strict=True):
-        below.annotate(
-            short_count(n),
-            (float(x), n),
-            (0, 1.5),
-            textcoords="offset points",
-            ha="center",
-            fontsize=SMALL_SIZE,
-            color=MUTED_INK,
-        )
+        write(below, short_count(n), (float(x), n), (0, 1.5), ha="center")
     below.set_ylim(0, 1.5 * max(groups.n))
     below.set_yticks([])
     below.spines["left"].set_visible(False)
     below.set_xticks([x for x, _ in groups.ticks], [text for _, text in groups.ticks])
     below.set_xlabel(x_label)
-    below.annotate(
-        n_label,
-        (1, 0),
-        (4, 1),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        fontsize=SMALL_SIZE,
-        color=MUTED_INK,
-        annotation_clip=False,
-    )
+    write(below, n_label, (1, 0), (4, 1), of=WHOLE)
     return drawing
 
 
 def title_axes(axes: Axes, text: str) -> None:
     """Write the label of the y axis above it, where it can be read."""
-    axes.annotate(
-        text,
-        (0, 1),
-        (-LEFT + 4, 8),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        color=INK,
-        annotation_clip=False,
-    )
+    write(axes, text, (0, 1), (-LEFT + 4, 8), of=WHOLE, color=INK, fontsize=TEXT_SIZE)
 
 
 def short_count(n: float) -> str:
@@ -177,8 +149,9 @@ def short_count(n: float) -> str:
     return f"{n:.0f}" if n < 10_000 else f"{n / 1000:.0f}k"
 
 
-def plain_ticks(axis: Axis) -> None:
+def plain_ticks(axis: Axis, most: int = 7) -> None:
     """Write the ticks of an axis whose limits are set as tables write numbers: .60, .65."""
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
     low, high = sorted(axis.get_view_interval())
     values = [round(float(value), 6) for value in axis.get_majorticklocs()]
     values = [value for value in values if low <= value <= high]

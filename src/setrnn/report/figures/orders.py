@@ -10,21 +10,17 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Drawing
 
 from setrnn.report.figures.style import (
-    MUTED_INK,
     PAPER,
     SMALL_SIZE,
     WIDTH,
     Picture,
     add_axes,
-    clean,
     colour_of,
-    listed,
     new_drawing,
-    share,
     text_colour,
     text_on,
-    text_width,
 )
+from setrnn.report.figures.words import clean, listed, share, text_width, write
 from setrnn.report.series.orders import (
     companions,
     frequency_agreement,
@@ -62,10 +58,10 @@ def orders(systems: Systems) -> Picture | None:
     return Picture(
         "Label orders learned",
         "Where labels stand in the most probable order of the true set: 0 is always first, 1 "
-        f"always last. Mean over seeds and the {n:,} test documents with two labels or more; "
-        "labels by falling training frequency. The last row says how often, of two labels of a "
-        "document, the one more frequent in train comes first: 100% is the order by frequency, "
-        "50% is chance.",
+        f"always last. On the {n:,} test documents with two labels or more, "
+        f"{systems.over_seeds}; labels by falling training frequency. The last row says how often, "
+        "of two labels of a document, the one more frequent in train comes first: 100% is the "
+        "order by frequency, 50% is chance.",
         "Mean relative rank of frequent labels by system. The more frequent label comes first in "
         + listed([f"{value:.0%} of pairs for {name}" for name, value in agreement.items()])
         + ".",
@@ -108,7 +104,7 @@ def _draw(
                 row + 0.5,
                 share(float(value), 2),
                 ha="center",
-                va="center",
+                va="center_baseline",
                 fontsize=SMALL_SIZE - 1,
                 color=text_on(_PLACES(float(value))),
             )
@@ -119,28 +115,23 @@ def _draw(
         spine.set_visible(False)
     below = len(rows) + 0.5 + 8 / _ROW
     for place, (name, value) in enumerate(agreement.items()):
-        axes.annotate(
+        write(
+            axes,
             clean(name),
             (place + 0.5, 0),
             (0, 5),
-            textcoords="offset points",
             rotation=90,
             ha="center",
             va="bottom",
-            fontsize=SMALL_SIZE,
             color=text_colour(colour_of(name)),
-            annotation_clip=False,
         )
-        axes.text(place + 0.5, below, f"{value:.0%}", ha="center", va="center", fontsize=SMALL_SIZE)
-    axes.annotate(
-        last,
-        (0, below),
-        (-3.5, 0),
-        textcoords="offset points",
-        ha="right",
-        va="center",
-        fontsize=SMALL_SIZE,
-        color=MUTED_INK,
-        annotation_clip=False,
-    )
+        axes.text(
+            place + 0.5,
+            below,
+            f"{value:.0%}",
+            ha="center",
+            va="center_baseline",
+            fontsize=SMALL_SIZE,
+        )
+    write(axes, last, (0, below), (-3.5, 0), ha="right", va="center_baseline")
     return drawing

@@ -19,15 +19,11 @@ from setrnn.report.figures.style import (
     WIDTH,
     Picture,
     add_axes,
-    clean,
     colour_of,
-    key,
-    listed,
     new_drawing,
-    share,
     text_colour,
-    text_width,
 )
+from setrnn.report.figures.words import WHOLE, clean, key, listed, share, text_width, write
 from setrnn.report.series.systems import System, Systems
 
 Values = npt.NDArray[np.float64]
@@ -102,26 +98,23 @@ def _draw(found: Mapping[str, Mapping[str, _Pair]]) -> Drawing:
         for row, (name, pairs) in enumerate(found.items()):
             _draw_pair(axes, -row, pairs[measure], colour_of(name))
             if place == 0:
-                axes.annotate(
+                write(
+                    axes,
                     clean(name),
                     (0, -row),
                     (-6, 0),
-                    xycoords=("axes fraction", "data"),
-                    textcoords="offset points",
+                    of=(WHOLE, "data"),
                     ha="right",
                     va="center",
-                    fontsize=SMALL_SIZE,
                     color=text_colour(colour_of(name)),
-                    annotation_clip=False,
                 )
         axes.set_ylim(-len(found) + 0.4, 0.6)
         axes.set_yticks(-np.arange(len(found)), [""] * len(found))
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
         axes.margins(x=0.08)
-        axes.locator_params(axis="x", nbins=4)
         axes.set_xlim(axes.get_xlim())
-        plain_ticks(axes.xaxis)
+        plain_ticks(axes.xaxis, most=4)
         axes.grid()
         axes.set_title(measure, color=INK)
     drawing.text(

@@ -10,7 +10,8 @@ from setrnn.report.figures.quality_against import (
     shared_machine,
     unbeaten,
 )
-from setrnn.report.figures.style import Picture, listed, share
+from setrnn.report.figures.style import Picture
+from setrnn.report.figures.words import listed, share
 from setrnn.report.series.systems import System, Systems
 
 COARSE: dict[float, str] = {10.0**k: f"{10**k:,}" for k in range(8)}
@@ -31,7 +32,8 @@ def prediction_speed(systems: Systems) -> Picture | None:
         "Quality against prediction speed",
         "Instance-F1 on test against how many documents are tagged in a second, "
         f"{systems.over_seeds}; speed is on a logarithmic axis, faster to the right. The grey band "
-        "joins what is not beaten in both: nobody is better and faster." + shared_machine(systems),
+        "joins what is not beaten in both: nobody is both better and faster."
+        + shared_machine(systems),
         f"Dots of instance-F1 against prediction speed. Not beaten in both: {listed(told)}.",
         draw_quality(points, best, "documents tagged per second", (COARSE, FINE)),
     )

@@ -14,17 +14,14 @@ from setrnn.report.figures.lines import BOTTOM, LEFT, TOP, plain_ticks, title_ax
 from setrnn.report.figures.placing import Box, along, place_labels
 from setrnn.report.figures.style import (
     LINE_HEIGHT,
-    MUTED_INK,
     PAPER,
     SMALL_SIZE,
     add_axes,
-    clean,
     colour_of,
-    key,
     new_drawing,
     text_colour,
-    text_width,
 )
+from setrnn.report.figures.words import WHOLE, clean, key, text_width, write
 from setrnn.report.series.frontier import frontier
 from setrnn.report.series.systems import System, Systems
 
@@ -32,7 +29,7 @@ Values = npt.NDArray[np.float64]
 
 BEST_RULE = "f1"  # made for instance-F1
 _HEIGHT = SMALL_SIZE * LINE_HEIGHT
-_MOST_TICKS = 6
+_MOST_TICKS = 7
 
 
 @dataclass(frozen=True)
@@ -109,15 +106,12 @@ def draw_quality(
             )
     _name_points(axes, points, best)
     title_axes(axes, "instance-F1")
-    axes.annotate(
+    write(
+        axes,
         key("○ own rule", "● rule f1", "▬ not beaten in both"),
         (0, 1),
         (-LEFT + 4, 26),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        fontsize=SMALL_SIZE,
-        color=MUTED_INK,
-        annotation_clip=False,
+        of=WHOLE,
     )
     axes.set_xlabel(x_label)
     return drawing
@@ -172,14 +166,13 @@ def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> 
         if len(place.leader):
             line = to_data.transform(place.leader[[0, -1]] / scale)
             axes.plot(*line.T, color=colour_of(name), linewidth=0.5, zorder=2)
-        axes.annotate(
+        write(
+            axes,
             clean(name),
             ((found.left + found.right) / 2, (found.bottom + found.top) / 2),
-            xycoords="figure points",
+            of="figure points",
             ha="center",
             va="center",
-            fontsize=SMALL_SIZE,
             color=text_colour(colour_of(name)),
             fontweight="bold" if name in unbeaten_names else "normal",
-            annotation_clip=False,
         )

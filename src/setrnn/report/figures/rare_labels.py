@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from setrnn.report.figures.lines import Groups, draw_over_groups
-from setrnn.report.figures.style import Picture, counted, listed, looks, share
+from setrnn.report.figures.style import Picture, looks
+from setrnn.report.figures.words import counted, listed, share
 from setrnn.report.series.groups import NEVER, FrequencyBins, frequency_bins, group_means
 from setrnn.report.series.systems import Systems
 

@@ -15,17 +15,14 @@ from setrnn.calibration.reliability import reliability as measure
 from setrnn.report.figures.style import (
     FAINT,
     MUTED_INK,
-    SMALL_SIZE,
     WIDTH,
     Picture,
     add_axes,
-    clean,
     colour_of,
-    listed,
     new_drawing,
-    share,
     text_colour,
 )
+from setrnn.report.figures.words import WHOLE, clean, listed, share, write
 from setrnn.report.series.probabilities import probabilities
 from setrnn.report.series.systems import System, Systems
 
@@ -90,35 +87,10 @@ def _draw(found: Mapping[str, tuple[_Trust | None, _Trust]]) -> Drawing:
         left = 34 + column * (side + 12)
         top = row * (side + head) + head
         axes = add_axes(drawing, left, height - top - side, 72 * WIDTH - left - side, top)
-        axes.plot((0, 1), (0, 1), color=FAINT, linewidth=0.8)
-        if before is not None:
-            _line(axes, before.diagram, MUTED_INK, 0.9)
-        _line(axes, after.diagram, colour_of(name), 1.8)
-        axes.set(xlim=(0, 1), ylim=(0, 1))
+        _draw_one(axes, name, before, after)
         is_lowest = place + n_columns >= len(found)
         axes.set_xticks((0, 0.5, 1), ("0", ".5", "1") if is_lowest else ("", "", ""))
         axes.set_yticks((0, 0.5, 1), ("0", ".5", "1") if column == 0 else ("", "", ""))
-        axes.annotate(
-            clean(name, 20),
-            (0, 1),
-            (0, 14),
-            textcoords="offset points",
-            xycoords="axes fraction",
-            color=text_colour(colour_of(name)),
-            fontsize=SMALL_SIZE + 0.5,
-            annotation_clip=False,
-        )
-        errors = f"{share(before.error)} → {share(after.error)}" if before else share(after.error)
-        axes.annotate(
-            errors,
-            (0, 1),
-            (0, 4),
-            textcoords="offset points",
-            xycoords="axes fraction",
-            fontsize=SMALL_SIZE,
-            color=MUTED_INK,
-            annotation_clip=False,
-        )
     middle = 34 + (72 * WIDTH - 42) / 2
     drawing.text(middle / (72 * WIDTH), 8 / height, "probability of the predicted set", ha="center")
     drawing.text(
@@ -129,6 +101,18 @@ def _draw(found: Mapping[str, tuple[_Trust | None, _Trust]]) -> Drawing:
         va="center",
     )
     return drawing
+
+
+def _draw_one(axes: Axes, name: str, before: _Trust | None, after: _Trust) -> None:
+    """Draw the diagram of one system, its name and its errors above."""
+    axes.plot((0, 1), (0, 1), color=FAINT, linewidth=0.8)
+    if before is not None:
+        _line(axes, before.diagram, MUTED_INK, 0.9)
+    _line(axes, after.diagram, colour_of(name), 1.8)
+    axes.set(xlim=(0, 1), ylim=(0, 1))
+    write(axes, clean(name, 20), (0, 1), (0, 14), of=WHOLE, color=text_colour(colour_of(name)))
+    errors = f"{share(before.error)} → {share(after.error)}" if before else share(after.error)
+    write(axes, errors, (0, 1), (0, 4), of=WHOLE)
 
 
 def _line(axes: Axes, diagram: Reliability, colour: str, width: float) -> None:

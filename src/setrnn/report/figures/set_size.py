@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
+import numpy.typing as npt
 
 from setrnn.report.figures.lines import Groups, draw_over_groups
-from setrnn.report.figures.style import Picture, counted, listed, looks, share
+from setrnn.report.figures.style import Picture, looks
+from setrnn.report.figures.words import counted, listed, share
 from setrnn.report.series.groups import group_means, size_groups
 from setrnn.report.series.systems import Systems
+
+Values = npt.NDArray[np.float64]
 
 
 def set_size(systems: Systems) -> Picture | None:
@@ -27,10 +33,6 @@ def set_size(systems: Systems) -> Picture | None:
         "true labels of a document",
         "instance-F1",
     )
-    best = {
-        name: max(lines, key=lambda each: lines[each][place])
-        for place, name in ((0, groups.names[0]), (len(n) - 1, groups.names[-1]))
-    }
     return Picture(
         "Quality by set size",
         f"Instance-F1 of the {systems.n_documents:,} test documents by how many true labels they "
@@ -38,15 +40,19 @@ def set_size(systems: Systems) -> Picture | None:
         "Lines of instance-F1 by the size of the true set. "
         + listed(
             [
-                f"{name} is best for documents of {_labels(size)} with "
-                f"{share(lines[name][0 if size == groups.names[0] else -1])}"
-                for size, name in best.items()
+                f"{_best(lines, place)} for the {counted(int(n[place]), 'document')} of "
+                + _labels(groups.names[place])
+                for place in sorted({0, len(n) - 1})
             ]
         )
-        + f"; {counted(int(n[-1]), 'document')} of {systems.n_documents:,} "
-        + f"{'has' if n[-1] == 1 else 'have'} {_labels(groups.names[-1])}.",
+        + ".",
         drawing,
     )
+
+
+def _best(lines: Mapping[str, Values], place: int) -> str:
+    name = max(lines, key=lambda each: lines[each][place])
+    return f"{name} is best with {share(float(lines[name][place]))}"
 
 
 def _labels(size: str) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -176,43 +175,3 @@ def contrast(*colour: float) -> float:
     """Return the contrast of a colour to white paper, 1 to 21."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
     return 1.05 / (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05)
-
-
-def text_width(text: str, size: float = TEXT_SIZE) -> float:
-    """Estimate the width of a text in points, on the safe side: viewers choose the font."""
-    return size * sum(_letter_width(letter) for letter in text)
-
-
-def _letter_width(letter: str) -> float:
-    if unicodedata.east_asian_width(letter) in "WF" or letter in "mwMW@%…":
-        return 1.0
-    if letter in "fijlrtI.,:;'|-() ":
-        return 0.4
-    return 0.61 if letter.islower() or letter.isdigit() else 0.72
-
-
-def clean(text: str, most: int = 24) -> str:
-    """Make a name fit for a figure: no control letters, not too long."""
-    text = "".join(letter if letter.isprintable() else " " for letter in text)
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
-
-
-def share(value: float, digits: int = 3) -> str:
-    """Write a number between 0 and 1 as tables do: .741."""
-    text = f"{value:.{digits}f}"
-    return text[1:] if text.startswith("0.") else text
-
-
-def listed(names: Sequence[str]) -> str:
-    """Write names as a sentence does: a, b and c."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def key(*entries: str) -> str:
-    """Write what signs mean in one line, with room between that viewers keep."""
-    return "\u00a0\u00a0 ".join(entry.replace(" ", "\u00a0") for entry in entries)
-
-
-def counted(n: int, what: str) -> str:
-    """Write a number of things: 1 label, 2 labels."""
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
