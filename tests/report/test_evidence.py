@@ -73,8 +73,3 @@ def test_accepted_documents_are_right_often_enough():
     assert evidence.accepted_share(comparison, records) == [1.0]  # all are right
     comparison, records = compared({"set-rnn": 3.0})
     assert evidence.accepted_share(comparison, records) == [0.0]  # all are wrong
-
-
-def test_the_frontier_is_what_none_dominates():
-    points = {"a": (1.0, 1.0), "b": (2.0, 0.5), "c": (0.5, 0.5), "d": (2.0, 0.4), "e": (2.0, 0.5)}
-    assert evidence.frontier(points) == ["a", "b", "e"]

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -6,6 +7,7 @@ from known_answers import DRAWS, GOOD, POOR, compared, flipped, found
 from made_comparison import made_comparison
 from setrnn.compare.statistics import Entry, bootstrap
 from setrnn.report.claims import FAILS, HOLDS, IN_PART, UNDECIDED, Evidence, Finding
+from setrnn.report.figures import draw_figures
 
 SETS = {"set": GOOD, "sequence": POOR}
 SEQUENCES = {"set": POOR, "sequence": GOOD}
@@ -169,9 +171,21 @@ def test_without_any_success_nothing_is_found():
 
 
 def test_the_frontier_has_whom_none_beats_in_both():
-    comparison, records = compared({"br": POOR, "pcc": POOR + 0.5, "set-rnn": GOOD})
-    by_name, _ = found(comparison, records)
-    told = by_name["frontier"].evidence[0].text
-    assert "br (" in told  # as fast as pcc, and better
-    assert "set-rnn (" in told
-    assert "pcc" not in told
+    comparison, records = compared(
+        {"br": {"f1": POOR, "set": 1.2}, "pcc": 1.5, "set-rnn": {"f1": POOR, "set": GOOD}}
+    )
+    training, prediction = found(comparison, records)[0]["frontier"].evidence
+    assert "br by rule f1 (" in training.text
+    assert "set-rnn by rule set (" in training.text
+    assert "pcc" not in training.text  # as fast as br, and worse
+    assert "br" not in prediction.text  # as fast as set-rnn, and worse
+
+
+def test_the_frontier_is_that_of_the_figure():
+    comparison, records = made_comparison(n_seeds=1, n_documents=60)
+    told = found(comparison, records)[0]["frontier"].evidence
+    figures = {figure.name: figure for figure in draw_figures(comparison, records)}
+    for each, name in zip(told, ("training-time", "prediction-speed"), strict=True):
+        named = re.findall(r"([\w-]+) by rule ([\w-]+)", each.text)
+        assert named
+        assert named == re.findall(r"([\w-]+) by rule ([\w-]+)", figures[name].alt)

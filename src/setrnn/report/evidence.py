@@ -153,15 +153,6 @@ def accepted_share(comparison: Comparison, records: Sequence[Record]) -> list[fl
     return shares
 
 
-def frontier(points: dict[str, tuple[float, float]]) -> list[str]:
-    """Return who is on the frontier: no other has as much of both and more of one."""
-    return [
-        name
-        for name, (x, y) in points.items()
-        if not any(a >= x and b >= y and (a, b) != (x, y) for a, b in points.values())
-    ]
-
-
 def resampled(n: int, first: Statistic, second: Statistic | None = None) -> Difference:
     """Bootstrap a statistic of one system, or the difference of two, over documents and runs.
 
