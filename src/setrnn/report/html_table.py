@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from html import escape
 
 from setrnn.report.parts import Cell, Row, Table
@@ -12,17 +12,12 @@ LONG_TEXT = 30  # characters; longer ones wrap
 
 def render_table(table: Table) -> str:
     """Return the table with its caption; columns without any content are left out."""
-    shown = [
-        column
+    shown = {
+        column: any(row.cells[column].value is not None for row in table.rows)
         for column in range(len(table.headers))
         if any(row.cells[column].text for row in table.rows)
-    ]
-    headers = "".join(
-        _header(
-            table.headers[column], any(row.cells[column].value is not None for row in table.rows)
-        )
-        for column in shown
-    )
+    }  # whether it holds numbers
+    headers = "".join(_header(table.headers[each], shown[each]) for each in shown)
     rows = "\n".join(_row(row, shown) for row in table.rows)
     notes = " has-notes" if any(cell.note for row in table.rows for cell in row.cells) else ""
     return f"""<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">
@@ -42,14 +37,14 @@ def _header(text: str, is_number: bool) -> str:
     return f'<th scope="col"{look}><button type="button">{words}</button></th>'
 
 
-def _row(row: Row, shown: Sequence[int]) -> str:
-    cells = "".join(_cell(row.cells[column]) for column in shown)
+def _row(row: Row, shown: Mapping[int, bool]) -> str:
+    cells = "".join(_cell(row.cells[column], is_number) for column, is_number in shown.items())
     return f'<tr><th scope="row">{escape(row.name)}</th>{cells}</tr>'
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: Cell, is_number: bool) -> str:
     value = "" if cell.value is None else f' data-value="{cell.value!r}"'
-    looks = ["number"] if cell.value is not None else []
+    looks = ["number"] if is_number else []
     if len(cell.text) > LONG_TEXT:
         looks.append("is-long")
     text, hint = escape(cell.text) or "–", ""  # noqa: RUF001 (a dash)
