@@ -24,7 +24,8 @@ def test_it_shows_the_systems_and_names_the_page(setrnn, folder):
     assert "synthetic" in result.err
 
 
-def test_out_takes_it_elsewhere(setrnn, folder, tmp_path):
+def test_out_takes_it_elsewhere(setrnn, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("setrnn.report.build.draw_figures", lambda comparison, records: [])
     assert setrnn("report", folder, "--out", tmp_path / "there").code == 0
     assert (tmp_path / "there" / "index.html").is_file()
     assert not (folder / "report").exists()
