@@ -17,7 +17,7 @@ from setrnn.data.batches import padded, take_rows
 from setrnn.data.example import Example
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.decoding import MANY_SETS, Limits, find_rule
+from setrnn.decoding import MANY_SETS, Limits, SetCandidates, find_rule
 from setrnn.errors import DataError
 from setrnn.labelled import Batch, example_batches, prepared_batches
 from setrnn.metrics import (
@@ -99,15 +99,29 @@ class Evaluation:
         }
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What a rule predicts for each document, and how good that is."""
+
+    evaluation: Evaluation
+    predictions: Sequence[Prediction]
+    raw_probabilities: Sequence[float]  # the model's own, of the predicted sets
+
+
+OnDocuments = Callable[[int], None]
+
+
 def evaluate(
     tagger: Tagger,
     examples: Iterable[Example],
     rule: str | None = None,
-    on_documents: Callable[[int], None] = lambda n_documents: None,
+    on_documents: OnDocuments = lambda n_documents: None,
     limits: Limits | None = None,
 ) -> Evaluation:
     """Predict a stream of documents and measure."""
-    return _evaluate(tagger, example_batches(tagger, examples), rule, on_documents, limits)
+    name = tagger.rule_or_own(rule)
+    batches = example_batches(tagger, examples)
+    return measure_rules(tagger, batches, [name], on_documents, limits)[name].evaluation
 
 
 def evaluate_prepared(
@@ -115,73 +129,131 @@ def evaluate_prepared(
     prepared: Prepared,
     split: str,
     rule: str | None = None,
-    on_documents: Callable[[int], None] = lambda n_documents: None,
+    on_documents: OnDocuments = lambda n_documents: None,
     limits: Limits | None = None,
 ) -> Evaluation:
     """Predict a split of a prepared folder and measure."""
+    name = tagger.rule_or_own(rule)
     batches = prepared_batches(tagger, prepared, split)
-    return _evaluate(tagger, batches, rule, on_documents, limits)
+    return measure_rules(tagger, batches, [name], on_documents, limits)[name].evaluation
 
 
-def _evaluate(
+def measure_rules(
     tagger: Tagger,
     batches: Iterable[Batch],
-    rule: str | None,
-    on_documents: Callable[[int], None],
-    limits: Limits | None,
-) -> Evaluation:
+    rules: Sequence[str],
+    on_documents: OnDocuments = lambda n_documents: None,
+    limits: Limits | None = None,
+) -> dict[str, Measured]:
+    """Predict by several rules and measure; what they share is computed once."""
     truth: list[tuple[str, ...]] = []
-    predicted: list[Prediction] = []
-    raw_probabilities: list[float] = []
+    found = {rule: _RulePredictions(tagger, rule, limits) for rule in rules}
     rankings: list[RankingScores] = []
     missing: list[npt.NDArray[np.float64]] = []
     log_probs: list[npt.NDArray[np.float64]] = []
-    seconds = 0.0
-    name = tagger.rule_or_own(rule)
-    chosen, known_limits = find_rule(name), tagger.known_limits(limits)
-    acceptance = tagger.acceptance(name)
     for tokens, labels in batches:
-        start = time.perf_counter()
-        n_sets = max(chosen.n_sets(1, known_limits), tagger.n_candidates(chosen))
-        candidates = tagger.system.candidates(tokens, n_sets, chosen.source)
-        predict = partial(tagger.predictions, tokens, candidates, chosen, 1, known_limits)
-        predictions = list(predict(acceptance=acceptance))
-        seconds += time.perf_counter() - start
-        predicted.extend(predictions)
-        if tagger.calibration is not None:
-            predictions = list(predict(calibrated=False))
-        raw_probabilities.extend(each.probability for each in predictions)
+        searched = _Searched(tagger, tokens, list(found.values()))
+        for each in found.values():
+            each.predict(tokens, searched)
         truth.extend(labels)
         known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
-        # Best sequences are not sets: the shares of their labels are no marginals. A search
-        # that stops when the best is proved has not looked at the rest.
-        is_whole = chosen.source == "sets" and (
-            n_sets >= MANY_SETS or candidates.certificates is None
-        )
-        found = candidates if is_whole else tagger.system.candidates(tokens, MANY_SETS)
-        marginals = tagger.system.marginals(tokens, found)
+        candidates = searched.many_sets()
+        marginals = tagger.system.marginals(tokens, candidates)
         rankings.append(evaluate_ranking(known.truth, marginals, RANKS))
-        missing.append(found.missing_mass())
+        missing.append(candidates.missing_mass())
         log_probs.append(_log_probs_of_truth(tagger, tokens, labels))
         on_documents(len(labels))
     if not truth:
         raise DataError("There are no documents to evaluate.")
-    probs = np.array([each.probability for each in predicted])
-    pairs = zip(predicted, truth, strict=True)
-    is_right = np.array([set(each.labels) == set(labels) for each, labels in pairs])
-    return Evaluation(
-        rule=name,
-        scores=evaluate_label_sets(truth, [each.labels for each in predicted], tagger.labels.names),
-        ranking=_mean_ranking(rankings),
-        mean_probability=float(probs.mean()),
-        calibration_error=reliability(probs, is_right).error,
-        calibration_error_raw=reliability(np.array(raw_probabilities), is_right).error,
-        documents_per_second=len(truth) / max(seconds, 1e-9),
-        missing_mass=float(np.concatenate(missing).mean()),
-        set_log_likelihood=_log_likelihood(np.concatenate(log_probs)),
-        accepted=None if acceptance is None else _accepted_scores(predicted, is_right),
-        certificates=_certificate_scores(predicted),
+    shared = _Shared(
+        _mean_ranking(rankings),
+        float(np.concatenate(missing).mean()),
+        _log_likelihood(np.concatenate(log_probs)),
     )
+    return {rule: each.measured(truth, shared) for rule, each in found.items()}
+
+
+@dataclass(frozen=True)
+class _Shared:
+    """What does not depend on the rule."""
+
+    ranking: RankingScores
+    missing_mass: float
+    set_log_likelihood: SetLogLikelihood
+
+
+class _Searched:
+    """The candidates of a batch: one search for all rules of a source."""
+
+    def __init__(self, tagger: Tagger, tokens: Ragged, rules: Sequence[_RulePredictions]) -> None:
+        self.tagger, self.tokens = tagger, tokens
+        self.candidates: dict[str, SetCandidates] = {}
+        self.seconds: dict[str, float] = {}
+        self.n_sets: dict[str, int] = {}
+        for source in dict.fromkeys(each.rule.source for each in rules):
+            n_sets = max(each.n_sets for each in rules if each.rule.source == source)
+            start = time.perf_counter()
+            self.candidates[source] = tagger.system.candidates(tokens, n_sets, source)
+            self.seconds[source] = time.perf_counter() - start
+            self.n_sets[source] = n_sets
+
+    def many_sets(self) -> SetCandidates:
+        """Return enough sets for marginals, searched for only where they were not yet."""
+        # Best sequences are not sets: the shares of their labels are no marginals. A search
+        # that stops when the best is proved has not looked at the rest.
+        found = self.candidates.get("sets")
+        if found is not None and (self.n_sets["sets"] >= MANY_SETS or found.certificates is None):
+            return found
+        return self.tagger.system.candidates(self.tokens, MANY_SETS)
+
+
+class _RulePredictions:
+    """What a rule predicts, batch by batch."""
+
+    def __init__(self, tagger: Tagger, name: str, limits: Limits | None) -> None:
+        self.tagger, self.name = tagger, name
+        self.rule, self.limits = find_rule(name), tagger.known_limits(limits)
+        self.acceptance = tagger.acceptance(name)
+        self.n_sets = max(self.rule.n_sets(1, self.limits), tagger.n_candidates(self.rule))
+        self.predictions: list[Prediction] = []
+        self.raw_probabilities: list[float] = []
+        self.seconds = 0.0
+
+    def predict(self, tokens: Ragged, searched: _Searched) -> None:
+        """Choose a set for each document of a batch."""
+        candidates = searched.candidates[self.rule.source]
+        predict = partial(self.tagger.predictions, tokens, candidates, self.rule, 1, self.limits)
+        start = time.perf_counter()
+        found = list(predict(acceptance=self.acceptance))
+        self.seconds += time.perf_counter() - start + searched.seconds[self.rule.source]
+        self.predictions.extend(found)
+        if self.tagger.calibration is not None:
+            found = list(predict(calibrated=False))
+        self.raw_probabilities.extend(each.probability for each in found)
+
+    def measured(self, truth: list[tuple[str, ...]], shared: _Shared) -> Measured:
+        """Measure the predictions of all documents."""
+        probs = np.array([each.probability for each in self.predictions])
+        pairs = zip(self.predictions, truth, strict=True)
+        is_right = np.array([set(each.labels) == set(labels) for each, labels in pairs])
+        accepted = None
+        if self.acceptance is not None:
+            accepted = _accepted_scores(self.predictions, is_right)
+        predicted = [each.labels for each in self.predictions]
+        evaluation = Evaluation(
+            rule=self.name,
+            scores=evaluate_label_sets(truth, predicted, self.tagger.labels.names),
+            ranking=shared.ranking,
+            mean_probability=float(probs.mean()),
+            calibration_error=reliability(probs, is_right).error,
+            calibration_error_raw=reliability(np.array(self.raw_probabilities), is_right).error,
+            documents_per_second=len(truth) / max(self.seconds, 1e-9),
+            missing_mass=shared.missing_mass,
+            set_log_likelihood=shared.set_log_likelihood,
+            accepted=accepted,
+            certificates=_certificate_scores(self.predictions),
+        )
+        return Measured(evaluation, self.predictions, self.raw_probabilities)
 
 
 def _log_probs_of_truth(

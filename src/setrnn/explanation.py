@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import factorial
 from string import ascii_uppercase
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from setrnn.data.batches import make_batch
 from setrnn.data.labels import LabelVocabulary
+from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER, UNKNOWN, TextEncoder
 from setrnn.model.interfaces import Encoding
 from setrnn.neural import NeuralSystem
@@ -193,10 +195,61 @@ def explain_text(
     """
     text, *features = (_whole(each) for each in (text, *features))
     tokens = encoder.encode([text], [features])
-    known = [encoder.tokens[token] for token in tokens[0]]
-    read_features = tuple(
-        token[len(FEATURE_PREFIX) :] for token in known if token.startswith(FEATURE_PREFIX)
+    read = _read(encoder, tokens)
+    return _explained(
+        system,
+        labels,
+        tokens,
+        top,
+        method=method,
+        rule=rule,
+        text=text,
+        words=tuple(_words(encoder, text)),
+        features=read.features,
+        unknown_features=tuple(name for name in features if name not in read.features),
+        max_words=encoder.max_words,
     )
+
+
+@torch.inference_mode()
+def explain_tokens(
+    system: NeuralSystem,
+    encoder: TextEncoder,
+    labels: LabelVocabulary,
+    tokens: Ragged,
+    top: int = 12,
+    method: str = "",
+    rule: str = "set",
+) -> Explanation:
+    """Explain a document of which only the token ids are left, in one row: a prepared one.
+
+    Its text is then what the model read, without stop words.
+    """
+    read = _read(encoder, tokens)
+    return _explained(
+        system,
+        labels,
+        tokens,
+        top,
+        method=method,
+        rule=rule,
+        text=" ".join(read.words),
+        words=tuple(_words_read(read.words)),
+        features=read.features,
+        unknown_features=(),
+        max_words=encoder.max_words,
+    )
+
+
+def _explained(
+    system: NeuralSystem,
+    labels: LabelVocabulary,
+    tokens: Ragged,
+    top: int,
+    rule: str,
+    **about: Any,  # noqa: ANN401 (the other fields of the explanation)
+) -> Explanation:
+    """Search, and go through the best order of the predicted set."""
     system.network.eval()
     batch = make_batch(tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
     encoding = system.network.encode(batch)
@@ -204,18 +257,34 @@ def explain_text(
     sequences = sequences[:top]
     shown = {*(each.name for each in sets[:top]), *(each.set_name for each in sequences)}
     order = _best_order(system, encoding, [labels.index[name] for name in sets[0].labels])
+    n_read = len(tokens[0])
     return Explanation(
-        method=method,
         rule=rule,
-        text=text,
-        words=tuple(_words(encoder, text)),
-        features=read_features,
-        unknown_features=tuple(name for name in features if name not in read_features),
-        max_words=encoder.max_words,
         beam_width=system.config.search.beam_width,
         sequences=tuple(sequences),
         sets=tuple(each for each in sets if each.name in shown),
-        steps=tuple(_steps(system, encoding, labels, order, len(known))),
+        steps=tuple(_steps(system, encoding, labels, order, n_read)),
+        **about,
+    )
+
+
+class _Read(NamedTuple):
+    """What the model reads of a document."""
+
+    words: tuple[str, ...]
+    features: tuple[str, ...]
+
+
+def _read(encoder: TextEncoder, tokens: Ragged) -> _Read:
+    known = [encoder.tokens[token] for token in tokens[0]]
+    is_feature = [token.startswith(FEATURE_PREFIX) for token in known]
+    return _Read(
+        tuple(token for token, other in zip(known, is_feature, strict=True) if not other),
+        tuple(
+            token[len(FEATURE_PREFIX) :]
+            for token, other in zip(known, is_feature, strict=True)
+            if other
+        ),
     )
 
 
@@ -300,6 +369,15 @@ def _words(encoder: TextEncoder, text: str) -> Iterator[Word]:
             fate = {NUMBER: AS_NUMBER, UNKNOWN: AS_UNKNOWN}.get(token, KNOWN)
             yield Word(text[start:stop], start, stop, fate, place)
             place += 1
+
+
+def _words_read(words: Sequence[str]) -> Iterator[Word]:
+    """Place words that were read as if a blank stood between each two."""
+    start = 0
+    for place, word in enumerate(words):
+        fate = {NUMBER: AS_NUMBER, UNKNOWN: AS_UNKNOWN}.get(word, KNOWN)
+        yield Word(word, start, start + len(word), fate, place)
+        start += len(word) + 1
 
 
 def _whole(text: str) -> str:

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import platform
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from setrnn.compare.records import Record
-from setrnn.config import Config
+import numpy as np
+
+from setrnn import __version__
+from setrnn.calibrating import LEAST_DOCUMENTS, fit_calibration
+from setrnn.compare.cases import explained_cases
+from setrnn.compare.orders import best_orders, order_entropies
+from setrnn.compare.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
+from setrnn.config import Config, settings_hash, to_dict
+from setrnn.data.prepared import Prepared
+from setrnn.data.ragged import Ragged
+from setrnn.decoding import RULES
+from setrnn.evaluation import Measured, measure_rules
+from setrnn.labelled import prepared_batches
+from setrnn.methods import Method, Trained, TrainOptions, find_method
+from setrnn.neural.recurrent import RecurrentSystem
+from setrnn.tagger import Tagger
+from setrnn.training.progress import Progress
+from setrnn.training.run_folder import has_run
 
 OnProgress = Callable[[str, float], None]  # what it does, and which share of the run is done
+
+TRAINING_SHARE = 0.9  # of a run's time, about
+DIGITS = 5  # of probabilities in a record
 
 
 @dataclass(frozen=True)
@@ -29,7 +52,206 @@ class Task:
     treatment: Mapping[str, Any] = field(default_factory=dict)
     trials: Sequence[Mapping[str, Any]] = ()
 
+    @property
+    def name(self) -> str:
+        """What the run is called."""
+        return run_name(self.method, self.seed)
+
 
 def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> Record:
     """Train and measure; what a stopped run left in the folder is gone on with."""
-    raise NotImplementedError
+    start = time.perf_counter()
+    prepared, method = Prepared(task.prepared), find_method(task.method)
+    trained, seconds = _train(task, method, prepared, on_progress)
+    on_progress("measuring", TRAINING_SHARE)
+    tagger = Tagger.trained_on(prepared, task.method, task.config, trained.system)
+    if prepared.description["n_documents"].get("valid", 0) >= LEAST_DOCUMENTS:
+        batches = prepared_batches(tagger, prepared, "valid")
+        tagger = replace(tagger, calibration=fit_calibration(tagger, batches))
+    measured = {
+        split: measure_rules(tagger, prepared_batches(tagger, prepared, split), rules_of(tagger))
+        for split in ("valid", "test")
+        if prepared.description["n_documents"].get(split)
+    }
+    on_progress("predicting", 0.96)
+    speed = _prediction_speed(tagger, prepared)
+    test, cases = _test_results(tagger, prepared, measured["test"])
+    if task.keep_model:
+        tagger.save(task.folder / MODELS / task.name)
+    epochs = trained.notes.get("epochs", [])
+    return Record(
+        method=task.method,
+        seed=task.seed,
+        data_hash=settings_hash(prepared.description),
+        own_rule=method.rule,
+        config=to_dict(task.config),
+        treatment={
+            **task.treatment,
+            "checkpoint_by": task.config.training.metric if method.is_neural else None,
+            "budget_seconds": task.budget_seconds,
+            "was_cut_by_budget": _was_cut(task, epochs),
+        },
+        environment=_environment(task, tagger),
+        costs=Costs(
+            training_seconds=round(seconds, 2),
+            training_documents_per_second=_training_speed(prepared, epochs, seconds),
+            prediction_documents_per_second=round(speed, 1),
+            total_seconds=round(time.perf_counter() - start, 2),
+            peak_memory_bytes=_peak_memory(),
+            peak_gpu_bytes=_peak_gpu_memory(),
+            n_parameters=sum(array.size for array in trained.system.arrays().values()),
+            n_jobs=task.n_jobs,
+        ),
+        epochs=epochs,
+        best_epoch=trained.notes.get("best_epoch"),
+        trials=task.trials,
+        scores={
+            split: {rule: each.evaluation.as_dict() for rule, each in found.items()}
+            for split, found in measured.items()
+        },
+        test=test,
+        cases=cases,
+    )
+
+
+def rules_of(tagger: Tagger) -> list[str]:
+    """List the rules a tagger can predict by."""
+    emits_sequences = find_method(tagger.method).emits_sequences
+    has_thresholds = tagger.calibration is not None and tagger.calibration.thresholds is not None
+    return [
+        name
+        for name, rule in RULES.items()
+        if (rule.source == "sets" or emits_sequences)
+        and (has_thresholds or not rule.needs_thresholds)
+    ]
+
+
+def _train(
+    task: Task, method: Method, prepared: Prepared, on_progress: OnProgress
+) -> tuple[Trained, float]:
+    """Train, going on with a stopped run; return how long it took, before the stop too."""
+    n_labels = 0
+
+    def on_labels(n: int) -> None:
+        nonlocal n_labels
+        n_labels += n
+        on_progress("training", TRAINING_SHARE * min(n_labels / len(prepared.labels), 1.0))
+
+    def on_training(progress: Progress) -> None:
+        what = f"epoch {progress.epoch}/{progress.n_epochs}"
+        on_progress(what, TRAINING_SHARE * progress.n_documents / max(progress.n_total, 1))
+
+    run_folder = task.folder / RUNS / f"{task.name}.run" if method.is_neural else None
+    options = TrainOptions(
+        device=task.device,
+        run_folder=run_folder,
+        resume=run_folder is not None and has_run(run_folder),
+        max_seconds=task.budget_seconds,
+        on_labels=on_labels,
+        on_progress=on_training,
+    )
+    start = time.perf_counter()
+    trained = method.train(prepared, task.config, options)
+    seconds = time.perf_counter() - start
+    return trained, max(seconds, float(trained.notes.get("training_seconds", 0.0)))
+
+
+def _test_results(
+    tagger: Tagger, prepared: Prepared, measured: Mapping[str, Measured]
+) -> tuple[TestResults, list[dict[str, Any]]]:
+    """Collect what each document is predicted, and what statistics and figures need besides."""
+    index = tagger.labels.index
+    predicted: dict[str, LabelSets] = {
+        rule: [sorted(index[label] for label in each.labels) for each in found.predictions]
+        for rule, found in measured.items()
+    }
+    results = TestResults(
+        predicted=predicted,
+        probability={
+            rule: _rounded(each.probability for each in found.predictions)
+            for rule, found in measured.items()
+        },
+        raw_probability={
+            rule: _rounded(found.raw_probabilities) for rule, found in measured.items()
+        },
+    )
+    if not find_method(tagger.method).emits_sequences:
+        return results, []
+    assert isinstance(tagger.system, RecurrentSystem)
+    test = prepared.split("test")
+    sets = Ragged.from_lists(predicted["set"])
+    is_known = np.array([bool((row < len(prepared.labels)).all()) for row in test.labels])
+    true_sets = [
+        row.tolist() if known else [] for row, known in zip(test.labels, is_known, strict=True)
+    ]
+    results = replace(
+        results,
+        order_entropy=order_entropies(tagger.system, test.tokens, sets),
+        true_orders=best_orders(tagger.system, test.tokens, Ragged.from_lists(true_sets)),
+    )
+    if tagger.config.encoder.is_pretrained:  # it reads parts of words: nothing to show
+        return results, []
+    return results, explained_cases(tagger, prepared, predicted["set"], predicted["sequence"])
+
+
+def _rounded(values: Any) -> list[float]:  # noqa: ANN401 (any floats)
+    return [round(float(value), DIGITS) for value in values]
+
+
+def _prediction_speed(tagger: Tagger, prepared: Prepared) -> float:
+    """Predict the test part once more, by the system's own rule and nothing else."""
+    tokens = prepared.split("test").tokens
+    start = time.perf_counter()
+    n_documents = sum(1 for _ in tagger.tag_tokens(tokens))
+    return n_documents / max(time.perf_counter() - start, 1e-9)
+
+
+def _training_speed(
+    prepared: Prepared, epochs: Sequence[Mapping[str, Any]], seconds: float
+) -> float:
+    """Return documents a second: of the training steps, or of the whole fit without epochs."""
+    if epochs:
+        return round(float(np.mean([each["documents_per_second"] for each in epochs])), 1)
+    n_documents = int(prepared.description["n_documents"]["train"])
+    return round(n_documents / max(seconds, 1e-9), 1)
+
+
+def _was_cut(task: Task, epochs: Sequence[Mapping[str, Any]]) -> bool:
+    is_short = 0 < len(epochs) < task.config.training.epochs
+    return task.budget_seconds is not None and is_short and task.config.training.patience == 0
+
+
+def _environment(task: Task, tagger: Tagger) -> dict[str, Any]:
+    import scipy
+    import sklearn
+    import torch
+
+    device = getattr(tagger.system, "device", None)
+    is_gpu = device is not None and device.type == "cuda"
+    return {
+        "setrnn": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "platform": platform.system(),
+        "device": torch.cuda.get_device_name() if is_gpu else "cpu",
+        "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def _peak_memory() -> int:
+    """Return the most memory this process ever held, in bytes; 0 where it is not told."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _peak_gpu_memory() -> int | None:
+    import torch
+
+    return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None

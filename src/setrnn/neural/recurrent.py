@@ -12,6 +12,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
 from setrnn.decoding.known import Known, completed, something_known
 from setrnn.neural.system import CandidateTable, NeuralSystem
+from setrnn.search.beam_search import search_orders
 from setrnn.search.completion_search import most_probable_completions
 from setrnn.search.set_search import most_probable_sets, set_log_prob, sets_of_best_sequences
 
@@ -69,3 +70,18 @@ class RecurrentSystem(NeuralSystem):
                 set_log_prob(self.network.decoder, encoding, sets, width).cpu().numpy()
             )
         return log_probs
+
+    @torch.inference_mode()
+    def orders(
+        self, tokens: Ragged, label_sets: npt.NDArray[np.int32], beam_width: int
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+        """Find the best orders of one set a document, (n, S) that -1 fills up.
+
+        Returns them by falling probability, (n, K, S), and log p of each sequence, (n, K).
+        """
+        table = CandidateTable(len(tokens), beam_width)
+        for rows, encoding in self.encoded(tokens):
+            sets = self.sets_on_device(label_sets[:, None], rows)
+            found = search_orders(self.network.decoder, encoding, sets, beam_width)
+            table.fill(rows, found.labels[:, 0], found.log_probs[:, 0])
+        return table.labels, table.log_probs

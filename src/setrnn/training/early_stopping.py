@@ -22,3 +22,10 @@ def is_finished(position: Position, settings: TrainingSettings) -> bool:
     """Tell whether all epochs are done, or too many since the best one."""
     n_waited = position.epoch - position.best_epoch if position.best_epoch else 0
     return position.epoch == settings.epochs or 0 < settings.patience <= n_waited
+
+
+def is_out_of_time(position: Position, seconds: float, max_seconds: float | None) -> bool:
+    """Tell whether one more epoch, as long as those before, would end after the time is up."""
+    if max_seconds is None or position.epoch == 0:
+        return False
+    return seconds * (position.epoch + 1) / position.epoch > max_seconds

@@ -68,6 +68,10 @@ class Keeper:
         self.position = position
         self._started_at = time.perf_counter() - position.seconds
 
+    def seconds(self) -> float:
+        """Return how long the run has taken, before it was stopped too."""
+        return time.perf_counter() - self._started_at
+
     def is_due(self) -> bool:
         """Tell whether the last checkpoint is too long ago."""
         return time.perf_counter() - self._saved_at >= 60 * self.settings.checkpoint_minutes
@@ -81,7 +85,7 @@ class Keeper:
         """Keep where the run stands; never with weights that are no numbers."""
         self.check_weights()
         start = time.perf_counter()
-        self.position.seconds = start - self._started_at
+        self.position.seconds = self.seconds()
         if self.run is not None:
             state = training_state(self.network, self.optimizer, self.fabric)
             state |= self.average.state()

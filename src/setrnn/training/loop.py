@@ -20,7 +20,7 @@ from setrnn.model.network import Network
 from setrnn.neural import SYSTEMS
 from setrnn.objectives import LabelSets, SetObjective, find_objective
 from setrnn.training.checkpoints import Checkpoint, Position
-from setrnn.training.early_stopping import is_best, is_finished
+from setrnn.training.early_stopping import is_best, is_finished, is_out_of_time
 from setrnn.training.failures import clear_memory_errors, not_finite, smaller_batches
 from setrnn.training.interrupts import polite_interrupts
 from setrnn.training.keeper import Keeper
@@ -49,10 +49,12 @@ class Trainer:
         fabric: Fabric,
         run: RunFolder | None = None,
         on_progress: OnProgress = lambda progress: None,
+        max_seconds: float | None = None,
     ) -> None:
         """Get ready to train a network that is on Fabric's device."""
         self.network, self.prepared, self.config, self.recipe = network, prepared, config, recipe
         self.fabric, self.run, self.on_progress = fabric, run, on_progress
+        self.max_seconds = max_seconds
         self.settings, self.train = config.training, prepared.split("train")
         optimizer = make_optimizer(network, self.settings, config.encoder.learning_rate)
         self.optimizer = cast("Optimizer", fabric.setup_optimizers(optimizer))
@@ -65,7 +67,7 @@ class Trainer:
         if checkpoint is not None:
             self.keeper.restore(checkpoint)
             # the patience may be another now
-            self.position.is_finished = is_finished(self.position, self.settings)
+            self.position.is_finished = self._is_finished()
         if self.run is not None:
             self.run.begin(checkpoint, self._n_documents_done() + 1)
         # Without a folder there is nothing to save, and Ctrl-C is what it always is.
@@ -156,7 +158,7 @@ class Trainer:
         }
         position.history.append(row | scores)
         position.end_epoch()
-        position.is_finished = is_finished(position, self.settings)
+        position.is_finished = self._is_finished()
         if self.run is not None:
             self.run.write_epochs(position.history)
         if position.is_finished or self.keeper.is_cheap():
@@ -184,6 +186,11 @@ class Trainer:
                 self.settings.valid_documents,
                 between_batches,
             )
+
+    def _is_finished(self) -> bool:
+        return is_finished(self.position, self.settings) or is_out_of_time(
+            self.position, self.keeper.seconds(), self.max_seconds
+        )
 
     @property
     def position(self) -> Position:

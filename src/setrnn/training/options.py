@@ -16,6 +16,7 @@ class TrainOptions:
     device: str = "auto"
     run_folder: Path | None = None  # checkpoints and logs; none are kept without
     resume: bool = False
+    max_seconds: float | None = None  # no epoch begins that would probably end after them
     on_labels: Callable[[int], None] = lambda n_labels: None  # classical systems
     on_progress: OnProgress = lambda progress: None  # recurrent ones
     on_vectors: Callable[[str, float], None] = lambda message, share: None

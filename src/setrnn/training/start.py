@@ -56,7 +56,9 @@ def train_network(
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
     network = _make_network(prepared, config, recipe, options).to(fabric.device)
-    trainer = Trainer(network, prepared, config, recipe, fabric, run, options.on_progress)
+    trainer = Trainer(
+        network, prepared, config, recipe, fabric, run, options.on_progress, options.max_seconds
+    )
     trainer.fit(checkpoint)
     position = trainer.position
     notes = {
