@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -66,7 +67,12 @@ class Compared:
 
 def compare_systems(request: Request) -> Compared:
     """Run what is not done yet, and make the report; refuse bad input before anything is run."""
-    from setrnn.compare.plan import make_plan, open_comparison, refuse_other_folder
+    from setrnn.compare.plan import (
+        make_plan,
+        open_comparison,
+        refuse_other_folder,
+        refuse_unequal_treatment,
+    )
     from setrnn.compare.records import load_records
     from setrnn.methods import find_method
     from setrnn.report.build import build_report
@@ -81,16 +87,15 @@ def compare_systems(request: Request) -> Compared:
     )
     comparison = open_comparison(request.out, prepared, _command())
     tasks = _tasks(request, prepared, config)
+    refuse_unequal_treatment(request.out, comparison, request.treatment)
     if not request.n_trials:
-        make_plan(request.out, comparison, tasks)  # refused now rather than after hours
+        make_plan(request.out, comparison, tasks)  # refused now rather than later
     _add_predictions(request, comparison)
     with _way_to_go_on(request.out):
         _make_vectors(request, prepared, config)
         failed: list[Record] = []
         if request.n_trials:
             tasks, failed = _tuned(request, comparison, tasks)
-        for record in failed:
-            record.save(request.out)
         plan = make_plan(request.out, comparison, tasks)
         ended = [*failed, *plan.done, *_run(request, comparison, plan)]
     records = load_records(request.out, comparison)
@@ -211,6 +216,7 @@ def _tuned(
     """Search the settings of each method: its tasks with them, or records of their failure."""
     from setrnn.compare.jobs import tuning_job
     from setrnn.compare.plan import failed_record, longest_first
+    from setrnn.compare.records import load_records
 
     first = {task.method: task for task in reversed(tasks)}
     jobs = [tuning_job(task, request.n_trials) for task in longest_first([*first.values()], {})]
@@ -236,11 +242,14 @@ def _tuned(
         for task in tasks
         if task.method in found
     ]
+    done = {each.name for each in load_records(request.out, comparison) if each.failure is None}
     failed = [
         failed_record(task, comparison, failures[task.method])
         for task in tasks
-        if task.method in failures
+        if task.method in failures and task.name not in done
     ]
+    for record in failed:
+        record.save(request.out)
     return tuned, failed
 
 
@@ -248,21 +257,24 @@ def _run(request: Request, comparison: Comparison, plan: Plan) -> list[Record]:
     """Run what is left of the plan; write each record as soon as its run ends."""
     from setrnn.compare.jobs import run_job
     from setrnn.compare.plan import failed_record, measured_seconds
-    from setrnn.compare.records import run_name
 
     if plan.done:
         note(f"{len(plan.done)} runs are done already.")
-    tasks = {run_name(task.method, task.seed): task for task in plan.tasks}
+    tasks = {task.name: task for task in plan.tasks}
     records: list[Record] = []
 
     def keep(ended: Ended) -> str:
-        record: Record | None = ended.value
-        if record is None:
-            assert ended.failure is not None
-            record = failed_record(tasks[ended.job.name], comparison, ended.failure)
+        task = tasks[ended.job.name]
+        if ended.failure is None:
+            record: Record = ended.value
+        else:
+            record = failed_record(task, comparison, ended.failure)
         record.save(request.out)
         records.append(record)
-        return "" if record.failure else _result(record)
+        if ended.failure is not None:
+            return ended.failure.message
+        shutil.rmtree(task.run_folder, ignore_errors=True)  # the record has all of it
+        return _result(record)
 
     jobs = [run_job(task) for task in plan.tasks]
     methods = {name: task.method for name, task in tasks.items()}

@@ -11,7 +11,7 @@ SETTINGS = {
     "model.dropout": 0.2,
     "model.word_dropout": 0.0,
     "search.beam_width": 6,
-    "training.epochs": 8,
+    "training.epochs": 5,
     "training.batch_size": 64,
     "training.learning_rate": 4e-3,
 }

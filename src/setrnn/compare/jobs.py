@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from setrnn.compare.plan import TUNING
 from setrnn.compare.pool import Job
-from setrnn.compare.records import RUNS, run_name
+from setrnn.compare.records import RUNS
 from setrnn.compare.run import OnProgress, Task, run
 from setrnn.data.prepared import Prepared
 
@@ -21,9 +21,9 @@ LIMIT_FACTOR, LIMIT_SECONDS = 2, 60
 
 def run_job(task: Task) -> Job:
     """Make the job of a run."""
-    name, budget = run_name(task.method, task.seed), task.budget_seconds
+    budget = task.budget_seconds
     limit = None if budget is None else LIMIT_FACTOR * budget + LIMIT_SECONDS
-    return Job(name, partial(run, task), task.folder / RUNS / f"{name}.log", limit)
+    return Job(task.name, partial(run, task), task.folder / RUNS / f"{task.name}.log", limit)
 
 
 def tuning_job(task: Task, n_trials: int) -> Job:

@@ -16,7 +16,6 @@ from setrnn.compare.records import (
     Failure,
     Record,
     load_records,
-    run_name,
 )
 from setrnn.compare.run import Task
 from setrnn.compare.time_left import expected_seconds
@@ -129,11 +128,11 @@ def make_plan(folder: Path, comparison: Comparison, tasks: Sequence[Task]) -> Pl
     done: list[Record] = []
     left: list[Task] = []
     for task in tasks:
-        record = records.get(run_name(task.method, task.seed))
+        record = records.get(task.name)
         if record is None or record.failure is not None:
             left.append(task)
         else:
-            _refuse_other_settings(folder, record, task)
+            _refuse_difference(folder, record, _flat(record.config), _flat(to_dict(task.config)))
             done.append(record)
     return Plan(done, longest_first(left, measured_seconds(records.values())))
 
@@ -167,19 +166,28 @@ def failed_record(task: Task, comparison: Comparison, failure: Failure) -> Recor
     )
 
 
-def _refuse_other_settings(folder: Path, record: Record, task: Task) -> None:
-    treatment = {name: task.treatment[name] for name in EQUAL_TREATMENT if name in task.treatment}
-    before = {**_flat(record.config), **{name: record.treatment.get(name) for name in treatment}}
-    now = {**_flat(to_dict(task.config)), **treatment}
+def refuse_unequal_treatment(
+    folder: Path, comparison: Comparison, treatment: Mapping[str, Any]
+) -> None:
+    """Refuse to add runs to others that had more trials or more time."""
+    now = {name: treatment.get(name) for name in EQUAL_TREATMENT}
+    for record in load_records(folder, comparison):
+        if record.failure is None and not record.is_added:
+            before = {name: record.treatment.get(name) for name in EQUAL_TREATMENT}
+            _refuse_difference(folder, record, before, now)
+
+
+def _refuse_difference(
+    folder: Path, record: Record, before: Mapping[str, Any], now: Mapping[str, Any]
+) -> None:
     differing = [name for name in now if before.get(name) != now[name]]
     if not differing:
         return
     shown = [
         f"{name} was {before.get(name)}, now {now[name]}" for name in differing[:DIFFERENCES_SHOWN]
     ]
-    more = len(differing) - len(shown)
-    if more:
-        shown.append(f"and {more} more")
+    if len(differing) > len(shown):
+        shown.append(f"and {len(differing) - len(shown)} more")
     raise ConfigError(
         f"{folder} has the run {record.name} with other settings: {'; '.join(shown)}. "
         "Name another --out, or give the settings it was made with."

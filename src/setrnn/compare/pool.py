@@ -17,11 +17,13 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from pickle import UnpicklingError
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from setrnn.compare.records import Failure
-from setrnn.compare.run import OnProgress
 from setrnn.errors import SetRNNError
+
+if TYPE_CHECKING:
+    from setrnn.compare.run import OnProgress
 
 OVER_BUDGET = "over budget"
 TICK = 1.0  # seconds in which the caller hears of us, whatever happens
