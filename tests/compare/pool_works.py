@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def refuse(on_progress):
 
 
 def break_down(on_progress):
-    print("a library talks")
+    sys.stdout.write("a library talks\n")
     raise ZeroDivisionError("over\nhere")
 
 

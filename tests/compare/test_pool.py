@@ -3,9 +3,9 @@ import time
 from contextlib import closing
 from functools import partial
 
+import pool_works
 import pytest
 
-import pool_works
 from setrnn.compare.pool import OVER_BUDGET, Ended, Job, Progressed, Started, run_jobs
 
 
