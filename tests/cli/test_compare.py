@@ -1,4 +1,6 @@
 import sys
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -7,6 +9,8 @@ from fake_runs import fake_run, run_here
 from setrnn.cli import comparing
 from setrnn.cli.compare_display import comparison_display, duration
 from setrnn.compare.records import Comparison, Failure, load_records
+from setrnn.config import Config
+from setrnn.errors import ConfigError
 from setrnn.loading import load
 
 FAST = ("--set", "vectors.source=none")
@@ -165,6 +169,57 @@ def test_a_budget_and_the_jobs_reach_the_run(compare, ran, monkeypatch):
     assert compare(*options).code == 0
     (task,) = tasks
     assert (task.budget_seconds, task.n_jobs, task.keep_model) == (120.0, 3, False)
+
+
+@pytest.fixture
+def searched(monkeypatch):
+    """A search for settings of no cost; tell what was searched."""
+    methods = []
+
+    def tuned_config(prepared, method, config, n_trials, folder, device, on_progress):
+        methods.append(method)
+        if method == "pcc":
+            raise ConfigError("no trial went well")
+        best = replace(config, training=replace(config.training, learning_rate=0.5))
+        return SimpleNamespace(config=best, trials=[{"score": 0.5}] * n_trials)
+
+    fake = SimpleNamespace(tuned_config=tuned_config)
+    monkeypatch.setitem(sys.modules, "setrnn.compare.tuning", fake)
+    return methods
+
+
+def test_settings_are_searched_once_for_all_seeds_of_a_method(compare, ran, searched, tmp_path):
+    assert compare("--methods", "sgm,br", "--seeds", 2, "--tune", 4).code == 0
+    assert sorted(searched) == ["br", "sgm"]
+    records = records_of(tmp_path / "out")
+    assert {each.config["training"]["learning_rate"] for each in records.values()} == {0.5}
+    assert [records[f"sgm-{seed}"].config["seed"] for seed in (0, 1)] == [0, 1]
+    assert records["br-0"].treatment["n_trials"] == 4
+    again = compare("--methods", "sgm", "--seeds", 2)
+    assert again.code == 1
+    assert "n_trials was 4, now 0" in again.error_lines[0]
+
+
+def test_a_search_that_fails_is_the_failure_of_its_runs(compare, ran, searched, tmp_path):
+    result = compare("--methods", "br,pcc", "--tune", 2)
+    assert result.code == 0
+    assert ran == ["br-0"]
+    assert records_of(tmp_path / "out")["pcc-0"].failure.message == "no trial went well"
+
+
+def test_added_predictions_become_a_row(compare, ran, monkeypatch, tmp_path):
+    def added_record(comparison, name, file):
+        assert file == Path("mine.jsonl")
+        task = SimpleNamespace(folder=tmp_path / "out", method="br", seed=0, treatment={})
+        made = fake_run(SimpleNamespace(**vars(task), config=Config()), lambda *_: None)
+        return replace(made, method=name, is_added=True, costs=None)
+
+    fake = SimpleNamespace(added_record=added_record)
+    monkeypatch.setitem(sys.modules, "setrnn.compare.added", fake)
+    result = compare("--methods", "pcc", "--add", "mine=mine.jsonl")
+    assert result.code == 0, result.err
+    assert records_of(tmp_path / "out")["mine-0"].is_added
+    assert "mine" in result.out
 
 
 def test_the_table_is_the_mean_over_seeds_by_the_own_rule(compare, ran, tmp_path):

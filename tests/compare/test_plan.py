@@ -140,3 +140,8 @@ def test_the_longest_runs_come_first_by_what_was_measured(task):
     assert [each.method for each in longest_first(tasks, {})] == ["set-rnn", "sigmoid", "br"]
     measured = {"br": [90.0], "set-rnn": [10.0], "sigmoid": [20.0]}
     assert [each.method for each in longest_first(tasks, measured)] == ["br", "sigmoid", "set-rnn"]
+
+
+def test_checkpoints_of_other_settings_are_not_gone_on_with(task):
+    changed = replace(task, config=load_config(overrides=["training.learning_rate=0.01"]))
+    assert replace(task).run_folder == task.run_folder != changed.run_folder

@@ -273,7 +273,8 @@ def _run(request: Request, comparison: Comparison, plan: Plan) -> list[Record]:
         records.append(record)
         if ended.failure is not None:
             return ended.failure.message
-        shutil.rmtree(task.run_folder, ignore_errors=True)  # the record has all of it
+        for checkpoints in task.run_folder.parent.glob(f"{task.name}-*.run"):
+            shutil.rmtree(checkpoints, ignore_errors=True)  # the record has all of it
         return _result(record)
 
     jobs = [run_job(task) for task in plan.tasks]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from setrnn.compare.plan import TUNING
@@ -29,10 +28,10 @@ def run_job(task: Task) -> Job:
 def tuning_job(task: Task, n_trials: int) -> Job:
     """Make the job that searches the settings of a run's method."""
     log = task.folder / TUNING / f"{task.method}.log"
-    return Job(task.method, partial(_tune, task, n_trials, task.folder / TUNING), log)
+    return Job(task.method, partial(_tune, task, n_trials), log)
 
 
-def _tune(task: Task, n_trials: int, folder: Path, on_progress: OnProgress) -> Tuned:
+def _tune(task: Task, n_trials: int, on_progress: OnProgress) -> Tuned:
     from setrnn.compare.tuning import tuned_config
 
     return tuned_config(
@@ -40,7 +39,7 @@ def _tune(task: Task, n_trials: int, folder: Path, on_progress: OnProgress) -> T
         task.method,
         task.config,
         n_trials,
-        folder,
+        task.folder,
         task.device,
         on_progress,
     )

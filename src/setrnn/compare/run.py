@@ -59,8 +59,9 @@ class Task:
 
     @property
     def run_folder(self) -> Path:
-        """Where its checkpoints lie while it is not done."""
-        return self.folder / RUNS / f"{self.name}.run"
+        """Where its checkpoints lie until it is done: with other settings it starts anew."""
+        settings = settings_hash(to_dict(self.config))
+        return self.folder / RUNS / f"{self.name}-{settings}.run"
 
 
 def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> Record:
