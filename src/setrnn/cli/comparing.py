@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -203,11 +203,17 @@ def _make_vectors(request: Request, prepared: Prepared, config: Config) -> None:
     from setrnn.methods import find_method
 
     needs_vectors = any(find_method(method).is_neural for method in request.methods)
-    if needs_vectors and not config.encoder.is_pretrained and config.vectors.source != "none":
-        with shared_progress() as show:
-            word_vectors(
-                prepared, config.vectors, lambda message, share: show(f"vectors: {message}", share)
-            )
+    if not needs_vectors or config.encoder.is_pretrained or config.vectors.source == "none":
+        return
+    with ExitStack() as shown:
+        show: Callable[[str, float], None] | None = None
+
+        def tell(message: str, share: float) -> None:  # nothing where they are made already
+            nonlocal show
+            show = show or shown.enter_context(shared_progress())
+            show(f"word vectors: {message}", share)
+
+        word_vectors(prepared, config.vectors, tell)
 
 
 def _tuned(
