@@ -136,7 +136,7 @@ def test_bad_usage_is_refused_in_one_line_before_anything_is_run(compare, ran, o
     assert not ran
 
 
-def test_other_settings_and_other_data_are_refused_in_one_line(compare, ran, corpus):
+def test_other_settings_and_other_data_are_refused_in_one_line(compare, ran, tmp_path):
     assert compare("--methods", "br").code == 0
     for options, message in (
         (("--set", "classical.l2=0.5"), "classical.l2 was 0.03, now 0.5"),
@@ -148,6 +148,7 @@ def test_other_settings_and_other_data_are_refused_in_one_line(compare, ran, cor
     result = compare("--methods", "br", data="newsroom")
     assert "on other data" in result.error_lines[0]
     assert ran == ["br-0"]
+    assert len(Comparison.load(tmp_path / "out").commands) == 1  # refused ones made nothing
 
 
 def test_quick_takes_one_seed_and_small_settings(compare, ran, tmp_path):

@@ -72,6 +72,7 @@ def compare_systems(request: Request) -> Compared:
         open_comparison,
         refuse_other_folder,
         refuse_unequal_treatment,
+        with_command,
     )
     from setrnn.compare.records import load_records
     from setrnn.methods import find_method
@@ -85,12 +86,13 @@ def compare_systems(request: Request) -> Compared:
     prepared, config = opened_data(
         request.source, request.config, request.overrides, request.prepared_in
     )
-    comparison = open_comparison(request.out, prepared, _command())
+    comparison = open_comparison(request.out, prepared)
     tasks = _tasks(request, prepared, config)
     refuse_unequal_treatment(request.out, comparison, request.treatment)
     if not request.n_trials:
         make_plan(request.out, comparison, tasks)  # refused now rather than later
     _add_predictions(request, comparison)
+    comparison = with_command(request.out, comparison, _command())
     with _way_to_go_on(request.out):
         _make_vectors(request, prepared, config)
         failed: list[Record] = []

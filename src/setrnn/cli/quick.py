@@ -12,7 +12,7 @@ SETTINGS = {
     "model.word_dropout": 0.0,
     "search.beam_width": 6,
     "training.epochs": 5,
-    "training.batch_size": 64,
+    "training.batch_size": 32,
     "training.learning_rate": 4e-3,
 }
 MOST_JOBS = 2  # at once, unless more are asked for

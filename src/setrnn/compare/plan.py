@@ -62,24 +62,27 @@ def refuse_other_folder(folder: Path) -> None:
         raise DataError(f"{folder} exists and is not a comparison. Name another --out.")
 
 
-def open_comparison(
-    folder: Path, prepared: Prepared, command: str = "", valid_is_cut: bool = False
-) -> Comparison:
-    """Make the folder of a comparison, or open the one that is there; note the command."""
+def open_comparison(folder: Path, prepared: Prepared, valid_is_cut: bool = False) -> Comparison:
+    """Make the folder of a comparison, or open the one that is there."""
     refuse_other_folder(folder)
     made = _describe(prepared, valid_is_cut)
-    if (folder / COMPARISON_FILE).is_file():
-        comparison = Comparison.load(folder)
-        if not _is_same_data(comparison, made):
-            raise DataError(
-                f"{folder} compares systems on other data ({comparison.data}), or on the same "
-                "prepared otherwise. Name another --out."
-            )
-    else:
-        comparison = made
-    if command and command not in comparison.commands:
+    if not (folder / COMPARISON_FILE).is_file():
+        made.save(folder)
+        return made
+    comparison = Comparison.load(folder)
+    if not _is_same_data(comparison, made):
+        raise DataError(
+            f"{folder} compares systems on other data ({comparison.data}), or on the same "
+            "prepared otherwise. Name another --out."
+        )
+    return comparison
+
+
+def with_command(folder: Path, comparison: Comparison, command: str) -> Comparison:
+    """Note a command that made the comparison, once."""
+    if command not in comparison.commands:
         comparison = replace(comparison, commands=(*comparison.commands, command))
-    comparison.save(folder)
+        comparison.save(folder)
     return comparison
 
 
