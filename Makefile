@@ -1,4 +1,4 @@
-# make demo   train and compare systems on the embedded corpus
+# make demo   train and compare systems on the embedded corpus; ends with a page
 # make test   lint, types, layers, tests
 # Both make .venv and install the package first, once.
 

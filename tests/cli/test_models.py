@@ -3,7 +3,6 @@ import json
 import pytest
 from json_lines import read_rows
 
-from setrnn.cli import demo
 from setrnn.loading import load
 from setrnn.methods import METHODS
 from small_taggers import SMALL_OVERRIDES
@@ -218,44 +217,3 @@ def test_the_version_is_told(setrnn):
 def test_debug_shows_the_traceback_and_nothing_else_does(setrnn):
     assert "Traceback" not in setrnn("data", "info", "nowhere.jsonl").err
     assert "Traceback" in setrnn("data", "info", "nowhere.jsonl", "--debug").err
-
-
-@pytest.fixture
-def quick_demo(monkeypatch):
-    """The demo with networks that hardly learn."""
-    quick = {"vectors.source": "none", "vectors.dimensions": 16, "model.encoder_units": 16}
-    quick |= {"model.decoder_units": 16, "training.epochs": 1, "training.valid_documents": 20}
-    monkeypatch.setattr(demo, "SETTINGS", {**demo.SETTINGS, **quick, "search.beam_width": 3})
-
-
-@pytest.mark.usefixtures("quick_demo")
-def test_the_demo_shows_results_documents_and_an_explanation(setrnn, tmp_path):
-    result = setrnn("demo", "--out", tmp_path / "demo")
-    assert result.code == 0, result.err
-    assert "synthetic" in result.out.lower()
-    shown = [kind for kind in demo.KINDS.values() if kind in result.out]
-    assert result.out.count("truth") == len(shown) + 1
-    assert "set-rnn explains " in result.out
-    assert " → " in result.out
-    for command in ("predict", "explain"):
-        assert f"{command} {tmp_path}/demo/models/set-rnn" in result.err
-    results = json.loads((tmp_path / "demo" / "results.json").read_text())
-    scores = {method: results[method]["subset_accuracy"] for method in demo.METHODS}
-    assert scores["br"] < scores["br-support"] < scores["pcc"]
-    assert results["settings"] == demo.SETTINGS
-    for method in demo.METHODS:
-        assert load(tmp_path / "demo" / "models" / method).tag(["a cup final"])
-
-
-@pytest.mark.usefixtures("quick_demo")
-def test_a_demo_that_is_stopped_leaves_whole_models_only(setrnn, tmp_path, monkeypatch):
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("setrnn.training.loop.Trainer._end_epoch", interrupt)
-    result = setrnn("demo", "--out", tmp_path / "demo")
-    assert result.code == 130
-    assert "stopped." in result.err
-    models = {folder.name for folder in (tmp_path / "demo" / "models").iterdir()}
-    assert models == {"br", "br-support", "pcc"}
-    assert {each.name for each in (tmp_path / "demo").iterdir()} == {"models", "prepared"}

@@ -17,6 +17,7 @@ import typer
 
 from setrnn import __version__
 from setrnn.cli.calibrate import calibrate
+from setrnn.cli.compare import compare
 from setrnn.cli.console import stderr
 from setrnn.cli.data import app as data_app
 from setrnn.cli.demo import demo
@@ -40,6 +41,7 @@ app.command()(train)
 app.command()(predict)
 app.command()(evaluate)
 app.command()(calibrate)
+app.command()(compare)
 app.command()(explain)
 app.command()(report)
 app.command()(methods)

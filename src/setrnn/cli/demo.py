@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,37 +16,17 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from setrnn.cli.console import (
-    documents_progress,
-    labels_text,
-    note,
-    scores_table,
-    stdout,
-    write_json,
-)
+from setrnn.cli.comparing import Request, compare_systems, show_results
+from setrnn.cli.console import labels_text, note, stdout
 from setrnn.cli.explain import sequences_table, sets_table
+from setrnn.cli.quick import MOST_JOBS, quick_overrides
 
 if TYPE_CHECKING:
+    from setrnn.compare.records import Comparison, Record
     from setrnn.data.example import Example
-    from setrnn.explanation import Explanation
-    from setrnn.prediction import Prediction
-    from setrnn.tagger import Tagger
 
-METHODS = ("br", "br-support", "pcc", "seq2seq-rnn", "set-rnn")
+METHODS = ("br", "br-support", "pcc", "seq2seq-rnn", "set-rnn", "set-rnn-exact")
 EXPLAINED = "set-rnn"
-# A small network that two cores train in a minute or two; chosen on the valid part of newsroom.
-SETTINGS = {
-    "vectors.dimensions": 100,
-    "model.encoder_units": 96,
-    "model.decoder_units": 96,
-    "model.decoder_layers": 1,
-    "model.dropout": 0.2,
-    "model.word_dropout": 0.0,
-    "search.beam_width": 6,
-    "training.epochs": 8,
-    "training.batch_size": 64,
-    "training.learning_rate": 4e-3,
-}
 MIN_LABELS_SHOWN = 4
 # The first document of each kind is shown.
 KINDS = {
@@ -62,116 +43,133 @@ def demo(
 ) -> None:
     """Train and compare systems on newsroom, the embedded corpus of synthetic news.
 
-    Three classical systems and two recurrent ones, small enough for two cores and two minutes.
+    Three classical systems and three networks, small enough for two cores and three minutes.
     """
-    import torch
-
-    from setrnn.cli.train import train_tagger
+    from setrnn.compare.pool import n_cores
     from setrnn.config import load_config
     from setrnn.datasets import newsroom
-    from setrnn.datasets.cache import Source, open_prepared
-    from setrnn.evaluation import evaluate_prepared
+    from setrnn.datasets.cache import Source
 
-    # Where other work shares the cores, several threads mostly wait for each other.
-    torch.set_num_threads(1)
     note(newsroom.DESCRIPTION)
-    config = load_config(overrides=[f"{name}={value}" for name, value in SETTINGS.items()])
-    with documents_progress() as advance:
-        prepared = open_prepared(Source("newsroom"), config.text, out / "prepared", advance)
-    taggers: dict[str, Tagger] = {}
-    results: dict[str, dict[str, Any]] = {}
-    for number, method in enumerate(METHODS, 1):
-        note(f"System {number} of {len(METHODS)}: {method}")
-        taggers[method] = train_tagger(prepared, method, config)
-        taggers[method].save(out / "models" / method)
-        results[method] = evaluate_prepared(taggers[method], prepared, "test").as_dict()
-    about = {"data": "newsroom (synthetic)", "split": "test", "settings": SETTINGS}
-    write_json(out / "results.json", {**about, **results})
-    stdout.print()
-    stdout.print(scores_table("Results on the test part of newsroom (synthetic)", results))
+    overrides = quick_overrides()
+    compared = compare_systems(
+        Request(
+            source=Source("newsroom"),
+            methods=METHODS,
+            out=out,
+            config=load_config(overrides=overrides),
+            n_jobs=min(MOST_JOBS, n_cores()),
+            overrides=overrides,
+            prepared_in=out / "prepared",
+        )
+    )
+    show_results(compared)
     stdout.print("One run each, 600 documents: a difference of .01 may be chance.", style="dim")
     examples = list(newsroom.examples("test"))
-    _show_documents(examples, taggers)
-    _show_explanation(examples, taggers[EXPLAINED])
-    _show_what_next(out)
+    records = {
+        record.method: record
+        for record in compared.records
+        if record.method in METHODS and record.failure is None
+    }
+    _show_documents(examples, compared.comparison, records)
+    if EXPLAINED in records:
+        _show_explanation(examples, records[EXPLAINED])
+    _show_what_next(out, compared.page)
 
 
-def _show_documents(examples: list[Example], taggers: dict[str, Tagger]) -> None:
+def _show_documents(
+    examples: Sequence[Example], comparison: Comparison, records: Mapping[str, Record]
+) -> None:
     """Show an easy document, one that tells the systems apart, and one that none gets right."""
-    found = {method: _tag(tagger, examples) for method, tagger in taggers.items()}
     for wanted, subtitle in KINDS.items():
-        for index, example in enumerate(examples):
-            predictions = {method: each[index] for method, each in found.items()}
-            is_right = [_is_right(each, example) for each in predictions.values()]
+        for document, truth in enumerate(comparison.truth):
+            is_right = [set(_predicted(each, document)) == set(truth) for each in records.values()]
             kind = "all" if all(is_right) else "some" if any(is_right) else "none"
-            if kind == wanted and len(example.labels) >= MIN_LABELS_SHOWN:
-                panel = _panel(example, predictions, subtitle)
+            if kind == wanted and len(truth) >= MIN_LABELS_SHOWN:
+                panel = _panel(examples[document], document, comparison, records, subtitle)
                 stdout.print(Padding(panel, (1, 0, 0, 0)))
                 break
 
 
-def _panel(example: Example, predictions: dict[str, Prediction], subtitle: str) -> Panel:
+def _panel(
+    example: Example,
+    document: int,
+    comparison: Comparison,
+    records: Mapping[str, Record],
+    subtitle: str,
+) -> Panel:
     """Lay out a document with its true set and each system's, with its probability."""
     sets = Table.grid(padding=(0, 2))
     sets.add_row("truth", Text(labels_text(sorted(example.labels))), "")
-    for method, prediction in predictions.items():
-        is_right = _is_right(prediction, example)
+    for method, record in records.items():
+        assert record.test is not None
+        predicted = _predicted(record, document)
+        is_right = set(predicted) == set(comparison.truth[document])
+        probability = record.test.probability[record.own_rule][document]
         sets.add_row(
             method,
-            Text(labels_text(sorted(prediction.labels))),
-            f"p = {prediction.probability:.2f}{' ✓' if is_right else ''}",
+            Text(labels_text(sorted(comparison.labels[label] for label in predicted))),
+            f"p = {probability:.2f}{' ✓' if is_right else ''}",
             style="green" if is_right else "",
         )
     return Panel(Group(Text(example.text), "", sets), title=example.id, subtitle=subtitle)
 
 
-def _show_explanation(examples: list[Example], tagger: Tagger) -> None:
+def _predicted(record: Record, document: int) -> Sequence[int]:
+    assert record.test is not None
+    return record.test.predicted[record.own_rule][document]
+
+
+def _show_explanation(examples: Sequence[Example], record: Record) -> None:
     """Show the sequences and sets of a document whose best sequence is not of its best set."""
-    by_set, by_sequence = _tag(tagger, examples, "set"), _tag(tagger, examples, "sequence")
-    pairs = list(zip(by_set, by_sequence, strict=True))
-    differing = [row for row, (one, other) in enumerate(pairs) if one.labels != other.labels]
-    right = [row for row in differing if _is_right(by_set[row], examples[row])]
+    if not record.cases:
+        return
+    differing = [case for case in record.cases if case["differs"]]
+    right = [case for case in differing if set(case["sets"][0]["labels"]) == set(case["truth"])]
     if differing:
-        row = min(right or differing, key=lambda row: len(by_set[row].labels))  # fits a screen
+        # a small set fits a screen
+        case = min(right or differing, key=lambda case: len(case["sets"][0]["labels"]))
         what = "the best sequence belongs to another set than the most probable one"
     else:
-        row, what = 0, "the best sequence belongs to the most probable set"
-    example = examples[row]
-    explanation = tagger.explain(example.text, example.features)
-    stdout.print(Padding(_explanation_panel(example, explanation, what), (1, 0, 0, 0)))
+        case, what = record.cases[0], "the best sequence belongs to the most probable set"
+    panel = _explanation_panel(record.method, examples[case["document"]], case, what)
+    stdout.print(Padding(panel, (1, 0, 0, 0)))
 
 
-def _explanation_panel(example: Example, explanation: Explanation, what: str) -> Panel:
+def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], what: str) -> Panel:
     """Lay out a document with its true set, its sequences and their sets."""
+    from setrnn.explanation import FoundSequence, FoundSet
+
     truth = Table.grid(padding=(0, 2))
     truth.add_row("truth", Text(labels_text(sorted(example.labels))))
+    sequences = [
+        FoundSequence(tuple(each["labels"]), each["probability"], each["set"])
+        for each in case["sequences"]
+    ]
+    sets = [
+        FoundSet(each["name"], tuple(each["labels"]), each["probability"], each["is_exact"])
+        for each in case["sets"]
+    ]
     parts = (
         Text(example.text),
         "",
         truth,
         "",
-        sequences_table(explanation),
+        sequences_table(sequences, sets[0].name),
         "",
-        sets_table(explanation),
+        sets_table(sets),
     )
-    title = f"{explanation.method} explains {example.id}"
-    return Panel(Group(*parts), title=title, subtitle=what)
+    return Panel(Group(*parts), title=f"{method} explains {example.id}", subtitle=what)
 
 
-def _show_what_next(out: Path) -> None:
-    note(f"Wrote {out.resolve()}: models/, prepared/ and results.json. Try one on your own text:")
+def _show_what_next(out: Path, page: Path) -> None:
+    from setrnn.compare.records import MODELS, run_name
+
     program = "python -m setrnn" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
-    model = shlex.quote(str(out / "models" / EXPLAINED))
+    model = shlex.quote(str(out / MODELS / run_name(EXPLAINED, 0)))
     line = json.dumps({"text": "The cup final in ..."})
+    note(f"The models are in {out.resolve() / MODELS}. Try one on your own text:")
     note(f"  echo '{line}' > my.jsonl")
     note(f"  {program} predict {model} my.jsonl --out - --top 3")
     note(f"  {program} explain {model} --text 'The cup final in ...' --html why.html")
-
-
-def _tag(tagger: Tagger, examples: list[Example], rule: str | None = None) -> list[Prediction]:
-    texts = [example.text for example in examples]
-    return tagger.tag(texts, rule, features=[example.features for example in examples])
-
-
-def _is_right(prediction: Prediction, example: Example) -> bool:
-    return set(prediction.labels) == set(example.labels)
+    note(f"All results, with figures and statistics: {page.resolve()}")

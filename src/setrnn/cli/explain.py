@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +17,7 @@ from setrnn.cli.options import Device, Model, Rule
 from setrnn.data.folders import check_file_place, whole_file
 
 if TYPE_CHECKING:
-    from setrnn.explanation import AttendedWord, Explanation, FoundSet
+    from setrnn.explanation import AttendedWord, Explanation, FoundSequence, FoundSet
 
 WORDS_SHOWN, LEAST_SHARE = 4, 0.005  # at each step
 
@@ -70,9 +71,9 @@ def _show(explanation: Explanation) -> None:
     )
     how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
     _print("The most probable sequences; those of the predicted set are bold.")
-    stdout.print(sequences_table(explanation))
+    stdout.print(sequences_table(explanation.sequences, explanation.predicted.name))
     _print(f"Their sets; predicted is {how.get(explanation.rule, explanation.rule)}.")
-    stdout.print(sets_table(explanation))
+    stdout.print(sets_table(explanation.sets))
     if not all(each.is_exact for each in explanation.sets):
         stdout.print(
             Text(f"≥ more orders than the beam holds ({explanation.beam_width}): a lower bound"),
@@ -90,11 +91,11 @@ def _print(title: str) -> None:
     stdout.print(Text(title), style="bold")
 
 
-def sequences_table(explanation: Explanation) -> Table:
-    """Lay out the sequences with their probabilities and the names of their sets."""
+def sequences_table(sequences: Sequence[FoundSequence], predicted: str) -> Table:
+    """Lay out sequences with their probabilities and the names of their sets."""
     table = _scored_table("sequence")
-    for sequence in explanation.sequences:
-        is_predicted = sequence.set_name == explanation.predicted.name
+    for sequence in sequences:
+        is_predicted = sequence.set_name == predicted
         order = " → ".join(sequence.labels) or "(no label)"
         table.add_row(
             _prob(sequence.probability),
@@ -105,11 +106,11 @@ def sequences_table(explanation: Explanation) -> Table:
     return table
 
 
-def sets_table(explanation: Explanation) -> Table:
-    """Lay out the sets with their probabilities."""
+def sets_table(sets: Sequence[FoundSet]) -> Table:
+    """Lay out sets with their probabilities; the first is the predicted one."""
     table = _scored_table("labels")
-    for each in explanation.sets:
-        is_predicted = each == explanation.predicted
+    for each in sets:
+        is_predicted = each == sets[0]
         table.add_row(
             _set_prob(each),
             each.name,

@@ -14,13 +14,12 @@ import typer
 from setrnn.cli.calibrate import calibrated_on_valid
 from setrnn.cli.console import (
     counted_progress,
-    documents_progress,
     note,
     scores_table,
     stdout,
     warn,
 )
-from setrnn.cli.data import report_skipped_count
+from setrnn.cli.opening import opened_data
 from setrnn.cli.options import (
     ConfigFile,
     Data,
@@ -30,7 +29,7 @@ from setrnn.cli.options import (
     SetOption,
     with_reading,
 )
-from setrnn.errors import ConfigError, DataError, StoppedError
+from setrnn.errors import ConfigError, StoppedError
 
 if TYPE_CHECKING:
     from setrnn.config import ClassicalSettings, Config, TrainingSettings
@@ -62,7 +61,6 @@ def train(
     """Train a system and write its model folder; a recurrent one keeps its run in OUT.run."""
     from setrnn.config import load_config
     from setrnn.data.model_folder import refuse_other_folder
-    from setrnn.datasets.cache import open_prepared
     from setrnn.evaluation import evaluate_prepared
     from setrnn.methods import find_method
 
@@ -71,19 +69,7 @@ def train(
     overrides = [*(settings or []), *([f"seed={seed}"] if seed is not None else [])]
     chosen = load_config(preset, config, overrides)
     find_method(method).check(chosen)
-    with documents_progress() as advance:
-        prepared = open_prepared(reading.source(data, valid), chosen.text, None, advance)
-    # Of a tokenizer the content counts, and training checks it; not where it lies.
-    text = replace(chosen.text, tokenizer=prepared.text_settings.tokenizer)
-    note(f"Prepared data: {prepared.folder}")
-    if prepared.text_settings != text and any("text." in each for each in overrides):
-        raise ConfigError(f"{prepared.folder} is prepared with other text settings than --set.")
-    if not len(prepared.labels):
-        raise DataError(f"No document of {data} has a label: there is nothing to learn.")
-    report_skipped_count(prepared.n_skipped_rows)
-    if prepared.text_settings != text:
-        note("The data was prepared with other text settings than these: its own are used.")
-    chosen = replace(chosen, text=prepared.text_settings)
+    prepared, chosen = opened_data(reading.source(data, valid), chosen, overrides)
     with _way_to_go_on(method, out):
         tagger = train_tagger(prepared, method, chosen, device, out, resume)
         tagger = calibrated_on_valid(tagger, prepared)

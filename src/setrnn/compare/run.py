@@ -57,6 +57,12 @@ class Task:
         """What the run is called."""
         return run_name(self.method, self.seed)
 
+    @property
+    def run_folder(self) -> Path:
+        """Where its checkpoints lie until it is done: with other settings it starts anew."""
+        settings = settings_hash(to_dict(self.config))
+        return self.folder / RUNS / f"{self.name}-{settings}.run"
+
 
 def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> Record:
     """Train and measure; what a stopped run left in the folder is gone on with."""
@@ -141,7 +147,7 @@ def _train(
         what = f"epoch {progress.epoch}/{progress.n_epochs}"
         on_progress(what, TRAINING_SHARE * progress.n_documents / max(progress.n_total, 1))
 
-    run_folder = task.folder / RUNS / f"{task.name}.run" if method.is_neural else None
+    run_folder = task.run_folder if method.is_neural else None
     options = TrainOptions(
         device=task.device,
         run_folder=run_folder,

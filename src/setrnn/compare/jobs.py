@@ -1,0 +1,45 @@
+"""What the processes of a comparison do: a run each, or a search for settings."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from setrnn.compare.plan import TUNING
+from setrnn.compare.pool import Job
+from setrnn.compare.records import RUNS
+from setrnn.compare.run import OnProgress, Task, run
+from setrnn.data.prepared import Prepared
+
+if TYPE_CHECKING:
+    from setrnn.compare.tuning import Tuned
+
+# Training ends by itself within its budget; a run that takes far more is ended.
+LIMIT_FACTOR, LIMIT_SECONDS = 2, 60
+
+
+def run_job(task: Task) -> Job:
+    """Make the job of a run."""
+    budget = task.budget_seconds
+    limit = None if budget is None else LIMIT_FACTOR * budget + LIMIT_SECONDS
+    return Job(task.name, partial(run, task), task.folder / RUNS / f"{task.name}.log", limit)
+
+
+def tuning_job(task: Task, n_trials: int) -> Job:
+    """Make the job that searches the settings of a run's method."""
+    log = task.folder / TUNING / f"{task.method}.log"
+    return Job(task.method, partial(_tune, task, n_trials), log)
+
+
+def _tune(task: Task, n_trials: int, on_progress: OnProgress) -> Tuned:
+    from setrnn.compare.tuning import tuned_config
+
+    return tuned_config(
+        Prepared(task.prepared),
+        task.method,
+        task.config,
+        n_trials,
+        task.folder,
+        task.device,
+        on_progress,
+    )
