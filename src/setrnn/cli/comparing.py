@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from setrnn.cli.opening import opened_data
 from setrnn.errors import StoppedError, TrainingError
 
 if TYPE_CHECKING:
+    from setrnn.compare.added import Addition
     from setrnn.compare.plan import Plan
     from setrnn.compare.pool import Ended, Job
     from setrnn.compare.records import Comparison, Failure, Record
@@ -38,7 +39,7 @@ class Request:
     n_jobs: int = 1
     budget_minutes: float | None = None
     n_trials: int = 0
-    added: Mapping[str, Path] = field(default_factory=dict)  # predictions from elsewhere
+    added: Sequence[Addition] = ()  # predictions from elsewhere
     device: str = "auto"
     keep_models: bool = True
     preset: str = "default"
@@ -67,6 +68,7 @@ class Compared:
 
 def compare_systems(request: Request) -> Compared:
     """Run what is not done yet, and make the report; refuse bad input before anything is run."""
+    from setrnn.compare.comparable import cut_note, open_comparable
     from setrnn.compare.plan import (
         make_plan,
         open_comparison,
@@ -82,10 +84,11 @@ def compare_systems(request: Request) -> Compared:
     for method in request.methods:
         find_method(method).check(request.config)
     _check_device(request)
-    # A valid part, where the data has none, is to be cut here: `open_with`.
     prepared, config = opened_data(
-        request.source, request.config, request.overrides, request.prepared_in
+        request.source, request.config, request.overrides, request.prepared_in, open_comparable
     )
+    if prepared.valid_is_cut:
+        note(cut_note(prepared))
     comparison = open_comparison(request.out, prepared)
     tasks = _tasks(request, prepared, config)
     refuse_unequal_treatment(request.out, comparison, request.treatment)
@@ -192,10 +195,11 @@ def _tasks(request: Request, prepared: Prepared, config: Config) -> list[Task]:
 def _add_predictions(request: Request, comparison: Comparison) -> None:
     """Make records of the predictions that came from elsewhere."""
     if request.added:
-        from setrnn.compare.added import added_record
+        from setrnn.compare.added import added_records
+        from setrnn.compare.records import load_records
 
-        added = [added_record(comparison, *each) for each in request.added.items()]
-        for record in added:
+        present = load_records(request.out, comparison)
+        for record in added_records(comparison, request.added, present):
             record.save(request.out)
 
 
