@@ -29,8 +29,8 @@ MOST_EVIDENCE = 3  # of a finding, that is shown without being asked for
 CLAIMS_HINT = (
     "Each system predicts by its own rule, as in the paper. After the scores comes their "
     "difference, with its 95% interval in brackets, and p, the chance of such a difference if "
-    "there were none. Not shown means that the data is too small to tell, not that the contrary "
-    "is true."
+    "there were none. Not shown is no proof of the contrary: the interval tells how large a "
+    "difference can still be."
 )
 FORM_NAMES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
 LOOKS = {HOLDS: "right", IN_PART: "part", FAILS: "wrong", UNDECIDED: "open"}
@@ -323,8 +323,8 @@ give one as large, if there were none. Where several are looked at together, p i
 and those not told apart from it are underlined: any of them may be the best.</dd>
 <dt>Holds, holds in part, does not hold, not shown</dt>
 <dd>A finding holds if every comparison it takes shows it; in part, if some do and none contradicts.
-It does not hold if a comparison shows the contrary. Otherwise the data is too small to tell: that
-is no proof of the contrary.</dd>
+It does not hold if a comparison shows the contrary. Otherwise it is not shown, which is no proof of
+the contrary: the interval tells how large a difference can still be.</dd>
 <dt>Measures</dt>
 <dd>Instance-F1 is the mean over documents, label-F1 over labels (rare ones count as much as
 frequent ones), micro-F1 pools all decisions; subset accuracy is the share of documents whose whole
