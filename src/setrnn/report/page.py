@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -175,7 +176,7 @@ def _findings(content: Content) -> str:
 
 def _best_sentence(sentence: str) -> str:
     measure, _, rest = sentence.partition(": ")
-    return f"<b>{escape(measure)}</b>: {escape(rest)}"
+    return f"<b>{escape(measure)}</b>: {_together(escape(rest))}"
 
 
 def _claims(findings: Iterable[Finding]) -> str:
@@ -192,7 +193,12 @@ def _claim(finding: Finding) -> str:
 
 
 def _evidence(evidence: Evidence) -> str:
-    return escape(evidence.text) + "."
+    return _together(escape(evidence.text)) + "."
+
+
+def _together(text: str) -> str:
+    """Keep a p and its value on one line."""
+    return re.sub(r"\bp (=|≥|≤|&lt;) ", r"p&nbsp;\1&nbsp;", text)
 
 
 def _counts(evidence: Sequence[Evidence]) -> str:
