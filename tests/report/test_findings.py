@@ -5,9 +5,10 @@ import pytest
 from known_answers import DRAWS, GOOD, POOR, compared, flipped, found
 
 from made_comparison import made_comparison
-from setrnn.compare.statistics import Entry, bootstrap
+from setrnn.compare.statistics import Difference, Entry, bootstrap
 from setrnn.report.claims import FAILS, HOLDS, IN_PART, UNDECIDED, Evidence, Finding
 from setrnn.report.figures import draw_figures
+from setrnn.report.papers_findings import _is_negligible
 
 SETS = {"set": GOOD, "sequence": POOR}
 SEQUENCES = {"set": POOR, "sequence": GOOD}
@@ -189,3 +190,16 @@ def test_the_frontier_is_that_of_the_figure():
         named = re.findall(r"([\w-]+) by rule ([\w-]+)", each.text)
         assert named
         assert named == re.findall(r"([\w-]+) by rule ([\w-]+)", figures[name].alt)
+
+
+@pytest.mark.parametrize(
+    ("low", "mean", "high", "p", "verdict"),
+    [
+        (-0.001, 0.001, 0.003, 0.4, "holds"),
+        (0.0004, 0.002, 0.006, 0.02, "not shown"),  # a gain, but hardly one that counts
+        (0.006, 0.01, 0.02, 0.001, "does not hold"),
+        (-0.01, 0.006, 0.02, 0.3, "not shown"),
+    ],
+)
+def test_a_gain_is_no_help_only_where_it_is_surely_negligible(low, mean, high, p, verdict):
+    assert _is_negligible(Difference(mean, low, high, p), p) == verdict

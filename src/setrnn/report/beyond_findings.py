@@ -114,7 +114,8 @@ BEYOND_FINDINGS: dict[str, tuple[str, Look]] = {
     ),
     "acceptance": (
         f"Predictions that need no second look: accepted by their calibrated probability, "
-        f"{evidence.TARGET:.0%} of them right, with {evidence.CONFIDENCE:.0%} confidence",
+        f"{evidence.TARGET:.0%} of them right, with {evidence.CONFIDENCE:.0%} confidence (the "
+        "threshold is chosen on these same documents)",
         _acceptance,
     ),
 }

@@ -137,7 +137,7 @@ def _is_negligible(found: Difference | None, p: float | None) -> str:
     assert p is not None
     if found.high < NEGLIGIBLE:
         return HOLDS
-    return FAILS if found.mean > 0 and p < LEVEL else UNDECIDED
+    return FAILS if found.mean >= NEGLIGIBLE and p < LEVEL else UNDECIDED
 
 
 def _rare_labels(known: Evidences) -> list[Evidence]:
