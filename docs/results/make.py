@@ -42,7 +42,6 @@ PAGES = {
     },
 }
 MARKS = {"best": "**{}**", "tied": "*{}*"}
-VERDICTS = {"holds": "**holds**", "does not hold": "does not hold", "not shown": "not shown"}
 
 
 def main() -> None:
@@ -116,8 +115,9 @@ def findings_table() -> str:
 
 
 def _evidence(finding: dict) -> str:
-    texts = [each["text"] for each in finding["evidence"]]
-    return f"{VERDICTS[finding['verdict']]}. " + "; ".join(texts)
+    """Write a verdict and what it rests on; lists of systems are left to the report."""
+    texts = [re.sub(r" \([^()]*;[^()]*\)", "", each["text"]) for each in finding["evidence"]]
+    return f"**{finding['verdict']}**. " + "; ".join(texts)
 
 
 def _summary(data: str) -> list[dict]:
