@@ -13,9 +13,11 @@ import argparse
 import json
 from pathlib import Path
 from statistics import mean, stdev
+from typing import Any
 
-from quality_tables import MEASURES, Record
+from setrnn.compare.statistics import MEASURES
 
+Record = dict[str, Any]
 RULES = ("set", "f1", "hamming", "micro-f1", "label-f1")
 KEPT = (*MEASURES, "set_log_likelihood", "missing_mass", "calibration_error")
 

@@ -17,8 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rules import rules_of
 from setrnn.calibrating import fit_calibration
+from setrnn.compare.run import rules_of
 from setrnn.config import Config, load_config, to_dict
 from setrnn.data.folders import whole_file
 from setrnn.data.prepared import Prepared

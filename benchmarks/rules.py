@@ -16,13 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from setrnn.calibration import Calibration
+from setrnn.compare.run import rules_of
 from setrnn.data.prepared import Prepared
 from setrnn.datasets.cache import Source, open_prepared
-from setrnn.decoding import RULES
 from setrnn.decoding.thresholds import choose_thresholds
 from setrnn.evaluation import evaluate_prepared
 from setrnn.loading import load
-from setrnn.methods import find_method
 from setrnn.tagger import BATCH, Tagger
 
 MEASURES = ("instance_f1", "label_f1", "micro_f1", "hamming_loss", "subset_accuracy")
@@ -63,11 +62,6 @@ def main() -> None:
             "rules": found,
         }
         arguments.json.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-
-
-def rules_of(tagger: Tagger) -> list[str]:
-    emits_sequences = find_method(tagger.method).emits_sequences
-    return [name for name, rule in RULES.items() if rule.source == "sets" or emits_sequences]
 
 
 def with_thresholds(tagger: Tagger, prepared: Prepared) -> Tagger:

@@ -13,6 +13,7 @@ from setrnn.datasets.tiny import TINY
 from setrnn.decoding import RULES
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS, find_method
+from setrnn.objective_words import BEST_SEQUENCE, BEST_SET, OBJECTIVE_WORDS
 from small_taggers import SMALL, trained_tagger, with_thresholds
 
 EVERY_METHOD = pytest.mark.parametrize("name", METHODS)
@@ -240,3 +241,13 @@ def test_given_sets_have_the_probability_they_are_found_with(tagger, small_prepa
         gap = (np.exp(again) - np.exp(found.log_probs))[is_set]
         most = np.broadcast_to(found.certificates.pruned[:, None], is_set.shape)[is_set]
         assert ((gap >= -1e-5) & (gap <= most + 1e-5)).all()
+
+
+def test_every_method_is_in_the_words_of_table_1_in_the_same_order():
+    assert list(OBJECTIVE_WORDS) == list(METHODS)
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].is_neural])
+def test_the_words_of_a_network_tell_how_it_predicts(name):
+    by = {"sequence": BEST_SEQUENCE, "set": BEST_SET}
+    assert METHODS[name].prediction == by[METHODS[name].rule]

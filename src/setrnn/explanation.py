@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import factorial
 from string import ascii_uppercase
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,25 +17,21 @@ from torch import Tensor
 from setrnn.data.batches import make_batch
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER, UNKNOWN, TextEncoder
+from setrnn.data.reading import (
+    AS_NUMBER,
+    AS_UNKNOWN,
+    CUT,
+    STOP_WORD,
+    Word,
+    read_of,
+    whole_characters,
+    words_of,
+    words_read,
+)
+from setrnn.data.tokenizing import TextEncoder
 from setrnn.model.interfaces import Encoding
 from setrnn.neural import NeuralSystem
 from setrnn.search import most_probable_sets, search_orders
-
-# What became of a word of the text.
-KNOWN, AS_NUMBER, AS_UNKNOWN, STOP_WORD, CUT = "known", "number", "unknown", "stop word", "cut"
-_NUMBER_AT_END = re.compile(r"\d+(?:[.,]\d+)*\Z")
-
-
-@dataclass(frozen=True)
-class Word:
-    """A word of the text, and what became of it before the model read it."""
-
-    text: str  # as it is written
-    start: int  # where it stands among the characters
-    stop: int
-    fate: str  # known, number, unknown, stop word (dropped) or cut (beyond text.max_words)
-    place: int | None  # which of the words read it is; None if it was not read
 
 
 @dataclass(frozen=True)
@@ -193,9 +188,9 @@ def explain_text(
         method: the name of the system.
         rule: "set" predicts the most probable set, "sequence" that of the best sequence.
     """
-    text, *features = (_whole(each) for each in (text, *features))
+    text, *features = (whole_characters(each) for each in (text, *features))
     tokens = encoder.encode([text], [features])
-    read = _read(encoder, tokens)
+    read = read_of(encoder, tokens)
     return _explained(
         system,
         labels,
@@ -204,7 +199,7 @@ def explain_text(
         method=method,
         rule=rule,
         text=text,
-        words=tuple(_words(encoder, text)),
+        words=tuple(words_of(encoder, text)),
         features=read.features,
         unknown_features=tuple(name for name in features if name not in read.features),
         max_words=encoder.max_words,
@@ -225,7 +220,7 @@ def explain_tokens(
 
     Its text is then what the model read, without stop words.
     """
-    read = _read(encoder, tokens)
+    read = read_of(encoder, tokens)
     return _explained(
         system,
         labels,
@@ -234,7 +229,7 @@ def explain_tokens(
         method=method,
         rule=rule,
         text=" ".join(read.words),
-        words=tuple(_words_read(read.words)),
+        words=tuple(words_read(read.words)),
         features=read.features,
         unknown_features=(),
         max_words=encoder.max_words,
@@ -265,26 +260,6 @@ def _explained(
         sets=tuple(each for each in sets if each.name in shown),
         steps=tuple(_steps(system, encoding, labels, order, n_read)),
         **about,
-    )
-
-
-class _Read(NamedTuple):
-    """What the model reads of a document."""
-
-    words: tuple[str, ...]
-    features: tuple[str, ...]
-
-
-def _read(encoder: TextEncoder, tokens: Ragged) -> _Read:
-    known = [encoder.tokens[token] for token in tokens[0]]
-    is_feature = [token.startswith(FEATURE_PREFIX) for token in known]
-    return _Read(
-        tuple(token for token, other in zip(known, is_feature, strict=True) if not other),
-        tuple(
-            token[len(FEATURE_PREFIX) :]
-            for token, other in zip(known, is_feature, strict=True)
-            if other
-        ),
     )
 
 
@@ -350,39 +325,6 @@ def _steps(
         name = None if label == stop else labels.names[label]
         yield Step(name, float(log_probs[0, 0, label].exp()), tuple(weights[step].tolist()))
         previous = order.new_full((1, 1), label)
-
-
-def _words(encoder: TextEncoder, text: str) -> Iterator[Word]:
-    """Cut a text into its words as the encoder does, and tell what becomes of each."""
-    found = encoder.tokenizer.encode(text, add_special_tokens=False)
-    place, end = 0, 0
-    for token, token_id, (start, stop) in zip(found.tokens, found.ids, found.offsets, strict=True):
-        if token == NUMBER:  # the tokenizer tells only where the number ends
-            written = _NUMBER_AT_END.search(text, end, stop)
-            start = start if written is None else written.start()
-        end = stop
-        if place >= encoder.max_words:
-            yield Word(text[start:stop], start, stop, CUT, None)
-        elif token_id >= encoder.n_tokens:
-            yield Word(text[start:stop], start, stop, STOP_WORD, None)
-        else:
-            fate = {NUMBER: AS_NUMBER, UNKNOWN: AS_UNKNOWN}.get(token, KNOWN)
-            yield Word(text[start:stop], start, stop, fate, place)
-            place += 1
-
-
-def _words_read(words: Sequence[str]) -> Iterator[Word]:
-    """Place words that were read as if a blank stood between each two."""
-    start = 0
-    for place, word in enumerate(words):
-        fate = {NUMBER: AS_NUMBER, UNKNOWN: AS_UNKNOWN}.get(word, KNOWN)
-        yield Word(word, start, start + len(word), fate, place)
-        start += len(word) + 1
-
-
-def _whole(text: str) -> str:
-    """Put a question mark for half a character, as the encoder does."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _count(n: int, what: str) -> str:

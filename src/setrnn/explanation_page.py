@@ -7,15 +7,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
-from setrnn.explanation import (
-    AS_NUMBER,
-    AS_UNKNOWN,
-    CUT,
-    AttendedWord,
-    Explanation,
-    FoundSet,
-    Step,
-)
+from setrnn.data.reading import AS_NUMBER, AS_UNKNOWN, CUT
+from setrnn.explanation import AttendedWord, Explanation, FoundSet, Step
 
 WORDS_SHOWN, LEAST_SHARE = 10, 0.001  # at each step
 LONG_TEXT = 2_500  # characters; longer ones scroll within their frame

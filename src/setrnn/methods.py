@@ -17,6 +17,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.decoding import SetCandidates, find_rule
 from setrnn.decoding.known import Known
 from setrnn.errors import ConfigError, nearest_name
+from setrnn.objective_words import OBJECTIVE_WORDS
 from setrnn.training.options import TrainOptions
 from setrnn.training.recipe import Recipe
 
@@ -100,7 +101,7 @@ class Method:
         return chosen
 
 
-def _classical(name: str, training: str, prediction: str) -> Method:
+def _classical(name: str) -> Method:
     def train(prepared: Prepared, config: Config, options: TrainOptions) -> Trained:
         model, settings = BASELINES[name], config.classical
         return Trained(ClassicalSystem.train(model, prepared, settings, options.on_labels))
@@ -108,10 +109,11 @@ def _classical(name: str, training: str, prediction: str) -> Method:
     def rebuild(arrays: Arrays, config: Config, device: str) -> System:
         return ClassicalSystem.from_arrays(BASELINES[name], arrays)
 
-    return Method(name, training, prediction, "set", train, rebuild)
+    words = OBJECTIVE_WORDS[name]
+    return Method(name, words.training, words.prediction, "set", train, rebuild)
 
 
-def _neural(name: str, training: str, recipe: Recipe) -> Method:
+def _neural(name: str, recipe: Recipe) -> Method:
     def train(prepared: Prepared, config: Config, options: TrainOptions) -> Trained:
         from setrnn.training.start import train_network
 
@@ -125,74 +127,26 @@ def _neural(name: str, training: str, recipe: Recipe) -> Method:
         system = SYSTEMS[recipe.decoder]
         return system.from_arrays(arrays, config, find_device(device), recipe.decoder)
 
-    by = {"sequence": "set(s*), s* = argmax p(s | x)", "set": "argmax over all sets of p(y | x)"}
-    return Method(name, training, by[recipe.rule], recipe.rule, train, rebuild, recipe)
+    words = OBJECTIVE_WORDS[name]
+    return Method(name, words.training, words.prediction, recipe.rule, train, rebuild, recipe)
 
 
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        _classical(
-            "br",
-            "maximise Σ log p(y_l | x), each label by itself",
-            "argmax over all sets of Π p(y_l | x)",
-        ),
-        _classical(
-            "br-support",
-            "as br",
-            "argmax over the sets seen in training of Π p(y_l | x)",
-        ),
-        _classical(
-            "pcc",
-            "maximise Σ log p(y_l | x, y_1 … y_{l-1}), labels by falling frequency",
-            "argmax over all sets of Π p(y_l | x, y_1 … y_{l-1}), by beam search",
-        ),
-        _neural(
-            "seq2seq-rnn",
-            "maximise Σ log p(s | x), s by falling frequency",
-            Recipe("fixed-order"),
-        ),
-        _neural(
-            "vinyals-uniform",
-            "maximise Σ Σ_{s ∈ π(y)} log p(s | x)",
-            Recipe("random-order"),
-        ),
-        _neural(
-            "vinyals-sample",
-            "as vinyals-uniform, then maximise Σ Σ_{s ∈ π(y)} p(s | x) log p(s | x)",
-            Recipe("sampled-order", first_objective="random-order"),
-        ),
-        _neural(
-            "vinyals-max",
-            "as vinyals-uniform, then maximise Σ max_{s ∈ π(y)} log p(s | x)",
-            Recipe("best-order", first_objective="random-order"),
-        ),
-        _neural(
-            "vinyals-max-direct",
-            "maximise Σ max_{s ∈ π(y)} log p(s | x) from the start",
-            Recipe("best-order"),
-        ),
-        _neural(
-            "sgm",
-            "as seq2seq-rnn, with a decoder that sees all labels by their probability",
-            Recipe("fixed-order", decoder="sgm"),
-        ),
-        _neural(
-            "set-rnn",
-            "maximise Σ log Σ_{s ∈ π(y)} p(s | x)",
-            Recipe("set-probability", rule="set"),
-        ),
+        _classical("br"),
+        _classical("br-support"),
+        _classical("pcc"),
+        _neural("seq2seq-rnn", Recipe("fixed-order")),
+        _neural("vinyals-uniform", Recipe("random-order")),
+        _neural("vinyals-sample", Recipe("sampled-order", first_objective="random-order")),
+        _neural("vinyals-max", Recipe("best-order", first_objective="random-order")),
+        _neural("vinyals-max-direct", Recipe("best-order")),
+        _neural("sgm", Recipe("fixed-order", decoder="sgm")),
+        _neural("set-rnn", Recipe("set-probability", rule="set")),
         # Beyond the paper.
-        _neural(
-            "set-rnn-exact",
-            "as set-rnn, exactly: the decoder forgets the order, Σ over subsets instead of orders",
-            Recipe("exact-set-probability", decoder="order-free", rule="set"),
-        ),
-        _neural(
-            "sigmoid",
-            "maximise Σ log p(y_l | x), each label by itself, one sigmoid on the encoder",
-            Recipe("independent-labels", decoder="sigmoid", rule="set"),
-        ),
+        _neural("set-rnn-exact", Recipe("exact-set-probability", decoder="order-free", rule="set")),
+        _neural("sigmoid", Recipe("independent-labels", decoder="sigmoid", rule="set")),
     )
 }
 

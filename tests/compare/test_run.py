@@ -91,6 +91,11 @@ def test_a_budget_ends_training_before_it_is_over(small_prepared, tmp_path):
     assert record.test is not None
 
 
+def test_a_run_takes_at_least_as_long_as_its_training(records):
+    for record in records[0].values():
+        assert record.costs.total_seconds >= record.costs.training_seconds > 0
+
+
 def test_one_more_epoch_must_fit_the_time():
     position = Position()
     assert not is_out_of_time(position, 99.0, 1.0)  # one epoch at least

@@ -23,6 +23,7 @@ from setrnn.cli.data import app as data_app
 from setrnn.cli.demo import demo
 from setrnn.cli.explain import explain
 from setrnn.cli.models import evaluate, methods, predict
+from setrnn.cli.report import report
 from setrnn.cli.train import train
 from setrnn.errors import SetRNNError, StoppedError
 
@@ -42,6 +43,7 @@ app.command()(evaluate)
 app.command()(calibrate)
 app.command()(compare)
 app.command()(explain)
+app.command()(report)
 app.command()(methods)
 
 

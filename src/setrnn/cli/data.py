@@ -109,6 +109,7 @@ def split(
     """
     from setrnn.data.folders import whole_folder
     from setrnn.datasets import write_examples
+    from setrnn.datasets.cut import cut
 
     source = reading.source(data)
     dataset = source.open()
@@ -122,7 +123,7 @@ def split(
     _refuse_existing(out)
     bad_rows = _bad_rows(source)
     with documents_progress() as advance, whole_folder(out) as folder:
-        parts = _cut(_watched(dataset, "train", bad_rows, advance), list(shares.values()), seed)
+        parts = cut(_watched(dataset, "train", bad_rows, advance), list(shares.values()), seed)
         for index, name in enumerate(shares):
             documents = dataset.splits["train"].read(_bad_rows(source))
             chosen = (each for each, part in zip(documents, parts, strict=True) if part == index)
@@ -204,20 +205,6 @@ def _watched(
             advance(name, n_waiting)
             n_waiting = 0
     advance(name, n_waiting)
-
-
-def _cut(examples: Iterator[Example], shares: list[float], seed: int) -> list[int]:
-    """Return the part of each document; the same texts get the same part."""
-    from setrnn.data.statistics import text_hash
-    from setrnn.data.stratify import stratified_split
-
-    label_sets = []
-    groups: dict[bytes, int] = {}
-    group_of = []
-    for example in examples:
-        label_sets.append(example.labels)
-        group_of.append(groups.setdefault(text_hash(example.text), len(groups)))
-    return [int(part) for part in stratified_split(label_sets, shares, seed, group_of)]
 
 
 def _suffix(name: str) -> str:

@@ -66,10 +66,10 @@ class Task:
 
 def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> Record:
     """Train and measure; what a stopped run left in the folder is gone on with."""
-    start = time.perf_counter()
     prepared, method = Prepared(task.prepared), find_method(task.method)
     trained, seconds = _train(task, method, prepared, on_progress)
     on_progress("measuring", TRAINING_SHARE)
+    start = time.perf_counter()
     tagger = Tagger.trained_on(prepared, task.method, task.config, trained.system)
     if prepared.description["n_documents"].get("valid", 0) >= LEAST_DOCUMENTS:
         batches = prepared_batches(tagger, prepared, "valid")
@@ -102,7 +102,7 @@ def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> R
             training_seconds=round(seconds, 2),
             training_documents_per_second=_training_speed(prepared, epochs, seconds),
             prediction_documents_per_second=round(speed, 1),
-            total_seconds=round(time.perf_counter() - start, 2),
+            total_seconds=round(seconds + time.perf_counter() - start, 2),
             peak_memory_bytes=_peak_memory(),
             peak_gpu_bytes=_peak_gpu_memory(),
             n_parameters=sum(array.size for array in trained.system.arrays().values()),

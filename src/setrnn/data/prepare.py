@@ -44,6 +44,7 @@ def prepare(
     source: Mapping[str, Any],
     on_documents: Callable[[str, int], None] = lambda step, n_documents: None,
     count_skipped: Callable[[], Mapping[str, int]] = dict,
+    valid_is_cut: bool = False,
 ) -> Prepared:
     """Write the prepared form of a dataset to `target`, whole or not at all.
 
@@ -55,6 +56,7 @@ def prepare(
         source: where the data came from, kept in the description.
         on_documents: called with the step and a number of documents as they are done.
         count_skipped: asked at the end how many rows of each split were skipped.
+        valid_is_cut: whether the valid split was cut from train; kept in the description.
     """
     if "train" not in splits:
         raise DataError(f"{name} has no 'train' part: found {', '.join(splits) or 'nothing'}.")
@@ -89,6 +91,7 @@ def prepare(
             "n_labels": len(known),
             "unseen_labels": list(label_ids)[len(known) :],
             "token_dtype": dtype.name,
+            **({"valid_is_cut": True} if valid_is_cut else {}),
         }
         write_description(folder, description)
     return Prepared(target)

@@ -112,6 +112,11 @@ class Prepared:
         """Labels of valid and test that train never had; their ids follow the others."""
         return list(self.description["unseen_labels"])
 
+    @property
+    def valid_is_cut(self) -> bool:
+        """Whether its valid split was cut from train, as the data had none."""
+        return bool(self.description.get("valid_is_cut", False))
+
     def seen_sets(self) -> Ragged:
         """Return the different label sets of train."""
         return distinct_sets(self.split("train").labels)[0]

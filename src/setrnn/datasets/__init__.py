@@ -61,6 +61,7 @@ class Dataset:
     name: str
     place: str
     splits: dict[str, Split]
+    valid_is_cut: bool = False  # from train, by setrnn.datasets.cut
 
     def require(self, split: str) -> Split:
         """Return a split, or say which ones there are."""

@@ -17,6 +17,7 @@ from setrnn.data.prepared import FORMAT, Prepared, is_prepared
 from setrnn.data.subwords import pretrained_encoder
 from setrnn.data.tokenizing import read_stop_words
 from setrnn.datasets import BadRows, Dataset, ReadOptions, Split, open_dataset
+from setrnn.datasets.cut import SEED, VALID_SHARE, with_valid
 from setrnn.datasets.reader import OnBadRow
 from setrnn.errors import DataError
 
@@ -32,12 +33,13 @@ class Source:
     reader: str | None = None
     valid: Path | None = None  # a file that becomes the valid split
     on_bad_row: OnBadRow = "stop"
+    cut_valid: bool = False  # from train, where the data has no valid split
 
     def open(self) -> Dataset:
         """Find its splits."""
         dataset = open_dataset(self.data, self.options, self.reader)
         if self.valid is None:
-            return dataset
+            return with_valid(dataset) if self.cut_valid else dataset
         valid = open_dataset(self.valid, self.options, self.reader)
         splits = {**dataset.splits, "valid": _only_split(valid)}
         return Dataset(dataset.name, dataset.place, splits)
@@ -80,6 +82,7 @@ def open_prepared(
         origin,
         on_documents,
         count_skipped=lambda: {name: rows.n_skipped for name, rows in bad_rows.items()},
+        valid_is_cut=dataset.valid_is_cut,
     )
 
 
@@ -90,10 +93,13 @@ def prepared_path(
     content = {
         name: [_content_hash(file) for file in split.files] or source.data
         for name, split in dataset.splits.items()
+        if not (name == "valid" and dataset.valid_is_cut)
     }
     # What is not given, such as fields of known labels, is no part of how training data is read.
     given = {name: value for name, value in to_dict(source.options).items() if value is not None}
     reading = [given, source.reader, source.on_bad_row]
+    if dataset.valid_is_cut:
+        reading.append({"valid_share": VALID_SHARE, "seed": SEED})
     stop_words = sorted(read_stop_words(settings.stop_words))  # not only the name of their file
     if settings.tokenizer != WORDS:  # nor only the name of its folder
         tokenizer = pretrained_encoder(settings).tokenizer.to_str()

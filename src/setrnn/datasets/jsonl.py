@@ -42,7 +42,7 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
             line = line.strip()
             if not line:
                 continue
-            example = make(_parse(line), number)
+            example = make(parse_object(line), number)
             # Without an escape, characters that passed the decoder are sound.
             if b"\\u" in line:
                 check_characters(example, options)
@@ -52,21 +52,21 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
         yield example
 
 
-def _parse(line: bytes) -> dict[str, Any]:
-    """Parse one object that fills the line."""
+def parse_object(line: bytes, advice: str = _ADVICE) -> dict[str, Any]:
+    """Parse one object that fills the line; `advice` says what to write instead of others."""
     text = decode(line)
     try:
         row, end = _raw_decode(text)
     except RecursionError:
-        raise RowProblem(f"is nested too deeply. {_ADVICE}") from None
+        raise RowProblem(f"is nested too deeply. {advice}") from None
     except json.JSONDecodeError as error:
         if b"\0" in line:
             raise nul_byte() from None
-        raise RowProblem(f"is not JSON ({error.msg} at column {error.colno}). {_ADVICE}") from None
+        raise RowProblem(f"is not JSON ({error.msg} at column {error.colno}). {advice}") from None
     except ValueError:
         raise RowProblem("holds a number of too many digits. Write it as a string.") from None
     if end != len(text):
-        raise RowProblem(f"is not JSON (more text from column {end + 1} on). {_ADVICE}")
+        raise RowProblem(f"is not JSON (more text from column {end + 1} on). {advice}")
     if type(row) is not dict:
-        raise RowProblem(f"must be a JSON object, got {shown(row)}. {_ADVICE}")
+        raise RowProblem(f"must be a JSON object, got {shown(row)}. {advice}")
     return row

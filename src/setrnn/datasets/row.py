@@ -39,7 +39,7 @@ def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any
     def make(row: Mapping[str, Any], number: int) -> Example:
         row_id = row.get(id_field)
         if type(row_id) is not str:
-            row_id = f"{stem}-{number}" if row_id is None else _id_text(id_field, row_id)
+            row_id = f"{stem}-{number}" if row_id is None else id_text(id_field, row_id)
         text = row.get(lone_text_field) if lone_text_field else None
         if type(text) is not str:
             text = "\n".join(_text(row, name) for name in text_fields)
@@ -49,8 +49,8 @@ def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any
         example = Example(
             row_id,
             text,
-            () if labels is None else _strings(labels_field, labels),
-            () if features is None else _strings(features_field, features),
+            () if labels is None else strings(labels_field, labels),
+            () if features is None else strings(features_field, features),
         )
         return example if known is None else _with_known(example, row, known)
 
@@ -140,7 +140,10 @@ def check_columns(path: Path, options: ReadOptions, columns: Iterable[str]) -> N
             )
 
 
-def _id_text(name: str, value: object) -> str:
+def id_text(name: str, value: object) -> str:
+    """Return an id as text: a string, or a whole number."""
+    if type(value) is str:
+        return value
     if type(value) is int:
         return str(value)
     raise RowProblem(
@@ -164,7 +167,7 @@ def _text(row: Mapping[str, Any], name: str) -> str:
 def _with_known(example: Example, row: Mapping[str, Any], known: KnownFields) -> Example:
     """Add the labels known beforehand; a row without the field knows none."""
     present, absent = (
-        () if name is None or row.get(name) is None else _strings(name, row[name])
+        () if name is None or row.get(name) is None else strings(name, row[name])
         for name in (known.present_field, known.absent_field)
     )
     problem = problem_with_known(known.labels, present, absent, known.max_labels)
@@ -184,7 +187,8 @@ def _missing_labels(row: Mapping[str, Any], name: str) -> RowProblem:
     )
 
 
-def _strings(name: str, values: Any) -> tuple[str, ...]:  # noqa: ANN401 - it comes from the user
+def strings(name: str, values: Any) -> tuple[str, ...]:  # noqa: ANN401 - it comes from the user
+    """Return a list of strings, or say what it is instead."""
     if type(values) is not list:
         if isinstance(values, str) and values:
             raise RowProblem(

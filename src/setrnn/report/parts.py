@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class Cell:
     is_best: bool = False  # the best of its column, and it stands
     is_tied: bool = False  # not told apart from the best of its column
     note: str = ""  # more of it: the 95% interval, the p-value
+    more: Mapping[str, float | None] = field(default_factory=dict)  # as numbers: std, low, high, p
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Table:
     headers: Sequence[str]
     rows: Sequence[Row]
     row_header: str = "system"
+    groups: Sequence[tuple[str, int]] = ()  # above the headers: a name, and how many it spans
 
 
 @dataclass(frozen=True)

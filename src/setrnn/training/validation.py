@@ -1,9 +1,9 @@
-"""How good a network is on the valid part, for the choice of the best epoch."""
+"""How good a system is on the valid part, for the choice of the best epoch or settings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,22 @@ from setrnn.config import TRAINING_METRICS
 from setrnn.data.batches import take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.decoding import Choice, choose_sets, find_rule, no_limits
+from setrnn.decoding import Choice, SetCandidates, choose_sets, find_rule, no_limits
 from setrnn.decoding.choice import SetLogProbs
 from setrnn.metrics import evaluate_sets
-from setrnn.neural.system import MAX_DOCUMENTS, NeuralSystem
+from setrnn.neural.system import MAX_DOCUMENTS
+
+
+class Measured(Protocol):
+    """What can be measured: any system, not only a network."""
+
+    def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
+        """Find the most probable sets of each document, or the sets of its best sequences."""
+
+    def set_log_probs(
+        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document."""
 
 
 def has_valid(prepared: Prepared) -> bool:
@@ -25,7 +37,7 @@ def has_valid(prepared: Prepared) -> bool:
 
 
 def validate(
-    system: NeuralSystem,
+    system: Measured,
     prepared: Prepared,
     rule: str,
     max_documents: int,
@@ -54,7 +66,7 @@ def validate(
     }
 
 
-def _asked(system: NeuralSystem, tokens: Ragged) -> SetLogProbs:
+def _asked(system: Measured, tokens: Ragged) -> SetLogProbs:
     return lambda rows, sets: system.set_log_probs(take_rows(tokens, rows), sets)
 
 

@@ -1,0 +1,146 @@
+"""Bring the reports of comparisons into docs/results, and the tables into the pages.
+
+    python docs/results/make.py [COMPARISON...]
+
+COMPARISON is a folder of `setrnn compare` with its report. Its summary, tables and figures are
+copied to docs/results/NAME. Then, or without any, the tables of README.md and
+docs/results/README.md are written again from those copies.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+DATASETS = ("arxiv", "debtags", "reuters21578")
+# The columns of a page's table, by the name of the report's table they come from.
+PAGES = {
+    ROOT / "README.md": {
+        "systems": ("instance-F1", "label-F1", "subset accuracy"),
+        "best-rules": (
+            "instance-F1 (rule f1)",
+            "label-F1 (rule label-f1)",
+            "micro-F1 (rule micro-f1)",
+        ),
+    },
+    HERE / "README.md": {
+        "systems": ("instance-F1", "label-F1", "micro-F1", "subset accuracy", "hamming loss"),
+        "best-rules": (
+            "instance-F1 (rule f1)",
+            "label-F1 (rule label-f1)",
+            "micro-F1 (rule micro-f1)",
+            "subset accuracy (rule set)",
+            "hamming loss (rule hamming)",
+        ),
+        "findings": (),
+    },
+}
+MARKS = {"best": "**{}**", "tied": "*{}*"}
+VERDICTS = {"holds": "**holds**", "does not hold": "does not hold", "not shown": "not shown"}
+
+
+def main() -> None:
+    """Copy what is given, and write the tables."""
+    for folder in map(Path, sys.argv[1:]):
+        copy_report(folder)
+    for page in PAGES:
+        page.write_text(with_tables(page), encoding="utf-8")
+
+
+def copy_report(folder: Path) -> None:
+    """Copy what is shown of a report: no text of a document is in it."""
+    report = folder / "report"
+    name = json.loads((report / "summary.json").read_text(encoding="utf-8"))["data"]
+    target = HERE / name
+    shutil.rmtree(target, ignore_errors=True)
+    for part in ("tables", "figures"):
+        shutil.copytree(report / part, target / part)
+    shutil.copyfile(report / "summary.json", target / "summary.json")
+
+
+def with_tables(page: Path) -> str:
+    """Return a page with its tables written anew, each between two comments."""
+    text = page.read_text(encoding="utf-8")
+    for name, columns in PAGES[page].items():
+        table = findings_table() if name == "findings" else scores_table(name, columns, page)
+        place = re.search(rf"<!-- {name}: .*?-->\n(.*?)\n<!-- end -->", text, re.DOTALL)
+        assert place, f"{page} has no place for the table {name}"
+        text = text[: place.start(1)] + table + text[place.end(1) :]
+    return text
+
+
+def scores_table(name: str, columns: tuple[str, ...], page: Path) -> str:
+    """Lay out columns of one table of each dataset: side by side, or below each other."""
+    if page == ROOT / "README.md":
+        return _side_by_side(name, columns)
+    return "\n\n".join(f"{data}:\n\n{_one(data, name, columns)}" for data in DATASETS)
+
+
+def _side_by_side(name: str, columns: tuple[str, ...]) -> str:
+    rows = {data: _rows(data, name) for data in DATASETS}
+    headers = [
+        f"{data + ': ' if number == 0 else ''}{_short(column)}"
+        for data in DATASETS
+        for number, column in enumerate(columns)
+    ]
+    lines = ["| | " + " | ".join(headers) + " |", "|---" * (len(headers) + 1) + "|"]
+    for system in rows[DATASETS[0]]:
+        cells = [_cell(rows[data][system], column) for data in DATASETS for column in columns]
+        lines.append(f"| `{system}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _one(data: str, name: str, columns: tuple[str, ...]) -> str:
+    lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for system, row in _rows(data, name).items():
+        cells = [_cell(row, column, with_std=True) for column in columns]
+        lines.append(f"| `{system}` | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def findings_table() -> str:
+    """Lay out which of the paper's findings hold on which dataset."""
+    found = {data: {each["name"]: each for each in _summary(data)} for data in DATASETS}
+    lines = ["| the paper's finding | " + " | ".join(DATASETS) + " |"]
+    lines.append("|---" * (len(DATASETS) + 1) + "|")
+    for name, finding in found[DATASETS[0]].items():
+        cells = [_evidence(found[data][name]) for data in DATASETS]
+        lines.append(f"| {finding['claim']} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _evidence(finding: dict) -> str:
+    texts = [each["text"] for each in finding["evidence"]]
+    return f"{VERDICTS[finding['verdict']]}. " + "; ".join(texts)
+
+
+def _summary(data: str) -> list[dict]:
+    file = HERE / data / "summary.json"
+    return json.loads(file.read_text(encoding="utf-8"))["papers_findings"]
+
+
+def _rows(data: str, name: str) -> dict[str, dict[str, str]]:
+    with (HERE / data / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
+        return {row["system"]: row for row in csv.DictReader(stream)}
+
+
+def _cell(row: dict[str, str], column: str, with_std: bool = False) -> str:
+    digits = 4 if column.startswith("hamming") else 3
+    text = f"{float(row[column]):.{digits}f}".removeprefix("0")
+    if with_std and row[f"{column} std"]:
+        text += f" ± {float(row[f'{column} std']):.{digits}f}".replace(" 0.", " .")
+    return MARKS.get(row[f"{column} mark"], "{}").format(text)
+
+
+def _short(column: str) -> str:
+    return column.split(" (")[0]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""`setrnn report`: the tables, figures and page of a comparison, made again from its records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.table import Table as TerminalTable
+from rich.text import Text
+
+from setrnn.cli.console import note, stdout, warn
+
+if TYPE_CHECKING:
+    from setrnn.report.parts import Cell, Table
+
+
+def report(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder of a comparison.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where to write it, instead of DIR/report.", show_default=False),
+    ] = None,
+) -> None:
+    """Make the report of a comparison again: one page, its tables and figures."""
+    from setrnn.report.build import build_report
+
+    built = build_report(folder, out)
+    if built.systems is not None:
+        stdout.print(systems_table(built.systems))
+    for each in built.caveats:
+        warn(each)
+    note(f"Wrote {built.page}, its tables, figures and summary.json")
+
+
+def systems_table(table: Table) -> TerminalTable:
+    """Lay a table out for a terminal: the best bold, those not told apart from it underlined."""
+    shown = TerminalTable(
+        title=Text(table.title),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=0,
+    )
+    shown.add_column(Text(table.row_header), no_wrap=True)
+    for header in table.headers:
+        shown.add_column(Text(header.replace(" ", "\n")), justify="right")
+    for row in table.rows:
+        shown.add_row(Text(row.name), *map(_cell, row.cells))
+    return shown
+
+
+def _cell(cell: Cell) -> Text:
+    return Text(cell.text, "bold" if cell.is_best else "underline" if cell.is_tied else "")

@@ -1,0 +1,121 @@
+"""What a reader must know before taking the numbers further, said plainly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from setrnn.compare.records import Comparison, Record
+from setrnn.report.papers_findings import CLASSICAL
+from setrnn.report.wording import counted, listed
+
+MESSAGE_LENGTH = 200
+FEW_DOCUMENTS = 500
+
+
+def caveats(comparison: Comparison, records: Sequence[Record]) -> list[str]:
+    """Return a sentence for each thing that limits what the numbers say."""
+    succeeded = [record for record in records if record.test is not None]
+    return [
+        *_data(comparison),
+        *_failures(records),
+        *_seeds(succeeded),
+        *_budget(succeeded),
+        *_machine(succeeded),
+        *_added(succeeded),
+    ]
+
+
+def _data(comparison: Comparison) -> list[str]:
+    said = []
+    if comparison.synthetic:
+        said.append(
+            "The data is synthetic: the numbers show how the systems work, not how they rank on "
+            "texts that people wrote."
+        )
+    if comparison.valid_is_cut:
+        n_valid = comparison.n_documents.get("valid", 0)
+        said.append(
+            f"The data had no valid part: {counted(n_valid, 'document')} of train became it."
+        )
+    n_test = len(comparison.truth)
+    if n_test < FEW_DOCUMENTS:
+        said.append(
+            f"There are only {counted(n_test, 'test document')}: small differences cannot show."
+        )
+    return said
+
+
+def _failures(records: Sequence[Record]) -> list[str]:
+    failed = [record for record in records if record.failure is not None]
+    if not failed:
+        return []
+    reasons = [
+        f"{record.name} ({record.failure.kind}: {_short(record.failure.message)})"
+        for record in failed
+        if record.failure is not None
+    ]
+    return [
+        f"{len(failed)} of {counted(len(records), 'run')} failed and count nowhere: "
+        f"{'; '.join(reasons)}."
+    ]
+
+
+def _short(message: str) -> str:
+    line = " ".join(message.split()).rstrip(".")
+    return line if len(line) <= MESSAGE_LENGTH else f"{line[:MESSAGE_LENGTH]} …"
+
+
+def _seeds(records: Sequence[Record]) -> list[str]:
+    by_system: dict[str, int] = {}
+    for record in records:
+        if record.method not in CLASSICAL and not record.is_added:
+            by_system[record.method] = by_system.get(record.method, 0) + 1
+    single = [system for system, n in by_system.items() if n == 1]
+    if single:
+        who = "Each network was" if len(single) == len(by_system) > 1 else f"{listed(single)} "
+        if not who.endswith("was"):
+            who += "was" if len(single) == 1 else "were"
+        return [
+            f"{who} trained with one seed only: the intervals tell what other documents would "
+            "change, not what another training would."
+        ]
+    if len(set(by_system.values())) > 1:
+        return ["The systems have different numbers of seeds: see the records."]
+    return []
+
+
+def _budget(records: Sequence[Record]) -> list[str]:
+    cut = [record.name for record in records if record.treatment.get("was_cut_by_budget")]
+    if not cut:
+        return []
+    return [f"The budget ended the training of {listed(cut)}: with more time they may do better."]
+
+
+def _machine(records: Sequence[Record]) -> list[str]:
+    said = []
+    n_jobs = max((record.costs.n_jobs for record in records if record.costs is not None), default=1)
+    if n_jobs > 1:
+        said.append(
+            f"Up to {n_jobs} runs shared the machine: times, speeds and memory are not what each "
+            "run takes alone."
+        )
+    devices = {
+        str(record.environment["device"])
+        for record in records
+        if "device" in record.environment and record.method not in CLASSICAL
+    }
+    if len(devices) > 1:
+        said.append(
+            f"Runs were on different devices ({listed(sorted(devices))}): do not compare times."
+        )
+    return said
+
+
+def _added(records: Sequence[Record]) -> list[str]:
+    added = list(dict.fromkeys(record.method for record in records if record.is_added))
+    if not added:
+        return []
+    return [
+        f"The predictions of {listed(added)} come from elsewhere: how they were made is not known "
+        "here, and they may have had other data and more trials."
+    ]

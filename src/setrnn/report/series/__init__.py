@@ -1,0 +1,1 @@
+"""The numbers behind the figures, from records: plain functions, nothing drawn."""

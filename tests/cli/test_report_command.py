@@ -1,0 +1,66 @@
+import json
+
+import pytest
+
+from made_comparison import made_comparison
+
+
+@pytest.fixture
+def folder(tmp_path):
+    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=1, n_documents=30)
+    comparison.save(tmp_path / "comparison")
+    for record in records:
+        record.save(tmp_path / "comparison")
+    return tmp_path / "comparison"
+
+
+def test_it_shows_the_systems_and_names_the_page(setrnn, folder):
+    result = setrnn("report", folder)
+    assert result.code == 0, result.err
+    assert "set-rnn" in result.out
+    assert "instance-F1" in result.out
+    assert str(folder / "report" / "index.html") in result.err
+    assert (folder / "report" / "index.html").is_file()
+    assert "synthetic" in result.err
+
+
+def test_out_takes_it_elsewhere(setrnn, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("setrnn.report.build.draw_figures", lambda comparison, records: [])
+    assert setrnn("report", folder, "--out", tmp_path / "there").code == 0
+    assert (tmp_path / "there" / "index.html").is_file()
+    assert not (folder / "report").exists()
+
+
+def test_no_comparison_there_is_one_line(setrnn, tmp_path):
+    result = setrnn("report", tmp_path)
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert "holds no comparison" in line
+    assert "setrnn compare --out" in line
+
+
+def test_no_runs_yet_is_one_line(setrnn, folder):
+    for file in (folder / "runs").iterdir():
+        file.unlink()
+    result = setrnn("report", folder)
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert "no runs yet" in line
+
+
+def test_a_record_of_another_version_is_one_line(setrnn, folder):
+    file = folder / "runs" / "br-0.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 99, "setrnn": "9.9"}))
+    result = setrnn("report", folder)
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert "br-0.json was written by another version of setrnn (9.9)" in line
+
+
+def test_two_runs_of_one_name_are_one_line(setrnn, folder):
+    (folder / "runs" / "copy.json").write_bytes((folder / "runs" / "br-0.json").read_bytes())
+    result = setrnn("report", folder)
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert "are both the run 'br-0'" in line
+    assert not (folder / "report").exists()

@@ -1,0 +1,214 @@
+import re
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import pytest
+from matplotlib.colors import to_rgb
+
+from made_comparison import made_comparison
+from setrnn.compare.records import GIVEN, Failure, Record, TestResults
+from setrnn.report.figures import FIGURES, draw_figures
+from setrnn.report.figures.style import (
+    COLOURS,
+    SMALL_SIZE,
+    WIDTH,
+    contrast,
+    text_colour,
+)
+from setrnn.report.figures.words import text_width
+from setrnn.report.series.systems import SYSTEMS, systems_of
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@cache
+def drawn():
+    return draw_figures(*made_comparison())
+
+
+@pytest.fixture(autouse=True)
+def no_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def texts(figure):
+    return [text.text for text in ElementTree.fromstring(figure.svg).iter(f"{SVG}text")]
+
+
+def added(comparison, name="theirs", **probs):
+    results = TestResults({GIVEN: [list(row) for row in comparison.truth]}, probs, {})
+    return Record(name, 0, comparison.data_hash, GIVEN, test=results, is_added=True)
+
+
+def test_every_figure_is_drawn_in_order():
+    assert [figure.name for figure in drawn()] == list(FIGURES)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_small_svg_with_text_and_numbers_only(name):
+    figure = {figure.name: figure for figure in drawn()}[name]
+    root = ElementTree.fromstring(figure.svg)
+    assert root.tag == f"{SVG}svg"
+    assert root.get("aria-label") == figure.alt
+    assert float(root.get("width").removesuffix("pt")) == 72 * WIDTH
+    assert len(texts(figure)) > 3
+    assert not re.search(r"\b(nan|inf)\b", figure.svg, re.IGNORECASE)
+    assert len(figure.svg.encode()) < 60_000
+    assert not list(root.iter(f"{SVG}style"))  # it would reach into the page
+    assert "font-family:" not in figure.svg
+    assert figure.title
+    assert figure.caption.endswith(".")
+    assert re.search(r"\d", figure.alt)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_all_text_is_on_the_paper(name):
+    figure = {figure.name: figure for figure in drawn()}[name]
+    root = ElementTree.fromstring(figure.svg)
+    width, height = (float(root.get(side).removesuffix("pt")) for side in ("width", "height"))
+    for text in root.iter(f"{SVG}text"):
+        if text.get("x") is None:  # turned
+            continue
+        x, y = float(text.get("x")), float(text.get("y"))
+        anchor = re.search("text-anchor: (middle|end)", text.get("style"))
+        before = {None: 0, "middle": 0.5, "end": 1}[anchor and anchor[1]]
+        long = text_width(text.text, SMALL_SIZE) * 0.9  # the estimate is on the safe side
+        assert SMALL_SIZE / 2 < y < height - 1
+        assert x - before * long >= 0, text.text
+        assert x + (1 - before) * long <= width, text.text
+
+
+@pytest.mark.parametrize("name", ["rare-labels", "set-size", "accepted", "learning"])
+def test_names_at_the_ends_of_lines_are_apart(name):
+    figure = {figure.name: figure for figure in drawn()}[name]
+    root = ElementTree.fromstring(figure.svg)
+    heights = sorted(
+        float(text.get("y")) for text in root.iter(f"{SVG}text") if text.text in SYSTEMS
+    )
+    assert len(heights) == (9 if name == "learning" else 12)
+    assert min(b - a for a, b in pairwise(heights)) > SMALL_SIZE
+
+
+def test_ids_are_unique_over_all_figures_and_all_references_are_met():
+    page = "".join(figure.svg for figure in drawn())
+    ids = Counter(re.findall(r'\bid="([^"]+)"', page))
+    assert max(ids.values()) == 1
+    assert set(re.findall(r'(?:url\(#|href="#)([^)"]+)', page)) == set(ids)
+
+
+def test_the_same_records_give_the_same_bytes_and_settings_are_left_alone():
+    before = dict(mpl.rcParams)
+    with mpl.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.fonttype": "path"}):
+        again = draw_figures(*made_comparison())
+    assert again == drawn()
+    assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.parametrize(
+    ("methods", "n_seeds"),
+    [(("set-rnn",), 1), (("br",), 1), (("br", "set-rnn"), 1), (("sigmoid", "pcc"), 2)],
+)
+def test_few_systems_are_drawn(methods, n_seeds):
+    figures = {f.name: f for f in draw_figures(*made_comparison(methods, n_seeds))}
+    emits_orders = "set-rnn" in methods
+    assert ("entropy" in figures) == emits_orders
+    assert ("orders" in figures) == emits_orders
+    assert ("learning" in figures) == (set(methods) != {"br"})
+    for name in methods:
+        assert name in texts(figures["systems"])
+
+
+def test_figures_without_numbers_are_left_out():
+    comparison, _ = made_comparison(("br",))
+    names = [figure.name for figure in draw_figures(comparison, [added(comparison)])]
+    assert names == ["systems", "rare-labels", "set-size"]
+    assert draw_figures(comparison, []) == []
+
+
+def test_failed_runs_leave_the_others_drawn():
+    comparison, records = made_comparison(("br", "set-rnn", "sgm"), n_seeds=2)
+    failure = Failure("DivergedError", "The loss is not a number.")
+    some = [
+        replace(record, test=None, failure=failure) if record.name in ("sgm-1", "br-0") else record
+        for record in records
+    ]
+    figures = draw_figures(comparison, some)
+    assert [figure.name for figure in figures] == list(FIGURES)
+    assert "br" not in texts(figures[0])
+    all_failed = [replace(record, test=None, failure=failure) for record in records]
+    assert draw_figures(comparison, all_failed) == []
+
+
+def test_added_rows_stand_beside_the_systems():
+    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=2)
+    row = added(comparison, "theirs", **{GIVEN: [0.9] * len(comparison.truth)})
+    figures = {figure.name: figure for figure in draw_figures(comparison, [*records, row])}
+    for name in ("systems", "rare-labels", "set-size", "accepted", "reliability"):
+        assert "theirs" in texts(figures[name])
+    for name in ("training-time", "entropy", "learning"):
+        assert "theirs" not in texts(figures[name])
+
+
+def test_nothing_predicted_and_no_true_labels_are_drawn():
+    comparison, records = made_comparison(("set-rnn",), n_seeds=1, n_documents=30)
+    empty = [[] for _ in comparison.truth]
+    test = records[0].test
+    nothing = replace(
+        test,
+        predicted=dict.fromkeys(test.predicted, empty),
+        order_entropy=[None] * len(empty),
+        true_orders=empty,
+    )
+    record = replace(records[0], test=nothing)
+    names = [figure.name for figure in draw_figures(comparison, [record])]
+    assert names == [name for name in FIGURES if name not in ("entropy", "orders")]
+    bare = replace(comparison, truth=empty, label_counts=(0,) * comparison.n_labels)
+    assert draw_figures(bare, [record])
+
+
+def test_names_of_labels_and_rows_are_written_as_they_are():
+    comparison, records = made_comparison(("set-rnn",), n_seeds=1, n_documents=60)
+    labels = ("$x$ & <b>", "体育", "a\x00b", *comparison.labels[3:])
+    comparison = replace(comparison, labels=labels)
+    figures = {
+        figure.name: figure
+        for figure in draw_figures(comparison, [*records, added(comparison, "<i>$1$")])
+    }
+    assert {"$x$ & <b>", "体育", "a b"} <= set(texts(figures["orders"]))
+    assert "<i>$1$" in texts(figures["systems"])
+    for figure in figures.values():
+        ElementTree.fromstring(figure.svg)
+
+
+def test_runs_that_shared_the_machine_are_told():
+    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=1, n_documents=30)
+    shared = [replace(each, costs=replace(each.costs, n_jobs=4)) for each in records]
+    for some, is_told in ((records, False), (shared, True)):
+        for name in ("training-time", "prediction-speed"):
+            caption = FIGURES[name](systems_of(comparison, some)).caption
+            assert ("shared the machine" in caption) == is_told
+
+
+def test_each_system_has_a_colour_of_its_own_that_can_be_read_as_text():
+    assert set(COLOURS) == set(SYSTEMS)
+    assert len(set(COLOURS.values())) == len(COLOURS)
+    for colour in COLOURS.values():
+        assert contrast(*to_rgb(text_colour(colour))) >= 4.5
+
+
+def test_figures_load_neither_torch_nor_pyplot():
+    code = (
+        "import sys, setrnn.report.figures; "
+        "print([name for name in ('torch', 'matplotlib.pyplot') if name in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

@@ -1,0 +1,123 @@
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from made_comparison import made_comparison
+from setrnn.compare.statistics import Entry, bootstrap
+from setrnn.errors import DataError
+from setrnn.report.build import build_report
+
+
+@pytest.fixture
+def without_figures(monkeypatch):
+    """Drawing takes most of the time."""
+    monkeypatch.setattr("setrnn.report.build.draw_figures", lambda comparison, records: [])
+
+
+def save(folder, comparison, records):
+    comparison.save(folder)
+    for record in records:
+        record.save(folder)
+    return folder
+
+
+def test_all_files_are_there_and_named(built, comparison_folder):
+    folder = comparison_folder / "report"
+    assert built.page == folder / "index.html"
+    there = {file for file in folder.rglob("*") if file.is_file()}
+    assert there == set(built.files)
+    assert {file.suffix for file in (folder / "tables").iterdir()} == {".csv", ".tex", ".md"}
+    assert all(file.suffix == ".svg" for file in (folder / "figures").iterdir())
+    assert all(file.stat().st_size for file in there)
+
+
+def test_the_summary_has_the_scores_and_the_verdicts(built, comparison_folder):
+    summary = json.loads((built.page.parent / "summary.json").read_text(encoding="utf-8"))
+    scores = summary["scores"]["set-rnn"]["set"]["instance_f1"]
+    assert scores["n_seeds"] == 2
+    assert scores["low"] < scores["mean"] < scores["high"]
+    assert summary["own_rules"]["seq2seq-rnn"] == "sequence"
+    assert "sgm-1" in summary["failures"]
+    for finding in summary["papers_findings"]:
+        assert finding["verdict"] in ("holds", "holds in part", "does not hold", "not shown")
+        assert all(each["p"] is not None for each in finding["evidence"])
+
+
+def test_the_scores_are_those_of_the_records(tmp_path, without_figures):
+    comparison, records = made_comparison(("br", "set-rnn"), 1, 60)
+    report = build_report(save(tmp_path, comparison, records))
+    summary = json.loads((report.page.parent / "summary.json").read_text(encoding="utf-8"))
+    for record in records:
+        for rule in record.rules:
+            found = summary["scores"][record.method][rule]["label_f1"]["mean"]
+            assert found == pytest.approx(record.scores["test"][rule]["label_f1"])
+    value = bootstrap(comparison, records).summary(Entry("set-rnn", "set"), "instance_f1")
+    said = f"{value.mean:.3f} ({value.low:.3f} to {value.high:.3f})".replace("0.", ".")
+    assert said in report.findings.best[0]
+
+
+def test_the_same_records_make_the_same_report(tmp_path):
+    folder = save(tmp_path / "all", *made_comparison(("br", "set-rnn"), 1, 40))
+    one = build_report(folder, tmp_path / "one")
+    two = build_report(folder, tmp_path / "two")
+    for first, second in zip(one.files, two.files, strict=True):
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_two_systems_make_a_report_too(tmp_path):
+    report = build_report(save(tmp_path, *made_comparison(("sigmoid", "seq2seq-rnn"), 1, 25)))
+    assert report.page.is_file()
+    assert [row.name for row in report.systems.rows] == ["seq2seq-rnn", "sigmoid"]
+
+
+def test_a_report_of_failures_alone_says_so(tmp_path):
+    comparison, records = made_comparison(("br", "sgm"), 1, 25)
+    failed = [replace(record, test=None, costs=None, scores={}, cases=[]) for record in records]
+    text = build_report(save(tmp_path, comparison, failed)).page.read_text(encoding="utf-8")
+    assert "No run succeeded" in text
+
+
+def test_an_old_report_stays_when_a_new_one_fails(tmp_path, monkeypatch, without_figures):
+    folder = save(tmp_path, *made_comparison(("br",), 1, 25))
+    report = build_report(folder)
+    before = {file: file.read_bytes() for file in report.files}
+    write, written = Path.write_text, []
+
+    def fail_at_the_third(file, *arguments, **options):
+        written.append(file)
+        if len(written) == 3:
+            raise OSError("the disk is full")
+        return write(file, *arguments, **options)
+
+    monkeypatch.setattr(Path, "write_text", fail_at_the_third)
+    with pytest.raises(OSError, match="full"):
+        build_report(folder)
+    assert {file: file.read_bytes() for file in report.files} == before
+    assert sorted(each.name for each in folder.iterdir()) == ["comparison.json", "report", "runs"]
+
+
+def test_a_folder_that_is_no_report_is_not_replaced(tmp_path):
+    folder = save(tmp_path / "all", *made_comparison(("br",), 1, 25))
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years of work")
+    with pytest.raises(DataError, match="not empty and holds no report"):
+        build_report(folder, mine)
+    assert (mine / "thesis.txt").read_text() == "years of work"
+    for place in (folder, tmp_path):
+        with pytest.raises(DataError, match="holds the comparison"):
+            build_report(folder, place)
+
+
+def test_torch_is_not_needed(tmp_path):
+    folder = save(tmp_path, *made_comparison(("br", "set-rnn"), 1, 25))
+    code = (
+        "import sys; from pathlib import Path; from setrnn.report.build import build_report; "
+        f"build_report(Path({str(folder)!r})); "
+        "sys.exit('torch' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

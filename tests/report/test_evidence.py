@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from known_answers import GOOD, POOR, compared
+
+from setrnn.metrics import evaluate_labels, indicator_matrix
+from setrnn.report import evidence
+
+
+def test_the_interval_of_a_mean_is_that_of_theory():
+    values = np.random.default_rng(0).normal(0.3, 1.0, 400)
+    found = evidence.resampled(
+        400, lambda weights: weights @ values[:, None] / weights.sum(axis=1, keepdims=True)
+    )
+    error = values.std() / 20
+    assert found.mean == pytest.approx(values.mean())
+    assert found.low == pytest.approx(values.mean() - 1.96 * error, abs=0.2 * error)
+    assert found.high == pytest.approx(values.mean() + 1.96 * error, abs=0.2 * error)
+
+
+def test_runs_that_differ_widen_the_interval():
+    def same(weights):
+        return np.zeros((len(weights), 3))
+
+    def spread(weights):
+        return np.tile([-1.0, 0.0, 1.0], (len(weights), 1))
+
+    assert evidence.resampled(50, same).high == 0
+    found = evidence.resampled(50, spread)
+    assert found.low < -0.4
+    assert found.high > 0.4
+    assert found.p > 0.5
+
+
+def test_p_is_even_where_there_is_no_difference():
+    """Under no difference, p is below .2 about one time in five."""
+    p_values = []
+    for seed in range(40):
+        values = np.random.default_rng(seed).normal(0, 1, (1, 60))
+        p_values.append(evidence.resampled(60, evidence._mean_of(values)).p)
+    assert 0.08 < np.mean(np.array(p_values) < 0.2) < 0.35
+
+
+def test_rare_labels_are_the_rarer_half_and_measured_as_metrics_do():
+    comparison, records = compared({"set-rnn": GOOD, "seq2seq-rnn": POOR})
+    ours, theirs = (
+        [each for each in records if each.method == name] for name in ("set-rnn", "seq2seq-rnn")
+    )
+    found = evidence.rare_labels(comparison, ours, theirs)
+    assert found.n_labels == 4
+    counts = np.array(comparison.label_counts)
+    rare = np.argsort(counts)[:4]
+    assert found.most_documents == counts[rare].max()
+    truth = indicator_matrix(comparison.truth, comparison.n_labels)
+    predicted = indicator_matrix(ours[0].test.predicted["set"], comparison.n_labels)
+    expected = evaluate_labels(truth, predicted).f1[rare].mean()
+    assert found.first == pytest.approx(expected)
+    assert found.difference.mean == pytest.approx(found.first - found.second)
+
+
+def test_growth_is_the_gain_on_larger_sets_less_that_on_smaller():
+    comparison, records = compared({"set-rnn": {"set": GOOD, "sequence": POOR}})
+    found = evidence.gain_by_size(comparison, records)
+    gains = evidence._document_gains(comparison, records)[0]
+    is_small = np.array([len(row) <= found.middle for row in comparison.truth])
+    assert 0 < is_small.sum() < len(is_small)
+    expected = gains[~is_small].mean() - gains[is_small].mean()
+    assert found.growth.mean == pytest.approx(expected)
+    assert found.growth.low < expected < found.growth.high
+
+
+def test_accepted_documents_are_right_often_enough():
+    comparison, records = compared({"set-rnn": 0.0})
+    assert evidence.accepted_share(comparison, records) == [1.0]  # all are right
+    comparison, records = compared({"set-rnn": 3.0})
+    assert evidence.accepted_share(comparison, records) == [0.0]  # all are wrong

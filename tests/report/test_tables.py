@@ -1,0 +1,259 @@
+"""Tables say what the statistics say, and cope with what is missing."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from made_comparison import made_comparison
+from setrnn.compare.records import GIVEN, Failure, Record, TestResults
+from setrnn.compare.statistics import MEASURES, Entry, bootstrap, holm
+from setrnn.methods import METHODS
+from setrnn.report.tables import joint_systems_table, make_tables
+
+NAMES = [
+    "objectives",
+    "systems",
+    "best-rules",
+    "rules",
+    "all-rules",
+    "differences",
+    "costs",
+    "data",
+]
+
+
+def tables_of(comparison, records, draws=199):
+    made = bootstrap(comparison, records, draws=draws)
+    return {table.name: table for table in make_tables(comparison, records, made)}, made
+
+
+def added(comparison, name="mine"):
+    return Record(
+        method=name,
+        seed=0,
+        data_hash=comparison.data_hash,
+        own_rule=GIVEN,
+        test=TestResults({GIVEN: comparison.truth}, {}, {}),
+        is_added=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def made():
+    comparison, records = made_comparison(n_documents=100)
+    records = [*records, added(comparison)]
+    return comparison, records, *tables_of(comparison, records)
+
+
+def row_of(table, name):
+    return next(row for row in table.rows if row.name == name)
+
+
+def test_all_tables_are_made_and_every_row_has_a_cell_for_each_header(made):
+    _, _, tables, _ = made
+    assert list(tables) == NAMES
+    for table in tables.values():
+        assert table.rows
+        assert all(len(row.cells) == len(table.headers) for row in table.rows)
+
+
+def test_rows_are_in_the_order_of_the_methods_then_what_was_added(made):
+    _, _, tables, _ = made
+    for name in ("objectives", "systems", "best-rules", "costs"):
+        assert [row.name for row in tables[name].rows] == [*METHODS, "mine"]
+
+
+def test_objectives_are_the_words_of_the_methods(made):
+    _, _, tables, _ = made
+    for name, method in METHODS.items():
+        texts = [cell.text for cell in row_of(tables["objectives"], name).cells]
+        assert texts == [method.training, method.prediction]
+
+
+def test_systems_are_scored_by_their_own_rule_and_marked_by_the_statistics(made):
+    _, records, tables, statistics = made
+    own = {record.method: Entry(record.method, record.own_rule) for record in records}
+    for column, measure in enumerate(MEASURES):
+        standing = statistics.standing(list(own.values()), measure)
+        for row in tables["systems"].rows:
+            cell, entry = row.cells[column], own[row.name]
+            assert cell.value == statistics.mean(entry, measure)
+            assert cell.is_best == (standing.stands and entry == standing.best)
+            assert cell.is_tied == bool(
+                entry in standing.tied or (entry == standing.best and standing.tied)
+            )
+            assert cell.more["p"] == standing.p.get(entry)
+
+
+def test_only_a_best_that_stands_is_best():
+    """A perfect system stands; twins of it do not."""
+    comparison, records = made_comparison(("br", "set-rnn"), n_documents=60)
+    one, _ = tables_of(comparison, [*records, added(comparison)])
+    two, _ = tables_of(comparison, [*records, added(comparison), added(comparison, "twin")])
+    assert all(cell.is_best for cell in row_of(one["systems"], "mine").cells)
+    for name in ("mine", "twin"):
+        cells = row_of(two["systems"], name).cells
+        assert not any(cell.is_best for cell in cells)
+        assert all(cell.is_tied for cell in cells)
+
+
+def test_numbers_are_written_as_the_paper_does(made):
+    _, _, tables, statistics = made
+    cells = row_of(tables["systems"], "set-rnn").cells
+    summary = statistics.summary(Entry("set-rnn", "set"), "instance_f1")
+    assert cells[0].text == f"{summary.mean:.3f} ± {summary.std:.3f}".replace("0.", ".")
+    loss = statistics.summary(Entry("set-rnn", "set"), "hamming_loss")
+    assert cells[4].text == f"{loss.mean:.4f} ± {loss.std:.4f}".replace("0.", ".")
+    assert "±" not in row_of(tables["systems"], "br").cells[0].text
+    assert row_of(tables["systems"], "mine").cells[0].text == "1.000"
+
+
+def test_best_rules_score_each_measure_by_its_rule(made):
+    _, _, tables, statistics = made
+    rules = ("f1", "label-f1", "micro-f1", "set", "hamming")
+    for name in ("br", "set-rnn"):
+        cells = row_of(tables["best-rules"], name).cells
+        for cell, measure, rule in zip(cells, MEASURES, rules, strict=True):
+            assert cell.value == statistics.mean(Entry(name, rule), measure)
+    assert all(cell.value in (0, 1) for cell in row_of(tables["best-rules"], "mine").cells)
+
+
+def test_all_rules_has_a_row_for_every_entry(made):
+    _, _, tables, statistics = made
+    rows = [Entry(row.name, row.cells[0].text) for row in tables["all-rules"].rows]
+    assert len(rows) == len(set(rows))
+    assert set(rows) == set(statistics.entries)
+
+
+def test_rules_are_of_systems_that_emit_sequences_with_gains_corrected_over_the_table(made):
+    _, _, tables, statistics = made
+    table = tables["rules"]
+    assert [row.name for row in table.rows] == [
+        name for name, method in METHODS.items() if method.emits_sequences
+    ]
+    places = [
+        (row.name, measure, rule)
+        for row in table.rows
+        for measure in ("instance_f1", "label_f1", "micro_f1")
+        for rule in ("set", "f1")
+    ]
+    gains = [
+        statistics.difference(Entry(name, rule), Entry(name, "sequence"), measure)
+        for name, measure, rule in places
+    ]
+    cells = [cell for row in table.rows for cell in row.cells]
+    corrected = holm([gain.p for gain in gains])
+    for cell, gain, p in zip(cells, gains, corrected, strict=True):
+        assert (cell.value, cell.more["p"]) == (gain.mean, p)
+
+
+def test_large_gains_and_gains_that_stand_are_marked_apart():
+    comparison, (record,) = made_comparison(("seq2seq-rnn",), n_seeds=1)
+    nothing = [[] for _ in comparison.truth]
+    first = next(number for number, row in enumerate(comparison.truth) if row)
+    nearly = [[] if number == first else row for number, row in enumerate(comparison.truth)]
+    predicted = {"sequence": nearly, "set": comparison.truth, "f1": nothing}
+    record = replace(record, test=TestResults(predicted, {}, {}))
+    tables, _ = tables_of(comparison, [record], draws=999)
+    small, loss = tables["rules"].rows[0].cells[:2]
+    assert small.text == ".997 → 1.000 (+.003)"  # one document of 300: neither large nor sure
+    assert loss.text.endswith(" ↓ *")
+    assert loss.text.startswith(".997 → ")
+
+
+def test_differences_compare_all_pairs(made):
+    _, records, tables, statistics = made
+    table = tables["differences"]
+    pairs = [(row.name, row.cells[0].text) for row in table.rows]
+    assert len(set(pairs)) == 13 * 12 / 2
+    own = {record.method: Entry(record.method, record.own_rule) for record in records}
+    first, second = own["br"], own["set-rnn"]
+    expected = statistics.pairs([own[name] for name in (*METHODS, "mine")], "label_f1")
+    cells = table.rows[pairs.index(("br", "set-rnn"))].cells
+    assert (cells[3].value, cells[4].value) == (
+        expected[first, second].mean,
+        expected[first, second].p,
+    )
+
+
+def test_costs_are_means_over_runs_and_empty_for_added_predictions(made):
+    _, records, tables, _ = made
+    cells = row_of(tables["costs"], "set-rnn").cells
+    assert cells[0].value == 60
+    assert not any(cell.text for cell in row_of(tables["costs"], "mine").cells)
+    seconds = {"set-rnn-0": 10.0, "set-rnn-1": 20.0, "set-rnn-2": 60.0}
+    changed = [
+        replace(record, costs=replace(record.costs, training_seconds=seconds[record.name]))
+        for record in records
+        if record.method == "set-rnn"
+    ]
+    other, _ = tables_of(made[0], changed)
+    cell = row_of(other["costs"], "set-rnn").cells[0]
+    assert (cell.value, cell.text, cell.note) == (30, "30", "10 to 60")
+
+
+def test_data_counts_documents_and_labels(made):
+    comparison, _, tables, _ = made
+    table = tables["data"]
+    values = dict(zip(table.headers, (cell.value for cell in table.rows[0].cells), strict=True))
+    assert values["train documents"] == 1000
+    assert values["labels"] == comparison.n_labels
+    assert values["labels a test document"] == sum(map(len, comparison.truth)) / 100
+    assert "synthetic" in table.caption
+
+
+def test_a_system_whose_runs_all_failed_says_why_and_others_go_on_with_those_left():
+    comparison, records = made_comparison(("br", "set-rnn", "sigmoid"), n_documents=40)
+    failure = Failure("MemoryError", "no memory left")
+    records = [
+        replace(record, test=None, costs=None, scores={}, failure=failure)
+        if record.method == "set-rnn" or record.name == "sigmoid-1"
+        else record
+        for record in records
+    ]
+    tables, _ = tables_of(comparison, records)
+    for name in ("systems", "best-rules", "costs"):
+        cell = row_of(tables[name], "set-rnn").cells[0]
+        assert (cell.text, cell.value) == ("failed", None)
+        assert cell.note == "MemoryError: no memory left"
+    assert row_of(tables["systems"], "sigmoid").cells[0].note.endswith("2 of 3 runs")
+    assert "rules" not in tables
+
+
+def test_where_all_runs_failed_there_are_tables_that_say_so():
+    comparison, (record,) = made_comparison(("br",), n_documents=20)
+    failed = replace(record, test=None, costs=None, failure=Failure("ValueError", "no"))
+    tables, _ = tables_of(comparison, [failed])
+    assert {"objectives", "systems", "costs", "data"} <= set(tables)
+    assert tables["systems"].rows[0].cells[0].text == "failed"
+
+
+def test_one_system_alone_has_no_marks():
+    tables, _ = tables_of(*made_comparison(("set-rnn",), n_seeds=1, n_documents=20))
+    cells = tables["systems"].rows[0].cells
+    assert not any(cell.is_best or cell.is_tied for cell in cells)
+    assert "differences" not in tables
+
+
+def test_systems_of_several_datasets_stand_side_by_side(made):
+    comparison, records, tables, statistics = made
+    few = [record for record in records if record.method in ("br", "set-rnn")]
+    other = replace(comparison, data="other")
+    table = joint_systems_table(
+        [(comparison, records, statistics), (other, few, bootstrap(other, few, draws=99))],
+        measures=("label_f1", "hamming_loss"),
+    )
+    assert table.groups == [("made-up", 2), ("other", 2)]
+    assert table.headers == ["label-F1", "hamming loss"] * 2
+    assert [row.name for row in table.rows] == [*METHODS, "mine"]
+    first = row_of(table, "pcc").cells
+    assert [cell.text for cell in first[2:]] == ["", ""]
+    expected = row_of(tables["systems"], "pcc").cells
+    assert list(first[:2]) == [expected[1], expected[4]]
+
+
+def test_tables_are_made_without_torch():
+    code = "import sys, setrnn.report.tables, setrnn.report.forms; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
