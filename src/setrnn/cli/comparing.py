@@ -67,6 +67,7 @@ class Compared:
 
 def compare_systems(request: Request) -> Compared:
     """Run what is not done yet, and make the report; refuse bad input before anything is run."""
+    from setrnn.compare.comparable import cut_note, open_comparable
     from setrnn.compare.plan import (
         make_plan,
         open_comparison,
@@ -82,10 +83,11 @@ def compare_systems(request: Request) -> Compared:
     for method in request.methods:
         find_method(method).check(request.config)
     _check_device(request)
-    # A valid part, where the data has none, is to be cut here: `open_with`.
     prepared, config = opened_data(
-        request.source, request.config, request.overrides, request.prepared_in
+        request.source, request.config, request.overrides, request.prepared_in, open_comparable
     )
+    if prepared.valid_is_cut:
+        note(cut_note(prepared))
     comparison = open_comparison(request.out, prepared)
     tasks = _tasks(request, prepared, config)
     refuse_unequal_treatment(request.out, comparison, request.treatment)

@@ -62,10 +62,10 @@ def refuse_other_folder(folder: Path) -> None:
         raise DataError(f"{folder} exists and is not a comparison. Name another --out.")
 
 
-def open_comparison(folder: Path, prepared: Prepared, valid_is_cut: bool = False) -> Comparison:
+def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
     """Make the folder of a comparison, or open the one that is there."""
     refuse_other_folder(folder)
-    made = _describe(prepared, valid_is_cut)
+    made = _describe(prepared)
     if not (folder / COMPARISON_FILE).is_file():
         made.save(folder)
         return made
@@ -92,7 +92,7 @@ def _is_same_data(one: Comparison, other: Comparison) -> bool:
     return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
-def _describe(prepared: Prepared, valid_is_cut: bool) -> Comparison:
+def _describe(prepared: Prepared) -> Comparison:
     """Gather what all runs share from the prepared data."""
     n_documents: dict[str, int] = prepared.description["n_documents"]
     if not n_documents.get("test"):
@@ -106,7 +106,7 @@ def _describe(prepared: Prepared, valid_is_cut: bool) -> Comparison:
         data_hash=settings_hash(prepared.description),
         synthetic=bool(prepared.description["source"].get("synthetic")),
         n_documents=dict(n_documents),
-        valid_is_cut=valid_is_cut,
+        valid_is_cut=prepared.valid_is_cut,
         labels=(*prepared.labels.names, *prepared.unseen_labels),
         label_counts=(*map(int, prepared.labels.counts), *[0] * len(prepared.unseen_labels)),
         ids=tuple(test.ids(0, len(test))),
