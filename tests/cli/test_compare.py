@@ -1,6 +1,6 @@
+import json
 import sys
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +9,6 @@ from fake_runs import fake_run, run_here
 from setrnn.cli import comparing
 from setrnn.cli.compare_display import comparison_display, duration
 from setrnn.compare.records import Comparison, Failure, load_records
-from setrnn.config import Config
 from setrnn.errors import ConfigError
 from setrnn.loading import load
 
@@ -125,7 +124,7 @@ def test_ctrl_c_says_how_to_go_on_and_keeps_what_is_done(compare, ran, monkeypat
         (("--budget", "0"), "--budget must be above 0"),
         (("--quick", "--preset", "paper"), "--quick has settings of its own"),
         (("--add", "mine"), "must be NAME=FILE"),
-        (("--add", "a=x.jsonl", "--add", "a=y.jsonl"), "names 'a' twice"),
+        (("--add", "a=x.jsonl", "--add", "a=y.jsonl"), "gives 'a' twice"),
     ],
 )
 def test_bad_usage_is_refused_in_one_line_before_anything_is_run(compare, ran, options, message):
@@ -228,19 +227,31 @@ def test_a_search_that_fails_is_the_failure_of_its_runs(compare, ran, searched, 
     assert records_of(tmp_path / "out")["pcc-0"].failure.message == "no trial went well"
 
 
-def test_added_predictions_become_a_row(compare, ran, monkeypatch, tmp_path):
-    def added_record(comparison, name, file):
-        assert file == Path("mine.jsonl")
-        task = SimpleNamespace(folder=tmp_path / "out", method="br", seed=0, treatment={})
-        made = fake_run(SimpleNamespace(**vars(task), config=Config()), lambda *_: None)
-        return replace(made, method=name, is_added=True, costs=None)
-
-    fake = SimpleNamespace(added_record=added_record)
-    monkeypatch.setitem(sys.modules, "setrnn.compare.added", fake)
-    result = compare("--methods", "pcc", "--add", "mine=mine.jsonl")
+def test_added_predictions_become_a_row(compare, ran, tmp_path):
+    assert compare("--methods", "pcc").code == 0
+    comparison = Comparison.load(tmp_path / "out")
+    rows = [
+        {"id": each, "labels": [comparison.labels[label] for label in truth]}
+        for each, truth in zip(comparison.ids, comparison.truth, strict=True)
+    ]
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows[::-1]))
+    result = compare("--methods", "pcc", "--add", f"mine={file}")
     assert result.code == 0, result.err
-    assert records_of(tmp_path / "out")["mine-0"].is_added
+    record = records_of(tmp_path / "out")["mine-0"]
+    assert record.is_added
+    assert record.scores["test"]["given"]["instance_f1"] == 1
     assert "mine" in result.out
+
+
+def test_added_predictions_of_other_documents_are_refused_in_one_line(compare, ran, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "another", "labels": []}\n')
+    result = compare("--methods", "pcc", "--add", f"mine={file}")
+    assert result.code == 1
+    assert len(result.error_lines) == 1
+    assert "another" in result.error_lines[0]
+    assert not ran
 
 
 def test_the_table_is_the_mean_over_seeds_by_the_own_rule(compare, ran, tmp_path):

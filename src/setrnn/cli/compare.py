@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -73,6 +72,7 @@ def compare(
 
     Each run leaves a record in OUT as soon as it ends: the same command goes on where it stopped.
     """
+    from setrnn.compare.added import parse_additions
     from setrnn.compare.plan import find_methods
     from setrnn.compare.pool import n_cores
     from setrnn.config import load_config
@@ -91,7 +91,7 @@ def compare(
         n_jobs=jobs or (min(MOST_JOBS, n_cores()) if quick else 1),
         budget_minutes=budget,
         n_trials=tune,
-        added=_parse_added(add or []),
+        added=parse_additions(add or []),
         device=device,
         keep_models=not no_models,
         preset=preset,
@@ -100,15 +100,3 @@ def compare(
     compared = compare_systems(request)
     show_results(compared)
     note(f"Wrote {out}: the page is {compared.page}")
-
-
-def _parse_added(given: Sequence[str]) -> dict[str, Path]:
-    added: dict[str, Path] = {}
-    for each in given:
-        name, separator, file = each.partition("=")
-        if not (name.strip() and separator and file):
-            raise ConfigError(f"'--add {each}' must be NAME=FILE, such as mine=predictions.jsonl.")
-        if name.strip() in added:
-            raise ConfigError(f"--add names '{name.strip()}' twice: give each a name of its own.")
-        added[name.strip()] = Path(file)
-    return added

@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from setrnn.cli.opening import opened_data
 from setrnn.errors import StoppedError, TrainingError
 
 if TYPE_CHECKING:
+    from setrnn.compare.added import Addition
     from setrnn.compare.plan import Plan
     from setrnn.compare.pool import Ended, Job
     from setrnn.compare.records import Comparison, Failure, Record
@@ -38,7 +39,7 @@ class Request:
     n_jobs: int = 1
     budget_minutes: float | None = None
     n_trials: int = 0
-    added: Mapping[str, Path] = field(default_factory=dict)  # predictions from elsewhere
+    added: Sequence[Addition] = ()  # predictions from elsewhere
     device: str = "auto"
     keep_models: bool = True
     preset: str = "default"
@@ -194,10 +195,11 @@ def _tasks(request: Request, prepared: Prepared, config: Config) -> list[Task]:
 def _add_predictions(request: Request, comparison: Comparison) -> None:
     """Make records of the predictions that came from elsewhere."""
     if request.added:
-        from setrnn.compare.added import added_record
+        from setrnn.compare.added import added_records
+        from setrnn.compare.records import load_records
 
-        added = [added_record(comparison, *each) for each in request.added.items()]
-        for record in added:
+        present = load_records(request.out, comparison)
+        for record in added_records(comparison, request.added, present):
             record.save(request.out)
 
 

@@ -99,7 +99,7 @@ def counted_progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
 def scores_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
     """Lay out measures, a system a row; the best of each column is bold."""
     table = Table(title=escape(title), title_justify="left")
-    table.add_column("")
+    table.add_column("", min_width=max(map(len, rows), default=0))  # names are never cut
     for name in MEASURES.values():
         table.add_column(name, justify="right")
     best = {

@@ -55,6 +55,13 @@ def parse_addition(text: str) -> Addition:
     return Addition(name, Path(file))
 
 
+def parse_additions(texts: Sequence[str]) -> list[Addition]:
+    """Take each NAME=FILE apart, and refuse two of one name."""
+    additions = [parse_addition(each) for each in texts]
+    _refuse_twins(additions)
+    return additions
+
+
 def added_records(
     comparison: Comparison, additions: Sequence[Addition], present: Iterable[Record] = ()
 ) -> list[Record]:
@@ -63,9 +70,7 @@ def added_records(
     `present` are the records of the comparison: predictions added before are read anew if they
     come from the same file.
     """
-    for name, n in Counter(each.name.casefold() for each in additions).items():
-        if n > 1:
-            raise ConfigError(f"--add gives '{name}' twice: two runs with one name. Rename one.")
+    _refuse_twins(additions)
     by_name = {record.method.casefold(): record for record in present if record.is_added}
     records = []
     for addition in additions:
@@ -105,6 +110,12 @@ def added_record(comparison: Comparison, name: str, file: Path) -> Record:
         ),
         is_added=True,
     )
+
+
+def _refuse_twins(additions: Sequence[Addition]) -> None:
+    for name, n in Counter(each.name.casefold() for each in additions).items():
+        if n > 1:
+            raise ConfigError(f"--add gives '{name}' twice: two runs with one name. Rename one.")
 
 
 def _check_name(name: str) -> None:

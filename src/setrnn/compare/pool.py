@@ -233,6 +233,9 @@ class _Messenger:
 
 def failure_of(error: Exception) -> Failure:
     """Put an exception into a line: our own say it all, of others the kind tells most."""
+    if "out of memory" in str(error) or "GPU's memory" in str(error):
+        message = "the GPU's memory does not suffice for so many runs. Try again with fewer --jobs."
+        return Failure(type(error).__name__, message)
     message = " ".join(str(error).split())[:300]
     if not isinstance(error, SetRNNError):
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__

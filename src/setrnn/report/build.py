@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from setrnn import __version__
 from setrnn.compare.records import (
     COMPARISON_FILE,
@@ -57,10 +59,11 @@ def build_report(folder: Path, out: Path | None = None) -> Report:
         raise DataError(f"{folder} holds no runs yet. Run 'setrnn compare' first, or let it go on.")
     target = folder / REPORT if out is None else out
     _check_target(target, folder)
-    draws = bootstrap(comparison, records)
-    tables = make_tables(comparison, records, draws)
-    figures = draw_figures(comparison, records)
-    findings = find(comparison, records, draws)
+    with threadpool_limits(1):  # many small products: waiting for a busy core costs more
+        draws = bootstrap(comparison, records)
+        tables = make_tables(comparison, records, draws)
+        figures = draw_figures(comparison, records)
+        findings = find(comparison, records, draws)
     limits = caveats(comparison, records)
     texts = {
         f"{table.name}.{ending}": form(table) for table in tables for ending, form in FORMS.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -29,8 +30,8 @@ MOST_EVIDENCE = 3  # of a finding, that is shown without being asked for
 CLAIMS_HINT = (
     "Each system predicts by its own rule, as in the paper. After the scores comes their "
     "difference, with its 95% interval in brackets, and p, the chance of such a difference if "
-    "there were none. Not shown means that the data is too small to tell, not that the contrary "
-    "is true."
+    "there were none. Not shown is no proof of the contrary: the interval tells how large a "
+    "difference can still be."
 )
 FORM_NAMES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
 LOOKS = {HOLDS: "right", IN_PART: "part", FAILS: "wrong", UNDECIDED: "open"}
@@ -175,7 +176,7 @@ def _findings(content: Content) -> str:
 
 def _best_sentence(sentence: str) -> str:
     measure, _, rest = sentence.partition(": ")
-    return f"<b>{escape(measure)}</b>: {escape(rest)}"
+    return f"<b>{escape(measure)}</b>: {_together(escape(rest))}"
 
 
 def _claims(findings: Iterable[Finding]) -> str:
@@ -192,7 +193,12 @@ def _claim(finding: Finding) -> str:
 
 
 def _evidence(evidence: Evidence) -> str:
-    return escape(evidence.text) + "."
+    return _together(escape(evidence.text)) + "."
+
+
+def _together(text: str) -> str:
+    """Keep a p and its value on one line."""
+    return re.sub(r"\bp (=|≥|≤|&lt;) ", r"p&nbsp;\1&nbsp;", text)
 
 
 def _counts(evidence: Sequence[Evidence]) -> str:
@@ -323,8 +329,8 @@ give one as large, if there were none. Where several are looked at together, p i
 and those not told apart from it are underlined: any of them may be the best.</dd>
 <dt>Holds, holds in part, does not hold, not shown</dt>
 <dd>A finding holds if every comparison it takes shows it; in part, if some do and none contradicts.
-It does not hold if a comparison shows the contrary. Otherwise the data is too small to tell: that
-is no proof of the contrary.</dd>
+It does not hold if a comparison shows the contrary. Otherwise it is not shown, which is no proof of
+the contrary: the interval tells how large a difference can still be.</dd>
 <dt>Measures</dt>
 <dd>Instance-F1 is the mean over documents, label-F1 over labels (rare ones count as much as
 frequent ones), micro-F1 pools all decisions; subset accuracy is the share of documents whose whole

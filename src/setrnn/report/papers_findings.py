@@ -73,29 +73,39 @@ def _recurrent_ahead(known: Evidences) -> list[Evidence]:
     classical = [known.own(each) for each in CLASSICAL if known.has(each)]
     if not recurrent or not classical:
         return []
-    found = []
-    for measure in PAPERS_MEASURES:
-        best = max(classical, key=lambda each: known.bootstrap.summary(each, measure).mean)
-        pairs = [known.bootstrap.difference(known.own(each), best, measure) for each in recurrent]
-        corrected = holm([each.p for each in pairs])
-        verdicts = [verdict_of(each.mean, p) for each, p in zip(pairs, corrected, strict=True)]
-        n_ahead, n_behind = verdicts.count(HOLDS), verdicts.count(FAILS)
-        verdict = UNDECIDED
-        if n_behind > n_ahead:
-            verdict = FAILS
-        elif 2 * n_ahead > len(verdicts):
-            verdict = HOLDS
-        value = score(known.bootstrap.summary(best, measure).mean)
-        found.append(
-            Evidence(
-                f"{MEASURES[measure]}, against {best.system}, the best classical system ({value}): "
-                f"{n_ahead} of {len(verdicts)} ahead, {n_behind} behind, "
-                f"{len(verdicts) - n_ahead - n_behind} not told apart (p < .05, corrected)",
-                verdict,
-                p=min(corrected),
-            )
-        )
-    return found
+    return [_most_ahead(known, recurrent, classical, measure) for measure in PAPERS_MEASURES]
+
+
+def _most_ahead(
+    known: Evidences, recurrent: Sequence[str], classical: Sequence[Entry], measure: str
+) -> Evidence:
+    """Count who is told apart from the best classical system."""
+    best = max(classical, key=lambda each: known.bootstrap.mean(each, measure))
+    pairs = [known.bootstrap.difference(known.own(each), best, measure) for each in recurrent]
+    corrected = holm([each.p for each in pairs])
+    groups: dict[str, list[str]] = {HOLDS: [], FAILS: [], UNDECIDED: []}
+    for system, each, p in zip(recurrent, pairs, corrected, strict=True):
+        told = f"{system} {change(each.mean)}, {p_value(p)}"
+        groups[verdict_of(each.mean, p)].append(told)
+    n_ahead, n_behind = len(groups[HOLDS]), len(groups[FAILS])
+    verdict = UNDECIDED
+    if n_behind > n_ahead:
+        verdict = FAILS
+    elif 2 * n_ahead > len(recurrent):
+        verdict = HOLDS
+    words = {HOLDS: "ahead", FAILS: "behind", UNDECIDED: "not told apart"}
+    parts = [
+        f"{len(told)} of {len(recurrent)} {words[each]} ({'; '.join(told)})"
+        for each, told in groups.items()
+        if told
+    ]
+    value = score(known.bootstrap.mean(best, measure))
+    return Evidence(
+        f"{MEASURES[measure]}, against {best.system}, the best classical system ({value}): "
+        f"{', '.join(parts)}",
+        verdict,
+        p=min(corrected),
+    )
 
 
 def _max_needs_a_start(known: Evidences) -> list[Evidence]:

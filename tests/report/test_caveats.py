@@ -1,0 +1,39 @@
+from dataclasses import replace
+
+from made_comparison import made_comparison
+from setrnn.report.caveats import caveats
+
+
+def made(n_seeds=2, n_documents=600, methods=("br", "set-rnn", "sgm")):
+    comparison, records = made_comparison(methods, n_seeds, n_documents)
+    return replace(comparison, synthetic=False), records
+
+
+def test_nothing_is_said_where_nothing_is_amiss():
+    assert caveats(*made()) == []
+
+
+def test_single_seeds_are_said_of_networks_only():
+    (said,) = caveats(*made(n_seeds=1))
+    assert said.startswith("Each network was trained with one seed only")
+    assert caveats(*made(n_seeds=1, methods=("br", "pcc"))) == []
+
+
+def test_a_training_that_a_budget_ended_is_named():
+    comparison, records = made()
+    records[-1] = replace(records[-1], treatment={"was_cut_by_budget": True})
+    (said,) = caveats(comparison, records)
+    assert "budget ended the training of sgm-1" in said
+
+
+def test_different_devices_are_said():
+    comparison, records = made()
+    records[-1] = replace(records[-1], environment={"device": "some GPU"})
+    (said,) = caveats(comparison, records)
+    assert "cpu and some GPU" in said
+
+
+def test_systems_with_fewer_seeds_are_said():
+    comparison, records = made(n_seeds=3)
+    (said,) = caveats(comparison, records[:-1])
+    assert "different numbers of seeds" in said
