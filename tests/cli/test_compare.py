@@ -157,6 +157,26 @@ def test_quick_takes_one_seed_and_small_settings(compare, ran, tmp_path):
     assert record.config["training"]["epochs"] == 1  # what is asked for counts most
 
 
+def test_a_missing_valid_part_is_cut_and_said_so(compare, ran, corpus, tmp_path):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for name in ("train.jsonl", "test.jsonl"):
+        (parts / name).write_bytes((corpus / name).read_bytes())
+    result = compare("--methods", "br", data=parts)
+    assert result.code == 0, result.err
+    assert "has no valid part" in result.err
+    comparison = Comparison.load(tmp_path / "out")
+    assert comparison.valid_is_cut
+    assert sum(comparison.n_documents[name] for name in ("train", "valid")) == 400
+
+
+def test_a_missing_test_part_is_refused_in_one_line(compare, ran, corpus):
+    result = compare("--methods", "br", data=corpus / "train.jsonl")
+    assert result.code == 1
+    assert "'test' part" in result.error_lines[0]
+    assert not ran
+
+
 def test_a_budget_and_the_jobs_reach_the_run(compare, ran, monkeypatch):
     tasks = []
 
@@ -258,7 +278,7 @@ def test_durations_are_written_for_people():
     assert [duration(each) for each in (0.4, 100, 600, 9000)] == ["0 s", "100 s", "10 min", "2.5 h"]
 
 
-def test_a_real_run_leaves_a_record_and_a_model_in_a_process_of_its_own(compare, page, tmp_path):
+def test_a_real_run_leaves_a_record_a_model_and_a_page(compare, tmp_path):
     options = ("--methods", "br", "--set", "classical.max_pairs=0", "--device", "cpu")
     result = compare(*options)
     assert result.code == 0, result.err
@@ -266,3 +286,4 @@ def test_a_real_run_leaves_a_record_and_a_model_in_a_process_of_its_own(compare,
     assert record.costs.peak_memory_bytes > 0
     assert not list((tmp_path / "out" / "runs").glob("*.log"))
     assert load(tmp_path / "out" / "models" / "br-0").tag(["a cup final"])
+    assert "br" in (tmp_path / "out" / "report" / "index.html").read_text(encoding="utf-8")

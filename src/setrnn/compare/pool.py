@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 OVER_BUDGET = "over budget"
 TICK = 1.0  # seconds in which the caller hears of us, whatever happens
 LEAST_PAUSE = 0.2  # seconds between two messages of a job
+LEAVING_SECONDS = 30.0  # until a job that has told its result is ended
 STOPPING_SECONDS = 120.0  # until a job that was asked to stop is ended
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
@@ -144,11 +145,11 @@ class _Child:
         try:
             kind, *content = self.messages.recv()
         except (EOFError, OSError, UnpicklingError):
-            self.process.join()
+            self._wait()
             return self._end(failure=_death(self.process.exitcode))
         if kind == "progress":
             return Progressed(self.job, *content)
-        self.process.join()
+        self._wait()
         return self._end(**{kind: content[0]})
 
     def end_over_budget(self) -> Ended:
@@ -157,6 +158,12 @@ class _Child:
         minutes = self.seconds / 60
         message = f"ended after {minutes:.1f} minutes, far over its budget. Raise --budget."
         return self._end(failure=Failure(OVER_BUDGET, message))
+
+    def _wait(self) -> None:
+        """Wait for a process that has nothing more to tell, but not for ever."""
+        self.process.join(LEAVING_SECONDS)
+        self.process.kill()
+        self.process.join()
 
     def _end(self, value: object = None, failure: Failure | None = None) -> Ended:
         self.messages.close()
