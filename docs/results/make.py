@@ -61,6 +61,8 @@ def copy_report(folder: Path) -> None:
     for part in ("tables", "figures"):
         shutil.copytree(report / part, target / part)
     shutil.copyfile(report / "summary.json", target / "summary.json")
+    for file in (target / "tables").glob("joint-*"):
+        file.replace(HERE / file.name)
 
 
 def with_tables(page: Path) -> str:

@@ -1,3 +1,4 @@
+import csv
 import json
 import subprocess
 import sys
@@ -121,3 +122,20 @@ def test_torch_is_not_needed(tmp_path):
         "sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_comparisons_side_by_side_share_a_table(tmp_path, without_figures):
+    first, second = (
+        made_comparison(("br", "set-rnn"), 2, 60),
+        made_comparison(("br",), 1, 40, seed=1),
+    )
+    one = save(tmp_path / "one", *first)
+    other = save(tmp_path / "other", replace(second[0], data="elsewhere"), second[1])
+    build_report(one, beside=[other])
+    with (one / "report" / "tables" / "joint-systems.csv").open(encoding="utf-8") as stream:
+        rows = {row["system"]: row for row in csv.DictReader(stream)}
+    for comparison, records, name in ((*first, "made-up"), (*second, "elsewhere")):
+        expected = bootstrap(comparison, records).summary(Entry("br", "set"), "label_f1").mean
+        assert float(rows["br"][f"{name} label-F1"]) == pytest.approx(expected)
+    assert not rows["set-rnn"]["elsewhere label-F1"]
+    assert "elsewhere" in (one / "report" / "index.html").read_text(encoding="utf-8")

@@ -24,11 +24,19 @@ def report(
         Path | None,
         typer.Option(help="Where to write it, instead of DIR/report.", show_default=False),
     ] = None,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Another comparison: one table sets all side by side; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Make the report of a comparison again: one page, its tables and figures."""
     from setrnn.report.build import build_report
 
-    built = build_report(folder, out)
+    built = build_report(folder, out, beside or [])
     if built.systems is not None:
         stdout.print(systems_table(built.systems))
     for each in built.caveats:

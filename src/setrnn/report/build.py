@@ -18,18 +18,18 @@ from setrnn.compare.records import (
     Record,
     load_records,
 )
-from setrnn.compare.statistics import MEASURES, Bootstrap, bootstrap
+from setrnn.compare.statistics import Bootstrap, bootstrap
 from setrnn.data.folders import whole_folder
 from setrnn.errors import DataError
 from setrnn.report.caveats import caveats
 from setrnn.report.claims import Finding
 from setrnn.report.figures import draw_figures
 from setrnn.report.findings import Findings, find
-from setrnn.report.forms import to_csv, to_latex, to_markdown
+from setrnn.report.forms import summary_json, to_csv, to_latex, to_markdown
 from setrnn.report.page import MAIN, Content, render_page
 from setrnn.report.parts import Table
 from setrnn.report.score_tables import ordered_systems
-from setrnn.report.tables import make_tables
+from setrnn.report.tables import joint_systems_table, make_tables
 
 PAGE, SUMMARY = "index.html", "summary.json"
 FORMS = {"csv": to_csv, "tex": to_latex, "md": to_markdown}
@@ -46,22 +46,21 @@ class Report:
     caveats: tuple[str, ...]
 
 
-def build_report(folder: Path, out: Path | None = None) -> Report:
-    """Read the records, and write the report whole or not at all."""
-    if not (folder / COMPARISON_FILE).is_file():
-        raise DataError(
-            f"{folder} holds no comparison ({COMPARISON_FILE} is missing). Name the folder that "
-            "'setrnn compare --out' wrote."
-        )
-    comparison = Comparison.load(folder)
-    records = _in_order(load_records(folder, comparison))
-    if not records:
-        raise DataError(f"{folder} holds no runs yet. Run 'setrnn compare' first, or let it go on.")
+def build_report(folder: Path, out: Path | None = None, beside: Sequence[Path] = ()) -> Report:
+    """Read the records, and write the report whole or not at all.
+
+    With other comparisons `beside` it, one more table sets the systems of all side by side.
+    """
+    comparison, records = _read(folder)
+    others = [_read(each) for each in beside]
     target = folder / REPORT if out is None else out
     _check_target(target, folder)
     with threadpool_limits(1):  # many small products: waiting for a busy core costs more
         draws = bootstrap(comparison, records)
         tables = make_tables(comparison, records, draws)
+        if others:
+            rest = [(*each, bootstrap(*each)) for each in others]
+            tables.append(joint_systems_table([(comparison, records, draws), *rest]))
         figures = draw_figures(comparison, records)
         findings = find(comparison, records, draws)
     limits = caveats(comparison, records)
@@ -96,32 +95,33 @@ def summarise(
     findings: Findings,
     limits: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the report's numbers as plain values."""
-    scores: dict[str, dict[str, dict[str, Any]]] = {}
-    for entry in draws.entries:
-        scores.setdefault(entry.system, {})[entry.rule] = {
-            measure: asdict(draws.summary(entry, measure)) for measure in MEASURES
-        }
+    """Return the report's numbers and findings as plain values."""
     return {
         "setrnn": __version__,
-        "data": comparison.data,
-        "data_hash": comparison.data_hash,
+        **summary_json(comparison, records, draws),
         "synthetic": comparison.synthetic,
         "valid_is_cut": comparison.valid_is_cut,
-        "n_documents": dict(comparison.n_documents),
-        "n_labels": comparison.n_labels,
         "commands": list(comparison.commands),
-        "own_rules": {record.method: record.own_rule for record in records},
-        "scores": scores,
         "best": list(findings.best),
         "papers_findings": [_finding(each) for each in findings.papers],
         "beyond": [_finding(each) for each in findings.beyond],
         "untested": list(findings.untested),
         "caveats": list(limits),
-        "failures": {
-            record.name: asdict(record.failure) for record in records if record.failure is not None
-        },
     }
+
+
+def _read(folder: Path) -> tuple[Comparison, list[Record]]:
+    """Read a comparison; refuse what is none, or has no runs."""
+    if not (folder / COMPARISON_FILE).is_file():
+        raise DataError(
+            f"{folder} holds no comparison ({COMPARISON_FILE} is missing). Name the folder that "
+            "'setrnn compare --out' wrote."
+        )
+    comparison = Comparison.load(folder)
+    records = _in_order(load_records(folder, comparison))
+    if not records:
+        raise DataError(f"{folder} holds no runs yet. Run 'setrnn compare' first, or let it go on.")
+    return comparison, records
 
 
 def _in_order(records: Sequence[Record]) -> list[Record]:

@@ -47,7 +47,7 @@ _LATEX = {
 
 def to_markdown(table: Table) -> str:
     """Write a table for Markdown: bold as is, those not told apart in italics."""
-    headers = [table.row_header, *_full_headers(table)]
+    headers = [table.row_header, *full_headers(table)]
     lines = [_markdown_row(map(_markdown_text, headers)), _markdown_row(["---"] * len(headers))]
     lines += [
         _markdown_row([_markdown_text(row.name), *map(_markdown_cell, row.cells)])
@@ -66,7 +66,7 @@ def to_csv(table: Table) -> str:
     columns: list[tuple[str, list[Any]]] = [
         (table.row_header, [row.name for row in table.rows]),
     ]
-    for number, header in enumerate(_full_headers(table)):
+    for number, header in enumerate(full_headers(table)):
         columns += _csv_columns(header, [row.cells[number] for row in table.rows])
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -154,7 +154,7 @@ def _standing(bootstrap: Bootstrap, own: dict[str, Any], measure: str) -> dict[s
     }
 
 
-def _full_headers(table: Table) -> list[str]:
+def full_headers(table: Table) -> list[str]:
     """Return the headers with their groups before them."""
     groups = [name for name, n in table.groups for _ in range(n)] or [""] * len(table.headers)
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from html import escape
 
+from setrnn.report.forms import full_headers
 from setrnn.report.parts import Cell, Row, Table
 
 LONG_TEXT = 30  # characters; longer ones wrap
@@ -17,7 +18,8 @@ def render_table(table: Table) -> str:
         for column in range(len(table.headers))
         if any(row.cells[column].text for row in table.rows)
     }  # whether it holds numbers
-    headers = "".join(_header(table.headers[each], shown[each]) for each in shown)
+    names = full_headers(table)
+    headers = "".join(_header(names[each], shown[each]) for each in shown)
     rows = "\n".join(_row(row, shown) for row in table.rows)
     notes = " has-notes" if any(cell.note for row in table.rows for cell in row.cells) else ""
     return f"""<div class="scroll" tabindex="0" role="region" aria-label="{escape(table.title)}">
