@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from pickle import UnpicklingError
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +143,7 @@ class _Child:
         """Read a message; none means that the process is gone."""
         try:
             kind, *content = self.messages.recv()
-        except (EOFError, OSError, UnpicklingError):
+        except Exception:  # noqa: BLE001 (a process that dies may send anything, or nothing)
             self._wait()
             return self._end(failure=_death(self.process.exitcode))
         if kind == "progress":
