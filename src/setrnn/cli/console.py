@@ -101,7 +101,7 @@ def scores_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
     table = Table(title=escape(title), title_justify="left")
     table.add_column("", min_width=max(map(len, rows), default=0))  # names are never cut
     for name in MEASURES.values():
-        table.add_column(name, justify="right")
+        table.add_column(name.replace(" ", "\n"), justify="right")
     best = {
         key: (min if key == "hamming_loss" else max)(row[key] for row in rows.values())
         for key in MEASURES
