@@ -282,10 +282,45 @@ def test_one_system_alone_does_not_stand():
     assert (standing.best, standing.stands, standing.tied, standing.p) == (A, False, set(), {})
 
 
+@pytest.mark.parametrize(("n_differing", "least"), [(0, 1), (1, 1), (4, 0.125), (6, 0.03125)])
+def test_few_documents_that_differ_show_no_more_than_a_sign_test(n_differing, least):
+    numbers = np.arange(60)
+    made = drawn_accuracy(a=numbers < 30 + n_differing, b=numbers < 30, draws=999)
+    for measure in MEASURES:
+        assert made.difference(A, B, measure).p >= least
+    assert not (made.standing([A, B], "subset_accuracy").stands and least > 0.05)
+
+
+def test_one_document_tells_nothing():
+    made = drawn_accuracy(a=np.array([True]), b=np.array([False]))
+    assert made.difference(A, B, "instance_f1").p == 1
+    assert not made.standing([A, B], "instance_f1").stands
+
+
+def test_no_interval_leaves_what_a_score_can_be():
+    comparison, _ = made_comparison(("br",), 1, 60)
+    made = bootstrap(*perfect(comparison), draws=199)
+    for measure in MEASURES:
+        found = made.summary(Entry("br", "set"), measure)
+        worst, best = (1, 0) if measure in LOWER_IS_BETTER else (0, 1)
+        assert found.mean == best
+        assert min(worst, best) <= found.low <= found.high <= max(worst, best)
+        if measure != "label_f1":  # rare labels are not in every draw
+            assert found.low == found.high == best
+
+
+def perfect(comparison):
+    """A system that is always right, on these documents."""
+    _, (record,) = made_comparison(("br",), 1, len(comparison.truth))
+    return comparison, [
+        replace(record, test=replace(record.test, predicted={"set": comparison.truth}))
+    ]
+
+
 def test_standing_is_corrected_for_many():
     """A difference that one test finds is not found among many."""
     numbers = np.arange(200)
-    systems = {"a": numbers < 106, **dict.fromkeys("bcdefghij", numbers < 101)}
+    systems = {"a": numbers < 107, **dict.fromkeys("bcdefghij", numbers < 101)}
     made = drawn_accuracy(**systems, draws=999)
     alone = made.difference(A, B, "subset_accuracy").p
     assert alone < 0.05

@@ -123,9 +123,11 @@ def test_a_done_run_with_other_settings_is_refused_with_what_differs(comparison,
 
 def test_runs_with_another_budget_do_not_stand_beside_each_other(comparison, task):
     done(task)
-    refuse_unequal_treatment(task.folder, comparison, task.treatment)
+    refuse_unequal_treatment(task.folder, comparison, task.treatment, task.config)
     with pytest.raises(ConfigError, match="budget_minutes was None, now 5"):
-        refuse_unequal_treatment(task.folder, comparison, {"n_trials": 0, "budget_minutes": 5})
+        refuse_unequal_treatment(
+            task.folder, comparison, {"n_trials": 0, "budget_minutes": 5}, task.config
+        )
 
 
 def test_a_failed_record_says_what_was_tried_and_why_it_has_no_scores(comparison, task):
@@ -146,3 +148,23 @@ def test_the_longest_runs_come_first_by_what_was_measured(task):
 def test_checkpoints_of_other_settings_are_not_gone_on_with(task):
     changed = replace(task, config=load_config(overrides=["training.learning_rate=0.01"]))
     assert replace(task).run_folder == task.run_folder != changed.run_folder
+
+
+def test_another_system_with_other_settings_is_refused(comparison, task):
+    done(task)
+    other = load_config(overrides=["training.epochs=3"])
+    with pytest.raises(
+        ConfigError, match=r"br-0 with other settings: training.epochs was 20, now 3"
+    ):
+        refuse_unequal_treatment(task.folder, comparison, task.treatment, other)
+    refuse_unequal_treatment(task.folder, comparison, task.treatment, replace(Config(), seed=5))
+
+
+def test_settings_that_were_searched_may_differ(comparison, task):
+    treatment = {"n_trials": 4, "budget_minutes": None}
+    tuned = load_config(overrides=["classical.l1=0.5"])
+    done(replace(task, config=tuned, treatment=treatment))
+    refuse_unequal_treatment(task.folder, comparison, treatment, Config())
+    other = load_config(overrides=["training.epochs=3"])
+    with pytest.raises(ConfigError, match=r"training.epochs was 20, now 3"):
+        refuse_unequal_treatment(task.folder, comparison, treatment, other)

@@ -12,7 +12,7 @@ from setrnn.config import Config, TrainingSettings, load_config
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
 from setrnn.evaluation import evaluate_prepared
 from setrnn.methods import METHODS
-from small_taggers import SMALL, trained_tagger
+from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger
 
 SPACE = {
     "training.learning_rate": Between(1e-4, 1e-2, is_log=True),
@@ -253,3 +253,11 @@ def test_without_a_valid_part_nothing_can_be_chosen(small_prepared, tmp_path, mo
     monkeypatch.setitem(small_prepared.description, "n_documents", {"train": 300, "test": 60})
     with pytest.raises(ConfigError, match="--tune chooses on a valid part"):
         tuned_config(small_prepared, "br", Config(), 2, tmp_path)
+
+
+def test_a_trial_has_the_budget_of_a_run(small_prepared, tmp_path):
+    config = load_config(overrides=[*SMALL_OVERRIDES, "training.epochs=500"])
+    found = tuned_config(small_prepared, "sigmoid", config, 1, tmp_path, "cpu", budget_seconds=0.5)
+    (trial,) = found.trials
+    assert trial["error"] is None
+    assert trial["seconds"] < 20

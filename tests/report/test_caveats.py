@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from made_comparison import made_comparison
+from setrnn.calibrating import LEAST_DOCUMENTS
 from setrnn.report.caveats import caveats
 
 
@@ -37,3 +38,20 @@ def test_systems_with_fewer_seeds_are_said():
     comparison, records = made(n_seeds=3)
     (said,) = caveats(comparison, records[:-1])
     assert "different numbers of seeds" in said
+
+
+def test_runs_of_another_version_are_said():
+    comparison, records = made()
+    records[-1] = replace(records[-1], setrnn="9.9")
+    (said,) = caveats(comparison, records)
+    assert "different versions of setrnn" in said
+    assert "9.9" in said
+
+
+def test_too_few_valid_documents_are_said():
+    comparison, records = made()
+    n_documents = {**comparison.n_documents, "valid": LEAST_DOCUMENTS - 1}
+    (said,) = caveats(replace(comparison, n_documents=n_documents), records)
+    assert "99 valid documents are too few to calibrate on" in said
+    n_documents["valid"] = LEAST_DOCUMENTS
+    assert caveats(replace(comparison, n_documents=n_documents), records) == []

@@ -8,7 +8,7 @@ from made_comparison import made_comparison
 from setrnn.compare.statistics import Difference, Entry, bootstrap
 from setrnn.report.claims import FAILS, HOLDS, IN_PART, UNDECIDED, Evidence, Finding
 from setrnn.report.figures import draw_figures
-from setrnn.report.papers_findings import _is_negligible
+from setrnn.report.papers_findings import _if_it_counts, _is_negligible
 
 SETS = {"set": GOOD, "sequence": POOR}
 SEQUENCES = {"set": POOR, "sequence": GOOD}
@@ -203,3 +203,9 @@ def test_the_frontier_is_that_of_the_figure():
 )
 def test_a_gain_is_no_help_only_where_it_is_surely_negligible(low, mean, high, p, verdict):
     assert _is_negligible(Difference(mean, low, high, p), p) == verdict
+
+
+def test_a_gain_that_hardly_counts_is_no_help():
+    tiny, clear = Difference(0.002, 0.001, 0.003, 0.001), Difference(0.01, 0.004, 0.02, 0.001)
+    assert _if_it_counts(Evidence("gain", HOLDS, tiny, 0.001)).verdict == UNDECIDED
+    assert _if_it_counts(Evidence("gain", HOLDS, clear, 0.001)).verdict == HOLDS

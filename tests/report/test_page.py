@@ -88,7 +88,7 @@ def test_what_limits_the_numbers_is_said(page):
         "Up to 3 runs shared the machine",
         "predictions of other come from elsewhere",
         "sgm was trained with one seed only",
-        "only 120 test documents",
+        "test part has only 120 documents",
     ):
         assert words in page
 

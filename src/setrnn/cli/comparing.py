@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from setrnn.cli.compare_display import ComparisonDisplay, comparison_display
 from setrnn.cli.console import MEASURES, note, scores_table, shared_progress, stdout, warn
 from setrnn.cli.opening import opened_data
-from setrnn.errors import StoppedError, TrainingError
+from setrnn.errors import ConfigError, StoppedError, TrainingError
 
 if TYPE_CHECKING:
     from setrnn.compare.added import Addition
@@ -81,6 +81,8 @@ def compare_systems(request: Request) -> Compared:
     from setrnn.report.build import build_report
 
     refuse_other_folder(request.out)
+    if request.config.classical.tune:
+        raise ConfigError("classical.tune goes with train. To search settings here: --tune N.")
     for method in request.methods:
         find_method(method).check(request.config)
     _check_device(request)
@@ -91,7 +93,7 @@ def compare_systems(request: Request) -> Compared:
         note(cut_note(prepared))
     comparison = open_comparison(request.out, prepared)
     tasks = _tasks(request, prepared, config)
-    refuse_unequal_treatment(request.out, comparison, request.treatment)
+    refuse_unequal_treatment(request.out, comparison, request.treatment, config)
     if not request.n_trials:
         make_plan(request.out, comparison, tasks)  # refused now rather than later
     _add_predictions(request, comparison)
@@ -106,7 +108,7 @@ def compare_systems(request: Request) -> Compared:
     records = load_records(request.out, comparison)
     if ended and all(record.failure is not None for record in ended):
         _show_failures(ended)
-        raise TrainingError(f"All {len(ended)} runs failed. {request.out}/runs says where.")
+        raise TrainingError(f"Every run failed ({len(ended)}). {request.out}/runs says where.")
     note("Making the report")
     return Compared(comparison, records, build_report(request.out).page)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from setrnn.compare.plan import TUNING
 from setrnn.compare.pool import Job
 from setrnn.compare.records import RUNS
 from setrnn.compare.run import OnProgress, Task, run
+from setrnn.compare.tuning import TUNING
 from setrnn.data.prepared import Prepared
 
 if TYPE_CHECKING:
@@ -20,15 +20,21 @@ LIMIT_FACTOR, LIMIT_SECONDS = 2, 60
 
 def run_job(task: Task) -> Job:
     """Make the job of a run."""
-    budget = task.budget_seconds
-    limit = None if budget is None else LIMIT_FACTOR * budget + LIMIT_SECONDS
-    return Job(task.name, partial(run, task), task.folder / RUNS / f"{task.name}.log", limit)
+    log = task.folder / RUNS / f"{task.name}.log"
+    return Job(task.name, partial(run, task), log, _limit(task))
 
 
 def tuning_job(task: Task, n_trials: int) -> Job:
     """Make the job that searches the settings of a run's method."""
     log = task.folder / TUNING / f"{task.method}.log"
-    return Job(task.method, partial(_tune, task, n_trials), log)
+    return Job(task.method, partial(_tune, task, n_trials), log, _limit(task, n_trials))
+
+
+def _limit(task: Task, n_trainings: int = 1) -> float | None:
+    """Return after how many seconds a job that trains so often is ended."""
+    if task.budget_seconds is None:
+        return None
+    return n_trainings * (LIMIT_FACTOR * task.budget_seconds + LIMIT_SECONDS)
 
 
 def _tune(task: Task, n_trials: int, on_progress: OnProgress) -> Tuned:
@@ -42,4 +48,5 @@ def _tune(task: Task, n_trials: int, on_progress: OnProgress) -> Tuned:
         task.folder,
         task.device,
         on_progress,
+        task.budget_seconds,
     )

@@ -19,13 +19,14 @@ from setrnn.compare.records import (
 )
 from setrnn.compare.run import Task
 from setrnn.compare.time_left import expected_seconds
-from setrnn.config import settings_hash, to_dict
+from setrnn.compare.tuning import SPACES, TUNING
+from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS, find_method
 
 ALL = "all"
-PREPARED, TUNING = "prepared", "tuning"  # what else may lie in the folder
+PREPARED = "prepared"  # may lie in the folder too
 DIFFERENCES_SHOWN = 3
 # What must be the same for all runs: how they are treated, beside their settings.
 EQUAL_TREATMENT = ("n_trials", "budget_minutes")
@@ -170,14 +171,25 @@ def failed_record(task: Task, comparison: Comparison, failure: Failure) -> Recor
 
 
 def refuse_unequal_treatment(
-    folder: Path, comparison: Comparison, treatment: Mapping[str, Any]
+    folder: Path, comparison: Comparison, treatment: Mapping[str, Any], config: Config
 ) -> None:
-    """Refuse to add runs to others that had more trials or more time."""
-    now = {name: treatment.get(name) for name in EQUAL_TREATMENT}
+    """Refuse to add runs to others that had other settings, more trials or more time."""
     for record in load_records(folder, comparison):
         if record.failure is None and not record.is_added:
-            before = {name: record.treatment.get(name) for name in EQUAL_TREATMENT}
+            is_searched = bool(record.treatment.get("n_trials") or treatment.get("n_trials"))
+            before = _treatment(record.treatment, record.config, is_searched)
+            now = _treatment(treatment, to_dict(config), is_searched)
             _refuse_difference(folder, record, before, now)
+
+
+def _treatment(
+    treatment: Mapping[str, Any], config: Mapping[str, Any], is_searched: bool
+) -> dict[str, Any]:
+    """Return what must be alike for all runs: not the seed, nor settings that are searched."""
+    searched = {key for space in SPACES.values() for key in space} if is_searched else set()
+    own = {"seed", *searched}
+    settings = {name: value for name, value in _flat(config).items() if name not in own}
+    return {name: treatment.get(name) for name in EQUAL_TREATMENT} | settings
 
 
 def _refuse_difference(

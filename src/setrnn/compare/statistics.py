@@ -121,6 +121,7 @@ class Bootstrap:
         self._runs = runs
         self._scores: dict[Entry, dict[str, list[float]]] = {}
         self._drawn: dict[Entry, dict[str, Values]] = {}
+        self._numbers: dict[Entry, NDArray[np.int64]] = {}
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -148,15 +149,18 @@ class Bootstrap:
         scores = self.scores(entry, measure)
         std = float(np.std(scores, ddof=1)) if len(scores) > 1 else None
         mean, drawn = self.mean(entry, measure), self._draws(entry)[measure]
-        # Draws of label-F1 are lower than the score, as F1 is concave in a label's few documents.
-        low, high = _interval(drawn + (mean - drawn.mean()))
+        if measure == "label_f1":
+            # Its draws are lower than the score, as F1 is concave in a label's few documents.
+            drawn = drawn + (mean - drawn.mean())
+        low, high = _interval(drawn.clip(0, 1))
         return Summary(mean, std, len(scores), low, high)
 
     def difference(self, first: Entry, second: Entry, measure: str) -> Difference:
         """Compare two entries, on the same draws."""
         drawn = self._draws(first)[measure] - self._draws(second)[measure]
         mean = self.mean(first, measure) - self.mean(second, measure)
-        return Difference(mean, *_interval(drawn), p=_two_sided(drawn))
+        least = least_p(self._n_differing(first, second))
+        return Difference(mean, *_interval(drawn), p=max(two_sided(drawn), least))
 
     def standing(self, entries: Sequence[Entry], measure: str) -> Standing:
         """Find the best, and who is not told apart from it."""
@@ -181,6 +185,19 @@ class Bootstrap:
             pair: replace(difference, p=p)
             for pair, difference, p in zip(pairs, differences, corrected, strict=True)
         }
+
+    def _n_differing(self, first: Entry, second: Entry) -> int:
+        """Count the documents for which not all runs of both predict the same set."""
+        both = np.concatenate([self._predictions(first), self._predictions(second)])
+        return int((both != both[0]).any(axis=0).sum())
+
+    def _predictions(self, entry: Entry) -> NDArray[np.int64]:
+        """Return a number for each predicted set, the same for the same set: runs x documents."""
+        if entry not in self._numbers:
+            self._numbers[entry] = np.array(
+                [[hash(frozenset(row)) for row in run] for run in self._runs[entry]]
+            )
+        return self._numbers[entry]
 
     def _draws(self, entry: Entry) -> dict[str, Values]:
         """Return the draws of each measure, the mean over the drawn runs."""
@@ -327,7 +344,16 @@ def _interval(drawn: Values) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _two_sided(drawn: Values) -> float:
+def least_p(n_differing: int) -> float:
+    """Return the least p that so many differing documents can show: that of a sign test.
+
+    A bootstrap of few documents takes them for all there are: were they all on one side, no draw
+    would be on the other.
+    """
+    return min(1.0, 2.0 ** (1 - n_differing))
+
+
+def two_sided(drawn: Values) -> float:
     """Return twice the share of the draws on the rarer side of 0; those at 0 are on both."""
     n_rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
     return min(1.0, 2 * (n_rarer + 1) / (len(drawn) + 1))

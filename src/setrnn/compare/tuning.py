@@ -16,6 +16,8 @@ from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from setrnn.compare.run import OnProgress
+from setrnn.compare.statistics import LOWER_IS_BETTER
 from setrnn.config import Config, from_dict, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
@@ -27,11 +29,8 @@ if TYPE_CHECKING:
     from optuna.storages import JournalStorage
     from optuna.trial import FrozenTrial
 
-FOLDER = "tuning"  # of a comparison
+TUNING = "tuning"  # of the folder of a comparison
 N_RANDOM = 5  # trials before the sampler learns from them
-LOWER_IS_BETTER = ("hamming_loss",)
-
-OnProgress = Callable[[str, float], None]  # what it does, and which share is done
 Measure = Callable[[Config, Callable[[float], None]], float]  # told what to do with its share done
 
 
@@ -107,8 +106,11 @@ def tuned_config(
     folder: Path,
     device: str = "auto",
     on_progress: OnProgress = lambda activity, share: None,
+    budget_seconds: float | None = None,
 ) -> Tuned:
-    """Search the settings of a system; trials that a stopped search left in `folder` count.
+    """Search the settings of a system, each trial within the budget of a run.
+
+    Trials that a stopped search left in `folder` count.
 
     A trial that fails is kept with its error and passed over. If all do, the settings stay as they
     were given.
@@ -116,17 +118,17 @@ def tuned_config(
     found = find_method(method)
     if not prepared.description["n_documents"].get("valid"):
         raise ConfigError(f"--tune chooses on a valid part, and {prepared.folder} has none.")
-    identity = settings_hash(prepared.description, method, to_dict(config))
+    identity = settings_hash(prepared.description, method, to_dict(config), budget_seconds)
 
     def measure(trial: Config, on_share: Callable[[float], None]) -> float:
-        return _valid_score(prepared, found, trial, device, on_share)
+        return _valid_score(prepared, found, trial, device, on_share, budget_seconds)
 
     return search(
         measure,
         config,
         space_of(found, config),
         n_trials,
-        folder / FOLDER / f"{method}.journal",
+        folder / TUNING / f"{method}.journal",
         identity,
         on_progress,
     )
@@ -219,6 +221,7 @@ def _valid_score(
     config: Config,
     device: str,
     on_share: Callable[[float], None],
+    budget_seconds: float | None = None,
 ) -> float:
     """Train, and return the measure on valid that training.metric names."""
     n_labels = len(prepared.labels)
@@ -231,6 +234,7 @@ def _valid_score(
 
     options = TrainOptions(
         device=device,
+        max_seconds=budget_seconds,
         on_labels=on_labels,
         on_progress=lambda at: on_share(at.n_documents / max(at.n_total, 1)),
     )

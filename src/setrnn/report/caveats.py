@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from setrnn import __version__
 from setrnn.compare.records import Comparison, Record
 from setrnn.report.papers_findings import CLASSICAL
 from setrnn.report.wording import counted, listed
 
 MESSAGE_LENGTH = 200
 FEW_DOCUMENTS = 500
+LEAST_VALID = 100  # for a calibration, as setrnn.calibrating has it
 
 
 def caveats(comparison: Comparison, records: Sequence[Record]) -> list[str]:
@@ -21,6 +23,7 @@ def caveats(comparison: Comparison, records: Sequence[Record]) -> list[str]:
         *_seeds(succeeded),
         *_budget(succeeded),
         *_machine(succeeded),
+        *_versions(succeeded),
         *_added(succeeded),
     ]
 
@@ -37,10 +40,17 @@ def _data(comparison: Comparison) -> list[str]:
         said.append(
             f"The data had no valid part: {counted(n_valid, 'document')} of train became it."
         )
+    n_valid = comparison.n_documents.get("valid", 0)
+    if n_valid < LEAST_VALID:
+        said.append(
+            f"{counted(n_valid, 'valid document')} are too few to calibrate on: probabilities are "
+            "the systems' own, and the rules micro-f1 and label-f1, which need thresholds, are "
+            "left out."
+        )
     n_test = len(comparison.truth)
     if n_test < FEW_DOCUMENTS:
         said.append(
-            f"There are only {counted(n_test, 'test document')}: small differences cannot show."
+            f"The test part has only {counted(n_test, 'document')}: small differences cannot show."
         )
     return said
 
@@ -109,6 +119,16 @@ def _machine(records: Sequence[Record]) -> list[str]:
             f"Runs were on different devices ({listed(sorted(devices))}): do not compare times."
         )
     return said
+
+
+def _versions(records: Sequence[Record]) -> list[str]:
+    found = sorted({record.setrnn for record in records} | {__version__})
+    if len(found) == 1:
+        return []
+    return [
+        f"The runs and this report are of different versions of setrnn ({listed(found)}): what "
+        "changed between them may be in the numbers."
+    ]
 
 
 def _added(records: Sequence[Record]) -> list[str]:

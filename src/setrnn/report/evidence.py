@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from setrnn.calibration.acceptance import fit_acceptance
 from setrnn.compare.records import Comparison, LabelSets, Record
-from setrnn.compare.statistics import Difference
+from setrnn.compare.statistics import Difference, least_p, two_sided
 from setrnn.metrics import document_f1, indicator_matrix
 
 if TYPE_CHECKING:
@@ -169,10 +169,9 @@ def resampled(n: int, first: Statistic, second: Statistic | None = None) -> Diff
         drawn.append(values)
     draws = np.concatenate(drawn)
     low, high = np.percentile(draws, [2.5, 97.5])
-    n_rarer = min(np.count_nonzero(draws <= 0), np.count_nonzero(draws >= 0))
     everyone = np.ones((1, n))
     mean = first(everyone).mean() - (0 if second is None else second(everyone).mean())
-    p = min(1.0, 2 * (n_rarer + 1) / (len(draws) + 1))
+    p = max(two_sided(draws), least_p(n))
     return Difference(float(mean), float(low), float(high), p)
 
 

@@ -30,7 +30,8 @@ MOST_EVIDENCE = 3  # of a finding, that is shown without being asked for
 CLAIMS_HINT = (
     "Each system predicts by its own rule, as in the paper. After the scores comes their "
     "difference, with its 95% interval in brackets, and p, the chance of such a difference if "
-    "there were none. Not shown is no proof of the contrary: the interval tells how large a "
+    "there were none, corrected within each finding (in the tables over the whole table, so that "
+    "it is larger there). Not shown is no proof of the contrary: the interval tells how large a "
     "difference can still be."
 )
 FORM_NAMES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from setrnn.compare.statistics import LEVEL, MEASURES, Difference, Entry, holm
 from setrnn.report import evidence, wording
@@ -49,9 +50,9 @@ def _first(known: Evidences, system: str, others: Sequence[str], measure: str) -
             map(known.own, others),
             key=lambda each: -known.bootstrap.summary(each, measure).mean,
         )
-        p = max(standing.p[known.own(each)] for each in others)
     else:
-        rival, p = standing.best, standing.p[own]
+        rival = standing.best
+    p = standing.p[rival if is_first else own]
     found = known.bootstrap.difference(own, rival, measure)
     place = "first" if is_first else "not first"
     tied = sorted(each.system for each in standing.tied if each not in (own, standing.best))
@@ -61,11 +62,11 @@ def _first(known: Evidences, system: str, others: Sequence[str], measure: str) -
     )
     if is_first and tied:
         text += f"; not told apart from {wording.listed(tied)}"
-    return Evidence(text, verdict_of(found.mean, p) if is_first else _behind(p), found, p)
-
-
-def _behind(p: float) -> str:
-    return FAILS if p < LEVEL else UNDECIDED
+    if is_first:
+        verdict = HOLDS if standing.stands else UNDECIDED
+    else:
+        verdict = FAILS if p < LEVEL else UNDECIDED
+    return Evidence(text, verdict, found, p)
 
 
 def _recurrent_ahead(known: Evidences) -> list[Evidence]:
@@ -118,18 +119,27 @@ def _set_helps(system: str) -> Look:
     def look(known: Evidences) -> list[Evidence]:
         if not (known.has_rule(system, "set") and known.has_rule(system, "sequence")):
             return []
-        return known.ahead(Entry(system, "set"), Entry(system, "sequence"), PAPERS_MEASURES)
+        found = known.ahead(Entry(system, "set"), Entry(system, "sequence"), PAPERS_MEASURES)
+        return [_if_it_counts(each) for each in found]
 
     return look
 
 
+def _if_it_counts(found: Evidence) -> Evidence:
+    """Take back that it helps where the gain is surely negligible."""
+    assert found.difference is not None
+    if found.verdict == HOLDS and found.difference.high < NEGLIGIBLE:
+        return replace(found, verdict=UNDECIDED, text=f"{found.text}, but hardly any gain")
+    return found
+
+
 def _set_does_not_help(known: Evidences) -> list[Evidence]:
     """Hold it where the gain is surely negligible: a gain not shown is no proof of none."""
-    found = _set_helps("seq2seq-rnn")(known)
-    return [
-        Evidence(each.text, _is_negligible(each.difference, each.p), each.difference, each.p)
-        for each in found
-    ]
+    system = "seq2seq-rnn"
+    if not (known.has_rule(system, "set") and known.has_rule(system, "sequence")):
+        return []
+    found = known.ahead(Entry(system, "set"), Entry(system, "sequence"), PAPERS_MEASURES)
+    return [replace(each, verdict=_is_negligible(each.difference, each.p)) for each in found]
 
 
 def _is_negligible(found: Difference | None, p: float | None) -> str:
@@ -173,7 +183,7 @@ def _entropy_order(known: Evidences) -> list[Evidence]:
     corrected = holm([each.p for _, each in known_pairs])
     return [
         Evidence(
-            f"{first} above {second} by {wording.difference(each)}, {p_value(p)}",
+            f"{first} less {second}: {wording.difference(each)}, {p_value(p)}",
             verdict_of(each.mean, p),
             each,
             p,

@@ -1,4 +1,4 @@
-"""The paper's Figure 4: how probability spreads over the orders of the predicted set."""
+"""The paper's Figure 2: how probability spreads over the orders of the predicted set."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def entropy(systems: Systems) -> Picture | None:
         "Entropy over the orders of the predicted set, divided by its largest value: 0 is one "
         "order only, 1 all orders alike. Each row shows how the documents spread, scaled to its "
         "own peak; the dot is the median. Only documents with two predicted labels or more, all "
-        f"seeds together: {_between(min(n), max(n))} a system.",
+        f"seeds together: {_between(min(n), max(n))} a system. Of sets of more than four labels, "
+        "the 24 most probable orders.",
         f"Distributions of the normalised entropy by system. Medians: {listed(medians)}.",
         _draw(found),
     )

@@ -1,4 +1,4 @@
-"""The paper's Figure 2: how good rare labels are."""
+"""The paper's Figure 1: how good rare labels are."""
 
 from __future__ import annotations
 
