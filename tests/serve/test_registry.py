@@ -1,6 +1,5 @@
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,6 @@ from setrnn.serve.registry import (
     Registry,
     ServedModel,
     load_served,
-    named_folders,
 )
 
 
@@ -77,24 +75,6 @@ def test_a_broken_folder_leaves_the_model_that_was_there(folder, damage):
 def test_a_folder_that_is_no_model_is_refused_at_the_start(tmp_path):
     with pytest.raises(ModelError, match="not a model"):
         Registry({"model": tmp_path}, "cpu").load()
-
-
-def test_folders_are_named_by_themselves_or_otherwise(tmp_path, monkeypatch):
-    (tmp_path / "a=b").mkdir()
-    monkeypatch.chdir(tmp_path)
-    assert named_folders(["models/one", "two=models/one", "a=b", "."]) == {
-        "one": Path("models/one"),
-        "two": Path("models/one"),
-        "a=b": Path("a=b"),
-        tmp_path.name: Path(),
-    }
-
-
-def test_two_models_of_one_name_are_refused():
-    with pytest.raises(ConfigError, match="Two models are named 'one'"):
-        named_folders(["a/one", "b/one"])
-    with pytest.raises(ConfigError, match="no name"):
-        named_folders(["=folder"])
 
 
 def test_labels_are_found_from_their_start_or_a_words(taggers):
