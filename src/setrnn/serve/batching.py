@@ -147,8 +147,8 @@ class Batcher:
         return taken
 
     def _forget(self, job: _Job) -> None:
-        """Drop a request from the queue, where it still is."""
-        with suppress(ValueError):
+        """Drop a request that was given up from the queue, where it still is."""
+        if job.results.cancelled() and job in self._waiting:
             self._waiting.remove(job)
             self.n_waiting -= len(job.documents)
 
