@@ -1,6 +1,11 @@
 """The service under load against offline prediction: documents/s and latencies, on loopback.
 
-The service is a process of its own; this one asks it, from sockets that wait for each answer.
+    python benchmarks/serve_load.py MODEL [--rule RULE] [--threads 1] [--seconds 10]
+    python benchmarks/serve_load.py MODEL --minutes 10
+
+The service is a process of its own. This one asks it, from sockets that each wait for an answer
+before they ask again (a few hundredths of a core), and measures `Tagger.tag_stream` on the same
+texts with as many threads, before and after. With --minutes it watches the service's memory.
 """
 
 from __future__ import annotations
@@ -20,11 +25,14 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from setrnn import load
 from setrnn.datasets import newsroom
 
-N_CLIENTS = (1, 8, 64)
+N_CLIENTS, N_TEXTS = (1, 8, 64), (1, 16)
+WARM_UP = 2.0  # seconds
+MEMORY_WARM_UP = 20.0
 
 
 @dataclass
@@ -34,6 +42,7 @@ class Load:
     n_clients: int
     n_texts: int  # a request
     seconds: float = 0.0
+    cores: float = 0.0  # that the service used
     latencies: list[float] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
 
@@ -47,18 +56,17 @@ class Load:
         return (
             f"| {self.n_clients} | {self.n_texts} | {self.documents_per_second:,.0f} "
             f"| {self.documents_per_second / offline:.0%} | {p50:,.0f} | {p95:,.0f} | {p99:,.0f} "
-            f"| {others or 'none'} |"
+            f"| {self.cores:.2f} | {others or 'none'} |"
         )
 
 
 class Service:
     """A service that runs while the block does."""
 
-    def __init__(self, model: Path, options: list[str]) -> None:
-        command = [sys.executable, "-m", "setrnn", "serve", str(model), "--port", "0", *options]
-        # The access log goes where a service manager would take it: away from this process.
-        self.log = Path(os.devnull).open("w")
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    def __init__(self, model: Path, n_threads: int) -> None:
+        command = [sys.executable, "-m", "setrnn", "serve", str(model), "--port", "0"]
+        options = ["--device", "cpu", "--threads", str(n_threads)]
+        self.process = subprocess.Popen(command + options, stderr=subprocess.PIPE, text=True)
         self.port = 0
 
     def __enter__(self) -> Service:
@@ -67,18 +75,16 @@ class Service:
             found = re.search(r"http://127.0.0.1:(\d+)", line)
             self.port = int(found[1]) if found else self.port
             if line.startswith("Ready"):
-                self._drain()
+                # the access log flows on, away from this process
+                log = subprocess.DEVNULL
+                self.drain = subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=log)
                 return self
         raise SystemExit("The service did not start.")
 
-    def _drain(self) -> None:
-        """Let the log flow on without reading it here."""
-        assert self.process.stderr is not None
-        subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=subprocess.DEVNULL)
-
     def __exit__(self, *_: object) -> None:
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(30) == 0, "the service did not end well"
+        assert self.process.wait(60) == 0, "the service did not end well"
+        self.drain.wait()
 
     @property
     def megabytes(self) -> float:
@@ -91,6 +97,13 @@ class Service:
     def cpu_seconds(self) -> float:
         values = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")")[1].split()
         return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
+
+    def loaded(self, messages: list[bytes], n_clients: int, n_texts: int, seconds: float) -> Load:
+        """Let clients ask for a while."""
+        before = self.cpu_seconds
+        found = asyncio.run(_put_load(self.port, messages, n_clients, n_texts, seconds))
+        found.cores = (self.cpu_seconds - before) / found.seconds
+        return found
 
 
 def requests(texts: list[str], n_texts: int, rule: str | None) -> list[bytes]:
@@ -107,7 +120,18 @@ def requests(texts: list[str], n_texts: int, rule: str | None) -> list[bytes]:
     return found
 
 
-async def client(port: int, messages: list[bytes], first: int, load: Load, end: float) -> None:
+async def _put_load(
+    port: int, messages: list[bytes], n_clients: int, n_texts: int, seconds: float
+) -> Load:
+    found, start = Load(n_clients, n_texts), time.perf_counter()
+    firsts = (7 * number % len(messages) for number in range(n_clients))
+    end = start + seconds
+    await asyncio.gather(*(_client(port, messages, first, found, end) for first in firsts))
+    found.seconds = time.perf_counter() - start
+    return found
+
+
+async def _client(port: int, messages: list[bytes], first: int, found: Load, end: float) -> None:
     """Ask again and again, each time when the answer to the last is there."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
     for message in islice(cycle(messages), first, None):
@@ -118,21 +142,9 @@ async def client(port: int, messages: list[bytes], first: int, load: Load, end: 
         head = await reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
         await reader.readexactly(length)
-        load.latencies.append(time.perf_counter() - start)
-        load.statuses[int(head[9:12])] += 1
+        found.latencies.append(time.perf_counter() - start)
+        found.statuses[int(head[9:12])] += 1
     writer.close()
-
-
-async def put_load(
-    port: int, messages: list[bytes], n_clients: int, n_texts: int, seconds: float
-) -> Load:
-    """Let clients ask for a while."""
-    load, start = Load(n_clients, n_texts), time.perf_counter()
-    end = start + seconds
-    firsts = (7 * number % len(messages) for number in range(n_clients))
-    await asyncio.gather(*(client(port, messages, each, load, end) for each in firsts))
-    load.seconds = time.perf_counter() - start
-    return load
 
 
 def offline_speed(model: Path, texts: list[str], rule: str | None, seconds: float) -> float:
@@ -146,48 +158,48 @@ def offline_speed(model: Path, texts: list[str], rule: str | None, seconds: floa
     return n_documents / (time.perf_counter() - start)
 
 
+def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
+    """Print the table."""
+    before = offline_speed(wanted.model, texts, wanted.rule, wanted.seconds)
+    loads = []
+    with Service(wanted.model, wanted.threads) as service:
+        for n_texts in N_TEXTS:
+            messages = requests(texts, n_texts, wanted.rule)
+            service.loaded(messages, 8, n_texts, WARM_UP)
+            loads += [service.loaded(messages, n, n_texts, wanted.seconds) for n in N_CLIENTS]
+    after = offline_speed(wanted.model, texts, wanted.rule, wanted.seconds)
+    print(
+        f"Offline, {wanted.threads} threads: {before:,.0f} documents/s before, {after:,.0f} after."
+    )
+    print("\n| clients | texts a request | documents/s | of offline | p50, ms | p95 | p99 ", end="")
+    print("| cores used | answers but 200 |\n|" + "---|" * 9)
+    for each in loads:
+        print(each.row((before + after) / 2))
+
+
+def watch_memory(wanted: argparse.Namespace, texts: list[str]) -> None:
+    """Print the resident memory before and after minutes of load."""
+    messages = requests(texts, 1, wanted.rule)
+    with Service(wanted.model, wanted.threads) as service:
+        service.loaded(messages, 64, 1, MEMORY_WARM_UP)
+        start = service.megabytes
+        found = service.loaded(messages, 64, 1, 60 * wanted.minutes)
+        end = service.megabytes
+    print(f"{wanted.minutes:g} minutes, 64 clients: answers by status {dict(found.statuses)}")
+    print(f"Resident memory: {start:.0f} MB after {MEMORY_WARM_UP:.0f} s, {end:.0f} MB at the end")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("--rule", default=None)
+    parser.add_argument("--threads", type=int, default=1, help="that compute, here and there")
     parser.add_argument("--seconds", type=float, default=10.0, help="a measurement")
-    parser.add_argument("--texts", default="1,16", help="texts a request")
-    parser.add_argument("--clients", default=",".join(map(str, N_CLIENTS)))
     parser.add_argument("--minutes", type=float, default=0.0, help="of load, to watch the memory")
-    parser.add_argument("--serve-options", default="", help="further options of setrnn serve")
     wanted = parser.parse_args()
+    torch.set_num_threads(wanted.threads)
     texts = [example.text for example in newsroom.examples("test")]
-    options = ["--device", "cpu", *wanted.serve_options.split()]
-    before = offline_speed(wanted.model, texts, wanted.rule, wanted.seconds)
-    loads = []
-    with Service(wanted.model, options) as service:
-        if wanted.minutes:
-            messages = requests(texts, 1, wanted.rule)
-            asyncio.run(put_load(service.port, messages, 64, 1, 20))
-            start = service.megabytes
-            load = asyncio.run(put_load(service.port, messages, 64, 1, 60 * wanted.minutes))
-            print(f"{wanted.minutes:g} minutes at 64 clients, {sum(load.statuses.values()):,} requests")
-            print(f"resident memory: {start:.0f} MB after 20 s, {service.megabytes:.0f} MB at the end")
-            print(f"statuses: {dict(load.statuses)}")
-        else:
-            for n_texts in map(int, wanted.texts.split(",")):
-                messages = requests(texts, n_texts, wanted.rule)
-                asyncio.run(put_load(service.port, messages, 8, n_texts, 2))
-                for n_clients in map(int, wanted.clients.split(",")):
-                    cpu, own = service.cpu_seconds, time.process_time()
-                    found = asyncio.run(
-                        put_load(service.port, messages, n_clients, n_texts, wanted.seconds)
-                    )
-                    cpu, own = service.cpu_seconds - cpu, time.process_time() - own
-                    print(f"{n_clients} {n_texts}: service {cpu/found.seconds:.2f} cores, load {own/found.seconds:.2f}", file=sys.stderr)
-                    loads.append(found)
-    after = offline_speed(wanted.model, texts, wanted.rule, wanted.seconds)
-    offline = (before + after) / 2
-    print(f"Offline: {before:,.0f} documents/s before, {after:,.0f} after.\n")
-    print("| clients | texts a request | documents/s | of offline | p50 ms | p95 | p99 | other than 200 |")
-    print("|---|---|---|---|---|---|---|---|")
-    for each in loads:
-        print(each.row(offline))
+    (watch_memory if wanted.minutes else compare)(wanted, texts)
 
 
 if __name__ == "__main__":

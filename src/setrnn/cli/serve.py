@@ -39,6 +39,14 @@ def serve(
         typer.Option(help="A file of API keys, one a line; requests need one.", show_default=False),
     ] = None,
     device: Device = "auto",
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Threads that compute.",
+            show_default="one for each core but one; or OMP_NUM_THREADS",
+        ),
+    ] = None,
     max_texts: Annotated[int, typer.Option(help="Texts a request.")] = 64,
     max_words: Annotated[int, typer.Option(help="Words a text.")] = 10_000,
     max_body_bytes: Annotated[int, typer.Option(help="Bytes a request.")] = 4 << 20,
@@ -76,7 +84,9 @@ def serve(
     # The libraries take seconds to import: only now, when all that was asked for can be done.
     from setrnn.serve.registry import Registry
     from setrnn.serve.server import serve as serve_until_stopped
+    from setrnn.serve.server import set_threads
 
+    set_threads(threads)
     serve_until_stopped(Registry(folders, device), settings, listener, keys, note)
 
 

@@ -47,11 +47,12 @@ class LimitBodies:
 
     async def _read(self, receive: Receive, body: bytearray) -> None:
         longest = self.settings.body_seconds
+        end = anyio.current_time() + longest * TIMES_SILENT
         try:
-            with anyio.fail_after(longest * TIMES_SILENT):
+            with anyio.fail_after(longest) as patience:
                 while True:
-                    with anyio.fail_after(longest):
-                        message = await receive()
+                    message = await receive()
+                    patience.deadline = min(anyio.current_time() + longest, end)
                     if message["type"] == "http.disconnect":
                         raise ClientGoneError
                     part = message.get("body", b"")
