@@ -48,9 +48,11 @@ class Load:
 
     @property
     def documents_per_second(self) -> float:
+        """Count the documents that were answered."""
         return self.statuses[200] * self.n_texts / self.seconds
 
     def row(self, offline: float) -> str:
+        """Write a row of the table."""
         p50, p95, p99 = np.percentile(self.latencies, [50, 95, 99]) * 1000
         others = {status: n for status, n in self.statuses.items() if status != 200}
         return (
@@ -95,6 +97,7 @@ class Service:
 
     @property
     def cpu_seconds(self) -> float:
+        """Time of all its threads so far."""
         values = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")")[1].split()
         return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
 
