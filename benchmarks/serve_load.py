@@ -5,7 +5,7 @@
 
 The service is a process of its own. This one asks it, from sockets that each wait for an answer
 before they ask again (a few hundredths of a core), and measures `Tagger.tag_stream` on the same
-texts with as many threads, before and after. With --minutes it watches the service's memory.
+texts with as many threads, before and after each load. With --minutes it watches the memory.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from setrnn import load
+from setrnn import Tagger, load
 from setrnn.datasets import newsroom
 
 N_CLIENTS, N_TEXTS = (1, 8, 64), (1, 16)
@@ -55,9 +56,10 @@ class Load:
         """Write a row of the table."""
         p50, p95, p99 = np.percentile(self.latencies, [50, 95, 99]) * 1000
         others = {status: n for status, n in self.statuses.items() if status != 200}
+        speed = self.documents_per_second
         return (
-            f"| {self.n_clients} | {self.n_texts} | {self.documents_per_second:,.0f} "
-            f"| {self.documents_per_second / offline:.0%} | {p50:,.0f} | {p95:,.0f} | {p99:,.0f} "
+            f"| {self.n_clients} | {self.n_texts} | {speed:,.0f} "
+            f"| {offline:,.0f} | {speed / offline:.0%} | {p50:,.0f} | {p95:,.0f} | {p99:,.0f} "
             f"| {self.cores:.2f} | {others or 'none'} |"
         )
 
@@ -150,11 +152,9 @@ async def _client(port: int, messages: list[bytes], first: int, found: Load, end
     writer.close()
 
 
-def offline_speed(model: Path, texts: list[str], rule: str | None, seconds: float) -> float:
+def offline_speed(tagger: Tagger, texts: list[str], rule: str | None, seconds: float) -> float:
     """Measure `Tagger.tag_stream` on the same texts: documents/s."""
-    tagger = load(model, "cpu")
     documents = [(text, ()) for text in texts]
-    list(tagger.tag_stream(documents[:64], rule))
     n_documents, start = 0, time.perf_counter()
     while time.perf_counter() - start < seconds:
         n_documents += len(list(tagger.tag_stream(documents, rule)))
@@ -163,21 +163,23 @@ def offline_speed(model: Path, texts: list[str], rule: str | None, seconds: floa
 
 def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
     """Print the table."""
-    before = offline_speed(wanted.model, texts, wanted.rule, wanted.seconds)
-    loads = []
+    tagger = load(wanted.model, "cpu")
+    measure = partial(offline_speed, tagger, texts, wanted.rule)
+    measure(WARM_UP)
+    print(
+        "| clients | texts a request | documents/s | offline | of offline | p50, ms | p95 ", end=""
+    )
+    print("| p99 | cores used | answers but 200 |\n|" + "---|" * 10)
     with Service(wanted.model, wanted.threads) as service:
+        before = measure(wanted.seconds / 2)
         for n_texts in N_TEXTS:
             messages = requests(texts, n_texts, wanted.rule)
             service.loaded(messages, 8, n_texts, WARM_UP)
-            loads += [service.loaded(messages, n, n_texts, wanted.seconds) for n in N_CLIENTS]
-    after = offline_speed(wanted.model, texts, wanted.rule, wanted.seconds)
-    print(
-        f"Offline, {wanted.threads} threads: {before:,.0f} documents/s before, {after:,.0f} after."
-    )
-    print("\n| clients | texts a request | documents/s | of offline | p50, ms | p95 | p99 ", end="")
-    print("| cores used | answers but 200 |\n|" + "---|" * 9)
-    for each in loads:
-        print(each.row((before + after) / 2))
+            for n_clients in N_CLIENTS:
+                found = service.loaded(messages, n_clients, n_texts, wanted.seconds)
+                after = measure(wanted.seconds / 2)
+                print(found.row((before + after) / 2), flush=True)
+                before = after
 
 
 def watch_memory(wanted: argparse.Namespace, texts: list[str]) -> None:

@@ -210,7 +210,7 @@ def test_health_and_readiness(client):
 REFUSED = {
     "no JSON": ("/v1/tag", b"{", 400, "bad-json"),
     "not UTF-8": ("/v1/tag", b'{"texts": ["\xff"]}', 400, ""),
-    "no body": ("/v1/tag", b"", 422, "invalid"),
+    "no body": ("/v1/tag", b"", 400, "bad-json"),
     "no object": ("/v1/tag", b"[1]", 422, "invalid"),
     "deep": ("/v1/tag", b"[" * 100_000, 400, ""),
     "long number": ("/v1/tag", b'{"top": ' + b"1" * 5_000 + b"}", 400, ""),

@@ -17,7 +17,7 @@ from setrnn.serve.openapi import describe
 from setrnn.serve.page_files import page_file, page_paths
 from setrnn.serve.problems import add_problem_handlers
 from setrnn.serve.registry import Registry
-from setrnn.serve.routes import Service, router
+from setrnn.serve.routes import POSTS, Service, router
 from setrnn.serve.settings import ServeSettings
 
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json")  # and the page's files
@@ -45,6 +45,8 @@ def make_app(
 
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False)
     app.state.service = Service(registry, settings, metrics, batchers)
+    for path, answer in POSTS.items():
+        app.add_route(path, answer, ["POST"], include_in_schema=False)
     app.include_router(router)
     page = page_paths()
     for path in page:

@@ -1,10 +1,13 @@
-"""The description of the API: errors in their own form, and the limits as they are set."""
+"""The description of the API: errors in their own form, and the limits as they are set.
+
+What is posted is described here and answered by plain routes: they are the busy ones.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from setrnn import __version__
@@ -24,13 +27,31 @@ _KEY_SCHEMES = {
 }
 
 
+_posts = APIRouter()
+
+
+@_posts.post("/v1/tag")
+def _tag(wanted: models.TagRequest) -> models.TagAnswer:  # type: ignore[empty-body]
+    """Predict a label set for each text."""
+
+
+@_posts.post("/v1/complete")
+def _complete(wanted: models.CompleteRequest) -> models.CompleteAnswer:  # type: ignore[empty-body]
+    """Find the rest of a text's labels, when some are known to be right or wrong."""
+
+
+@_posts.post("/v1/explain")
+def _explain(wanted: models.ExplainRequest) -> models.ExplainAnswer:  # type: ignore[empty-body]
+    """Show why a text is tagged as it is: sequences, sets, and the words attended to."""
+
+
 def describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[str, Any]:
     """Return the OpenAPI description."""
     description = get_openapi(
         title="setrnn",
         version=__version__,
         summary="Tag documents with sets of labels, and know the probability of each set.",
-        routes=app.routes,
+        routes=[*_posts.routes, *app.routes],
     )
     schemas = description["components"]["schemas"]
     for name in ("HTTPValidationError", "ValidationError"):

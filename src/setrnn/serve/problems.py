@@ -16,7 +16,10 @@ from starlette.responses import Response
 from setrnn.errors import SetRNNError
 
 MEDIA_TYPE = "application/problem+json"
+MOST_ERRORS = 20  # that are listed
 NAME_SHOWN = 60  # characters of a name that came from outside
+
+Place = Sequence[int | str]  # "body" or "query", then names and numbers
 
 # What each kind is called, and its status.
 KINDS = {
@@ -70,7 +73,7 @@ def add_problem_handlers(app: FastAPI) -> None:
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return problem_response(_of_validation(error))
+        return problem_response(wrong_fields([(each["loc"], each) for each in error.errors()]))
 
     async def by_library(request: Request, error: Exception) -> Response:
         return problem_response(ProblemError("invalid", str(error)))
@@ -85,22 +88,16 @@ def add_problem_handlers(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, by_status)
 
 
-def _of_validation(error: RequestValidationError) -> ProblemError:
-    """Say what is wrong where, without the values."""
-    found = error.errors()
-    if any(each["type"] == "json_invalid" for each in found):
-        return ProblemError("bad-json", "Send the request as JSON, in UTF-8.")
-    if any(each["loc"] == ("body",) for each in found):
-        return ProblemError(
-            "invalid", "Send a JSON object with the header Content-Type: application/json."
-        )
+def wrong_fields(found: Sequence[tuple[Place, Mapping[str, Any]]]) -> ProblemError:
+    """Say what is wrong where, without the values: of each place, what pydantic says."""
     errors = [
-        {"pointer": _pointer(each["loc"]), "detail": _SAID.get(each["type"], each["msg"])}
-        for each in found
+        {"pointer": _pointer(place), "detail": _SAID.get(each["type"], each["msg"])}
+        for place, each in found
     ]
     first = errors[0]
     more = f" And {len(errors) - 1} more, see 'errors'." if len(errors) > 1 else ""
-    return ProblemError("invalid", f"{first['pointer']}: {first['detail']}.{more}", errors[:20])
+    detail = f"{first['pointer']}: {first['detail']}.{more}"
+    return ProblemError("invalid", detail, errors[:MOST_ERRORS])
 
 
 def _of_status(error: HTTPException) -> ProblemError:
@@ -113,7 +110,7 @@ def _of_status(error: HTTPException) -> ProblemError:
     return ProblemError(kind, details[kind], headers=error.headers or {})
 
 
-def _pointer(place: Sequence[int | str]) -> str:
+def _pointer(place: Place) -> str:
     """Name a place: a JSON pointer into the body, or a parameter of the query."""
     source, *names = place
     shown = [shortened(str(each)) for each in names]
