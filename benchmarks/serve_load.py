@@ -1,0 +1,211 @@
+"""The service under load against offline prediction: documents/s and latencies, on loopback.
+
+    python benchmarks/serve_load.py MODEL [--rule RULE] [--threads 1] [--seconds 10]
+    python benchmarks/serve_load.py MODEL --minutes 10
+
+The service is a process of its own. This one asks it, from sockets that each wait for an answer
+before they ask again (a few hundredths of a core), and measures `Tagger.tag_stream` on the same
+texts with as many threads, before and after each load. With --minutes it watches the memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import cycle, islice
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from setrnn import Tagger, load
+from setrnn.datasets import newsroom
+
+N_CLIENTS, N_TEXTS = (1, 8, 64), (1, 16)
+WARM_UP = 2.0  # seconds
+MEMORY_WARM_UP = 20.0
+
+
+@dataclass
+class Load:
+    """What a number of clients saw."""
+
+    n_clients: int
+    n_texts: int  # a request
+    seconds: float = 0.0
+    cores: float = 0.0  # that the service used
+    latencies: list[float] = field(default_factory=list)
+    statuses: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def documents_per_second(self) -> float:
+        """Count the documents that were answered."""
+        return self.statuses[200] * self.n_texts / self.seconds
+
+    def row(self, offline: float) -> str:
+        """Write a row of the table."""
+        p50, p95, p99 = np.percentile(self.latencies, [50, 95, 99]) * 1000
+        others = {status: n for status, n in self.statuses.items() if status != 200}
+        speed = self.documents_per_second
+        return (
+            f"| {self.n_clients} | {self.n_texts} | {speed:,.0f} "
+            f"| {offline:,.0f} | {speed / offline:.0%} | {p50:,.0f} | {p95:,.0f} | {p99:,.0f} "
+            f"| {self.cores:.2f} | {others or 'none'} |"
+        )
+
+
+class Service:
+    """A service that runs while the block does."""
+
+    def __init__(self, model: Path, n_threads: int) -> None:
+        command = [sys.executable, "-m", "setrnn", "serve", str(model), "--port", "0"]
+        options = ["--device", "cpu", "--threads", str(n_threads)]
+        self.process = subprocess.Popen(command + options, stderr=subprocess.PIPE, text=True)
+        self.port = 0
+
+    def __enter__(self) -> Service:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            found = re.search(r"http://127.0.0.1:(\d+)", line)
+            self.port = int(found[1]) if found else self.port
+            if line.startswith("Ready"):
+                # the access log flows on, away from this process
+                log = subprocess.DEVNULL
+                self.drain = subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=log)
+                return self
+        raise SystemExit("The service did not start.")
+
+    def __exit__(self, *_: object) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(60) == 0, "the service did not end well"
+        self.drain.wait()
+
+    @property
+    def megabytes(self) -> float:
+        """Resident memory."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        found = re.search(r"VmRSS:\s+(\d+)", status)
+        return int(found[1]) / 1024 if found else 0.0
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Time of all its threads so far."""
+        values = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")")[1].split()
+        return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
+
+    def loaded(self, messages: list[bytes], n_clients: int, n_texts: int, seconds: float) -> Load:
+        """Let clients ask for a while."""
+        before = self.cpu_seconds
+        found = asyncio.run(_put_load(self.port, messages, n_clients, n_texts, seconds))
+        found.cores = (self.cpu_seconds - before) / found.seconds
+        return found
+
+
+def requests(texts: list[str], n_texts: int, rule: str | None) -> list[bytes]:
+    """Write requests of so many texts each, as bytes."""
+    found = []
+    for start in range(0, len(texts) - n_texts + 1, n_texts):
+        wanted = {"texts": texts[start : start + n_texts], "rule": rule}
+        body = json.dumps(wanted).encode()
+        head = (
+            "POST /v1/tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        found.append(head.encode() + body)
+    return found
+
+
+async def _put_load(
+    port: int, messages: list[bytes], n_clients: int, n_texts: int, seconds: float
+) -> Load:
+    found, start = Load(n_clients, n_texts), time.perf_counter()
+    firsts = (7 * number % len(messages) for number in range(n_clients))
+    end = start + seconds
+    await asyncio.gather(*(_client(port, messages, first, found, end) for first in firsts))
+    found.seconds = time.perf_counter() - start
+    return found
+
+
+async def _client(port: int, messages: list[bytes], first: int, found: Load, end: float) -> None:
+    """Ask again and again, each time when the answer to the last is there."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
+    for message in islice(cycle(messages), first, None):
+        start = time.perf_counter()
+        if start > end:
+            break
+        writer.write(message)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        await reader.readexactly(length)
+        found.latencies.append(time.perf_counter() - start)
+        found.statuses[int(head[9:12])] += 1
+    writer.close()
+
+
+def offline_speed(tagger: Tagger, texts: list[str], rule: str | None, seconds: float) -> float:
+    """Measure `Tagger.tag_stream` on the same texts: documents/s."""
+    documents = [(text, ()) for text in texts]
+    n_documents, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        n_documents += len(list(tagger.tag_stream(documents, rule)))
+    return n_documents / (time.perf_counter() - start)
+
+
+def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
+    """Print the table."""
+    tagger = load(wanted.model, "cpu")
+    measure = partial(offline_speed, tagger, texts, wanted.rule)
+    measure(WARM_UP)
+    print(
+        "| clients | texts a request | documents/s | offline | of offline | p50, ms | p95 ", end=""
+    )
+    print("| p99 | cores used | answers but 200 |\n|" + "---|" * 10)
+    with Service(wanted.model, wanted.threads) as service:
+        before = measure(wanted.seconds / 2)
+        for n_texts in N_TEXTS:
+            messages = requests(texts, n_texts, wanted.rule)
+            service.loaded(messages, 8, n_texts, WARM_UP)
+            for n_clients in N_CLIENTS:
+                found = service.loaded(messages, n_clients, n_texts, wanted.seconds)
+                after = measure(wanted.seconds / 2)
+                print(found.row((before + after) / 2), flush=True)
+                before = after
+
+
+def watch_memory(wanted: argparse.Namespace, texts: list[str]) -> None:
+    """Print the resident memory before and after minutes of load."""
+    messages = requests(texts, 1, wanted.rule)
+    with Service(wanted.model, wanted.threads) as service:
+        service.loaded(messages, 64, 1, MEMORY_WARM_UP)
+        start = service.megabytes
+        found = service.loaded(messages, 64, 1, 60 * wanted.minutes)
+        end = service.megabytes
+    print(f"{wanted.minutes:g} minutes, 64 clients: answers by status {dict(found.statuses)}")
+    print(f"Resident memory: {start:.0f} MB after {MEMORY_WARM_UP:.0f} s, {end:.0f} MB at the end")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--rule", default=None)
+    parser.add_argument("--threads", type=int, default=1, help="that compute, here and there")
+    parser.add_argument("--seconds", type=float, default=10.0, help="a measurement")
+    parser.add_argument("--minutes", type=float, default=0.0, help="of load, to watch the memory")
+    wanted = parser.parse_args()
+    torch.set_num_threads(wanted.threads)
+    texts = [example.text for example in newsroom.examples("test")]
+    (watch_memory if wanted.minutes else compare)(wanted, texts)
+
+
+if __name__ == "__main__":
+    main()
