@@ -37,6 +37,7 @@ async function show(position, document, decision) {
   at("welcome").hidden = true;
   at("results").hidden = true;
   say(at("features"), document.features.length ? `Features: ${document.features.join(", ")}` : "");
+  say(at("cut"), tagging.isCut(document) ? tagging.cutHint(document) : "");
   drawFrame();
   await ask();
 }
@@ -199,7 +200,7 @@ function edit(text) {
   current = null;
   clearTrouble();
   at("text").value = text;
-  for (const id of ["reading", "results", "edit", "new", "queue", "features", "document-status"]) at(id).hidden = true;
+  for (const id of ["reading", "results", "edit", "new", "queue", "features", "cut", "document-status"]) at(id).hidden = true;
   forget("");
   at("document-title").textContent = "Document";
   at("text-form").hidden = false;

@@ -1,9 +1,10 @@
 // One document: what the model says of it and what the person decided; no drawing here.
 
 import { ask } from "./api.js";
-import { percent } from "./elements.js";
+import { number, percent } from "./elements.js";
 
 const N_SETS = 6; // the predicted one and its alternatives
+const MOST_CHARACTERS = 40_000; // of a text that are sent: models read far less
 const UNLIKELY = 0.001; // labels below it are not listed
 
 // What the server offers, and what was chosen of it.
@@ -21,8 +22,12 @@ export function chooseModel(name, rule) {
   server.rule = server.model.rules.includes(rule) ? rule : server.model.own_rule;
 }
 
+// The beginning of a long text, without half an emoji at its end.
+export const isCut = ({ text }) => text.length > MOST_CHARACTERS;
+const sent = ({ text }) => text.slice(0, MOST_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "");
+
 const common = ({ text, features }) => ({
-  text,
+  text: sent({ text }),
   model: server.model.name,
   ...(features.length && { features }),
 });
@@ -43,7 +48,7 @@ export async function guess(documents) {
 function tagBody(documents) {
   const features = documents.map((each) => each.features);
   return {
-    texts: documents.map((each) => each.text),
+    texts: documents.map(sent),
     model: server.model.name,
     rule: server.rule,
     ...(features.some((row) => row.length) && { features }),
@@ -77,7 +82,7 @@ export const isNew = (label) => known.get(place(label)) === false;
 // Labels of a file, or typed anew, may be none of the model's: it is not asked about those.
 async function knownOf(labels) {
   for (const label of labels.filter((each) => !known.has(place(each)))) {
-    const found = await findLabels(label, 50, null);
+    const found = await findLabels(label, 1000, null);
     remember([label], found.labels.some((each) => each.label === label));
   }
   return labels.filter((label) => known.get(place(label)));
@@ -132,6 +137,9 @@ export function viewOf({ decision, prediction, completion }) {
     knownProbability: completion ? completion.known_probability : null,
   };
 }
+
+export const cutHint = ({ text }) =>
+  `The model is given the first ${number(MOST_CHARACTERS)} of ${number(text.length)} characters.`;
 
 function rowsHint(completion, prediction) {
   if (completion) return "The labels you have not decided about, given those you have.";
