@@ -339,22 +339,35 @@ class Tagger:
             raise DataError(f"One text is wanted, got {type(text).__name__}.")
         if isinstance(features, str):
             raise DataError("Features are a list of strings, got one string.")
-        if not (isinstance(self.system, NeuralSystem) and find_method(self.method).emits_sequences):
-            raise ConfigError(
+        chosen = self.explained_rule(rule)
+        assert isinstance(self.system, NeuralSystem), "no other emits sequences"
+        return explain_text(
+            self.system, self.encoder, self.labels, text, features, top, self.method, chosen
+        )
+
+    @property
+    def why_not_explained(self) -> str | None:
+        """What keeps `explain` from this model, and the way out; None if nothing does."""
+        if not find_method(self.method).emits_sequences:
+            return (
                 f"Only a system that emits labels one by one can be explained, and '{self.method}' "
                 "does not. Train a recurrent system such as set-rnn."
             )
         if self.config.encoder.is_pretrained:
-            raise ConfigError(
+            return (
                 "An explanation shows words, and a transformer reads parts of words. Train with "
                 "--set encoder.name=gru to explain."
             )
+        return None
+
+    def explained_rule(self, rule: str | None) -> str:
+        """Return the rule to explain by, or its own; refuse what cannot be explained."""
+        if self.why_not_explained is not None:
+            raise ConfigError(self.why_not_explained)
         chosen = self.rule_or_own(rule)
         if not find_rule(chosen).needs_best_only:
             raise ConfigError(f"Rule '{chosen}' cannot be explained. Use rule 'set' or 'sequence'.")
-        return explain_text(
-            self.system, self.encoder, self.labels, text, features, top, self.method, chosen
-        )
+        return chosen
 
     def predict_proba(
         self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None

@@ -24,6 +24,7 @@ from setrnn.cli.demo import demo
 from setrnn.cli.explain import explain
 from setrnn.cli.models import evaluate, methods, predict
 from setrnn.cli.report import report
+from setrnn.cli.serve import serve
 from setrnn.cli.train import train
 from setrnn.errors import SetRNNError, StoppedError
 
@@ -44,6 +45,7 @@ app.command()(calibrate)
 app.command()(compare)
 app.command()(explain)
 app.command()(report)
+app.command()(serve)
 app.command()(methods)
 
 

@@ -1,0 +1,75 @@
+"""`setrnn serve`: models behind an HTTP API, with a page for people."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from setrnn.cli.console import note, warn
+from setrnn.cli.options import Device
+from setrnn.errors import MissingExtraError
+
+LIBRARIES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
+
+
+def serve(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL...",
+            help="Model folders, named as they are; NAME=FOLDER names one otherwise. The first "
+            "is the default.",
+            show_default=False,
+        ),
+    ],
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 127.0.0.1 is this machine only.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="The port; 0 takes any free one.")
+    ] = 8000,
+    api_key_file: Annotated[
+        Path | None,
+        typer.Option(help="A file of API keys, one a line; requests need one.", show_default=False),
+    ] = None,
+    device: Device = "auto",
+    max_texts: Annotated[int, typer.Option(help="Texts a request.")] = 64,
+    max_words: Annotated[int, typer.Option(help="Words a text.")] = 10_000,
+    max_body_bytes: Annotated[int, typer.Option(help="Bytes a request.")] = 4 << 20,
+    queue: Annotated[
+        int, typer.Option(help="Documents that may wait for a model; then the answer is 503.")
+    ] = 4_096,
+    batch: Annotated[int, typer.Option(help="Documents that are tagged at once.")] = 256,
+    batch_ms: Annotated[
+        float, typer.Option(help="Milliseconds a request waits for others to share a batch.")
+    ] = 3.0,
+) -> None:
+    """Serve models: an HTTP API, and a page to tag with.
+
+    SIGHUP loads models anew whose folders have changed; SIGTERM finishes what is in flight.
+    """
+    for library in LIBRARIES:
+        if find_spec(library) is None:
+            raise MissingExtraError(library, "serve", "Serving")
+    from setrnn.serve.keys import ApiKeys
+    from setrnn.serve.registry import Registry, named_folders
+    from setrnn.serve.server import address_of, is_loopback, listen
+    from setrnn.serve.server import serve as serve_until_stopped
+    from setrnn.serve.settings import ServeSettings
+
+    settings = ServeSettings(max_texts, max_words, max_body_bytes, queue, batch, batch_ms)
+    folders = named_folders(models)
+    keys = None if api_key_file is None else ApiKeys(api_key_file)
+    listener = listen(host, port)
+    needs = "; requests need an API key" if keys is not None else ""
+    if is_loopback(listener):
+        note(f"Listening on {address_of(listener)}, on this machine only{needs}.")
+    else:
+        note(f"Listening on {address_of(listener)}{needs}.")
+    if keys is None and not is_loopback(listener):
+        warn("anyone who can reach this address can use it. Add --api-key-file.")
+    note(f"Loading {', '.join(folders)} ...")
+    serve_until_stopped(Registry(folders, device), settings, listener, keys, note)

@@ -1,0 +1,163 @@
+"""Results in the form the API gives them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+
+from setrnn.completion import Completion
+from setrnn.decoding.scored_set import ScoredSet
+from setrnn.explanation import Explanation, Step
+from setrnn.serve import schemas
+from setrnn.serve.registry import ServedModel
+from setrnn.serve.work import Tagged
+
+MOST_SUGGESTIONS = 50
+LEAST_WEIGHT = 0.0005  # of a word that is worth sending
+LAST_OF_ONE_UNIT = "\uffff"  # characters beyond take two code units of UTF-16
+
+
+def tagged(model: ServedModel, rule: str, found: Sequence[Tagged]) -> schemas.TagAnswer:
+    """Answer predictions."""
+    return schemas.TagAnswer(
+        model=_version(model), rule=rule, predictions=[_tagged_text(each) for each in found]
+    )
+
+
+def _tagged_text(found: Tagged) -> schemas.TaggedText:
+    prediction, certificate = found.prediction, found.prediction.certificate
+    return schemas.TaggedText(
+        labels=list(prediction.labels),
+        probability=prediction.probability,
+        alternatives=_sets(prediction.alternatives),
+        accepted=prediction.accepted,
+        certificate=None
+        if certificate is None
+        else schemas.CertificateOfSet(
+            proved=certificate.proved, pruned_mass=certificate.pruned_mass
+        ),
+        marginals=None if found.marginals is None else _probabilities(found.marginals),
+        missing_mass=found.missing_mass,
+    )
+
+
+def completed(model: ServedModel, found: Completion) -> schemas.CompleteAnswer:
+    """Answer a completion."""
+    return schemas.CompleteAnswer(
+        model=_version(model),
+        labels=list(found.labels),
+        probability=found.probability,
+        alternatives=_sets(found.alternatives),
+        suggestions=_probabilities(found.suggestions[:MOST_SUGGESTIONS]),
+        known_probability=found.known_probability,
+        present=list(found.present),
+        absent=list(found.absent),
+    )
+
+
+def explained(model: ServedModel, found: Explanation) -> schemas.ExplainAnswer:
+    """Answer an explanation."""
+    units = Utf16Offsets(found.text)
+    return schemas.ExplainAnswer(
+        model=_version(model),
+        rule=found.rule,
+        sequences=[
+            schemas.Sequence(
+                labels=list(each.labels), probability=each.probability, set=each.set_name
+            )
+            for each in found.sequences
+        ],
+        sets=[
+            schemas.NamedSet(
+                name=each.name,
+                labels=list(each.labels),
+                probability=each.probability,
+                is_exact=each.is_exact,
+            )
+            for each in found.sets
+        ],
+        steps=[_step(found, each, units) for each in found.steps],
+        notes=found.reading_notes(),
+    )
+
+
+def _step(explanation: Explanation, step: Step, units: Utf16Offsets) -> schemas.ExplainedStep:
+    read = (word for word in explanation.words if word.place is not None)
+    return schemas.ExplainedStep(
+        label=step.label,
+        probability=step.probability,
+        words=[
+            schemas.AttendedWord(
+                text=word.text, start=units.of(word.start), stop=units.of(word.stop), weight=weight
+            )
+            for word, weight in zip(read, step.weights, strict=False)  # features come behind
+            if weight >= LEAST_WEIGHT
+        ],
+    )
+
+
+def listed(models: Sequence[ServedModel]) -> schemas.ModelsAnswer:
+    """Answer which models there are, the default one first."""
+    return schemas.ModelsAnswer(
+        models=[_card(model, is_default=model is models[0]) for model in models]
+    )
+
+
+def _card(model: ServedModel, is_default: bool) -> schemas.ModelCard:
+    tagger = model.tagger
+    calibration, data = tagger.calibration, tagger.notes.get("data")
+    accepts = {} if calibration is None else calibration.acceptance
+    return schemas.ModelCard(
+        name=model.name,
+        version=model.version,
+        method=tagger.method,
+        is_default=is_default,
+        n_labels=len(tagger.labels),
+        rules=list(model.rules),
+        own_rule=tagger.rule_or_own(None),
+        can_explain=tagger.why_not_explained is None,
+        is_calibrated=calibration is not None and bool(calibration.scalings),
+        accepts={
+            rule: schemas.AcceptedFrom(target=each.target, threshold=each.threshold)
+            for rule, each in accepts.items()
+        },
+        data=None if data is None else str(data),
+    )
+
+
+def searched(model: ServedModel, prefix: str, limit: int) -> schemas.LabelsAnswer:
+    """Answer the labels that a prefix finds, by falling count."""
+    found, known = model.labels_with(prefix), model.tagger.labels
+    return schemas.LabelsAnswer(
+        labels=[
+            schemas.CountedLabel(label=known.names[label], count=int(known.counts[label]))
+            for label in found[:limit]
+        ],
+        n_matching=len(found),
+    )
+
+
+class Utf16Offsets:
+    """Offsets into a text as JavaScript counts them."""
+
+    def __init__(self, text: str) -> None:
+        self._wide = [place for place, each in enumerate(text) if each > LAST_OF_ONE_UNIT]
+
+    def of(self, offset: int) -> int:
+        """Return where a character stands, in code units of UTF-16."""
+        return offset + bisect_left(self._wide, offset)
+
+
+def _version(model: ServedModel) -> schemas.ModelVersion:
+    return schemas.ModelVersion(name=model.name, version=model.version, method=model.tagger.method)
+
+
+def _sets(found: Iterable[ScoredSet]) -> list[schemas.Set]:
+    return [schemas.Set(labels=list(each.labels), probability=each.probability) for each in found]
+
+
+def _probabilities(found: Iterable[tuple[str, float]]) -> list[schemas.LabelProbability]:
+    return [
+        schemas.LabelProbability(label=label, probability=probability)
+        for label, probability in found
+    ]

@@ -1,0 +1,70 @@
+"""The application: routes, and around them what every request passes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache, partial
+
+from fastapi import FastAPI
+
+from setrnn.serve.access_log import Observe
+from setrnn.serve.batching import Batcher
+from setrnn.serve.keys import ApiKeys, RequireKey
+from setrnn.serve.limits import LimitBodies
+from setrnn.serve.metrics import Metrics
+from setrnn.serve.openapi import describe
+from setrnn.serve.page_files import page_file, page_paths
+from setrnn.serve.problems import add_problem_handlers
+from setrnn.serve.registry import Registry
+from setrnn.serve.routes import Service, router
+from setrnn.serve.settings import ServeSettings
+
+OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json")  # and the page's files
+
+
+def make_app(
+    registry: Registry, settings: ServeSettings | None = None, keys: ApiKeys | None = None
+) -> FastAPI:
+    """Put the application together.
+
+    Args:
+        registry: the models; loaded already, or later.
+        settings: what bounds requests.
+        keys: who may ask; everyone if there are none.
+    """
+    settings = ServeSettings() if settings is None else settings
+    metrics = Metrics()
+    batchers = {name: _batcher(name, settings, metrics) for name in registry.names}
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        yield
+        for batcher in batchers.values():
+            await batcher.close()
+
+    app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app.state.service = Service(registry, settings, metrics, batchers)
+    app.include_router(router)
+    page = page_paths()
+    for path in page:
+        app.add_route(path, page_file, ["GET"], include_in_schema=False)
+    add_problem_handlers(app)
+    own_paths = {*page, *describe(app, settings, needs_key=False)["paths"], *OPEN_PATHS}
+    app.openapi = cache(partial(describe, app, settings, keys is not None))  # type: ignore[method-assign]
+    app.add_middleware(LimitBodies, settings=settings)  # the last one added comes first
+    if keys is not None:
+        app.add_middleware(RequireKey, keys=keys, open_paths={*page, *OPEN_PATHS})
+    app.add_middleware(Observe, metrics=metrics, paths=own_paths)
+    return app
+
+
+def _batcher(name: str, settings: ServeSettings, metrics: Metrics) -> Batcher:
+    batcher = Batcher(
+        settings.batch,
+        settings.queue,
+        settings.batch_ms / 1000,
+        on_batch=partial(metrics.count_batch, name),
+    )
+    metrics.waiting.labels(name).set_function(lambda: batcher.n_waiting)
+    return batcher

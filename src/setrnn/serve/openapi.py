@@ -1,0 +1,75 @@
+"""The description of the API: errors in their own form, and the limits as they are set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from setrnn import __version__
+from setrnn.serve.problems import KINDS, MEDIA_TYPE
+from setrnn.serve.schemas import Problem
+from setrnn.serve.settings import ServeSettings
+
+_PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
+_VERSION = {
+    "X-Model-Version": {"description": "The model's version.", "schema": {"type": "string"}}
+}
+_KEY_SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
+
+
+def describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[str, Any]:
+    """Return the OpenAPI description."""
+    description = get_openapi(
+        title="setrnn",
+        version=__version__,
+        summary="Tag documents with sets of labels, and know the probability of each set.",
+        routes=app.routes,
+    )
+    schemas = description["components"]["schemas"]
+    for name in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(name, None)
+    schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas.update(schemas["Problem"].pop("$defs"))
+    schemas["TagRequest"]["properties"]["texts"]["maxItems"] = settings.max_texts
+    for path, operations in description["paths"].items():
+        for method, operation in operations.items():
+            operation["responses"].update(_problems(path, method, needs_key))
+            if method == "post":
+                operation["responses"]["200"]["headers"] = _VERSION
+            if needs_key and _is_closed(path):
+                operation["security"] = [{name: []} for name in _KEY_SCHEMES]
+    if needs_key:
+        description["components"]["securitySchemes"] = _KEY_SCHEMES
+    return description
+
+
+def _is_closed(path: str) -> bool:
+    return path.startswith("/v1/") or path == "/metrics"
+
+
+def _problems(path: str, method: str, needs_key: bool) -> dict[str, Any]:
+    """Return the errors an operation can answer."""
+    kinds = []
+    if needs_key and _is_closed(path):
+        kinds.append("unauthorized")
+    if method == "post":
+        kinds += ["bad-json", "too-slow", "body-too-large", "queue-full"]
+    if path.startswith("/v1/"):
+        kinds.append("not-ready")
+    if path.startswith("/v1/") and path != "/v1/models":
+        kinds.append("invalid")
+    if path == "/readyz":
+        kinds.append("not-ready")
+    found: dict[str, Any] = {}
+    for kind in kinds:
+        status, title = KINDS[kind]
+        found[str(status)] = {"description": title, "content": _PROBLEM}
+        if status == 503:
+            found[str(status)]["headers"] = _RETRY
+    return found

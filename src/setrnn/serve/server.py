@@ -1,0 +1,179 @@
+"""The service as a process: it listens, loads, reloads, and ends without dropping a request."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from setrnn.errors import ConfigError, SetRNNError
+from setrnn.serve.access_log import log_failure
+from setrnn.serve.app import make_app
+from setrnn.serve.keys import ApiKeys
+from setrnn.serve.protocol import PatientProtocol
+from setrnn.serve.registry import Registry
+from setrnn.serve.settings import ServeSettings
+
+LONGEST_GOODBYE = 60  # seconds for what is in flight when it is to end
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+Say = Callable[[str], None]
+
+
+def serve(
+    registry: Registry,
+    settings: ServeSettings,
+    listener: socket.socket,
+    keys: ApiKeys | None,
+    say: Say,
+) -> None:
+    """Serve until SIGTERM or SIGINT, then finish what is in flight.
+
+    SIGHUP loads the models anew whose folders have changed, and the keys.
+    """
+    set_up_log()
+    config = uvicorn.Config(
+        make_app(registry, settings, keys),
+        http=PatientProtocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=LONGEST_GOODBYE,
+    )
+    server = _Server(config, registry, keys, say)
+    server.run([listener])
+    if server.failure is not None:
+        raise server.failure
+    say("Stopped; nothing was left unanswered.")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, with our signals, and models that are loaded while it already answers."""
+
+    def __init__(
+        self, config: uvicorn.Config, registry: Registry, keys: ApiKeys | None, say: Say
+    ) -> None:
+        super().__init__(config)
+        self.registry, self.keys, self.say = registry, keys, say
+        self.failure: Exception | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._reloading = asyncio.Lock()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and begin to load."""
+        asyncio.get_running_loop().set_exception_handler(_on_loop_error)
+        await super().startup(sockets)
+        self._start(self._load())
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take signals while it runs; none is passed on, so that the end is a good one."""
+        loop = asyncio.get_running_loop()
+
+        def reload(number: int, frame: FrameType | None) -> None:
+            loop.call_soon_threadsafe(lambda: self._start(self._reload()))
+
+        handlers: dict[int, Any] = dict.fromkeys(STOP_SIGNALS, self.handle_exit)
+        if hasattr(signal, "SIGHUP"):
+            handlers[signal.SIGHUP] = reload
+        before = {number: signal.signal(number, each) for number, each in handlers.items()}
+        try:
+            yield
+        finally:
+            for number, each in before.items():
+                signal.signal(number, each)
+
+    def _start(self, work: Any) -> None:  # noqa: ANN401 (a coroutine)
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _load(self) -> None:
+        try:
+            await asyncio.to_thread(self.registry.load)
+        except Exception as error:  # noqa: BLE001 (said by the command line, in one line)
+            self.failure, self.should_exit = error, True
+            return
+        models = (f"{each.name} ({each.tagger.method})" for each in self.registry.models)
+        self.say(f"Ready: {', '.join(models)}.")
+
+    async def _reload(self) -> None:
+        async with self._reloading:
+            if self.keys is not None:
+                self.say(_reloaded_keys(self.keys))
+            if not self.registry.is_ready:
+                self.say("Still loading: nothing to load anew.")
+                return
+            for line in await asyncio.to_thread(self.registry.reload):
+                self.say(line)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Take an address and port, or say why not."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise ConfigError(f"There is no host '{host}' here to listen on.") from error
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(2_048)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigError(
+                f"Port {port} of {host} is in use. Name another with --port, or end what uses it."
+            ) from error
+        raise ConfigError(f"{host} port {port} cannot be used: {error.strerror}.") from error
+    return listener
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the URL of a listening socket."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def is_loopback(listener: socket.socket) -> bool:
+    """Tell whether only this machine can reach a listening socket."""
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
+
+
+def set_up_log() -> None:
+    """Write one line a request to standard error; of the libraries only warnings."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    logger = logging.getLogger("setrnn.serve")
+    logger.handlers, logger.propagate = [handler], False
+    logger.setLevel(logging.INFO)
+    for name in ("uvicorn", "uvicorn.error", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _reloaded_keys(keys: ApiKeys) -> str:
+    try:
+        keys.load()
+    except SetRNNError as error:
+        return f"The keys stay as they were. {error}"
+    return "The keys are read anew."
+
+
+def _on_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Log an error nobody waits for, without its message."""
+    error = context.get("exception")
+    if isinstance(error, BaseException):
+        log_failure(error)

@@ -1,0 +1,114 @@
+"""What is done with the documents of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from setrnn.completion import Completion, KnownLabels
+from setrnn.decoding import MANY_SETS, Limits, find_rule
+from setrnn.explanation import Explanation
+from setrnn.prediction import Marginals, Prediction
+from setrnn.serve.registry import ServedModel
+from setrnn.tagger import Tagger
+
+LEAST_MARGINAL, MOST_MARGINALS = 0.001, 50
+
+Document = tuple[str, Sequence[str]]  # a text and its features
+
+
+@dataclass(frozen=True)
+class Tagged:
+    """A prediction, and the labels by falling marginal where they were asked for."""
+
+    prediction: Prediction
+    marginals: Sequence[tuple[str, float]] | None = None
+    missing_mass: float | None = None
+
+
+@dataclass(frozen=True)
+class Tagging:
+    """Predict sets."""
+
+    model: ServedModel
+    rule: str
+    top: int
+    limits: Limits
+    is_calibrated: bool
+    with_marginals: bool
+
+    def run(self, documents: Sequence[Document]) -> list[Tagged]:
+        """Tag a batch."""
+        tagger = self.model.tagger
+        if self.with_marginals:
+            return self._with_marginals(tagger, documents)
+        found = tagger.tag_stream(
+            documents, self.rule, self.top, self.limits, calibrated=self.is_calibrated
+        )
+        return [Tagged(prediction) for prediction in found]
+
+    def _with_marginals(self, tagger: Tagger, documents: Sequence[Document]) -> list[Tagged]:
+        """Search once for both, where the rule chooses from sets; sequences make no marginals."""
+        rule, limits = find_rule(self.rule), tagger.known_limits(self.limits)
+        tokens = tagger.encoder.encode(*zip(*documents, strict=True))
+        n_sets = max(rule.n_sets(self.top, limits), tagger.n_candidates(rule))
+        if rule.source == "sets":
+            n_sets = max(n_sets, MANY_SETS)
+        found = many = tagger.system.candidates(tokens, n_sets, rule.source)
+        if rule.source != "sets":
+            many = tagger.system.candidates(tokens, MANY_SETS)
+        predictions = tagger.predictions(
+            tokens,
+            found,
+            rule,
+            self.top,
+            limits,
+            calibrated=self.is_calibrated,
+            acceptance=tagger.acceptance(self.rule),
+        )
+        marginals = Marginals(tagger.system.marginals(tokens, many), many.missing_mass())
+        return [
+            Tagged(prediction, _ranked(tagger, row), float(missing))
+            for prediction, row, missing in zip(
+                predictions, marginals.probs, marginals.missing_mass, strict=True
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class Completing:
+    """Find the rest of sets of which some labels are known."""
+
+    model: ServedModel
+    top: int
+
+    def run(self, documents: Sequence[tuple[Document, KnownLabels]]) -> list[Completion]:
+        """Complete a batch."""
+        texts, known = zip(*documents, strict=True)
+        return list(self.model.tagger.complete_stream(texts, known, self.top))
+
+
+@dataclass(frozen=True, eq=False)
+class Explaining:
+    """Explain a document; each by itself."""
+
+    model: ServedModel
+    rule: str
+    top: int
+
+    def run(self, documents: Sequence[Document]) -> list[Explanation]:
+        """Explain one text after the other."""
+        tagger = self.model.tagger
+        return [tagger.explain(text, features, self.top, self.rule) for text, features in documents]
+
+
+def _ranked(tagger: Tagger, probs: Any) -> list[tuple[str, float]]:  # noqa: ANN401 (an array)
+    """Name the labels that are not all but impossible, by falling probability."""
+    order = np.argsort(-probs, kind="stable")[:MOST_MARGINALS]
+    names = tagger.labels.names
+    return [
+        (names[label], float(probs[label])) for label in order if probs[label] >= LEAST_MARGINAL
+    ]
