@@ -6,6 +6,7 @@ import threading
 import time
 from collections import namedtuple
 from dataclasses import replace
+from statistics import median
 
 import pytest
 
@@ -30,13 +31,13 @@ def browser():
 
 
 @pytest.fixture(scope="session")
-def site(taggers):
+def site(taggers, test_texts):
     """A server of two models: `small`, which accepts some of its sets, and `classical`."""
     uvicorn = pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
     from setrnn.serve.app import make_app
     from setrnn.serve.registry import Registry, ServedModel
 
-    small, classical = with_acceptance(taggers["set-rnn"], 0.4), taggers["br"]
+    small, classical = accepting_half(taggers["set-rnn"], test_texts), taggers["br"]
     models = ServedModel("small", "v1", small), ServedModel("classical", "v2", classical)
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(make_app(Registry.of(*models)), log_level="critical", ws="none")
@@ -50,8 +51,9 @@ def site(taggers):
     thread.join(10)
 
 
-def with_acceptance(tagger, threshold):
-    """The tagger, with sets that need no second look."""
+def accepting_half(tagger, texts):
+    """The tagger, with half of what it predicts for these texts in no need of a second look."""
+    threshold = median(each.probability for each in tagger.tag(texts))
     tagger = with_thresholds(tagger)
     acceptance = Acceptance("set", 0.9, 0.9, threshold, 0.5, 0.95, 50)
     return replace(tagger, calibration=replace(tagger.calibration, acceptance={"set": acceptance}))

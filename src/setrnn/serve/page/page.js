@@ -19,6 +19,7 @@ const store = await openStore();
 const choice = JSON.parse(localStorage.getItem("setrnn-choice") ?? "{}");
 let queue = null;
 let current = null; // {position, document, decision, prediction, completion, past}
+let pointed = null; // the label under the pointer
 let timer = 0;
 let guessing = 0; // counts the passes over a queue: a newer one ends the older
 
@@ -57,7 +58,7 @@ async function ask() {
     draw();
     announce();
   });
-  if (asked === current && current.prediction) await explain();
+  if (asked === current && current.prediction) explain();
 }
 
 async function explain() {
@@ -72,6 +73,7 @@ async function explain() {
     if (asked !== current) return;
     showAttention(explanation);
     drawOrders(explanation);
+    lightUp();
   } catch (error) {
     if (!isStale(error) && asked === current) forget(`No words to show. ${error.message}`);
   }
@@ -99,6 +101,7 @@ function draw() {
   at("results").removeAttribute("aria-busy");
   drawResults(tagging.viewOf(current));
   drawFrame();
+  lightUp();
 }
 
 function announce() {
@@ -449,13 +452,20 @@ at("results").addEventListener("click", (event) => {
   const button = event.target.closest("button[data-act]");
   if (button) ACTS[button.dataset.act](button.dataset);
 });
-for (const [begin, end] of [["pointerover", "pointerout"], ["focusin", "focusout"]]) {
-  at("results").addEventListener(begin, (event) => {
-    const element = event.target.closest("[data-label]");
-    if (element) light(element.dataset.label);
-  });
-  at("results").addEventListener(end, (event) => event.target.closest("[data-label]") && light(null));
+// The label under the pointer, or that of the focus, or the suggestion.
+function lightUp() {
+  const focused = document.activeElement.closest("#results [data-label]")?.dataset.label;
+  const suggestion = current?.prediction && tagging.viewOf(current).suggestion;
+  light(pointed ?? focused ?? suggestion?.label ?? null);
 }
+at("results").addEventListener("pointerover", (event) => {
+  if (event.pointerType === "touch") return;
+  pointed = event.target.closest("[data-label]")?.dataset.label ?? null;
+  lightUp();
+});
+at("results").addEventListener("pointerleave", () => { pointed = null; lightUp(); });
+at("results").addEventListener("focusin", lightUp);
+at("results").addEventListener("focusout", () => setTimeout(lightUp));
 
 at("text-form").addEventListener("submit", (event) => { event.preventDefault(); attempt(tagPasted); });
 at("text").addEventListener("keydown", (event) => {
