@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from page_site import chips, open_queue, opened, settled, suggested, tag
+from page_site import chips, open_queue, opened, settled, suggested, tag, visit_page
 from playwright.sync_api import expect
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0 and lift the trophy."
@@ -87,7 +87,8 @@ def test_a_document_is_tagged_by_keyboard_alone(browser, site, tmp_path):
 def test_every_stop_of_the_tab_key_can_be_seen(browser, site):
     with opened(browser, site) as tab:
         tag(tab, TEXT)
-        tab.focus("body")
+        visit_page(tab, site)
+        settled(tab)
         seen = set()
         for _ in range(60):
             tab.keyboard.press("Tab")

@@ -6,7 +6,7 @@ import pytest
 from page_site import chips, drop, open_queue, opened, settled, visit_page
 from playwright.sync_api import expect
 
-from setrnn.datasets import open_dataset
+from setrnn.datasets import BadRows, open_dataset
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_the_export_is_training_data(tab, rows, tmp_path, site):
     tab.keyboard.press("d")
     expect(tab.locator("#export")).to_have_text("Export 2")
     exported(tab, tmp_path)
-    first, second = open_dataset(str(tmp_path / "out.jsonl")).splits["train"]()
+    first, second = open_dataset(tmp_path / "out.jsonl").require("train").read(BadRows())
     assert first.labels == tuple(
         site.tagger.tag([rows[0]["text"]], features=[["prices"]])[0].labels
     )
@@ -175,7 +175,7 @@ def test_csv_with_a_mark_quotes_and_newlines(tab):
 )
 def test_a_file_that_is_no_queue_is_refused_in_one_line(tab, name, content, said):
     drop(tab, name, content)
-    expect(tab.locator("#trouble")).to_contain_text(said)
+    expect(tab.locator("#trouble:visible")).to_contain_text(said)
     assert tab.is_hidden("#queue")
 
 

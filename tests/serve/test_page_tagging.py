@@ -242,7 +242,7 @@ def test_a_very_long_text_is_tagged_by_its_beginning(tab, site):
 
 def test_an_empty_text_is_asked_for(tab):
     tab.click("#tag")
-    expect(tab.locator("#trouble")).to_contain_text("There is no text yet")
+    expect(tab.locator("#trouble:visible")).to_contain_text("There is no text yet")
     expect(tab.locator("#text")).to_be_focused()
 
 

@@ -136,7 +136,7 @@ function keep(decision) {
   decision.guess = current.decision.guess;
   current.decision = decision;
   if (queue && current.position !== PASTED) queue.decisions[current.position] = decision;
-  attempt(() => store.put("decisions", current.position, decision));
+  store.put("decisions", current.position, decision).catch(showTrouble);
   draw();
 }
 
@@ -519,12 +519,9 @@ makeSearch(
 // ---- begin, or go on where the person left
 
 drawKeys();
-await attempt(ready);
-queue = (await attempt(() => loadQueue(store))) ?? null;
-if (queue) {
-  await go(queue.place);
-} else {
-  const pasted = await store.get("documents", PASTED);
-  if (pasted) await show(PASTED, pasted, (await store.get("decisions", PASTED)) ?? undecided());
-}
+queue = await loadQueue(store);
+const pasted = await store.get("documents", PASTED);
+if (queue) await go(queue.place);
+else if (pasted) await show(PASTED, pasted, (await store.get("decisions", PASTED)) ?? undecided());
+else await attempt(ready);
 document.documentElement.dataset.ready = "true";

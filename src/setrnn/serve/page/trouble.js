@@ -20,10 +20,9 @@ export function clearTrouble() {
 
 // Run a task; where it fails say so, and offer to run it again.
 export async function attempt(task) {
+  clearTrouble();
   try {
-    const result = await task();
-    clearTrouble();
-    return result;
+    return await task();
   } catch (error) {
     if (!isStale(error)) showTrouble(error, () => attempt(task));
     return undefined;
