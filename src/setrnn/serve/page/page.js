@@ -14,6 +14,14 @@ import { attempt, clearTrouble, showTrouble } from "./trouble.js";
 const PASTED = "pasted"; // the key of the one document that is in no queue
 const WAIT = 120; // ms between a decision and the question that follows from it
 const MOST_UNDO = 100;
+const RULES = {
+  set: "the most probable set",
+  sequence: "the set of the best sequence",
+  f1: "the set of best expected F1",
+  hamming: "labels over 50%",
+  "micro-f1": "labels over one threshold",
+  "label-f1": "labels over their own thresholds",
+};
 
 const store = await openStore();
 const choice = JSON.parse(localStorage.getItem("setrnn-choice") ?? "{}");
@@ -72,7 +80,7 @@ async function explain() {
     const explanation = await tagging.explain(asked.document);
     if (asked !== current) return;
     showAttention(explanation);
-    drawOrders(explanation);
+    drawOrders(explanation, tagging.ordersHint(current.decision));
     lightUp();
   } catch (error) {
     if (!isStale(error) && asked === current) forget(`No words to show. ${error.message}`);
@@ -100,6 +108,7 @@ async function completeSoon() {
 function draw() {
   at("results").removeAttribute("aria-busy");
   drawResults(tagging.viewOf(current));
+  at("orders-hint").textContent = tagging.ordersHint(current.decision);
   drawFrame();
   lightUp();
 }
@@ -137,7 +146,7 @@ function keep(decision) {
   current.decision = decision;
   if (queue && current.position !== PASTED) queue.decisions[current.position] = decision;
   store.put("decisions", current.position, decision).catch(showTrouble);
-  draw();
+  if (current.prediction) draw();
 }
 
 function decide(label, state) {
@@ -228,24 +237,32 @@ async function go(place) {
 function step(by) {
   if (!queue) return;
   const place = queue.place + by;
-  if (place >= 0 && place < queue.n) go(place);
+  if (place >= 0 && place < queue.n) move(place);
+}
+
+// Go there, and bring eyes and focus along.
+async function move(place) {
+  await go(place);
+  at("document").scrollIntoView({ block: "nearest" });
+  if (document.activeElement === document.body) {
+    at("suggestion").querySelector("button")?.focus({ preventScroll: true });
+  }
 }
 
 async function goOn() {
   const place = nextOpen(queue);
-  if (place !== null) await go(place);
-  else at("status").textContent = "No document is open any more.";
+  if (place !== null) return move(place);
+  const text = "No document is open any more. Export what you decided.";
+  say(at("queue-hint"), text);
+  at("status").textContent = text;
+  return undefined;
 }
 
 async function skip() {
   if (!queue || !current) return;
-  if (current.decision.status === "open") {
-    const decision = { ...current.decision, status: "skipped" };
-    queue.decisions[current.position] = decision;
-    await store.put("decisions", current.position, decision);
-  }
+  if (current.decision.status === "open") change({ ...current.decision, status: "skipped" });
+  drawFrame();
   await goOn();
-  drawQueue();
 }
 
 function drawQueue() {
@@ -271,9 +288,9 @@ async function reorder(orderBy) {
   const position = queue.order[queue.place];
   if (orderBy !== "file") {
     const progress = (n, all) => say(at("queue-hint"), `The model reads ahead: ${number(n)} of ${number(all)} …`);
-    progress(0, queue.decisions.filter((each) => each.guess === null).length);
     await ready();
-    await guessAll(store, queue, guessPatiently, over, progress);
+    const by = `${tagging.server.model.name}, ${tagging.server.model.version}, ${tagging.server.rule}`;
+    await guessAll(store, queue, by, guessPatiently, over, progress);
     if (over()) return;
   }
   queue.orderBy = orderBy;
@@ -362,6 +379,8 @@ async function openFile(file) {
   }
   if (queue && !(await confirmed(`Replace the queue? ${lossOf()}`, "Replace it"))) return undefined;
   guessing += 1;
+  queue = null;
+  edit("");
   queue = await startQueue(store, file.name, documents);
   say(at("queue-hint"), leftOut(left));
   return go(0);
@@ -389,8 +408,10 @@ function drawChoosers() {
   at("model").replaceChildren(...options(models.map((each) => each.name), model.name));
   at("model-field").hidden = models.length < 2;
   at("rule").replaceChildren(...options(model.rules, rule));
+  for (const option of at("rule").options) option.textContent += `: ${RULES[option.value] ?? ""}`;
   const data = model.data ? `, trained on ${model.data}` : "";
-  at("about").textContent = `${model.name}: ${model.method}, ${count(model.n_labels, "label")}${data}, version ${model.version}.`;
+  at("about").textContent = `${model.method}, ${count(model.n_labels, "label")}${data}`;
+  at("about").title = `${model.name}, version ${model.version}`;
 }
 
 async function choose(name, rule) {
@@ -398,10 +419,7 @@ async function choose(name, rule) {
   Object.assign(choice, { model: tagging.server.model.name, rule: tagging.server.rule });
   localStorage.setItem("setrnn-choice", JSON.stringify(choice));
   drawChoosers();
-  if (queue) {
-    guessing += 1;
-    queue.decisions.forEach((each) => { each.guess = null; });
-  }
+  guessing += 1;
   if (current) await ask();
 }
 

@@ -10,7 +10,7 @@ export const undecided = (labels = []) => ({
   absent: [],
   status: "open", // or "done", "skipped"
   labels: null, // the set that was taken, once done
-  guess: null, // {accepted, probability} of the model, for the order
+  guess: null, // {accepted, probability, by} of the model `by`, for the order
 });
 
 // Keep a new queue instead of the old one.
@@ -64,9 +64,10 @@ export function nextOpen(queue) {
   return null;
 }
 
-// Tag all documents that have no guess yet, a batch after the other.
-export async function guessAll(store, queue, tag, isOver, progress) {
-  const waiting = inFile(queue.n).filter((position) => queue.decisions[position].guess === null);
+// Tag all documents that have no guess of the model yet, a batch after the other.
+export async function guessAll(store, queue, by, tag, isOver, progress) {
+  const waiting = inFile(queue.n).filter((position) => queue.decisions[position].guess?.by !== by);
+  progress(0, waiting.length);
   let n = 0;
   while (n < waiting.length && !isOver()) {
     const positions = [];
@@ -84,7 +85,7 @@ export async function guessAll(store, queue, tag, isOver, progress) {
     if (isOver()) return;
     for (const [i, position] of positions.entries()) {
       const decision = queue.decisions[position];
-      decision.guess = guesses[i];
+      decision.guess = { ...guesses[i], by };
       await store.put("decisions", position, decision);
     }
     progress(n, waiting.length);

@@ -1,6 +1,6 @@
 // The document as it is read: its text, and the words a label attended to.
 
-import { at, make, percent } from "./elements.js";
+import { at, make, named, percent } from "./elements.js";
 
 const N_NAMED = 5; // attended words in the sentence below the text
 const WEAKEST = 0.02; // attention that is worth a word there
@@ -58,15 +58,20 @@ export function light(label) {
     span.classList.add("is-lit");
     span.style.setProperty("--heat-share", share.toFixed(3));
   }
-  at("attention").textContent = label === null ? "" : sentence(label, words);
+  at("attention").replaceChildren(...(label === null ? [] : sentence(label, words)));
 }
 
 function sentence(label, words) {
-  if (whyNot) return whyNot;
-  if (!steps.size) return "";
-  if (!words.length) return `“${label}” is not in the set the model predicts: it shows no words for it.`;
-  const list = strongest(words).map(([word, weight]) => `${word} ${percent(weight)}`);
-  return `“${label}” attended to ${list.join(", ")}.`;
+  if (whyNot) return [whyNot];
+  if (!steps.size) return [];
+  const quoted = ["“", named(label), "”"];
+  if (!words.length) return [...quoted, " is none of the labels predicted at first: no words to show."];
+  const list = strongest(words).flatMap(([word, weight], rank) => [
+    rank ? ", " : "",
+    named(word),
+    ` ${percent(weight)}`,
+  ]);
+  return [...quoted, " attended to ", ...list, "."];
 }
 
 // The words of most weight; that of a repeated word is summed.

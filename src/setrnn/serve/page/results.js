@@ -169,7 +169,7 @@ function drawMarginals(view) {
 }
 
 // Each set is a bar made of its orders; those of the predicted one are listed below it.
-export function drawOrders(explanation) {
+export function drawOrders(explanation, hint = "") {
   at("orders-section").hidden = explanation === null;
   if (explanation === null) return;
   const [predicted] = explanation.sets;
@@ -178,9 +178,7 @@ export function drawOrders(explanation) {
     ...explanation.sets.slice(0, N_SETS).map((set) => setOfOrders(set, ordersOf(set))),
     orderList(predicted, ordersOf(predicted)),
   );
-  at("orders-hint").textContent =
-    "Each block is one order in which the model writes the labels; together they are the set. " +
-    "These are the model's own probabilities, before calibration.";
+  at("orders-hint").textContent = hint;
 }
 
 function setOfOrders(set, orders) {

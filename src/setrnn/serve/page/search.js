@@ -1,6 +1,6 @@
 // The field that finds a label to add: a combobox, by keyboard or pointer.
 
-import { at, make, named, number, say } from "./elements.js";
+import { at, count, make, named, say } from "./elements.js";
 
 const WAIT = 80; // ms after a key
 
@@ -55,7 +55,7 @@ export function makeSearch(find, choose) {
   }
 
   function item(option, index) {
-    const note = option.isKnown ? `${number(option.count)} ×` : "new: unknown to the model";
+    const note = option.isKnown ? count(option.count, "document") : "new: unknown to the model";
     const element = make(
       "li",
       {

@@ -141,6 +141,13 @@ export function viewOf({ decision, prediction, completion }) {
 export const cutHint = ({ text }) =>
   `The model is given the first ${number(MOST_CHARACTERS)} of ${number(text.length)} characters.`;
 
+export function ordersHint(decision) {
+  const hints = ["Each block is one order in which the model writes the labels."];
+  if (server.model.is_calibrated) hints.push("Its own probabilities, before calibration.");
+  if (decision.present.length || decision.absent.length) hints.push("Before your decisions.");
+  return hints.join(" ");
+}
+
 function rowsHint(completion, prediction) {
   if (completion) return "The labels you have not decided about, given those you have.";
   const missing = prediction.missing_mass ?? 0;
@@ -160,5 +167,5 @@ function confidenceOf(decision, labels, { accepted }) {
   const target = server.model.accepts[server.rule]?.target;
   const share = target === undefined ? "as often as asked for" : `in ${percent(target).replace(".0%", "%")} of cases or more`;
   if (accepted) return { kind: "is-right", text: "accepted", why: `Sets as sure as this one are right ${share}.` };
-  return { kind: "is-part", text: "to be reviewed", why: `Not sure enough to be right ${share}.` };
+  return { kind: "is-part", text: "to be reviewed", why: `Not as sure as it must be to be right ${share}.` };
 }

@@ -34,7 +34,8 @@ export function showTrouble(error, retry = null) {
   again = retry;
   if (error.status === 401) return askForKey();
   const title = TITLES[error.status] ?? "";
-  const parts = [make("span", { textContent: [title, error.message].filter(Boolean).join(" ") })];
+  const detail = error.status === 503 ? firstSentence(error.message) : error.message;
+  const parts = [make("span", { textContent: [title, detail].filter(Boolean).join(" ") })];
   const canRetry = retry !== null && (error.status === undefined || error.status === 0 || error.status >= 500);
   if (canRetry) parts.push(make("button", { type: "button", textContent: "Try again", on: { click: tryAgain } }));
   else parts.push(make("button", { type: "button", textContent: "Close", on: { click: clearTrouble } }));
@@ -43,6 +44,9 @@ export function showTrouble(error, retry = null) {
   if (error.status === 503 && canRetry) wait(Math.ceil(error.retryAfter ?? 2));
   return undefined;
 }
+
+// What follows it is for programs: this page waits by itself.
+const firstSentence = (text) => text.split(/(?<=\.)\s/)[0];
 
 function tryAgain() {
   clearTrouble();
