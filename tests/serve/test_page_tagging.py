@@ -183,6 +183,9 @@ def test_the_words_of_the_suggestion_are_lit_where_nothing_else_is_looked_at(tab
     tab.hover("#set .label >> nth=0")
     tab.mouse.move(0, 0)
     assert tab.text_content("#attention").startswith(f"“{suggested(tab)}”")
+    tab.keyboard.press("d")
+    expect(tab.locator("#document-status")).to_have_text("done")
+    expect(tab.locator(".is-lit")).to_have_count(0)
 
 
 def strongest_word(tab):

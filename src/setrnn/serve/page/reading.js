@@ -27,7 +27,8 @@ export function forget(reason) {
 
 // Wrap each word that some step attended to, once: lighting up is then a matter of style.
 export function showAttention(explanation) {
-  steps = new Map(explanation.steps.map((step) => [step.label, step.words]));
+  const ofLabels = explanation.steps.filter((step) => step.label !== null); // not STOP's
+  steps = new Map(ofLabels.map((step) => [step.label, step.words]));
   whyNot = "";
   const words = new Map();
   for (const word of [...steps.values()].flat()) {
@@ -62,10 +63,10 @@ export function light(label) {
 }
 
 function sentence(label, words) {
-  if (whyNot) return [whyNot];
-  if (!steps.size) return [];
+  if (whyNot || !steps.size) return [whyNot];
   const quoted = ["“", named(label), "”"];
-  if (!words.length) return [...quoted, " is none of the labels predicted at first: no words to show."];
+  if (!steps.has(label)) return [...quoted, " is none of the labels predicted at first: no words to show."];
+  if (!words.length) return [];
   const list = strongest(words).flatMap(([word, weight], rank) => [
     rank ? ", " : "",
     named(word),

@@ -84,7 +84,7 @@ function setHint(view) {
   const hints = [view.confidence.why];
   if (view.isFitting === false) hints.push("No set the model knows fits all you decided.");
   else if (view.knownProbability !== null && view.knownProbability < SURPRISE) {
-    hints.push(`The model would have expected your decisions with only ${percent(view.knownProbability)}.`);
+    hints.push(`The model gave what you decided a probability of only ${percent(view.knownProbability)}.`);
   }
   if (view.isProved) hints.push("Proved: no other set is more probable.");
   return hints.filter(Boolean).join(" ");
@@ -145,7 +145,7 @@ function drawAlternatives(view) {
       make("span", { className: "number", textContent: percent(probability) }),
     );
   });
-  if (!rows.length) rows.push(make("li", { className: "none hint", textContent: "No other set was found." }));
+  if (!rows.length) rows.push(make("li", { className: "none hint", textContent: "No other set is likely." }));
   redraw(at("alternatives"), rows);
 }
 

@@ -129,7 +129,7 @@ export function viewOf({ decision, prediction, completion }) {
       return state === "open" && labels.includes(label) ? "proposed" : state;
     },
     suggestion: isDone ? null : (rows.find(isOpen) ?? null),
-    alternatives: said.alternatives,
+    alternatives: said.alternatives.filter(likely),
     probability: isSame ? said.probability : null,
     confidence: confidenceOf(decision, labels, prediction),
     isProved: !completion && prediction.certificate?.proved === true,
@@ -142,10 +142,10 @@ export const cutHint = ({ text }) =>
   `The model is given the first ${number(MOST_CHARACTERS)} of ${number(text.length)} characters.`;
 
 export function ordersHint(decision) {
-  const hints = ["Each block is one order in which the model writes the labels."];
-  if (server.model.is_calibrated) hints.push("Its own probabilities, before calibration.");
-  if (decision.present.length || decision.absent.length) hints.push("Before your decisions.");
-  return hints.join(" ");
+  const isDecided = decision.present.length > 0 || decision.absent.length > 0;
+  const before = [server.model.is_calibrated && "calibration", isDecided && "your decisions"];
+  const when = before.filter(Boolean).join(" and ");
+  return `Each block is one order in which the model writes the labels${when && `; probabilities before ${when}`}.`;
 }
 
 function rowsHint(completion, prediction) {
@@ -162,7 +162,7 @@ function confidenceOf(decision, labels, { accepted }) {
     return { kind: "is-open", text: `${n} of ${labels.length} checked`, why: "" };
   }
   if (accepted === null) {
-    return { kind: "is-open", text: "no acceptance known", why: "Run `setrnn calibrate` to learn which sets need no second look." };
+    return { kind: "is-open", text: "no acceptance known", why: "To know which sets need no second look, run setrnn calibrate on the model." };
   }
   const target = server.model.accepts[server.rule]?.target;
   const share = target === undefined ? "as often as asked for" : `in ${percent(target).replace(".0%", "%")} of cases or more`;
