@@ -37,13 +37,25 @@ N_QUEUE = 40
 
 def run(*command: str) -> None:
     """Run a setrnn command."""
-    subprocess.run([sys.executable, "-m", "setrnn", *command], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-m", "setrnn", *command], check=True, stdout=subprocess.DEVNULL
+    )
 
 
 @contextmanager
 def served(model: Path) -> Iterator[str]:
     """Serve a model; give its address once it answers."""
-    command = [sys.executable, "-m", "setrnn", "serve", str(model), "--port", "0", "--device", "cpu"]
+    command = [
+        sys.executable,
+        "-m",
+        "setrnn",
+        "serve",
+        str(model),
+        "--port",
+        "0",
+        "--device",
+        "cpu",
+    ]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     with subprocess.Popen(command, **pipes) as server:
         address = ""

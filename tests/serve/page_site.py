@@ -27,8 +27,7 @@ def opened(browser, site, *, may_fail=False, **options):
     tab.on(
         "request",
         lambda request: (
-            request.url.startswith((site.address, "blob:", "data:"))
-            or troubles.append(request.url)
+            request.url.startswith((site.address, "blob:", "data:")) or troubles.append(request.url)
         ),
     )
     visit_page(tab, site)

@@ -170,7 +170,7 @@ def test_csv_with_a_mark_quotes_and_newlines(tab):
         ("bad.jsonl", '{"txt": 1}\n', "line 1: 'text' must be a string."),
         ("bad.jsonl", "not json\n", "line 1: is not a JSON object"),
         ("bad.jsonl", '{"text": "a", "labels": "sport"}\n', "'labels' must be a list of strings"),
-        ("empty.jsonl", "\n\n", "has no document"),
+        ("empty.jsonl", "\n\n", "has no document that can be read"),
     ],
 )
 def test_a_file_that_is_no_queue_is_refused_in_one_line(tab, name, content, said):

@@ -317,9 +317,7 @@ def test_an_answer_that_comes_late_is_not_waited_for(tab, site):
     tag(tab, TEXT)
     first, second = chips(tab)[:2]
     held = []
-    tab.route(
-        "**/v1/complete", lambda route: route.continue_() if held else held.append(route)
-    )
+    tab.route("**/v1/complete", lambda route: route.continue_() if held else held.append(route))
     with tab.expect_request("**/v1/complete"):
         tab.click(f'#set .label[data-label="{first}"]')
     with tab.expect_event("requestfailed") as ended:

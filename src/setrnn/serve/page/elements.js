@@ -38,3 +38,22 @@ export function say(element, text) {
   element.textContent = text ?? "";
   element.hidden = !text;
 }
+
+export function saveFile(name, lines) {
+  const url = URL.createObjectURL(new Blob(lines, { type: "application/jsonl" }));
+  make("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+// Ask a question that is answered by yes, or by leaving.
+export function confirmed(text, yes) {
+  const question = at("question");
+  at("question-text").textContent = text;
+  at("question-yes").textContent = yes;
+  question.returnValue = "no";
+  question.showModal();
+  return new Promise((resolve) => {
+    const answer = () => resolve(question.returnValue === "yes");
+    question.addEventListener("close", answer, { once: true });
+  });
+}

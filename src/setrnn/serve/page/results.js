@@ -169,7 +169,7 @@ function drawMarginals(view) {
 }
 
 // Each set is a bar made of its orders; those of the predicted one are listed below it.
-export function drawOrders(explanation, hint = "") {
+export function drawOrders(explanation) {
   at("orders-section").hidden = explanation === null;
   if (explanation === null) return;
   const [predicted] = explanation.sets;
@@ -178,7 +178,6 @@ export function drawOrders(explanation, hint = "") {
     ...explanation.sets.slice(0, N_SETS).map((set) => setOfOrders(set, ordersOf(set))),
     orderList(predicted, ordersOf(predicted)),
   );
-  at("orders-hint").textContent = hint;
 }
 
 function setOfOrders(set, orders) {

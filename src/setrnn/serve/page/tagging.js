@@ -55,12 +55,12 @@ function tagBody(documents) {
   };
 }
 
-export async function complete(document, decision) {
+export async function complete(document, decision, kind) {
   const present = await knownOf(decision.present);
   const absent = await knownOf(decision.absent);
   if (!present.length && !absent.length) return null;
   const body = { ...common(document), present, absent, top: N_SETS };
-  const completion = await ask("v1/complete", body, "complete");
+  const completion = await ask("v1/complete", body, kind);
   remember(completion.suggestions.map((each) => each.label));
   return completion;
 }
@@ -76,7 +76,9 @@ export function findLabels(prefix, limit = 8, kind = "labels") {
 }
 
 const place = (label) => `${server.model.name}\n${label}`;
-export const remember = (labels, isKnown = true) => labels.forEach((label) => known.set(place(label), isKnown));
+export function remember(labels, isKnown = true) {
+  for (const label of labels) known.set(place(label), isKnown);
+}
 export const isNew = (label) => known.get(place(label)) === false;
 
 // Labels of a file, or typed anew, may be none of the model's: it is not asked about those.
@@ -144,8 +146,9 @@ export const cutHint = ({ text }) =>
 export function ordersHint(decision) {
   const isDecided = decision.present.length > 0 || decision.absent.length > 0;
   const before = [server.model.is_calibrated && "calibration", isDecided && "your decisions"];
+  const what = "Each block is one order in which the model writes the labels";
   const when = before.filter(Boolean).join(" and ");
-  return `Each block is one order in which the model writes the labels${when && `; probabilities before ${when}`}.`;
+  return when ? `${what}; probabilities before ${when}.` : `${what}.`;
 }
 
 function rowsHint(completion, prediction) {
@@ -153,6 +156,8 @@ function rowsHint(completion, prediction) {
   const missing = prediction.missing_mass ?? 0;
   return missing > 0.05 ? `From sets that have ${percent(1 - missing)} of the probability.` : "";
 }
+
+const asShare = (target) => percent(target).replace(".0%", "%");
 
 function confidenceOf(decision, labels, { accepted }) {
   const { present, absent, status } = decision;
@@ -162,10 +167,14 @@ function confidenceOf(decision, labels, { accepted }) {
     return { kind: "is-open", text: `${n} of ${labels.length} checked`, why: "" };
   }
   if (accepted === null) {
-    return { kind: "is-open", text: "no acceptance known", why: "To know which sets need no second look, run setrnn calibrate on the model." };
+    const why = "To know which sets need no second look, run setrnn calibrate on the model.";
+    return { kind: "is-open", text: "no acceptance known", why };
   }
   const target = server.model.accepts[server.rule]?.target;
-  const share = target === undefined ? "as often as asked for" : `in ${percent(target).replace(".0%", "%")} of cases or more`;
-  if (accepted) return { kind: "is-right", text: "accepted", why: `Sets as sure as this one are right ${share}.` };
-  return { kind: "is-part", text: "to be reviewed", why: `Not as sure as it must be to be right ${share}.` };
+  const often = target === undefined ? "as often as was asked for" : `in ${asShare(target)} of cases or more`;
+  if (accepted) {
+    return { kind: "is-right", text: "accepted", why: `Sets as sure as this one are right ${often}.` };
+  }
+  const why = `Not as sure as it must be to be right ${often}.`;
+  return { kind: "is-part", text: "to be reviewed", why };
 }

@@ -1,7 +1,7 @@
 // What went wrong, said plainly, with a way to go on.
 
 import { hasKey, isStale, keepKey } from "./api.js";
-import { at, make, say } from "./elements.js";
+import { at, make } from "./elements.js";
 
 const TITLES = {
   0: "No answer.",
@@ -36,9 +36,9 @@ export function showTrouble(error, retry = null) {
   const title = TITLES[error.status] ?? "";
   const detail = error.status === 503 ? firstSentence(error.message) : error.message;
   const parts = [make("span", { textContent: [title, detail].filter(Boolean).join(" ") })];
-  const canRetry = retry !== null && (error.status === undefined || error.status === 0 || error.status >= 500);
-  if (canRetry) parts.push(make("button", { type: "button", textContent: "Try again", on: { click: tryAgain } }));
-  else parts.push(make("button", { type: "button", textContent: "Close", on: { click: clearTrouble } }));
+  const canRetry = retry !== null && (error.status === 0 || error.status >= 500);
+  const [name, act] = canRetry ? ["Try again", tryAgain] : ["Close", clearTrouble];
+  parts.push(make("button", { type: "button", textContent: name, on: { click: act } }));
   at("trouble").replaceChildren(...parts);
   at("trouble").hidden = false;
   if (error.status === 503 && canRetry) wait(Math.ceil(error.retryAfter ?? 2));
@@ -66,7 +66,8 @@ function wait(seconds) {
 }
 
 function askForKey() {
-  say(at("key-hint"), hasKey() ? "The server does not take this key." : "The server asks for one. It is kept until this tab is closed.");
+  const wanted = "The server asks for one. It is kept until this tab is closed.";
+  at("key-hint").textContent = hasKey() ? "The server does not take this key." : wanted;
   at("key-form").hidden = false;
   at("key").focus();
 }
