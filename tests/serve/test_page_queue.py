@@ -163,20 +163,17 @@ def test_csv_with_a_mark_quotes_and_newlines(tab):
     expect(tab.locator("#queue-hint")).to_contain_text("1 row left out: row 3")
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
+def test_a_file_that_is_no_queue_is_refused_in_one_line(tab):
+    for name, content, said in [
         ("bad.csv", "a,b\n1,2\n", "has no column 'text'"),
         ("bad.jsonl", '{"txt": 1}\n', "line 1: 'text' must be a string."),
         ("bad.jsonl", "not json\n", "line 1: is not a JSON object"),
         ("bad.jsonl", '{"text": "a", "labels": "sport"}\n', "'labels' must be a list of strings"),
         ("empty.jsonl", "\n\n", "has no document that can be read"),
-    ],
-)
-def test_a_file_that_is_no_queue_is_refused_in_one_line(tab, name, content, said):
-    drop(tab, name, content)
-    expect(tab.locator("#trouble:visible")).to_contain_text(said)
-    assert tab.is_hidden("#queue")
+    ]:
+        drop(tab, name, content)
+        expect(tab.locator("#trouble:visible")).to_contain_text(said)
+        assert tab.is_hidden("#queue")
 
 
 def test_clearing_and_replacing_a_queue_are_asked_about(tab, rows):

@@ -11,7 +11,7 @@ TEXT = (
     "1-0 and lift the trophy in Kotamira."
 )
 NASTY = {
-    "markup": '<script>alert(1)</script> <b onclick="alert(1)">bold</b> <img src=x onerror=alert(1)>',
+    "markup": '<script>alert(1)</script> <b onclick="alert(1)">b</b> <img src=x onerror=alert(1)>',
     "right to left": "فريق فاز بالكأس يوم الاثنين بعد مباراة طويلة",
     "emoji": "Velmara 👩‍👩‍👧‍👦🏆 beat Palmeda 🇪🇺 1-0 \U0001f600 on Monday night",
     "half an emoji": "Velmara \ud83d beat Palmeda on Monday night",
@@ -217,18 +217,21 @@ def test_the_orders_add_up_to_their_set(tab, site):
     assert [row.split("→")[0].strip() for row in listed] == [each.labels[0] for each in orders]
 
 
-@pytest.mark.parametrize("name", NASTY)
-def test_a_nasty_text_is_shown_as_it_is(tab, name):
-    text = NASTY[name]
-    tab.evaluate("(text) => { document.getElementById('text').value = text; }", text)
-    written = tab.input_value("#text")
-    tab.click("#tag")
-    tab.wait_for_selector("#results:not([hidden])")
-    assert tab.text_content("#reading") == written
-    assert tab.locator("#reading script, #reading b, #reading img").count() == 0
-    assert tab.locator("#trouble").is_hidden()
-    if name == "right to left":
-        assert tab.eval_on_selector("#reading", "(e) => getComputedStyle(e).direction") == "rtl"
+def test_a_nasty_text_is_shown_as_it_is(tab):
+    directions = {}
+    for name, text in NASTY.items():
+        tab.evaluate("(text) => { document.getElementById('text').value = text; }", text)
+        written = tab.input_value("#text")
+        tab.click("#tag")
+        settled(tab)
+        assert tab.text_content("#reading") == written
+        assert tab.locator("#reading script, #reading b, #reading img").count() == 0
+        assert tab.locator("#trouble").is_hidden()
+        direction = "(element) => getComputedStyle(element).direction"
+        directions[name] = tab.eval_on_selector("#reading", direction)
+        tab.click("#new")
+        expect(tab.locator("#text")).to_be_visible()
+    assert [name for name in directions if directions[name] == "rtl"] == ["right to left"]
 
 
 def test_a_very_long_text_is_tagged_by_its_beginning(tab, site):
@@ -261,7 +264,7 @@ def test_pasting_and_dropping_tag_at_once(tab, site):
             const data = new DataTransfer();
             data.setData("text/plain", text);
             const field = document.getElementById("text");
-            field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true }));
+            field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data }));
             field.value = text;
         }""",
         TEXT,

@@ -46,7 +46,7 @@ const inFile = (n) => Array.from({ length: n }, (_, position) => position);
 export function orderOf(queue, orderBy) {
   if (orderBy === "file") return inFile(queue.n);
   const sign = orderBy === "accepted-first" ? -1 : 1;
-  const sureness = ({ guess }) => (guess === null ? -1 : Number(guess.accepted) * 2 + guess.probability);
+  const sureness = ({ guess }) => (guess ? 2 * guess.accepted + guess.probability : -1);
   const keys = queue.decisions.map(sureness);
   return inFile(queue.n).sort((a, b) => sign * (keys[a] - keys[b]) || a - b);
 }

@@ -30,7 +30,7 @@ export async function openQueue(name, content) {
 
 function leftOut(left) {
   const hints = [];
-  if (!desk.store.isKept) hints.push("This browser keeps nothing for this page: export before you close it.");
+  if (!desk.store.isKept) hints.push("This browser keeps nothing: export before you close the page.");
   if (left.length) {
     const more = left.length > N_NAMED ? ` and ${number(left.length - N_NAMED)} more` : "";
     hints.push(`${count(left.length, "row")} left out: ${left.slice(0, N_NAMED).join("; ")}${more}`);
@@ -157,6 +157,6 @@ export async function clear() {
 function lossOf() {
   const { queue } = desk;
   const nDone = queues.countOf(queue, "done");
-  const lost = `What you decided about ${count(nDone, "document")} goes with it, unless you exported it.`;
+  const lost = `What you decided about ${count(nDone, "document")} is lost unless you exported it.`;
   return `${queue.name}, ${count(queue.n, "document")}. ${nDone ? lost : ""}`;
 }

@@ -65,7 +65,7 @@ export function light(label) {
 function sentence(label, words) {
   if (whyNot || !steps.size) return [whyNot];
   const quoted = ["“", named(label), "”"];
-  if (!steps.has(label)) return [...quoted, " is none of the labels predicted at first: no words to show."];
+  if (!steps.has(label)) return [...quoted, " was not predicted at first: no words to show."];
   if (!words.length) return [];
   const list = strongest(words).flatMap(([word, weight], rank) => [
     rank ? ", " : "",

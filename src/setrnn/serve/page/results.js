@@ -32,13 +32,14 @@ function redraw(list, children) {
 }
 
 function labelButton(label, state, note = "") {
+  const heard = [STATES[state], note].filter(Boolean).join(", ");
   return make(
     "button",
     {
       type: "button",
       className: "label",
       data: { label, act: "turn", place: `turn ${label}` },
-      aria: { label: `${label}: ${STATES[state]}${note && `, ${note}`}`, pressed: state === "accepted" },
+      aria: { label: `${label}: ${heard}`, pressed: state === "accepted" },
     },
     make("span", { className: "sign", ariaHidden: "true" }),
     named(label),
@@ -84,7 +85,8 @@ function setHint(view) {
   const hints = [view.confidence.why];
   if (view.isFitting === false) hints.push("No set the model knows fits all you decided.");
   else if (view.knownProbability !== null && view.knownProbability < SURPRISE) {
-    hints.push(`The model gave what you decided a probability of only ${percent(view.knownProbability)}.`);
+    const given = percent(view.knownProbability);
+    hints.push(`The model gave what you decided a probability of only ${given}.`);
   }
   if (view.isProved) hints.push("Proved: no other set is more probable.");
   return hints.filter(Boolean).join(" ");
@@ -119,6 +121,11 @@ function drawSuggestion(view) {
   ]);
 }
 
+const nothing = (text) => make("li", { className: "none hint", textContent: text });
+
+const joined = (labels, between) =>
+  labels.flatMap((label, i) => (i ? [between, named(label)] : [named(label)]));
+
 function drawAlternatives(view) {
   const rows = view.alternatives.map(({ labels, probability }) => {
     const added = new Set(labels.filter((label) => !view.labels.includes(label)));
@@ -145,7 +152,7 @@ function drawAlternatives(view) {
       make("span", { className: "number", textContent: percent(probability) }),
     );
   });
-  if (!rows.length) rows.push(make("li", { className: "none hint", textContent: "No other set is likely." }));
+  if (!rows.length) rows.push(nothing("No other set is likely."));
   redraw(at("alternatives"), rows);
 }
 
@@ -161,7 +168,7 @@ function drawMarginals(view) {
       rejectButton(label),
     ),
   );
-  if (!rows.length) rows.push(make("li", { className: "none hint", textContent: "No other label is likely." }));
+  if (!rows.length) rows.push(nothing("No other label is likely."));
   redraw(at("marginals"), rows);
   say(at("marginals-hint"), view.rowsHint);
   at("more").hidden = view.rows.length <= N_ROWS;
@@ -187,7 +194,7 @@ function setOfOrders(set, orders) {
     block.style.width = `${100 * width}%`;
     track.append(block);
   }
-  const names = set.labels.flatMap((label, i) => (i ? [", ", named(label)] : [named(label)]));
+  const names = joined(set.labels, ", ");
   return make(
     "div",
     { className: "set-of-orders" },
@@ -205,7 +212,7 @@ function orderList(set, orders) {
     make(
       "li",
       {},
-      make("span", {}, ...each.labels.flatMap((label, i) => (i ? [" → ", named(label)] : [named(label)]))),
+      make("span", {}, ...joined(each.labels, " → ")),
       make("span", { className: "number", textContent: percent(each.probability) }),
     ),
   );

@@ -117,7 +117,8 @@ export function viewOf({ decision, prediction, completion }) {
   const isOpen = ({ label }) => stateOf(decision, label) === "open";
   const likely = ({ probability }) => probability >= UNLIKELY;
   const rows = completion ? completion.suggestions.filter(isOpen).filter(likely) : prediction.marginals;
-  const isSame = labels.length === said.labels.length && labels.every((label) => said.labels.includes(label));
+  const n = new Set([...labels, ...said.labels]).size;
+  const isSame = n === labels.length && n === said.labels.length;
   return {
     labels,
     present,
@@ -171,7 +172,7 @@ function confidenceOf(decision, labels, { accepted }) {
     return { kind: "is-open", text: "no acceptance known", why };
   }
   const target = server.model.accepts[server.rule]?.target;
-  const often = target === undefined ? "as often as was asked for" : `in ${asShare(target)} of cases or more`;
+  const often = target ? `in ${asShare(target)} of cases or more` : "as often as was asked for";
   if (accepted) {
     return { kind: "is-right", text: "accepted", why: `Sets as sure as this one are right ${often}.` };
   }
