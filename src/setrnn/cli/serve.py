@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from setrnn.cli.console import note, warn
 from setrnn.cli.options import Device
 from setrnn.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from setrnn.serve.keys import ApiKeys
 
 LIBRARIES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
 
@@ -54,15 +57,13 @@ def serve(
     for library in LIBRARIES:
         if find_spec(library) is None:
             raise MissingExtraError(library, "serve", "Serving")
-    from setrnn.serve.keys import ApiKeys
-    from setrnn.serve.registry import Registry, named_folders
-    from setrnn.serve.server import address_of, is_loopback, listen
-    from setrnn.serve.server import serve as serve_until_stopped
+    from setrnn.serve.listening import address_of, is_loopback, listen
+    from setrnn.serve.naming import named_folders
     from setrnn.serve.settings import ServeSettings
 
     settings = ServeSettings(max_texts, max_words, max_body_bytes, queue, batch, batch_ms)
     folders = named_folders(models)
-    keys = None if api_key_file is None else ApiKeys(api_key_file)
+    keys = _keys(api_key_file)
     listener = listen(host, port)
     needs = "; requests need an API key" if keys is not None else ""
     if is_loopback(listener):
@@ -72,4 +73,16 @@ def serve(
     if keys is None and not is_loopback(listener):
         warn("anyone who can reach this address can use it. Add --api-key-file.")
     note(f"Loading {', '.join(folders)} ...")
+    # The libraries take seconds to import: only now, when all that was asked for can be done.
+    from setrnn.serve.registry import Registry
+    from setrnn.serve.server import serve as serve_until_stopped
+
     serve_until_stopped(Registry(folders, device), settings, listener, keys, note)
+
+
+def _keys(file: Path | None) -> ApiKeys | None:
+    if file is None:
+        return None
+    from setrnn.serve.keys import ApiKeys
+
+    return ApiKeys(file)

@@ -69,7 +69,6 @@ class Batcher:
         self._speed = 0.0  # documents/s
         self._changed = asyncio.Event()
         self._serving: asyncio.Task[None] | None = None
-        self._thread = ThreadPoolExecutor(1, "setrnn-batch")
 
     def submit(self, work: Work, documents: Sequence[Any]) -> asyncio.Future[Sequence[Any]]:
         """Queue documents and return the future of their results; cancelled, it is dropped.
@@ -84,35 +83,39 @@ class Batcher:
         self._waiting.append(job)
         self.n_waiting += len(documents)
         self._changed.set()
-        if self._serving is None or self._serving.get_loop() is not loop:
+        if self._serving is None:
+            self._changed = asyncio.Event()
             self._serving = loop.create_task(self._serve())
         return job.results
 
+    @property
+    def is_serving(self) -> bool:
+        """Whether anything was submitted since it was made or closed."""
+        return self._serving is not None
+
     async def close(self) -> None:
-        """Stop; the batch under way is finished first."""
+        """Stop; the batch under way is finished first, and what waits is dropped."""
         if self._serving is not None:
             self._serving.cancel()
             with suppress(asyncio.CancelledError):
                 await self._serving
-        self._thread.shutdown()
 
     async def _serve(self) -> None:
+        """Work off the queue with a thread of its own, until it is closed."""
         loop = asyncio.get_running_loop()
-        self._changed = asyncio.Event()
-        while True:
-            await self._gather()
-            jobs = self._take()
-            start = monotonic()
-            for job, outcome in zip(
-                jobs, await loop.run_in_executor(self._thread, _outcomes, jobs), strict=True
-            ):
-                if job.results.done():  # the client has gone
-                    continue
-                if isinstance(outcome, Exception):
-                    job.results.set_exception(outcome)
-                else:
-                    job.results.set_result(outcome)
-            self._count(sum(len(job.documents) for job in jobs), monotonic() - start)
+        jobs: list[_Job] = []
+        try:
+            with ThreadPoolExecutor(1, "setrnn-batch") as thread:
+                while True:
+                    await self._gather()
+                    jobs, start = self._take(), monotonic()
+                    outcomes = await loop.run_in_executor(thread, _outcomes, jobs)
+                    self._count(sum(len(job.documents) for job in jobs), monotonic() - start)
+                    _deliver(jobs, outcomes)
+        finally:
+            self._serving = None
+            for job in (*jobs, *self._waiting):
+                job.results.cancel()
 
     async def _gather(self) -> None:
         """Wait for a request; then, for a moment, for others."""
@@ -144,8 +147,8 @@ class Batcher:
         return taken
 
     def _forget(self, job: _Job) -> None:
-        """Drop a request from the queue, where it still is."""
-        with suppress(ValueError):
+        """Drop a request that was given up from the queue, where it still is."""
+        if job.results.cancelled() and job in self._waiting:
             self._waiting.remove(job)
             self.n_waiting -= len(job.documents)
 
@@ -160,6 +163,17 @@ class Batcher:
         if not self._speed:
             return 1
         return min(max(math.ceil(self.n_waiting / 2 / self._speed), 1), MOST_RETRY_SECONDS)
+
+
+def _deliver(jobs: Sequence[_Job], outcomes: Sequence[Outcome]) -> None:
+    """Hand each request its results, or what went wrong with it."""
+    for job, outcome in zip(jobs, outcomes, strict=True):
+        if job.results.done():  # the client has gone
+            continue
+        if isinstance(outcome, Exception):
+            job.results.set_exception(outcome)
+        else:
+            job.results.set_result(outcome)
 
 
 def _outcomes(jobs: Sequence[_Job]) -> list[Outcome]:

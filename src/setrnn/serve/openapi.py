@@ -8,11 +8,12 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from setrnn import __version__
+from setrnn.serve import schemas as models
 from setrnn.serve.problems import KINDS, MEDIA_TYPE
-from setrnn.serve.schemas import Problem
 from setrnn.serve.settings import ServeSettings
 
-_PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+_REFERENCE = "#/components/schemas/{model}"
+_PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": _REFERENCE.format(model="Problem")}}}
 _RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 _VERSION = {
     "X-Model-Version": {"description": "The model's version.", "schema": {"type": "string"}}
@@ -34,8 +35,13 @@ def describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[str
     schemas = description["components"]["schemas"]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas["Problem"] = models.Problem.model_json_schema(
+        ref_template="#/components/schemas/{model}"
+    )
     schemas.update(schemas["Problem"].pop("$defs"))
+    for name, schema in schemas.items():
+        extra = getattr(models, name).model_config.get("json_schema_extra", {})
+        schema.update(extra)  # anew, as FastAPI leaves out what is null
     schemas["TagRequest"]["properties"]["texts"]["maxItems"] = settings.max_texts
     for path, operations in description["paths"].items():
         for method, operation in operations.items():

@@ -32,6 +32,7 @@ KINDS = {
     "queue-full": (503, "Too much is waiting"),
     "not-ready": (503, "Not ready yet"),
 }
+_SAID = {"extra_forbidden": "There is no such field", "missing": "This field is needed"}
 _KIND_OF_STATUS = {404: "not-found", 405: "method-not-allowed", 400: "bad-request"}
 
 
@@ -93,7 +94,10 @@ def _of_validation(error: RequestValidationError) -> ProblemError:
         return ProblemError(
             "invalid", "Send a JSON object with the header Content-Type: application/json."
         )
-    errors = [{"pointer": _pointer(each["loc"]), "detail": each["msg"]} for each in found]
+    errors = [
+        {"pointer": _pointer(each["loc"]), "detail": _SAID.get(each["type"], each["msg"])}
+        for each in found
+    ]
     first = errors[0]
     more = f" And {len(errors) - 1} more, see 'errors'." if len(errors) > 1 else ""
     return ProblemError("invalid", f"{first['pointer']}: {first['detail']}.{more}", errors[:20])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -150,20 +150,3 @@ def version_of(folder: Path) -> str:
     if not file.is_file():
         load(folder)  # says what is wrong, or puts back what a kill left half replaced
     return file_hash(file)[:VERSION_LENGTH]
-
-
-def named_folders(models: Sequence[str]) -> dict[str, Path]:
-    """Name the folders that are to be served: by themselves, or NAME=FOLDER."""
-    folders: dict[str, Path] = {}
-    for each in models:
-        name, is_named, folder = each.partition("=")
-        path = Path(folder if is_named and not Path(each).is_dir() else each)
-        name = name if is_named and not Path(each).is_dir() else path.resolve().name
-        if not name:
-            raise ConfigError(f"'{each}' gives the model no name. Write NAME=FOLDER.")
-        if name in folders:
-            raise ConfigError(
-                f"Two models are named '{name}'. Name one otherwise: other-{name}={path}"
-            )
-        folders[name] = path
-    return folders

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from setrnn.data.reading import whole_characters
+from setrnn.decoding import RULES
 from setrnn.serve import examples
 
 MOST_SETS = 50  # that can be asked for
@@ -51,7 +52,8 @@ RuleName = Annotated[
     Name | None,
     Field(
         description="How the set is chosen: set, sequence, f1, hamming, micro-f1 or label-f1; "
-        "the model's own if none. GET /v1/models lists those a model has."
+        "the model's own if none. GET /v1/models lists those a model has.",
+        json_schema_extra={"enum": [*RULES, None]},
     ),
 ]
 
@@ -61,7 +63,7 @@ class TagRequest(_Request):
 
     model_config = _example(examples.TAG)
 
-    texts: list[Text] = Field(min_length=1, max_length=64, description="The documents.")
+    texts: list[Text] = Field(min_length=1, description="The documents.")
     model: ModelName = None
     rule: RuleName = None
     top: Top = Field(1, description="How many sets to give: the predicted one and alternatives.")
@@ -97,7 +99,11 @@ class ExplainRequest(_Request):
     model_config = _example(examples.EXPLAIN)
 
     text: Text = Field(description="The document.")
-    rule: RuleName = Field(None, description="set or sequence; the model's own if none.")
+    rule: Name | None = Field(
+        None,
+        description="The model's own if none.",
+        json_schema_extra={"enum": ["set", "sequence", None]},
+    )
     top: Top = Field(12, description="How many sequences to give; the beam width is the limit.")
     features: Labels | None = Field(None, description="The document's features.")
     model: ModelName = None

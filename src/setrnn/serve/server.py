@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import ipaddress
 import logging
 import signal
 import socket
@@ -16,7 +14,7 @@ from typing import Any
 
 import uvicorn
 
-from setrnn.errors import ConfigError, SetRNNError
+from setrnn.errors import SetRNNError
 from setrnn.serve.access_log import log_failure
 from setrnn.serve.app import make_app
 from setrnn.serve.keys import ApiKeys
@@ -117,40 +115,6 @@ class _Server(uvicorn.Server):
                 return
             for line in await asyncio.to_thread(self.registry.reload):
                 self.say(line)
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Take an address and port, or say why not."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except OSError as error:
-        raise ConfigError(f"There is no host '{host}' here to listen on.") from error
-    listener = socket.socket(family, kind, protocol)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        listener.listen(2_048)
-    except OSError as error:
-        listener.close()
-        if error.errno == errno.EADDRINUSE:
-            raise ConfigError(
-                f"Port {port} of {host} is in use. Name another with --port, or end what uses it."
-            ) from error
-        raise ConfigError(f"{host} port {port} cannot be used: {error.strerror}.") from error
-    return listener
-
-
-def address_of(listener: socket.socket) -> str:
-    """Return the URL of a listening socket."""
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def is_loopback(listener: socket.socket) -> bool:
-    """Tell whether only this machine can reach a listening socket."""
-    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
 def set_up_log() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from setrnn.errors import ConfigError
+
+MOST_BATCH_MS = 1_000
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,14 @@ class ServeSettings:
 
     def __post_init__(self) -> None:
         """Refuse what leaves no room for a request."""
-        for each in fields(self):
-            value = getattr(self, each.name)
-            least = 0 if each.name == "batch_ms" else 1
-            if not value >= least:
-                name = "--" + each.name.replace("_", "-")
-                raise ConfigError(f"{name} must be at least {least}, got {value}.")
+        for name in ("max_texts", "max_words", "max_body_bytes", "queue", "batch"):
+            if getattr(self, name) < 1:
+                option = "--" + name.replace("_", "-")
+                raise ConfigError(f"{option} must be 1 or more, got {getattr(self, name)}.")
+        if not 0 <= self.batch_ms <= MOST_BATCH_MS:
+            raise ConfigError(
+                f"--batch-ms must lie between 0 and {MOST_BATCH_MS:,}, got {self.batch_ms:g}."
+            )
 
     @property
     def max_held_bytes(self) -> int:

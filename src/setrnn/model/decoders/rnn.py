@@ -28,10 +28,10 @@ class RNNDecoder(nn.Module):
         super().__init__()
         self.n_labels, dimensions = label_vectors.shape
         units, layers = settings.decoder_units, settings.decoder_layers
-        no_label_yet = torch.zeros(1, dimensions)
-        self.labels = nn.Embedding(
-            self.n_labels + 1, dimensions, _weight=torch.cat((label_vectors, no_label_yet))
-        )
+        # The last is "no label yet". Padded, not concatenated: on the meta device, where a saved
+        # network is rebuilt, torch.cat imports its compiler, which takes longer than all else.
+        with_none = nn.functional.pad(label_vectors, (0, 0, 0, 1))
+        self.labels = nn.Embedding(self.n_labels + 1, dimensions, _weight=with_none)
         self.first_hidden = nn.Linear(memory_size, layers * units)
         self.gru = nn.GRU(
             dimensions,

@@ -1,0 +1,63 @@
+import socket
+import sys
+
+import pytest
+
+from setrnn.errors import MissingExtraError
+
+
+def one_line(result):
+    assert result.code == 1
+    assert len(result.error_lines) == 1
+    return result.error_lines[0]
+
+
+def test_a_folder_that_is_no_model_is_said_in_one_line(setrnn, tmp_path):
+    result = setrnn("serve", tmp_path / "none", "--port", "0")
+    assert "is not a model" in one_line(result)
+    assert "this machine only" in result.err
+
+
+def test_two_models_of_one_name_are_refused(setrnn, tmp_path):
+    result = setrnn("serve", tmp_path / "a" / "model", tmp_path / "b" / "model")
+    assert "Two models are named 'model'" in one_line(result)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--max-texts", "0"), ("--queue", "0"), ("--batch-ms", "-1"), ("--api-key-file", "none")],
+)
+def test_bad_settings_are_refused_before_anything_is_loaded(setrnn, tmp_path, option, value):
+    result = setrnn("serve", tmp_path, option, value)
+    one_line(result)
+    assert "Listening" not in result.err
+
+
+def test_listening_to_everyone_without_a_key_is_warned_of(setrnn, tmp_path):
+    result = setrnn("serve", tmp_path, "--host", "0.0.0.0", "--port", "0")
+    assert "warning: anyone who can reach this address can use it." in result.err
+    (tmp_path / "key").write_text("0123456789abcdef")
+    result = setrnn(
+        "serve", tmp_path, "--host", "0.0.0.0", "--port", "0", "--api-key-file", tmp_path / "key"
+    )
+    assert "requests need an API key" in result.err
+    assert "warning" not in result.err
+
+
+def test_a_host_that_is_not_here_is_refused(setrnn, tmp_path):
+    assert "no host" in one_line(setrnn("serve", tmp_path, "--host", "no such host"))
+
+
+def test_without_the_extra_it_is_named(setrnn, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    said = one_line(setrnn("serve", tmp_path))
+    assert str(MissingExtraError("fastapi", "serve", "Serving")) in said
+    assert "pip install 'setrnn[serve]'" in said
+
+
+def test_a_port_in_use_is_refused(setrnn, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = setrnn("serve", tmp_path, "--port", port)
+    assert f"Port {port} of 127.0.0.1 is in use." in one_line(result)
+    assert "Loading" not in result.err

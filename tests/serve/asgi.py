@@ -1,0 +1,54 @@
+"""Requests to an ASGI application with clients that are slow, or leave."""
+
+import asyncio
+import json
+
+
+def scope_of(path, method, headers):
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": method,
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "scheme": "http",
+        "headers": [(b"content-type", b"application/json"), *headers],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+
+
+async def asked(app, messages, headers=(), path="/v1/tag", method="POST"):
+    """Send messages, each after its seconds; return the status, the headers and the body."""
+    sent, pending = [], list(messages)
+
+    async def receive():
+        if not pending:
+            await asyncio.sleep(3600)
+        seconds, message = pending.pop(0)
+        await asyncio.sleep(seconds)
+        return message
+
+    async def send(message):
+        sent.append(message)
+
+    await app(scope_of(path, method, headers), receive, send)
+    if not sent:
+        return None, {}, b""
+    found = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], found, b"".join(each.get("body", b"") for each in sent[1:])
+
+
+def part(body, more=False, after=0.0):
+    return after, {"type": "http.request", "body": body, "more_body": more}
+
+
+def leaving(after=0.0):
+    return after, {"type": "http.disconnect"}
+
+
+def tag_body(*texts):
+    return json.dumps({"texts": texts or ["x"]}).encode()

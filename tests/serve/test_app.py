@@ -1,0 +1,155 @@
+import asyncio
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from asgi import asked, leaving, part, tag_body
+
+from setrnn.serve.app import make_app
+from setrnn.serve.registry import Registry
+from setrnn.serve.settings import ServeSettings
+from setrnn.serve.work import Tagging
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """Hold up all tagging until `opened` is set; collect what is tagged."""
+
+    class Held:
+        opened, texts = threading.Event(), []
+
+    run = Tagging.run
+
+    def wait(self, documents):
+        assert Held.opened.wait(10)
+        Held.texts.extend(text for text, _ in documents)
+        return run(self, documents)
+
+    monkeypatch.setattr(Tagging, "run", wait)
+    return Held
+
+
+async def until(claim):
+    for _ in range(1000):
+        if claim():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("it never came true")
+
+
+def queue_of(app):
+    return app.state.service.batchers["recurrent"]
+
+
+async def held_up(app):
+    """Ask for a first text, which is under way and held up: what follows has to wait."""
+    first = asyncio.create_task(asked(app, [part(tag_body("first"))]))
+    queue = queue_of(app)
+    await until(lambda: queue.is_serving and queue.n_waiting == 0)
+    return first
+
+
+def test_a_full_queue_answers_503_and_when_to_come_back(served, held):
+    app = make_app(Registry.of(*served), ServeSettings(queue=2, batch_ms=0))
+
+    async def run():
+        first = await held_up(app)
+        waiting = asyncio.create_task(asked(app, [part(tag_body("a", "b"))]))
+        await until(lambda: queue_of(app).n_waiting == 2)
+        status, headers, body = await asked(app, [part(tag_body("c"))])
+        assert status == 503
+        assert 1 <= int(headers["retry-after"]) <= 30
+        assert json.loads(body)["type"] == "urn:setrnn:problem:queue-full"
+        held.opened.set()
+        assert {status for status, _, _ in await asyncio.gather(first, waiting)} == {200}
+        await queue_of(app).close()
+
+    asyncio.run(run())
+
+
+def test_a_request_whose_client_left_is_not_worked_on(served, held):
+    app = make_app(Registry.of(*served), ServeSettings(batch_ms=0))
+
+    async def run():
+        first = await held_up(app)
+        await asked(app, [part(tag_body("gone")), leaving(after=0.05)])
+        assert queue_of(app).n_waiting == 0
+        held.opened.set()
+        assert (await first)[0] == 200
+        await queue_of(app).close()
+
+    asyncio.run(run())
+    assert held.texts == ["first"]
+
+
+def test_requests_at_once_share_a_batch_and_get_their_own_answers(served, held, test_texts):
+    app = make_app(Registry.of(*served), ServeSettings(batch_ms=0))
+    wanted = served[0].tagger.tag(test_texts[:12])
+
+    async def run():
+        first = await held_up(app)
+        others = [
+            asyncio.create_task(asked(app, [part(tag_body(each))])) for each in test_texts[:12]
+        ]
+        await until(lambda: queue_of(app).n_waiting == 12)
+        held.opened.set()
+        await first
+        found = await asyncio.gather(*others)
+        await queue_of(app).close()
+        return [json.loads(body)["predictions"][0]["labels"] for _, _, body in found]
+
+    assert asyncio.run(run()) == [list(each.labels) for each in wanted]
+    page = app.state.service.metrics.page().decode()
+    assert 'setrnn_batch_documents_count{model="recurrent"} 2.0' in page
+    assert 'setrnn_documents_total{model="recurrent"} 13.0' in page
+
+
+def test_what_fails_here_is_answered_500_without_a_word_of_it(served, monkeypatch, caplog, capfd):
+    def fail(self, documents):
+        raise RuntimeError(f"cannot tag {documents}")
+
+    monkeypatch.setattr(Tagging, "run", fail)
+    app = make_app(Registry.of(*served))
+
+    async def run():
+        found = await asked(app, [part(tag_body("marker"))])
+        await queue_of(app).close()
+        return found
+
+    status, _, body = asyncio.run(run())
+    assert status == 500
+    assert json.loads(body)["type"] == "urn:setrnn:problem:internal"
+    out, err = capfd.readouterr()
+    assert "failed: RuntimeError at test_app.py" in caplog.text
+    assert "marker" not in body.decode() + out + err + caplog.text
+
+
+def test_until_models_are_loaded_it_is_alive_but_not_ready():
+    app = make_app(Registry({"later": Path("later")}))
+
+    async def run():
+        for path, wanted in (("/healthz", 200), ("/readyz", 503), ("/v1/models", 503)):
+            status, headers, _ = await asked(app, [], path=path, method="GET")
+            assert status == wanted
+            assert ("retry-after" in headers) == (wanted == 503)
+        status, headers, body = await asked(app, [part(tag_body("x"))])
+        assert status == 503
+        assert int(headers["retry-after"]) >= 1
+        assert json.loads(body)["type"] == "urn:setrnn:problem:not-ready"
+
+    asyncio.run(run())
+
+
+def test_metrics_name_routes_and_never_what_was_sent(client):
+    client.get("/marker?query=marker")
+    client.get("/v1/labels?prefix=marker")
+    client.post("/v1/tag", json={"texts": ["marker"]})
+    client.post("/v1/tag", json={"texts": ["x"], "model": "marker"})
+    page = client.get("/metrics")
+    assert page.headers["Content-Type"].startswith("text/plain")
+    assert 'setrnn_requests_total{route="/v1/tag",status="200"}' in page.text
+    assert 'setrnn_requests_total{route="other",status="404"}' in page.text
+    assert 'setrnn_queue_documents{model="recurrent"} 0.0' in page.text
+    assert 'setrnn_request_seconds_count{route="/v1/tag"}' in page.text
+    assert "marker" not in page.text

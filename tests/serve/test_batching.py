@@ -1,0 +1,217 @@
+import asyncio
+import threading
+from dataclasses import dataclass, field
+
+import pytest
+
+from setrnn.serve.batching import Batcher, QueueFullError
+
+
+@dataclass(frozen=True)
+class Doubling:
+    """Work that doubles numbers, fails on negative ones, and can be held up."""
+
+    name: str = ""
+    batches: list = field(default_factory=list, compare=False)
+    gate: threading.Event = field(default_factory=threading.Event, compare=False)
+    threads: set = field(default_factory=set, compare=False)
+
+    def run(self, documents):
+        assert self.gate.wait(10)
+        self.batches.append(list(documents))
+        self.threads.add(threading.get_ident())
+        if any(each < 0 for each in documents):
+            raise ValueError("negative")
+        return [2 * each for each in documents]
+
+
+def opened(work):
+    work.gate.set()
+    return work
+
+
+def batcher(max_batch=8, max_waiting=100, wait_seconds=0.0, **options):
+    return Batcher(max_batch, max_waiting, wait_seconds, **options)
+
+
+async def until(claim):
+    for _ in range(1000):
+        if claim():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("it never came true")
+
+
+async def begun(queue, work):
+    """Submit a request that is under way and held up: what follows has to wait."""
+    first = queue.submit(work, [0])
+    await until(lambda: queue.n_waiting == 0)
+    return first
+
+
+def test_requests_are_gathered_while_a_batch_is_under_way():
+    async def run():
+        queue, work = batcher(), Doubling()
+        first = await begun(queue, work)
+        others = [queue.submit(work, [number, number + 10]) for number in (1, 2, 3)]
+        work.gate.set()
+        assert await asyncio.gather(first, *others) == [[0], [2, 22], [4, 24], [6, 26]]
+        assert work.batches == [[0], [1, 11, 2, 12, 3, 13]]
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_the_first_request_waits_a_moment_for_others():
+    async def run():
+        queue, work = batcher(wait_seconds=5), opened(Doubling())
+        first = queue.submit(work, [1])
+        await asyncio.sleep(0.05)
+        assert work.batches == []
+        second = queue.submit(work, list(range(7)))  # a full batch waits no longer
+        await asyncio.wait_for(asyncio.gather(first, second), 2)
+        assert len(work.batches) == 1
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_a_lone_request_does_not_wait_longer_than_the_moment():
+    async def run():
+        queue, work = batcher(wait_seconds=0.02), opened(Doubling())
+        assert await asyncio.wait_for(queue.submit(work, [1]), 2) == [2]
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_batches_are_bounded_and_keep_the_order():
+    async def run():
+        queue, work = batcher(max_batch=4), Doubling()
+        first = await begun(queue, work)
+        others = [queue.submit(work, [n] * 3) for n in (1, 2)] + [queue.submit(work, [3] * 9)]
+        work.gate.set()
+        assert await asyncio.gather(first, *others) == [[0], [2] * 3, [4] * 3, [6] * 9]
+        assert work.batches == [[0], [1] * 3, [2] * 3, [3] * 9]  # the last is larger than any
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_works_of_another_kind_are_batches_of_their_own():
+    async def run():
+        queue, work, other = batcher(), Doubling("one"), opened(Doubling("other"))
+        first = await begun(queue, work)
+        alike = Doubling("one", work.batches, work.gate)
+        rest = [queue.submit(each, [1]) for each in (work, other, alike)]
+        work.gate.set()
+        await asyncio.gather(first, *rest)
+        assert work.batches == [[0], [1, 1]]
+        assert other.batches == [[1]]
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_a_full_queue_refuses_and_takes_again_when_there_is_room():
+    async def run():
+        queue, work = batcher(max_waiting=4), Doubling()
+        first = await begun(queue, work)
+        waiting = queue.submit(work, [1, 2, 3])
+        with pytest.raises(QueueFullError) as full:
+            queue.submit(work, [4, 5])
+        assert full.value.retry_after >= 1
+        fourth = queue.submit(work, [4])
+        work.gate.set()
+        await asyncio.gather(first, waiting, fourth)
+        assert await queue.submit(work, list(range(9))) == [2 * each for each in range(9)]
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_a_request_that_is_given_up_before_it_begins_is_not_worked_on():
+    async def run():
+        queue, work = batcher(), Doubling()
+        first = await begun(queue, work)
+        gone, kept = queue.submit(work, [1]), queue.submit(work, [2])
+        gone.cancel()
+        await asyncio.sleep(0)
+        assert queue.n_waiting == 1
+        work.gate.set()
+        assert await asyncio.gather(first, kept) == [[0], [4]]
+        assert work.batches == [[0], [2]]
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_a_request_that_is_given_up_under_way_harms_no_other():
+    async def run():
+        queue, work = batcher(), Doubling()
+        gone = await begun(queue, work)
+        gone.cancel()
+        kept = queue.submit(work, [2])
+        work.gate.set()
+        assert await kept == [4]
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_a_failing_request_fails_alone():
+    async def run():
+        queue, work = batcher(), Doubling()
+        first = await begun(queue, work)
+        good, bad, fine = (queue.submit(work, [each]) for each in (1, -1, 2))
+        work.gate.set()
+        results = await asyncio.gather(first, good, bad, fine, return_exceptions=True)
+        assert results[0] == [0]
+        assert results[1] == [2]
+        assert isinstance(results[2], ValueError)
+        assert results[3] == [4]
+        assert await queue.submit(work, [5]) == [10]
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_one_thread_that_is_not_the_loops_works():
+    async def run():
+        queue, work = batcher(), opened(Doubling())
+        for number in range(5):
+            await queue.submit(work, [number])
+        assert len(work.threads) == 1
+        assert threading.get_ident() not in work.threads
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_batches_are_told_of():
+    async def run():
+        sizes = []
+        queue, work = batcher(on_batch=sizes.append), Doubling()
+        first = await begun(queue, work)
+        others = [queue.submit(work, [1, 2]), queue.submit(work, [3])]
+        work.gate.set()
+        await asyncio.gather(first, *others)
+        assert sizes == [1, 3]
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_nothing_hangs_when_it_is_closed_and_it_opens_again():
+    async def run():
+        queue, work = batcher(), Doubling()
+        first = await begun(queue, work)
+        waiting = queue.submit(work, [1])
+        work.gate.set()
+        await queue.close()
+        assert first.done()
+        assert waiting.done()
+        assert await queue.submit(work, [5]) == [10]
+        await queue.close()
+
+    asyncio.run(run())

@@ -1,0 +1,24 @@
+from pathlib import Path
+
+import pytest
+
+from setrnn.errors import ConfigError
+from setrnn.serve.naming import named_folders
+
+
+def test_folders_are_named_by_themselves_or_otherwise(tmp_path, monkeypatch):
+    (tmp_path / "a=b").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert named_folders(["models/one", "two=models/one", "a=b", "."]) == {
+        "one": Path("models/one"),
+        "two": Path("models/one"),
+        "a=b": Path("a=b"),
+        tmp_path.name: Path(),
+    }
+
+
+def test_two_models_of_one_name_are_refused():
+    with pytest.raises(ConfigError, match="Two models are named 'one'"):
+        named_folders(["a/one", "b/one"])
+    with pytest.raises(ConfigError, match="no name"):
+        named_folders(["=folder"])

@@ -1,0 +1,127 @@
+from copy import deepcopy
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from schemathesis import GenerationMode
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from setrnn.serve import schemas
+from setrnn.serve.app import make_app
+from setrnn.serve.registry import Registry
+
+OPERATIONS = [
+    ("POST", "/v1/tag"),
+    ("POST", "/v1/complete"),
+    ("POST", "/v1/explain"),
+    ("GET", "/v1/models"),
+    ("GET", "/v1/labels"),
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/metrics"),
+]
+
+
+def operations_of(schema):
+    operations = [each.ok() for each in schema.get_all_operations()]
+    return {(each.method.upper(), each.path): each for each in operations}
+
+
+@pytest.fixture(scope="module")
+def app(served):
+    return make_app(Registry.of(*served))
+
+
+@pytest.fixture(scope="module")
+def described(app):
+    """The operations by method and path, as the description has them."""
+    return operations_of(schemathesis.openapi.from_asgi("/openapi.json", app))
+
+
+@pytest.fixture(scope="module")
+def narrowed(app, served):
+    """The same, with names that exist and without what only some requests may ask for."""
+    description = deepcopy(app.openapi())
+    schemas = description["components"]["schemas"]
+    model = served[0]
+    names = {"enum": list(model.tagger.labels.names[:9])}
+    known = {"type": "array", "items": names, "maxItems": 3}
+    for name in ("TagRequest", "CompleteRequest", "ExplainRequest"):
+        fields = schemas[name]["properties"]
+        fields["model"] = {"enum": [None, model.name]}
+        fields.update({each: known for each in fields if each in ("require", "present")})
+        fields.update(
+            {
+                each: {"type": "array", "maxItems": 0}
+                for each in ("forbid", "absent")
+                if each in fields
+            }
+        )
+    for each in ("min_labels", "max_labels", "features"):
+        schemas["TagRequest"]["properties"][each] = {"type": "null"}
+    parameters = description["paths"]["/v1/labels"]["get"]["parameters"]
+    next(each for each in parameters if each["name"] == "model")["schema"] = {"enum": [model.name]}
+    schema = schemathesis.openapi.from_dict(description)
+    schema.app = app
+    return operations_of(schema)
+
+
+def test_all_operations_are_tried(described):
+    assert sorted(described) == sorted(OPERATIONS)
+
+
+def tried(operation, mode, check):
+    """Check what hypothesis makes of an operation, the same each time."""
+
+    @seed(0)
+    @settings(
+        max_examples=40,
+        database=None,
+        deadline=None,
+        phases=[Phase.explicit, Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=mode))
+    def check_each(case):
+        check(case)
+
+    check_each()
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=" ".join)
+def test_what_fits_the_description_is_answered_as_described(narrowed, operation):
+    tried(narrowed[operation], GenerationMode.POSITIVE, lambda case: case.call_and_validate())
+
+
+@pytest.mark.parametrize("operation", OPERATIONS[:3] + OPERATIONS[4:5], ids=" ".join)
+def test_what_does_not_fit_is_refused_as_described(described, operation):
+    tried(described[operation], GenerationMode.NEGATIVE, lambda case: case.call_and_validate())
+
+
+@pytest.mark.parametrize("operation", OPERATIONS[:3] + OPERATIONS[4:5], ids=" ".join)
+def test_names_that_are_not_there_are_refused_as_described(described, operation):
+    def check(case):
+        response = case.call()
+        assert response.status_code in (200, 422)
+        case.validate_response(response, excluded_checks=[positive_data_acceptance])
+
+    tried(described[operation], GenerationMode.POSITIVE, check)
+
+
+def test_every_example_is_one(client):
+    found = client.get("/openapi.json").json()["components"]["schemas"]
+    examples = {name: each["examples"] for name, each in found.items() if "examples" in each}
+    assert len(examples) == 8
+    for name, values in examples.items():
+        for value in values:
+            getattr(schemas, name).model_validate(value)
+
+
+def test_errors_are_described_as_problems(client):
+    paths = client.get("/openapi.json").json()["paths"]
+    for operations in paths.values():
+        for operation in operations.values():
+            for status, response in operation["responses"].items():
+                if status != "200":
+                    assert list(response["content"]) == ["application/problem+json"]
+    assert {"400", "408", "413", "422", "503"} <= set(paths["/v1/tag"]["post"]["responses"])

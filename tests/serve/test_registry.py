@@ -1,0 +1,89 @@
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from setrnn.errors import ConfigError, ModelError
+from setrnn.serve.registry import (
+    NotReadyError,
+    Registry,
+    ServedModel,
+    load_served,
+)
+
+
+@pytest.fixture
+def folder(taggers, tmp_path):
+    taggers["br"].save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_models_are_found_by_name_the_first_by_default(folder):
+    registry = Registry({"one": folder, "two": folder}, "cpu")
+    with pytest.raises(NotReadyError):
+        registry.find(None)
+    registry.load()
+    assert registry.find(None).name == "one"
+    assert registry.find("two").name == "two"
+    with pytest.raises(ConfigError, match="Did you mean 'two'"):
+        registry.find("twoo")
+
+
+def test_the_version_is_another_when_the_model_is(taggers, folder):
+    first = load_served("model", folder, "cpu").version
+    assert load_served("again", folder, "cpu").version == first
+    replace(taggers["br"], notes={"data": "other"}).save(folder)
+    assert load_served("model", folder, "cpu").version != first
+
+
+def test_a_replaced_folder_is_loaded_and_what_was_begun_keeps_its_model(taggers, folder):
+    registry = Registry({"model": folder}, "cpu")
+    registry.load()
+    before = registry.find(None)
+    assert registry.reload() == [f"model: unchanged ({before.version})."]
+    assert registry.find(None) is before
+    taggers["pcc"].save(folder)
+    (line,) = registry.reload()
+    now = registry.find(None)
+    assert line == f"model: {now.version} in the place of {before.version}."
+    assert now.tagger.method == "pcc"
+    assert before.tagger.method == "br"
+    assert before.tagger.tag(["x"])
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut", "no config", "no JSON"])
+def test_a_broken_folder_leaves_the_model_that_was_there(folder, damage):
+    registry = Registry({"model": folder}, "cpu")
+    registry.load()
+    before = registry.find(None)
+    config, arrays = folder / "config.json", folder / "model.safetensors"
+    if damage == "gone":
+        shutil.rmtree(folder)
+    elif damage == "cut":
+        config.write_text(config.read_text() + " ")  # another version
+        arrays.write_bytes(arrays.read_bytes()[:100])
+    elif damage == "no config":
+        config.unlink()
+    else:
+        config.write_text("{")
+    (line,) = registry.reload()
+    assert line.startswith(f"model: not loaded, {before.version} stays.")
+    assert "\n" not in line
+    assert registry.find(None) is before
+
+
+def test_a_folder_that_is_no_model_is_refused_at_the_start(tmp_path):
+    with pytest.raises(ModelError, match="not a model"):
+        Registry({"model": tmp_path}, "cpu").load()
+
+
+def test_labels_are_found_from_their_start_or_a_words(taggers):
+    tagger = taggers["br"]
+    names = ("Open Source", "open_data", "source", "Ödland", "re-open")
+    model = ServedModel("m", "v", replace(tagger, labels=replace(tagger.labels, names=names)))
+    assert model.labels_with("open") == [0, 1, 4]
+    assert model.labels_with("SOURCE") == [0, 2]
+    assert model.labels_with("open s") == [0]
+    assert model.labels_with("öd") == [3]
+    assert model.labels_with("pen") == []
+    assert model.labels_with("") == [0, 1, 2, 3, 4]

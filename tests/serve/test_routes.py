@@ -1,0 +1,329 @@
+import numpy as np
+import pytest
+
+from setrnn.decoding import Limits
+
+TEXT = "The draft budget of Velmara for 2,500 clubs"
+
+
+@pytest.fixture(scope="session")
+def tagger(served):
+    return served[0].tagger
+
+
+def set_of(prediction):
+    return {"labels": list(prediction.labels), "probability": prediction.probability}
+
+
+def close(found, wanted):
+    """Whether two JSON values are the same, but for the rounding of probabilities."""
+    if isinstance(wanted, dict):
+        return found.keys() == wanted.keys() and all(close(found[k], wanted[k]) for k in wanted)
+    if isinstance(wanted, list | tuple):
+        return len(found) == len(wanted) and all(map(close, found, wanted))
+    return (
+        found == pytest.approx(wanted, abs=1e-5) if isinstance(wanted, float) else found == wanted
+    )
+
+
+@pytest.mark.parametrize("rule", ["set", "sequence", "f1", "hamming", "micro-f1", "label-f1"])
+def test_tags_are_those_of_the_library(client, tagger, test_texts, rule):
+    answer = client.post("/v1/tag", json={"texts": test_texts[:20], "rule": rule, "top": 3})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["X-Model-Version"] == "version-one"
+    assert answer.json()["model"] == {
+        "name": "recurrent",
+        "version": "version-one",
+        "method": "set-rnn",
+    }
+    assert answer.json()["rule"] == rule
+    wanted = tagger.tag(test_texts[:20], rule, 3)
+    for found, each in zip(answer.json()["predictions"], wanted, strict=True):
+        assert close(found["alternatives"], list(map(set_of, each.alternatives)))
+        assert close({key: found[key] for key in ("labels", "probability")}, set_of(each))
+        assert found["accepted"] == each.accepted
+        assert found["certificate"] is None
+        assert found["marginals"] is None
+        assert found["missing_mass"] is None
+
+
+def test_limits_features_and_own_probabilities_are_passed_on(
+    client, tagger, test_texts, test_features
+):
+    labels = tagger.labels.names
+    answer = client.post(
+        "/v1/tag",
+        json={
+            "texts": test_texts[:8],
+            "features": [list(each) for each in test_features[:8]],
+            "require": [labels[7]],
+            "forbid": [labels[0]],
+            "min_labels": 2,
+            "max_labels": 3,
+            "calibrated": False,
+        },
+    )
+    limits = Limits(2, 3, False, [labels[7]], [labels[0]])
+    wanted = tagger.tag(test_texts[:8], None, 1, test_features[:8], limits=limits, calibrated=False)
+    assert answer.status_code == 200, answer.text
+    for found, each in zip(answer.json()["predictions"], wanted, strict=True):
+        assert labels[7] in found["labels"]
+        assert 2 <= len(found["labels"]) <= 3
+        assert close({key: found[key] for key in ("labels", "probability")}, set_of(each))
+
+
+@pytest.mark.parametrize(
+    ("model", "rule"),
+    [
+        ("recurrent", "set"),
+        ("recurrent", "sequence"),
+        ("recurrent", "f1"),
+        ("classical", "set"),
+        ("classical", "f1"),
+    ],
+)
+def test_marginals_are_those_of_the_library(client, served, test_texts, model, rule):
+    tagger = next(each for each in served if each.name == model).tagger
+    asked = {"texts": test_texts[:9], "marginals": True, "rule": rule, "model": model}
+    answer = client.post("/v1/tag", json=asked)
+    wanted, plain = tagger.marginals(test_texts[:9]), tagger.tag(test_texts[:9], rule)
+    for row, missing, predicted, found in zip(
+        wanted.probs, wanted.missing_mass, plain, answer.json()["predictions"], strict=True
+    ):
+        given = {each["label"]: each["probability"] for each in found["marginals"]}
+        assert list(given.values()) == sorted(given.values(), reverse=True)
+        likely = [label for label in np.argsort(-row) if row[label] >= 0.001][:50]
+        assert set(given) == {tagger.labels.names[label] for label in likely}
+        for name, prob in given.items():
+            assert prob == pytest.approx(row[tagger.labels.index[name]], abs=1e-4)
+        assert found["missing_mass"] == pytest.approx(missing, abs=1e-4)
+        assert found["labels"] == list(predicted.labels)
+
+
+def test_a_set_is_searched_for_once_for_prediction_and_marginals(client, served, monkeypatch):
+    system, asked = type(served[0].tagger.system), []
+    search = system.candidates
+
+    def counted(self, tokens, *arguments, **options):
+        asked.append(len(tokens))
+        return search(self, tokens, *arguments, **options)
+
+    monkeypatch.setattr(system, "candidates", counted)
+    assert client.post("/v1/tag", json={"texts": [TEXT], "marginals": True}).status_code == 200
+    assert asked == [1]
+
+
+def test_completions_are_those_of_the_library(client, tagger, test_texts):
+    labels = tagger.labels.names
+    known = {"present": [labels[5]], "absent": [labels[0], labels[1]]}
+    answer = client.post("/v1/complete", json={"text": test_texts[0], "top": 2, **known})
+    assert answer.status_code == 200, answer.text
+    wanted = tagger.complete(test_texts[0], *known.values(), 2)
+    found = answer.json()
+    assert found["present"] == known["present"]
+    assert found["absent"] == known["absent"]
+    assert close({key: found[key] for key in ("labels", "probability")}, set_of(wanted))
+    assert close(found["alternatives"], list(map(set_of, wanted.alternatives)))
+    assert found["known_probability"] == pytest.approx(wanted.known_probability, abs=1e-5)
+    assert [each["label"] for each in found["suggestions"]] == [
+        label for label, _ in wanted.suggestions[:50]
+    ]
+    assert labels[5] in found["labels"]
+
+
+def test_explanations_are_those_of_the_library(client, tagger):
+    found = client.post("/v1/explain", json={"text": TEXT}).json()
+    wanted = tagger.explain(TEXT)
+    assert found["rule"] == "set"
+    assert [each["labels"] for each in found["sequences"]] == [
+        list(each.labels) for each in wanted.sequences
+    ]
+    assert [each["set"] for each in found["sequences"]] == [
+        each.set_name for each in wanted.sequences
+    ]
+    assert [each["name"] for each in found["sets"]] == [each.name for each in wanted.sets]
+    assert [each["label"] for each in found["steps"]] == [each.label for each in wanted.steps]
+    assert found["steps"][-1]["label"] is None
+    assert found["notes"] == wanted.reading_notes()
+
+
+@pytest.mark.parametrize("before", ["", "🏆🏆 ", "עברית \U0001d518 é "])
+def test_attended_words_stand_where_javascript_finds_them(client, before):
+    text = f"{before}budget 🎉 of 12,000 Velmara"
+    units = text.encode("utf-16-le")
+    found = client.post("/v1/explain", json={"text": text}).json()
+    words = [word for step in found["steps"] for word in step["words"]]
+    assert {"budget", "Velmara", "12,000"} <= {word["text"] for word in words}
+    for word in words:
+        assert units[2 * word["start"] : 2 * word["stop"]].decode("utf-16-le") == word["text"]
+        assert word["weight"] > 0
+
+
+def test_half_an_emoji_is_read_as_a_question_mark(client):
+    body = b'{"text": "\\ud83d budget"}'
+    headers = {"Content-Type": "application/json"}
+    answer = client.post("/v1/explain", content=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+    words = answer.json()["steps"][0]["words"]
+    assert {"text": "budget", "start": 2, "stop": 8}.items() <= words[0].items()
+
+
+def test_models_are_listed_the_default_one_first(client, served):
+    first, second = client.get("/v1/models").json()["models"]
+    assert first["name"] == "recurrent"
+    assert first["is_default"]
+    assert first["can_explain"]
+    assert first["accepts"] == {"set": {"target": 0.9, "threshold": 0.4}}
+    assert first["n_labels"] == len(served[0].tagger.labels)
+    assert first["rules"] == ["set", "sequence", "f1", "hamming", "micro-f1", "label-f1"]
+    assert second["name"] == "classical"
+    assert not second["is_default"]
+    assert not second["can_explain"]
+    assert second["rules"] == ["set", "f1", "hamming"]
+    assert second["data"] == "newsroom, synthetic"
+
+
+def test_a_model_is_asked_by_its_name(client):
+    answer = client.post("/v1/tag", json={"texts": [TEXT], "model": "classical"})
+    assert answer.json()["model"]["method"] == "br"
+    assert answer.headers["X-Model-Version"] == "version-two"
+
+
+def test_labels_are_found_by_prefix(client, tagger):
+    everything = client.get("/v1/labels?limit=1000").json()
+    assert [each["label"] for each in everything["labels"]] == list(tagger.labels.names)
+    assert [each["count"] for each in everything["labels"]] == list(tagger.labels.counts)
+    found = client.get("/v1/labels", params={"prefix": "CU"}).json()
+    names = [each["label"] for each in found["labels"]]
+    assert {"culture", "harbour-cup", "crown-cup"} <= set(names)
+    assert found["n_matching"] == len(names)
+    one = client.get("/v1/labels", params={"prefix": "CU", "limit": 1}).json()
+    assert one == {"labels": found["labels"][:1], "n_matching": len(names)}
+    assert client.get("/v1/labels?prefix=ulture").json() == {"labels": [], "n_matching": 0}
+
+
+def test_health_and_readiness(client):
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert client.get("/readyz").json() == {"status": "ready"}
+
+
+REFUSED = {
+    "no JSON": ("/v1/tag", b"{", 400, "bad-json"),
+    "not UTF-8": ("/v1/tag", b'{"texts": ["\xff"]}', 400, ""),
+    "no body": ("/v1/tag", b"", 422, "invalid"),
+    "no object": ("/v1/tag", b"[1]", 422, "invalid"),
+    "deep": ("/v1/tag", b"[" * 100_000, 400, ""),
+    "long number": ("/v1/tag", b'{"top": ' + b"1" * 5_000 + b"}", 400, ""),
+    "no texts": ("/v1/tag", b'{"texts": []}', 422, "invalid"),
+    "a text": ("/v1/tag", b'{"texts": "marker"}', 422, "invalid"),
+    "a number": ("/v1/tag", b'{"texts": [1]}', 422, "invalid"),
+    "a string for a number": ("/v1/tag", b'{"texts": ["x"], "top": "1"}', 422, "invalid"),
+    "true for a number": ("/v1/tag", b'{"texts": ["x"], "top": true}', 422, "invalid"),
+    "no top": ("/v1/tag", b'{"texts": ["x"], "top": 0}', 422, "invalid"),
+    "a large top": ("/v1/tag", b'{"texts": ["x"], "top": 51}', 422, "invalid"),
+    "no such field": ("/v1/tag", b'{"texts": ["x"], "marker": 1}', 422, "invalid"),
+    "no such model": ("/v1/tag", b'{"texts": ["x"], "model": "marker"}', 422, "invalid"),
+    "no such rule": ("/v1/tag", b'{"texts": ["x"], "rule": "sets"}', 422, "invalid"),
+    "features of no text": ("/v1/tag", b'{"texts": ["x"], "features": []}', 422, "invalid"),
+    "limits that none meets": (
+        "/v1/tag",
+        b'{"texts": ["x"], "min_labels": 3, "max_labels": 2}',
+        422,
+        "invalid",
+    ),
+    "many texts": ("/v1/tag", b'{"texts": [' + b'"x",' * 64 + b'"x"]}', 422, "invalid"),
+    "a long text": (
+        "/v1/complete",
+        b'{"text": "' + b"marker " * 10_001 + b'"}',
+        422,
+        "invalid",
+    ),
+    "a long unspaced text": (
+        "/v1/complete",
+        b'{"text": "' + b"\xe6\x96\x87" * 330_000 + b'"}',
+        422,
+        "invalid",
+    ),
+    "both present and absent": (
+        "/v1/complete",
+        b'{"text": "x", "present": ["sport"], "absent": ["sport"]}',
+        422,
+        "invalid",
+    ),
+    "a rule that is not explained": ("/v1/explain", b'{"text": "x", "rule": "f1"}', 422, "invalid"),
+    "a model that is not explained": (
+        "/v1/explain",
+        b'{"text": "x", "model": "classical"}',
+        422,
+        "invalid",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_requests_are_refused_in_one_form(client, name):
+    path, body, status, kind = REFUSED[name]
+    answer = client.post(path, content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == status, answer.text
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["status"] == status
+    assert problem["title"]
+    assert problem["detail"]
+    assert problem["type"].startswith(f"urn:setrnn:problem:{kind}")
+    assert "marker" not in problem["detail"].replace("#/marker", "")
+
+
+def test_an_unknown_name_is_answered_with_the_nearest(client):
+    for path, asked, near in (
+        ("/v1/tag", {"texts": ["x"], "require": ["footbal"]}, "football"),
+        ("/v1/tag", {"texts": ["x"], "forbid": ["footbal"]}, "football"),
+        ("/v1/complete", {"text": "x", "present": ["footbal"]}, "football"),
+        ("/v1/tag", {"texts": ["x"], "rule": "sequenc"}, "sequence"),
+        ("/v1/tag", {"texts": ["x"], "model": "recurent"}, "recurrent"),
+    ):
+        answer = client.post(path, json=asked)
+        assert answer.status_code == 422
+        assert f"Did you mean '{near}'?" in answer.json()["detail"]
+
+
+def test_a_body_that_does_not_say_it_is_json_is_refused(client):
+    answer = client.post("/v1/tag", content=b'{"texts": ["x"]}')
+    assert answer.status_code == 422
+    assert "Content-Type: application/json" in answer.json()["detail"]
+
+
+def test_every_place_that_is_wrong_is_named(client):
+    answer = client.post("/v1/tag", json={"texts": ["x", 2], "top": 0, "tops": 1}).json()
+    places = {each["pointer"] for each in answer["errors"]}
+    assert places == {"#/texts/1", "#/top", "#/tops"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/v1/tag/", "/page.css/../../app.py", "/%2e%2e/app.py"]
+)
+def test_what_is_not_there_is_not_found(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert answer.json()["type"] == "urn:setrnn:problem:not-found"
+
+
+def test_another_method_is_refused(client):
+    answer = client.get("/v1/tag")
+    assert answer.status_code == 405
+    assert answer.headers["Allow"] == "POST"
+    assert answer.json()["type"] == "urn:setrnn:problem:method-not-allowed"
+
+
+def test_limits_of_the_service_can_be_set(client_of):
+    from setrnn.serve.settings import ServeSettings
+
+    client = client_of(settings=ServeSettings(max_texts=70, max_words=5))
+    assert client.post("/v1/tag", json={"texts": ["x"] * 70}).status_code == 200
+    assert client.post("/v1/tag", json={"texts": ["x"] * 71}).status_code == 422
+    assert client.post("/v1/tag", json={"texts": ["a b c d e"]}).status_code == 200
+    answer = client.post("/v1/tag", json={"texts": ["x", "a b c d e f"]})
+    assert answer.status_code == 422
+    assert "text 1 has 6" in answer.json()["detail"]
+    texts = client.get("/openapi.json").json()["components"]["schemas"]["TagRequest"]
+    assert texts["properties"]["texts"]["maxItems"] == 70

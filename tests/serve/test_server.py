@@ -1,0 +1,194 @@
+"""The service as a process: signals, a kill, and what it prints."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+MARKER = "unmistakablemarker"
+
+
+class Process:
+    """`setrnn serve` on a free port, until it is ready; what it prints goes to a file."""
+
+    def __init__(self, log, *arguments, port=0):
+        command = [sys.executable, "-m", "setrnn", "serve", *map(str, arguments)]
+        self.log = log
+        with log.open("w") as stream:
+            self.process = subprocess.Popen(
+                [*command, "--port", str(port), "--device", "cpu"],
+                stdout=stream,
+                stderr=stream,
+                env={**os.environ, "COLUMNS": "200"},
+            )
+        self.wait_for("Ready")
+        self.port = int(re.search(r"http://127\.0\.0\.1:(\d+)", self.printed)[1])
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60)
+
+    @property
+    def printed(self):
+        return self.log.read_text()
+
+    def wait_for(self, text, seconds=60):
+        end = time.monotonic() + seconds
+        while text not in self.printed:
+            assert self.process.poll() is None, self.printed
+            assert time.monotonic() < end, self.printed
+            time.sleep(0.02)
+
+    def end(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+
+@contextmanager
+def running(*arguments, **options):
+    service = Process(*arguments, **options)
+    try:
+        yield service
+    finally:
+        service.process.kill()
+        service.process.wait()
+
+
+@pytest.fixture(scope="module")
+def folder(taggers, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served") / "model"
+    taggers["set-rnn"].save(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def service(folder, tmp_path_factory):
+    """One process that several tests ask; it ends well."""
+    with running(tmp_path_factory.mktemp("log") / "log", folder) as service:
+        yield service
+        assert service.end() == 0, service.printed
+        assert service.printed.endswith("Stopped; nothing was left unanswered.\n")
+
+
+def test_it_says_where_it_listens_and_to_whom(service):
+    first, second, third = service.printed.splitlines()[:3]
+    assert first == f"Listening on http://127.0.0.1:{service.port}, on this machine only."
+    assert second == "Loading model ..."
+    assert third == "Ready: model (set-rnn)."
+
+
+def test_no_text_is_printed(service):
+    texts = {"text": MARKER, "model": MARKER}
+    for body in (
+        {"texts": [MARKER]},
+        {"texts": [MARKER], "require": [MARKER]},
+        {MARKER: 1},
+        MARKER,
+    ):
+        service.client.post("/v1/tag", json=body)
+    service.client.post("/v1/complete", json={"text": MARKER, "present": [MARKER]})
+    service.client.post("/v1/explain", json={**texts, "model": None})
+    service.client.post("/v1/explain", json=texts)
+    service.client.post("/v1/tag", content=f'{{"texts": ["{MARKER}"')
+    service.client.get("/v1/labels", params={"prefix": MARKER})
+    service.client.get(f"/{MARKER}")
+    service.client.request(MARKER.upper(), "/v1/tag")
+    with socket.create_connection(("127.0.0.1", service.port)) as raw:
+        raw.sendall(f"{MARKER}\r\n\r\n".encode())
+        answer = raw.recv(10_000)
+    assert b"application/problem+json" in answer
+    service.wait_for("GET /v1/labels 200")
+    assert MARKER not in service.printed.lower()
+
+
+def test_a_replaced_folder_is_picked_up_without_dropping_a_request(service, taggers, folder):
+    first = service.client.get("/v1/models").json()["models"][0]
+    answers = []
+
+    def ask(number):
+        with httpx.Client(base_url=service.client.base_url, timeout=60) as client:
+            while not stop:
+                found = client.post("/v1/tag", json={"texts": ["x"] * 8})
+                answers.append((found.status_code, found.json()["model"]["method"]))
+
+    stop = []
+    with ThreadPoolExecutor(4) as pool:
+        asking = [pool.submit(ask, number) for number in range(4)]
+        taggers["br"].save(folder)
+        service.process.send_signal(signal.SIGHUP)
+        service.wait_for(f"in the place of {first['version']}.")
+        time.sleep(0.2)
+        (folder / "config.json").write_text("{")
+        service.process.send_signal(signal.SIGHUP)
+        service.wait_for("model: not loaded, ")
+        stop.append(True)
+        for each in asking:
+            each.result()
+    assert {status for status, _ in answers} == {200}
+    assert {method for _, method in answers} == {"set-rnn", "br"}
+    assert answers[-1][1] == "br"
+    now = service.client.get("/v1/models").json()["models"][0]
+    assert now["version"] != first["version"]
+    shutil.rmtree(folder)
+    taggers["set-rnn"].save(folder)
+    service.process.send_signal(signal.SIGHUP)
+    service.wait_for(f"in the place of {now['version']}.")
+
+
+def test_what_is_in_flight_is_finished_before_the_end(folder, tmp_path):
+    with running(tmp_path / "log", folder, "--batch", "16") as service:
+
+        def ask(number):
+            with httpx.Client(base_url=service.client.base_url, timeout=60) as client:
+                return client.post("/v1/tag", json={"texts": [f"{number} budget"] * 64})
+
+        with ThreadPoolExecutor(8) as pool:
+            asking = [pool.submit(ask, number) for number in range(8)]
+            waiting = 0.0
+            while waiting < 128 and not all(each.done() for each in asking):
+                page = service.client.get("/metrics").text
+                waiting = float(re.search(r"setrnn_queue_documents\S+ (\S+)", page)[1])
+            assert service.end() == 0, service.printed
+            answers = [each.result() for each in asking if each.exception() is None]
+        assert waiting >= 128
+        assert len(answers) * 64 >= waiting
+        for answer in answers:
+            assert answer.status_code == 200
+            assert len(answer.json()["predictions"]) == 64
+        with pytest.raises(httpx.ConnectError):
+            service.client.get("/healthz")
+
+
+def test_a_kill_leaves_no_half_answers_and_it_comes_up_again(folder, tmp_path):
+    answers, errors = [], []
+    with running(tmp_path / "log", folder) as service:
+
+        def ask(number):
+            try:
+                with httpx.Client(base_url=service.client.base_url, timeout=60) as client:
+                    while True:
+                        found = client.post("/v1/tag", json={"texts": ["x"] * 16})
+                        answers.append((found.status_code, found.text))
+            except httpx.TransportError as error:
+                errors.append(error)
+
+        with ThreadPoolExecutor(8) as pool:
+            for number in range(8):
+                pool.submit(ask, number)
+            while len(answers) < 30:
+                time.sleep(0.01)
+            assert service.end(signal.SIGKILL) == -signal.SIGKILL
+    assert len(errors) == 8
+    for status, text in answers:
+        assert status == 200
+        assert len(json.loads(text)["predictions"]) == 16
+    with running(tmp_path / "again", folder, port=service.port) as again:
+        assert again.port == service.port
+        assert again.client.post("/v1/tag", json={"texts": ["x"]}).status_code == 200
