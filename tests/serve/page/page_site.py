@@ -1,9 +1,15 @@
 """The page in Debian's Chromium: how tests open it, and read what it shows."""
 
 import json
+import shutil
 from contextlib import contextmanager
 
-from playwright.sync_api import expect
+import pytest
+
+if shutil.which("chromium") is None:
+    pytest.skip("chromium is not installed", allow_module_level=True)
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+expect = playwright.expect
 
 FAILED = "Failed to load resource"  # what the browser says of an answer that is no 200
 

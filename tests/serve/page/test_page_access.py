@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from page_site import chips, open_queue, opened, settled, suggested, tag, visit_page
-from playwright.sync_api import expect
+from page_site import chips, expect, open_queue, opened, settled, suggested, tag, visit_page
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0 and lift the trophy."
 SERIOUS = ("serious", "critical")

@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from page_site import chips, drop, open_queue, opened, settled, visit_page
-from playwright.sync_api import expect
+from page_site import chips, drop, expect, open_queue, opened, settled, visit_page
 
 from setrnn.datasets import BadRows, open_dataset
 

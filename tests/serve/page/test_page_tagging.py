@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from page_site import chips, drop, opened, percent, settled, suggested, tag, visit_page
-from playwright.sync_api import expect
+from page_site import chips, drop, expect, opened, percent, settled, suggested, tag, visit_page
 
 TEXT = (
     "Velmara lift trophy in Kotamira. Velmara held their nerve on Monday night to beat Palmeda "
