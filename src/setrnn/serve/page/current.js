@@ -57,8 +57,7 @@ export async function ask() {
     asked.prediction = prediction;
     if (asked.decision === decision) asked.completion = completion;
     at("results").hidden = false;
-    draw();
-    announce();
+    answered();
   });
   if (asked === desk.current && asked.prediction) explain();
 }
@@ -97,13 +96,16 @@ async function complete(asked) {
     if (!isStale(error)) at("results").removeAttribute("aria-busy");
     throw error;
   }
-  if (asked !== desk.current) return;
+  if (asked === desk.current) answered();
+}
+
+function answered() {
+  at("results").removeAttribute("aria-busy");
   draw();
   announce();
 }
 
 export function draw() {
-  at("results").removeAttribute("aria-busy");
   drawResults(tagging.viewOf(desk.current));
   at("orders-hint").textContent = tagging.ordersHint(desk.current.decision);
   drawFrame();
