@@ -1,0 +1,54 @@
+// Calls to the server this page came from. A newer call of a kind ends the older one.
+
+const KEY = "setrnn-api-key";
+const running = new Map();
+
+export class Problem extends Error {
+  constructor(status, detail, retryAfter = null) {
+    super(detail);
+    this.status = status; // 0: no answer
+    this.retryAfter = retryAfter; // seconds
+  }
+}
+
+export const keepKey = (value) => sessionStorage.setItem(KEY, value);
+export const hasKey = () => sessionStorage.getItem(KEY) !== null;
+export const isStale = (error) => error.name === "AbortError";
+
+// Ask; `kind` names the calls of which only the latest matters.
+export async function ask(path, body = null, kind = null) {
+  const control = new AbortController();
+  if (kind !== null) {
+    running.get(kind)?.abort();
+    running.set(kind, control);
+  }
+  const answer = await send(path, body, control.signal);
+  const isJSON = /\bjson\b/.test(answer.headers.get("content-type") ?? "");
+  const values = isJSON ? await answer.json() : {};
+  if (!answer.ok) throw problem(answer, values);
+  return values;
+}
+
+export function drop(kind) {
+  running.get(kind)?.abort();
+  running.delete(kind);
+}
+
+async function send(path, body, signal) {
+  const headers = {};
+  if (body !== null) headers["Content-Type"] = "application/json";
+  if (hasKey()) headers.Authorization = `Bearer ${sessionStorage.getItem(KEY)}`;
+  const method = body === null ? "GET" : "POST";
+  try {
+    return await fetch(path, { method, headers, signal, body: body && JSON.stringify(body) });
+  } catch (error) {
+    if (isStale(error)) throw error;
+    throw new Problem(0, "The server does not answer. Is it running?");
+  }
+}
+
+function problem(answer, values) {
+  const detail = values.detail ?? values.title ?? `The server answered ${answer.status}.`;
+  const seconds = Number.parseFloat(answer.headers.get("retry-after"));
+  return new Problem(answer.status, detail, Number.isFinite(seconds) ? seconds : null);
+}

@@ -1,0 +1,44 @@
+// Which model, and by which rule it predicts.
+
+import { at, count, make } from "./elements.js";
+import { chooseModel, loadModels, server } from "./tagging.js";
+
+const KEPT = "setrnn-choice";
+const RULES = {
+  set: "the most probable set",
+  sequence: "the set of the best sequence",
+  f1: "the set of best expected F1",
+  hamming: "labels over 50%",
+  "micro-f1": "labels over one threshold",
+  "label-f1": "labels over their own thresholds",
+};
+
+const choice = JSON.parse(localStorage.getItem(KEPT) ?? "{}");
+
+// Learn what the server offers, once.
+export async function ready() {
+  if (server.model) return;
+  await loadModels();
+  chooseModel(choice.model, choice.rule);
+  drawChoosers();
+}
+
+export function choose(name, rule) {
+  chooseModel(name, rule);
+  Object.assign(choice, { model: server.model.name, rule: server.rule });
+  localStorage.setItem(KEPT, JSON.stringify(choice));
+  drawChoosers();
+}
+
+function drawChoosers() {
+  const { models, model, rule } = server;
+  const options = (names, chosen) =>
+    names.map((name) => make("option", { value: name, textContent: name, selected: name === chosen }));
+  at("model").replaceChildren(...options(models.map((each) => each.name), model.name));
+  at("model-field").hidden = models.length < 2;
+  at("rule").replaceChildren(...options(model.rules, rule));
+  for (const option of at("rule").options) option.textContent += `: ${RULES[option.value] ?? ""}`;
+  const data = model.data ? `, trained on ${model.data}` : "";
+  at("about").textContent = `${model.method}, ${count(model.n_labels, "label")}${data}`;
+  at("about").title = `${model.name}, version ${model.version}`;
+}

@@ -1,0 +1,196 @@
+// The document at hand: asked about, decided about, drawn.
+
+import { drop, isStale } from "./api.js";
+import { ready } from "./choosers.js";
+import { desk, PASTED } from "./desk.js";
+import { at, percent, say } from "./elements.js";
+import { drawFrame } from "./frame.js";
+import { forget, light, showAttention, showText } from "./reading.js";
+import { drawOrders, drawResults, showAll } from "./results.js";
+import * as tagging from "./tagging.js";
+import { attempt, clearTrouble, showTrouble } from "./trouble.js";
+
+const WAIT = 120; // ms between a decision and the question that follows from it
+const MOST_UNDO = 100;
+
+let pointed = null; // the label under the pointer
+let timer = 0;
+
+// Put another document on the desk, and ask the model about it.
+export async function show(position, document, decision) {
+  leave();
+  desk.current = { position, document, decision, prediction: null, completion: null, past: [] };
+  showText(document.text);
+  showAll(false);
+  at("text-form").hidden = true;
+  at("reading").hidden = false;
+  at("welcome").hidden = true;
+  say(at("features"), document.features.length ? `Features: ${document.features.join(", ")}` : "");
+  say(at("cut"), tagging.isCut(document) ? tagging.cutHint(document) : "");
+  drawFrame();
+  await ask();
+}
+
+// Take the document off the desk; what was asked about it is no longer waited for.
+export function leave() {
+  for (const kind of ["tag", "known", "complete", "explain"]) drop(kind);
+  clearTimeout(timer);
+  clearTrouble();
+  desk.current = null;
+  pointed = null;
+  forget("");
+  drawOrders(null);
+  at("results").hidden = true;
+}
+
+// Ask all anew: the model, the rule or the document is another.
+export async function ask() {
+  const asked = desk.current;
+  const { document, decision } = asked;
+  await attempt(async () => {
+    await ready();
+    const [prediction, completion] = await Promise.all([
+      tagging.predict(document),
+      tagging.complete(document, decision, "known"),
+    ]);
+    if (asked !== desk.current) return;
+    asked.prediction = prediction;
+    if (asked.decision === decision) asked.completion = completion;
+    at("results").hidden = false;
+    answered();
+  });
+  if (asked === desk.current && asked.prediction) explain();
+}
+
+async function explain() {
+  const asked = desk.current;
+  const { model } = tagging.server;
+  if (!model.can_explain) {
+    forget(`A ${model.method} model does not tell which words it looked at.`);
+    drawOrders(null);
+    return;
+  }
+  try {
+    const explanation = await tagging.explain(asked.document);
+    if (asked !== desk.current) return;
+    showAttention(explanation);
+    drawOrders(explanation);
+    draw();
+  } catch (error) {
+    if (!isStale(error) && asked === desk.current) forget(`No words to show. ${error.message}`);
+  }
+}
+
+// Ask for the rest, once the person pauses.
+function completeSoon() {
+  clearTimeout(timer);
+  drop("complete");
+  at("results").setAttribute("aria-busy", "true");
+  timer = setTimeout(() => attempt(() => complete(desk.current)), WAIT);
+}
+
+async function complete(asked) {
+  try {
+    asked.completion = await tagging.complete(asked.document, asked.decision, "complete");
+  } catch (error) {
+    if (!isStale(error)) at("results").removeAttribute("aria-busy");
+    throw error;
+  }
+  if (asked === desk.current) answered();
+}
+
+function answered() {
+  at("results").removeAttribute("aria-busy");
+  draw();
+  announce();
+}
+
+export function draw() {
+  drawResults(tagging.viewOf(desk.current));
+  at("orders-hint").textContent = tagging.ordersHint(desk.current.decision);
+  drawFrame();
+  lightUp();
+}
+
+function announce() {
+  const { labels, probability, confidence, suggestion } = tagging.viewOf(desk.current);
+  const parts = [`Labels: ${labels.join(", ") || "none"}.`];
+  if (probability !== null) parts.push(`Probability ${percent(probability)}, ${confidence.text}.`);
+  if (suggestion) parts.push(`Next: ${suggestion.label}, ${percent(suggestion.probability)}.`);
+  at("status").textContent = parts.join(" ");
+}
+
+// The words of the label under the pointer, or that of the focus, or the suggestion.
+export function lightUp() {
+  const focused = document.activeElement.closest("#results [data-label]")?.dataset.label;
+  light(pointed ?? focused ?? suggestion()?.label ?? null);
+}
+
+export function point(label) {
+  pointed = label;
+  lightUp();
+}
+
+const suggestion = () =>
+  desk.current?.prediction ? tagging.viewOf(desk.current).suggestion : null;
+
+export function change(decision) {
+  const { current } = desk;
+  current.past = [...current.past.slice(1 - MOST_UNDO), current.decision];
+  keep(decision);
+}
+
+function keep(decision) {
+  const { current, queue, store } = desk;
+  decision.guess = current.decision.guess;
+  current.decision = decision;
+  if (current.position !== PASTED) queue.decisions[current.position] = decision;
+  store.put("decisions", current.position, decision).catch(showTrouble);
+  if (current.prediction) draw();
+  else drawFrame();
+}
+
+export function decide(label, state) {
+  change(tagging.decide(desk.current.decision, label, state));
+  completeSoon();
+}
+
+// A click goes round: accepted, rejected, undecided.
+export function turn(label) {
+  const next = { open: "accepted", accepted: "rejected", rejected: "open" };
+  decide(label, next[tagging.stateOf(desk.current.decision, label)]);
+}
+
+export function reject(label) {
+  const isRejected = tagging.stateOf(desk.current.decision, label) === "rejected";
+  decide(label, isRejected ? "open" : "rejected");
+}
+
+// Accept a whole set, and reject what was shown and is not in it.
+export function takeOther(labels) {
+  const { decision } = desk.current;
+  const shown = [...decision.absent, ...tagging.viewOf(desk.current).labels];
+  const absent = [...new Set(shown)].filter((label) => !labels.includes(label));
+  change({ ...decision, present: labels, absent, status: "open", labels: null });
+  completeSoon();
+}
+
+export function answer(state) {
+  const suggested = suggestion();
+  if (suggested) decide(suggested.label, state);
+}
+
+// Take the set as it is shown.
+export function takeShown() {
+  const { labels } = tagging.viewOf(desk.current);
+  change({ ...desk.current.decision, present: labels, status: "done", labels });
+  if (desk.current.position === PASTED) completeSoon();
+}
+
+export function undo() {
+  const past = desk.current?.past ?? [];
+  if (!past.length) return;
+  desk.current.past = past.slice(0, -1);
+  keep(past.at(-1));
+  completeSoon();
+}

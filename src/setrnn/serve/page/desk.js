@@ -1,0 +1,9 @@
+// What lies on the desk: the parts of the page share it.
+
+export const PASTED = "pasted"; // the key of the one document that is in no queue
+
+export const desk = {
+  store: null, // see store.js
+  queue: null, // see queue.js
+  current: null, // {position, document, decision, prediction, completion, past}
+};

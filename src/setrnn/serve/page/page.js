@@ -1,0 +1,179 @@
+// The page: keys, pointers and files, and what each of them does.
+
+import { choose, ready } from "./choosers.js";
+import * as current from "./current.js";
+import { desk, PASTED } from "./desk.js";
+import { at, key, make, saveFile } from "./elements.js";
+import { edit, editAnew, resume as resumeText, tagText } from "./pasted.js";
+import * as queue from "./queue_page.js";
+import { showAll } from "./results.js";
+import { asLine, isQueue } from "./rows.js";
+import { makeSearch } from "./search.js";
+import { openStore } from "./store.js";
+import { findLabels, remember } from "./tagging.js";
+import { attempt } from "./trouble.js";
+
+const KEYS = {
+  y: ["accept the suggestion", () => current.answer("accepted")],
+  n: ["reject the suggestion", () => current.answer("rejected")],
+  d: ["done: take the set as it is shown; in a queue, go to the next open document", done],
+  u: ["undo the last decision about this document", current.undo],
+  "/": ["search for a label to add", () => desk.current && at("search").focus()],
+  j: ["next document of the queue", () => attempt(() => queue.step(1))],
+  k: ["previous document", () => attempt(() => queue.step(-1))],
+  s: ["skip this document", () => attempt(queue.skip)],
+  e: ["edit the text", () => at("edit").hidden || at("edit").click()],
+  "?": ["show these keys", () => { at("keys").open = !at("keys").open; }],
+};
+const KEYS_OF_A_LABEL = {
+  Enter: "on a label: accept it, again: reject it, again: neither",
+  Delete: "on a label: reject it",
+};
+const ACTS = {
+  turn: ({ label }) => current.turn(label),
+  accept: ({ label }) => current.decide(label, "accepted"),
+  reject: ({ label }) => current.reject(label),
+  take: ({ labels }) => current.takeOther(JSON.parse(labels)),
+};
+const CLICKS = {
+  edit: () => attempt(() => editAnew(desk.current.document.text)),
+  new: () => attempt(() => editAnew("")),
+  done,
+  undo: current.undo,
+  save: saveDocument,
+  more: () => { showAll(at("more").textContent !== "Show fewer"); current.draw(); },
+  previous: KEYS.k[1],
+  next: KEYS.j[1],
+  skip: KEYS.s[1],
+  export: () => attempt(queue.exportQueue),
+  clear: () => attempt(queue.clear),
+};
+const CHANGES = {
+  order: () => attempt(() => queue.reorder(at("order").value)),
+  model: () => attempt(chooseAnew),
+  rule: () => attempt(chooseAnew),
+  file: () => {
+    const [file] = at("file").files;
+    if (file) attempt(() => openFile(file)).then(() => { at("file").value = ""; });
+  },
+  "keys-on": () => localStorage.setItem("setrnn-keys", at("keys-on").checked ? "on" : "off"),
+};
+
+function done() {
+  if (!desk.current?.prediction) return;
+  current.takeShown();
+  if (desk.current.position !== PASTED) attempt(queue.goOn);
+}
+
+function saveDocument() {
+  const { document, decision } = desk.current;
+  saveFile("document-tagged.jsonl", [asLine(document, decision.labels)]);
+}
+
+async function chooseAnew() {
+  choose(at("model").value, at("rule").value);
+  queue.stopReadingAhead();
+  if (desk.current) await current.ask();
+}
+
+async function openFile(file) {
+  const content = await file.text();
+  if (isQueue(file.name)) return queue.openQueue(file.name, content);
+  if (desk.queue) throw new Error("A queue is open. Clear it to tag a single text.");
+  edit(content);
+  return tagText();
+}
+
+function dropped({ files, text }) {
+  if (files.length) attempt(() => openFile(files[0]));
+  else if (text && !desk.queue) {
+    edit(text);
+    attempt(tagText);
+  }
+}
+
+function drawKeys() {
+  const ofPage = Object.entries(KEYS).map(([name, [what]]) => [name, what]);
+  const rows = [...ofPage, ...Object.entries(KEYS_OF_A_LABEL)].map(([name, what]) =>
+    make("div", {}, make("dt", {}, key(name)), make("dd", { textContent: what })),
+  );
+  at("key-list").replaceChildren(...rows);
+  at("keys-on").checked = localStorage.getItem("setrnn-keys") !== "off";
+}
+
+function onKey(event) {
+  const { target } = event;
+  const isTyping = target.closest("input:not([type=checkbox]), textarea, select, dialog");
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.key === "Delete" && target.dataset.label) {
+    current.decide(target.dataset.label, "rejected");
+  } else if (at("keys-on").checked && Object.hasOwn(KEYS, event.key)) {
+    event.preventDefault();
+    KEYS[event.key][1]();
+  }
+}
+
+function listen() {
+  document.addEventListener("keydown", onKey);
+  for (const [id, act] of Object.entries(CLICKS)) at(id).addEventListener("click", act);
+  for (const [id, act] of Object.entries(CHANGES)) at(id).addEventListener("change", act);
+  listenToResults(at("results"));
+  listenToText(at("text"), at("text-form"));
+  listenToDrops(document.body);
+  makeSearch(
+    (prefix) => attempt(() => findLabels(prefix)),
+    (label, isKnown) => {
+      remember([label], isKnown);
+      current.decide(label, "accepted");
+    },
+  );
+}
+
+function listenToResults(results) {
+  results.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-act]");
+    if (button) ACTS[button.dataset.act](button.dataset);
+  });
+  results.addEventListener("pointerover", (event) => {
+    if (event.pointerType === "touch") return; // it never leaves
+    current.point(event.target.closest("[data-label]")?.dataset.label ?? null);
+  });
+  results.addEventListener("pointerleave", () => current.point(null));
+  results.addEventListener("focusin", current.lightUp);
+  results.addEventListener("focusout", () => setTimeout(current.lightUp));
+}
+
+function listenToText(text, form) {
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    attempt(tagText);
+  });
+  text.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  });
+  text.addEventListener("paste", () => {
+    if (!text.value) setTimeout(() => form.requestSubmit()); // once it is in the field
+  });
+}
+
+function listenToDrops(body) {
+  document.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    body.classList.add("is-dropping");
+  });
+  document.addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) body.classList.remove("is-dropping");
+  });
+  document.addEventListener("drop", (event) => {
+    event.preventDefault();
+    body.classList.remove("is-dropping");
+    const { dataTransfer } = event;
+    dropped({ files: dataTransfer.files, text: dataTransfer.getData("text/plain") });
+  });
+}
+
+desk.store = await openStore();
+drawKeys();
+listen();
+if (!((await queue.resume()) || (await resumeText()))) await attempt(ready);
+document.documentElement.dataset.ready = "true";

@@ -1,0 +1,49 @@
+// A single text that a person pastes, types or drops.
+
+import { Problem } from "./api.js";
+import { leave, show } from "./current.js";
+import { desk, PASTED } from "./desk.js";
+import { at } from "./elements.js";
+import { undecided } from "./queue.js";
+import { showTrouble } from "./trouble.js";
+
+const OF_A_DOCUMENT = ["reading", "edit", "new", "queue", "features", "cut", "document-status"];
+
+export async function tagText() {
+  const text = at("text").value;
+  if (!text.trim()) {
+    showTrouble(new Problem(400, "There is no text yet. Paste one, or drop a file."));
+    at("text").focus();
+    return;
+  }
+  const document = { id: null, text, labels: [], features: [] };
+  const decision = undecided();
+  await desk.store.put("documents", PASTED, document);
+  await desk.store.put("decisions", PASTED, decision);
+  await show(PASTED, document, decision);
+  at("suggestion").querySelector("button")?.focus();
+}
+
+// Show the field with a text, and no document.
+export function edit(text) {
+  leave();
+  at("text").value = text;
+  for (const id of OF_A_DOCUMENT) at(id).hidden = true;
+  at("document-title").textContent = "Document";
+  at("text-form").hidden = false;
+  at("welcome").hidden = false;
+  at("text").focus();
+}
+
+export async function editAnew(text) {
+  await desk.store.put("documents", PASTED, null);
+  edit(text);
+}
+
+// Go on with what was there before a reload; tell whether there was something.
+export async function resume() {
+  const document = await desk.store.get("documents", PASTED);
+  if (!document) return false;
+  await show(PASTED, document, (await desk.store.get("decisions", PASTED)) ?? undecided());
+  return true;
+}

@@ -1,0 +1,107 @@
+// Many documents of one file: their order, where the person is, what was decided of each.
+
+import { asLine } from "./rows.js";
+
+const BATCH = 16; // texts a request
+const BATCH_CHARACTERS = 60_000;
+
+export const undecided = (labels = []) => ({
+  present: [...labels],
+  absent: [],
+  status: "open", // or "done", "skipped"
+  labels: null, // the set that was taken, once done
+  guess: null, // {accepted, probability, by} of the model `by`, for the order
+});
+
+// Keep a new queue instead of the old one.
+export async function startQueue(store, name, documents) {
+  const decisions = documents.map((each) => undecided(each.labels));
+  const queue = { name, n: documents.length, orderBy: "file", order: null, place: 0 };
+  await store.put("settings", "queue", null);
+  await Promise.all([store.clear("documents"), store.clear("decisions")]);
+  await store.putAll("documents", documents);
+  await store.putAll("decisions", decisions);
+  await store.put("settings", "queue", queue);
+  return { ...queue, order: inFile(queue.n), decisions };
+}
+
+export async function loadQueue(store) {
+  const queue = await store.get("settings", "queue");
+  if (!queue) return null;
+  const decisions = await store.range("decisions", 0, queue.n - 1);
+  return { ...queue, order: queue.order ?? inFile(queue.n), decisions };
+}
+
+export const saveQueue = (store, { name, n, orderBy, order, place }) =>
+  store.put("settings", "queue", { name, n, orderBy, order: orderBy === "file" ? null : order, place });
+
+export async function clearQueue(store) {
+  await store.put("settings", "queue", null);
+  await Promise.all([store.clear("documents"), store.clear("decisions")]);
+}
+
+const inFile = (n) => Array.from({ length: n }, (_, position) => position);
+
+// Accepted ones first or last; within them, and where acceptance is not known, by probability.
+export function orderOf(queue, orderBy) {
+  if (orderBy === "file") return inFile(queue.n);
+  const sign = orderBy === "accepted-first" ? -1 : 1;
+  const sureness = ({ guess }) => (guess ? 2 * guess.accepted + guess.probability : -1);
+  const keys = queue.decisions.map(sureness);
+  return inFile(queue.n).sort((a, b) => sign * (keys[a] - keys[b]) || a - b);
+}
+
+export function countOf(queue, status) {
+  return queue.decisions.filter((each) => each.status === status).length;
+}
+
+// The next place, from where the person is and around, whose document is open; null if none is.
+export function nextOpen(queue) {
+  for (let i = 1; i <= queue.n; i += 1) {
+    const place = (queue.place + i) % queue.n;
+    if (queue.decisions[queue.order[place]].status === "open") return place;
+  }
+  return null;
+}
+
+// Tag all documents that have no guess of the model yet, a batch after the other.
+export async function guessAll(store, queue, by, tag, isOver, progress) {
+  const waiting = inFile(queue.n).filter((position) => queue.decisions[position].guess?.by !== by);
+  progress(0, waiting.length);
+  let n = 0;
+  while (n < waiting.length && !isOver()) {
+    const positions = [];
+    const documents = [];
+    let size = 0;
+    while (n < waiting.length && positions.length < BATCH) {
+      const document = await store.get("documents", waiting[n]);
+      size += document.text.length;
+      if (positions.length && size > BATCH_CHARACTERS) break;
+      positions.push(waiting[n]);
+      documents.push(document);
+      n += 1;
+    }
+    const guesses = await tag(documents);
+    if (isOver()) return;
+    for (const [i, position] of positions.entries()) {
+      const decision = queue.decisions[position];
+      decision.guess = { ...guesses[i], by };
+      await store.put("decisions", position, decision);
+    }
+    progress(n, waiting.length);
+  }
+}
+
+// What was decided, in the training format and in the order of the file.
+export async function exported(store, queue) {
+  const lines = [];
+  for (let from = 0; from < queue.n; from += 1000) {
+    const to = Math.min(from + 1000, queue.n) - 1;
+    const documents = await store.range("documents", from, to);
+    documents.forEach((document, i) => {
+      const { status, labels } = queue.decisions[from + i];
+      if (status === "done") lines.push(asLine(document, labels));
+    });
+  }
+  return lines;
+}

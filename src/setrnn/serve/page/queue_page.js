@@ -1,0 +1,162 @@
+// What a person does with a queue: open it, go through it, order it, export it, clear it.
+
+import { ready } from "./choosers.js";
+import { change, show } from "./current.js";
+import { desk } from "./desk.js";
+import { at, confirmed, count, number, saveFile, say } from "./elements.js";
+import { edit } from "./pasted.js";
+import * as queues from "./queue.js";
+import { readRows } from "./rows.js";
+import { guess, server } from "./tagging.js";
+
+const N_NAMED = 3; // rows left out that are named
+
+let passes = 0; // over the queue, to read ahead: a newer one ends the older
+
+export async function openQueue(name, content) {
+  const { documents, left } = readRows(name, content);
+  if (!documents.length) {
+    const why = left.length ? ` Its ${left[0]}` : "";
+    throw new Error(`${name} has no document that can be read.${why}`);
+  }
+  if (desk.queue && !(await confirmed(`Replace the queue? ${lossOf()}`, "Replace it"))) return;
+  stopReadingAhead();
+  desk.queue = null;
+  edit("");
+  desk.queue = await queues.startQueue(desk.store, name, documents);
+  say(at("queue-hint"), leftOut(left));
+  await go(0);
+}
+
+function leftOut(left) {
+  const hints = [];
+  if (!desk.store.isKept) hints.push("This browser keeps nothing: export before you close the page.");
+  if (left.length) {
+    const more = left.length > N_NAMED ? ` and ${number(left.length - N_NAMED)} more` : "";
+    hints.push(`${count(left.length, "row")} left out: ${left.slice(0, N_NAMED).join("; ")}${more}`);
+  }
+  return hints.join(" ");
+}
+
+// Go on with the queue that was there before a reload; tell whether there was one.
+export async function resume() {
+  desk.queue = await queues.loadQueue(desk.store);
+  if (desk.queue) await go(desk.queue.place);
+  return desk.queue !== null;
+}
+
+async function go(place) {
+  const { queue, store } = desk;
+  queue.place = place;
+  await queues.saveQueue(store, queue);
+  const position = queue.order[place];
+  await show(position, await store.get("documents", position), queue.decisions[position]);
+}
+
+// Go there, and bring eyes and focus along.
+async function move(place) {
+  await go(place);
+  at("document").scrollIntoView({ block: "nearest" });
+  if (document.activeElement === document.body) {
+    at("suggestion").querySelector("button")?.focus({ preventScroll: true });
+  }
+}
+
+export async function step(by) {
+  const place = (desk.queue?.place ?? 0) + by;
+  if (desk.queue && place >= 0 && place < desk.queue.n) await move(place);
+}
+
+export async function goOn() {
+  const place = queues.nextOpen(desk.queue);
+  if (place !== null) return move(place);
+  const text = "No document is open any more. Export what you decided.";
+  say(at("queue-hint"), text);
+  at("status").textContent = text;
+  return undefined;
+}
+
+export async function skip() {
+  if (!desk.queue || !desk.current) return;
+  const { decision } = desk.current;
+  if (decision.status === "open") change({ ...decision, status: "skipped" });
+  await goOn();
+}
+
+export function stopReadingAhead() {
+  passes += 1;
+  say(at("queue-hint"), "");
+}
+
+// Order the queue anew, and begin with the first open document.
+export async function reorder(orderBy) {
+  stopReadingAhead();
+  const { queue } = desk;
+  if (orderBy !== "file" && !(await readAhead())) return;
+  queue.orderBy = orderBy;
+  queue.order = queues.orderOf(queue, orderBy);
+  queue.place = queue.n - 1;
+  say(at("queue-hint"), orderHint(queue));
+  await go(queues.nextOpen(queue) ?? 0);
+}
+
+// Let the model read all documents; tell whether it came to the end.
+async function readAhead() {
+  const mine = passes;
+  const isOver = () => mine !== passes;
+  const progress = (n, all) =>
+    say(at("queue-hint"), `The model reads ahead: ${number(n)} of ${number(all)} …`);
+  await ready();
+  const by = [server.model.name, server.model.version, server.rule].join(" ");
+  try {
+    await queues.guessAll(desk.store, desk.queue, by, guessPatiently, isOver, progress);
+  } catch (error) {
+    stopReadingAhead();
+    at("order").value = desk.queue.orderBy;
+    throw error;
+  }
+  return !isOver();
+}
+
+// A busy server is asked again; a document it refuses goes to the ones to be reviewed.
+async function guessPatiently(documents) {
+  try {
+    return await guess(documents);
+  } catch (error) {
+    if (error.status === 503) {
+      await new Promise((resolve) => setTimeout(resolve, 1000 * (error.retryAfter ?? 2)));
+      return guessPatiently(documents);
+    }
+    if (error.status !== 413 && error.status !== 422) throw error;
+    if (documents.length === 1) return [{ accepted: false, probability: 0 }];
+    return (await Promise.all(documents.map((each) => guessPatiently([each])))).flat();
+  }
+}
+
+function orderHint({ orderBy, decisions, n }) {
+  if (orderBy === "file") return "";
+  const known = decisions.filter((each) => each.guess?.accepted != null);
+  if (!known.length) return "This model has no acceptance for this rule: ordered by probability.";
+  const nAccepted = known.filter((each) => each.guess.accepted).length;
+  return `The model accepts ${number(nAccepted)} of ${count(n, "document")}.`;
+}
+
+export async function exportQueue() {
+  const name = `${desk.queue.name.replace(/\.[^.]*$/, "")}-tagged.jsonl`;
+  saveFile(name, await queues.exported(desk.store, desk.queue));
+}
+
+export async function clear() {
+  if (!(await confirmed(`Clear the queue? ${lossOf()}`, "Clear the queue"))) return;
+  stopReadingAhead();
+  desk.queue = null;
+  await queues.clearQueue(desk.store);
+  edit("");
+}
+
+function lossOf() {
+  const { queue } = desk;
+  const nDone = queues.countOf(queue, "done");
+  const lost = `What you decided about ${count(nDone, "document")} is lost unless you exported it.`;
+  return `${queue.name}, ${count(queue.n, "document")}. ${nDone ? lost : ""}`;
+}

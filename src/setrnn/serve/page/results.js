@@ -1,0 +1,225 @@
+// What the model says of a document, drawn: the set, other sets, every label, the orders.
+
+import { at, bar, count, key, make, named, percent, say } from "./elements.js";
+
+const N_ROWS = 12; // labels shown before "Show all"
+const N_SETS = 4; // sets whose orders are drawn
+const SURPRISE = 0.05; // p(known | x) below which it is said
+const STATES = { accepted: "accepted", rejected: "rejected", proposed: "proposed", open: "undecided" };
+
+let showsAll = false;
+
+export function showAll(value) {
+  showsAll = value;
+}
+
+export function drawResults(view) {
+  drawSet(view);
+  drawSuggestion(view);
+  drawAlternatives(view);
+  drawMarginals(view);
+}
+
+// Replace what a list shows; who was on one of its buttons stays there.
+function redraw(list, children) {
+  const place = list.contains(document.activeElement) ? document.activeElement.dataset.place : null;
+  const index = place && [...list.querySelectorAll("[data-place]")].indexOf(document.activeElement);
+  list.replaceChildren(...children);
+  if (!place) return;
+  const buttons = [...list.querySelectorAll("[data-place]")];
+  const same = buttons.find((button) => button.dataset.place === place);
+  (same ?? buttons[Math.min(index, buttons.length - 1)] ?? list.closest("section"))?.focus();
+}
+
+function labelButton(label, state, note = "") {
+  const heard = [STATES[state], note].filter(Boolean).join(", ");
+  return make(
+    "button",
+    {
+      type: "button",
+      className: "label",
+      data: { label, act: "turn", place: `turn ${label}` },
+      aria: { label: `${label}: ${heard}`, pressed: state === "accepted" },
+    },
+    make("span", { className: "sign", ariaHidden: "true" }),
+    named(label),
+  );
+}
+
+// By keyboard, Delete on the label does the same: one stop a label is enough.
+const rejectButton = (label) =>
+  make("button", {
+    type: "button",
+    className: "reject",
+    textContent: "✕",
+    title: `Reject ${label}`,
+    tabIndex: -1,
+    data: { label, act: "reject", place: `reject ${label}` },
+    aria: { label: `Reject ${label}` },
+  });
+
+function chip(label, state, note = "") {
+  const buttons = [labelButton(label, state, note)];
+  if (state !== "rejected") buttons.push(rejectButton(label));
+  const parts = note ? [make("small", { textContent: note })] : [];
+  return make("li", { className: `chip is-${state}` }, buttons[0], ...parts, ...buttons.slice(1));
+}
+
+function drawSet(view) {
+  const chips = view.labels.map((label) => {
+    const note = view.isNew(label) ? "new" : "";
+    return chip(label, view.present.includes(label) ? "accepted" : "proposed", note);
+  });
+  if (!chips.length) chips.push(make("li", { className: "none", textContent: "no label at all" }));
+  chips.push(...view.absent.map((label) => chip(label, "rejected")));
+  redraw(at("set"), chips);
+  at("probability").textContent = view.probability === null ? "" : percent(view.probability);
+  const badge = at("confidence");
+  badge.className = `badge ${view.confidence.kind}`;
+  badge.textContent = view.confidence.text;
+  badge.title = view.confidence.why;
+  say(at("set-hint"), setHint(view));
+}
+
+function setHint(view) {
+  const hints = [view.confidence.why];
+  if (view.isFitting === false) hints.push("No set the model knows fits all you decided.");
+  else if (view.knownProbability !== null && view.knownProbability < SURPRISE) {
+    const given = percent(view.knownProbability);
+    hints.push(`The model gave what you decided a probability of only ${given}.`);
+  }
+  if (view.isProved) hints.push("Proved: no other set is more probable.");
+  return hints.filter(Boolean).join(" ");
+}
+
+function drawSuggestion(view) {
+  const { suggestion } = view;
+  if (suggestion === null) {
+    const text = view.isDone ? "" : "Nothing more to suggest.";
+    redraw(at("suggestion"), text ? [make("p", { className: "hint", textContent: text })] : []);
+    return;
+  }
+  const isIn = view.labels.includes(suggestion.label);
+  const question = isIn ? "Right?" : "Also this one?";
+  const button = (act, name, text) =>
+    make(
+      "button",
+      { type: "button", className: act, data: { act, label: suggestion.label, place: act } },
+      key(name),
+      ` ${text}`,
+    );
+  redraw(at("suggestion"), [
+    make(
+      "p",
+      { data: { label: suggestion.label } },
+      make("span", { className: "hint", textContent: `${question} ` }),
+      make("strong", { textContent: suggestion.label, dir: "auto" }),
+      make("span", { className: "number", textContent: ` ${percent(suggestion.probability)}` }),
+    ),
+    button("accept", "y", "Accept"),
+    button("reject", "n", "Reject"),
+  ]);
+}
+
+const nothing = (text) => make("li", { className: "none hint", textContent: text });
+
+const joined = (labels, between) =>
+  labels.flatMap((label, i) => (i ? [between, named(label)] : [named(label)]));
+
+function drawAlternatives(view) {
+  const rows = view.alternatives.map(({ labels, probability }) => {
+    const added = new Set(labels.filter((label) => !view.labels.includes(label)));
+    const names = labels.map((label) =>
+      make("bdi", { textContent: label, dir: "auto", className: added.has(label) ? "added" : "" }),
+    );
+    const heard = `Take this set: ${labels.join(", ") || "no label at all"}`;
+    const shown = names.length ? names : [make("em", { textContent: "no label at all" })];
+    return make(
+      "li",
+      {},
+      make(
+        "button",
+        {
+          type: "button",
+          className: "take",
+          title: "Take this set",
+          aria: { label: heard },
+          data: { act: "take", labels: JSON.stringify(labels), place: `take ${labels.join("\n")}` },
+        },
+        ...shown,
+      ),
+      bar(probability),
+      make("span", { className: "number", textContent: percent(probability) }),
+    );
+  });
+  if (!rows.length) rows.push(nothing("No other set is likely."));
+  redraw(at("alternatives"), rows);
+}
+
+function drawMarginals(view) {
+  const shown = showsAll ? view.rows : view.rows.slice(0, N_ROWS);
+  const rows = shown.map(({ label, probability }) =>
+    make(
+      "li",
+      { className: `is-${view.stateOf(label)}` },
+      labelButton(label, view.stateOf(label), percent(probability)),
+      bar(probability, view.labels.includes(label) ? "is-in" : ""),
+      make("span", { className: "number", textContent: percent(probability) }),
+      rejectButton(label),
+    ),
+  );
+  if (!rows.length) rows.push(nothing("No other label is likely."));
+  redraw(at("marginals"), rows);
+  say(at("marginals-hint"), view.rowsHint);
+  at("more").hidden = view.rows.length <= N_ROWS;
+  at("more").textContent = showsAll ? "Show fewer" : `Show all ${view.rows.length}`;
+}
+
+// Each set is a bar made of its orders; those of the predicted one are listed below it.
+export function drawOrders(explanation) {
+  at("orders-section").hidden = explanation === null;
+  if (explanation === null) return;
+  const [predicted] = explanation.sets;
+  const ordersOf = (set) => explanation.sequences.filter((each) => each.set === set.name);
+  at("orders").replaceChildren(
+    ...explanation.sets.slice(0, N_SETS).map((set) => setOfOrders(set, ordersOf(set))),
+    orderList(predicted, ordersOf(predicted)),
+  );
+}
+
+function setOfOrders(set, orders) {
+  const track = make("span", { className: "track orders", ariaHidden: "true" });
+  for (const width of [...orders.map((each) => each.probability), unlisted(set, orders)]) {
+    const block = make("i");
+    block.style.width = `${100 * width}%`;
+    track.append(block);
+  }
+  const names = joined(set.labels, ", ");
+  return make(
+    "div",
+    { className: "set-of-orders" },
+    make("span", {}, ...(names.length ? names : ["no label at all"])),
+    track,
+    make("span", { className: "number", textContent: percent(set.probability) }),
+  );
+}
+
+const unlisted = (set, orders) =>
+  Math.max(0, set.probability - orders.reduce((sum, each) => sum + each.probability, 0));
+
+function orderList(set, orders) {
+  const rows = orders.map((each) =>
+    make(
+      "li",
+      {},
+      make("span", {}, ...joined(each.labels, " → ")),
+      make("span", { className: "number", textContent: percent(each.probability) }),
+    ),
+  );
+  const rest = unlisted(set, orders);
+  const total = [make("span", { textContent: `sum of ${count(orders.length, "order")}` })];
+  if (rest > 0.0005) total[0].textContent += `, and ${percent(rest)} of orders not listed`;
+  if (!set.is_exact) total[0].textContent += " (at least: not all orders were searched)";
+  total.push(make("span", { className: "number", textContent: percent(set.probability) }));
+  return make("ol", { className: "order-list" }, ...rows, make("li", { className: "total" }, ...total));
+}

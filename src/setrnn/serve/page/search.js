@@ -1,0 +1,93 @@
+// The field that finds a label to add: a combobox, by keyboard or pointer.
+
+import { at, count, make, named, say } from "./elements.js";
+
+const WAIT = 80; // ms after a key
+
+// `find(prefix)` gives {labels: [{label, count}]}; `choose(label, isKnown)` takes one.
+export function makeSearch(find, choose) {
+  const field = at("search");
+  const list = at("found");
+  let options = [];
+  let active = -1;
+  let timer = 0;
+  let asked = 0;
+
+  function close() {
+    clearTimeout(timer);
+    asked += 1; // an answer under way comes too late
+    list.hidden = true;
+    options = [];
+    field.setAttribute("aria-expanded", "false");
+    field.removeAttribute("aria-activedescendant");
+  }
+
+  function activate(index) {
+    active = index;
+    [...list.children].forEach((item, i) => item.setAttribute("aria-selected", String(i === index)));
+    if (index < 0) return;
+    field.setAttribute("aria-activedescendant", list.children[index].id);
+    list.children[index].scrollIntoView({ block: "nearest" });
+  }
+
+  function take(index) {
+    const option = options[index];
+    field.value = "";
+    close();
+    if (option) choose(option.label, option.isKnown);
+  }
+
+  async function search() {
+    const prefix = field.value.trim();
+    if (!prefix) return close();
+    const mine = (asked += 1);
+    const found = await find(prefix);
+    if (mine !== asked || !found) return undefined;
+    options = found.labels.map((each) => ({ ...each, isKnown: true }));
+    const isThere = options.some((each) => each.label.toLowerCase() === prefix.toLowerCase());
+    if (!isThere) options.push({ label: prefix, isKnown: false });
+    list.replaceChildren(...options.map(item));
+    list.hidden = false;
+    field.setAttribute("aria-expanded", "true");
+    activate(0);
+    say(at("status"), `${options.length} to choose from`);
+    return undefined;
+  }
+
+  function item(option, index) {
+    const note = option.isKnown ? count(option.count, "document") : "new: unknown to the model";
+    const element = make(
+      "li",
+      {
+        id: `found-${index}`,
+        role: "option",
+        on: {
+          pointerdown: (event) => event.preventDefault(), // keeps the focus in the field
+          click: () => take(index),
+        },
+      },
+      named(option.label),
+      make("small", { textContent: note }),
+    );
+    return element;
+  }
+
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(search, WAIT);
+  });
+  field.addEventListener("blur", close);
+  field.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
+    const last = options.length - 1;
+    const keys = {
+      ArrowDown: () => last >= 0 && activate(active >= last ? 0 : active + 1),
+      ArrowUp: () => last >= 0 && activate(active <= 0 ? last : active - 1),
+      Enter: () => (list.hidden ? search() : take(active)),
+      Escape: () => (list.hidden ? field.blur() : close()),
+    };
+    if (!(event.key in keys)) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+}

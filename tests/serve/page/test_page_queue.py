@@ -1,0 +1,219 @@
+"""Many documents on the page: gone through, kept, exported."""
+
+import json
+
+import pytest
+from page_site import chips, drop, expect, open_queue, opened, settled, visit_page
+
+from setrnn.datasets import BadRows, open_dataset
+
+
+@pytest.fixture
+def tab(browser, site):
+    with opened(browser, site) as tab:
+        yield tab
+
+
+@pytest.fixture
+def rows(small_examples):
+    return [{"id": each.id, "text": each.text} for each in small_examples["test"][:6]]
+
+
+def exported(tab, folder):
+    with tab.expect_download() as waiting:
+        tab.click("#export")
+    waiting.value.save_as(folder / "out.jsonl")
+    lines = (folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    return waiting.value.suggested_filename, [json.loads(line) for line in lines]
+
+
+def title(tab):
+    return tab.text_content("#document-title")
+
+
+def wait_for(tab, name):
+    expect(tab.locator("#document-title")).to_have_text(name)
+    settled(tab)
+
+
+def test_a_queue_is_gone_through_by_keys_and_exported_as_decided(tab, rows, tmp_path):
+    open_queue(tab, rows)
+    decided = {}
+    for number, row in enumerate(rows[:4]):
+        wait_for(tab, row["id"])
+        expect(tab.locator("#queue-place")).to_have_text(f"{number + 1} of 6")
+        if number == 1:
+            tab.keyboard.press("s")
+            continue
+        tab.keyboard.press("y" if number else "n")
+        settled(tab)
+        decided[row["id"]] = chips(tab)
+        tab.keyboard.press("d")
+    wait_for(tab, rows[4]["id"])
+    expect(tab.locator("#queue-done")).to_have_text("3 done, 1 skipped")
+    name, lines = exported(tab, tmp_path)
+    assert name == "news-tagged.jsonl"
+    texts = {row["id"]: row["text"] for row in rows}
+    assert lines == [
+        {"id": each, "text": texts[each], "labels": labels} for each, labels in decided.items()
+    ]
+
+
+def test_the_export_is_training_data(tab, rows, tmp_path, site):
+    open_queue(tab, [{**rows[0], "features": ["prices"]}, {"text": rows[1]["text"]}])
+    tab.keyboard.press("d")
+    wait_for(tab, "Document 2")
+    tab.keyboard.press("d")
+    expect(tab.locator("#export")).to_have_text("Export 2")
+    exported(tab, tmp_path)
+    first, second = open_dataset(tmp_path / "out.jsonl").require("train").read(BadRows())
+    assert first.labels == tuple(
+        site.tagger.tag([rows[0]["text"]], features=[["prices"]])[0].labels
+    )
+    assert (first.id, first.features) == (rows[0]["id"], ("prices",))
+    assert second.text == rows[1]["text"]
+
+
+def test_a_reload_keeps_place_decisions_and_done_marks(tab, site, rows, tmp_path):
+    open_queue(tab, rows)
+    tab.keyboard.press("d")
+    wait_for(tab, rows[1]["id"])
+    tab.keyboard.press("s")
+    wait_for(tab, rows[2]["id"])
+    tab.keyboard.press("y")
+    tab.keyboard.press("n")
+    settled(tab)
+    accepted, rejected = chips(tab, "accepted"), chips(tab, "rejected")
+    before = exported(tab, tmp_path)
+    visit_page(tab, site)
+    wait_for(tab, rows[2]["id"])
+    assert (chips(tab, "accepted"), chips(tab, "rejected")) == (accepted, rejected)
+    expect(tab.locator("#queue-done")).to_have_text("1 done, 1 skipped")
+    assert exported(tab, tmp_path) == before
+    tab.keyboard.press("k")
+    wait_for(tab, rows[1]["id"])
+    expect(tab.locator("#document-status")).to_have_text("skipped")
+    tab.click("#previous")
+    wait_for(tab, rows[0]["id"])
+    expect(tab.locator("#document-status")).to_have_text("done")
+    expect(tab.locator("#previous")).to_be_disabled()
+
+
+def test_a_change_after_done_opens_the_document_again(tab, rows):
+    open_queue(tab, rows)
+    tab.keyboard.press("d")
+    wait_for(tab, rows[1]["id"])
+    tab.keyboard.press("k")
+    wait_for(tab, rows[0]["id"])
+    tab.locator("#set .label").first.click()
+    expect(tab.locator("#document-status")).to_be_hidden()
+    expect(tab.locator("#queue-done")).to_have_text("0 done")
+    tab.keyboard.press("u")
+    expect(tab.locator("#queue-done")).to_have_text("1 done")
+
+
+@pytest.mark.parametrize("order", ["accepted-first", "accepted-last"])
+def test_accepted_documents_come_first_or_last(tab, site, rows, order):
+    open_queue(tab, rows)
+    predictions = site.tagger.tag([row["text"] for row in rows])
+    assert len({each.accepted for each in predictions}) == 2
+    is_first = order == "accepted-first"
+    wanted = sorted(
+        range(len(rows)),
+        key=lambda i: (predictions[i].accepted, predictions[i].probability),
+        reverse=is_first,
+    )
+    tab.select_option("#order", order)
+    n_accepted = sum(each.accepted for each in predictions)
+    expect(tab.locator("#queue-hint")).to_contain_text(f"accepts {n_accepted} of 6")
+    for place, number in enumerate(wanted):
+        wait_for(tab, rows[number]["id"])
+        confidence = "accepted" if predictions[number].accepted else "to be reviewed"
+        expect(tab.locator("#confidence")).to_have_text(confidence)
+        if place < len(rows) - 1:
+            tab.keyboard.press("j")
+    visit_page(tab, site)
+    wait_for(tab, rows[wanted[-1]]["id"])
+    tab.select_option("#order", "file")
+    wait_for(tab, rows[0]["id"])
+
+
+def test_labels_of_the_file_are_accepted_already(tab, site, rows):
+    known = site.tagger.labels.names[-1]
+    open_queue(tab, [{**rows[0], "labels": [known, "nobody-knows-this"]}])
+    assert set(chips(tab, "accepted")) == {known, "nobody-knows-this"}
+    expect(tab.locator("#set small")).to_have_text("new")
+    found = site.tagger.complete(rows[0]["text"], present=[known])
+    assert set(chips(tab)) == {*found.labels, "nobody-knows-this"}
+
+
+def test_csv_with_a_mark_quotes_and_newlines(tab):
+    table = (
+        "\ufeffid,text,labels\r\n"
+        '1,"Velmara, ""the reds"",\r\nbeat Palmeda","sport; football"\r\n'
+        "2,plain,\r\n"
+        "3,one,two,three\r\n"
+    )
+    drop(tab, "news.csv", table)
+    tab.wait_for_selector("#results:not([hidden])")
+    assert tab.text_content("#reading") == 'Velmara, "the reds",\r\nbeat Palmeda'
+    assert set(chips(tab, "accepted")) == {"sport", "football"}
+    expect(tab.locator("#queue-place")).to_have_text("1 of 2")
+    expect(tab.locator("#queue-hint")).to_contain_text("1 row left out: row 3")
+
+
+def test_a_file_that_is_no_queue_is_refused_in_one_line(tab):
+    for name, content, said in [
+        ("bad.csv", "a,b\n1,2\n", "has no column 'text'"),
+        ("bad.jsonl", '{"txt": 1}\n', "line 1: 'text' must be a string."),
+        ("bad.jsonl", "not json\n", "line 1: is not a JSON object"),
+        ("bad.jsonl", '{"text": "a", "labels": "sport"}\n', "'labels' must be a list of strings"),
+        ("empty.jsonl", "\n\n", "has no document that can be read"),
+    ]:
+        drop(tab, name, content)
+        expect(tab.locator("#trouble:visible")).to_contain_text(said)
+        assert tab.is_hidden("#queue")
+
+
+def test_clearing_and_replacing_a_queue_are_asked_about(tab, rows):
+    open_queue(tab, rows)
+    tab.keyboard.press("d")
+    wait_for(tab, rows[1]["id"])
+    tab.click("#clear")
+    expect(tab.locator("#question")).to_contain_text("decided about 1 document")
+    tab.keyboard.press("Escape")
+    assert tab.is_visible("#queue")
+    drop(tab, "other.jsonl", '{"text": "other"}\n')
+    tab.click("#question >> text=Keep it")
+    expect(tab.locator("#queue-name")).to_have_text("news.jsonl")
+    drop(tab, "other.jsonl", '{"text": "other"}\n')
+    tab.click("#question-yes")
+    expect(tab.locator("#queue-name")).to_have_text("other.jsonl")
+    tab.click("#clear")
+    tab.click("#question-yes")
+    expect(tab.locator("#queue")).to_be_hidden()
+    tab.reload()
+    tab.wait_for_selector("html[data-ready]")
+    assert tab.is_hidden("#queue")
+    assert tab.is_visible("#text")
+
+
+def test_an_empty_document_of_a_queue_is_shown_as_such(tab, site):
+    open_queue(tab, [{"text": ""}, {"text": "  \n"}])
+    expect(tab.locator("#reading")).to_have_text("This document is empty.")
+    assert chips(tab) == list(site.tagger.tag([""])[0].labels)
+
+
+def test_a_large_queue_is_kept(tab, site, test_texts):
+    rows = [{"id": f"n{i}", "text": test_texts[i % 60] * 5} for i in range(3_000)]
+    assert sum(len(row["text"]) for row in rows) > 3_000_000
+    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    file = {"name": "large.jsonl", "mimeType": "application/jsonl", "buffer": content}
+    tab.set_input_files("#file", files=[file])
+    wait_for(tab, "n0")
+    tab.keyboard.press("d")
+    wait_for(tab, "n1")
+    visit_page(tab, site)
+    wait_for(tab, "n1")
+    expect(tab.locator("#queue-place")).to_have_text("2 of 3,000")
+    expect(tab.locator("#queue-done")).to_have_text("1 done")

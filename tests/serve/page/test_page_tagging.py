@@ -1,0 +1,329 @@
+"""One document on the page: tagged, decided about, looked into."""
+
+import json
+
+import pytest
+from page_site import chips, drop, expect, opened, percent, settled, suggested, tag, visit_page
+
+TEXT = (
+    "Velmara lift trophy in Kotamira. Velmara held their nerve on Monday night to beat Palmeda "
+    "1-0 and lift the trophy in Kotamira."
+)
+NASTY = {
+    "markup": '<script>alert(1)</script> <b onclick="alert(1)">b</b> <img src=x onerror=alert(1)>',
+    "right to left": "فريق فاز بالكأس يوم الاثنين بعد مباراة طويلة",
+    "emoji": "Velmara 👩‍👩‍👧‍👦🏆 beat Palmeda 🇪🇺 1-0 \U0001f600 on Monday night",
+    "half an emoji": "Velmara \ud83d beat Palmeda on Monday night",
+    "chinese": "周一晚上,维尔马拉队在决赛中以一比零获胜,捧起了奖杯。",
+    "controls": "Velmara\u0000 beat\u202e Palmeda\t on\u2028Monday",
+    "entities": "&lt;b&gt; &amp; &#x27; ]]> --> ${1+1} {{1+1}}",
+}
+
+
+@pytest.fixture
+def tab(browser, site):
+    with opened(browser, site) as tab:
+        yield tab
+
+
+def test_a_text_gets_the_models_set_with_probability_alternatives_and_marginals(tab, site):
+    tag(tab, TEXT)
+    predicted = site.tagger.tag([TEXT], top=6)[0]
+    assert chips(tab) == list(predicted.labels)
+    assert tab.text_content("#probability") == percent(predicted.probability)
+    sets = [
+        each.locator("bdi").all_text_contents() for each in tab.locator("#alternatives li").all()
+    ]
+    assert sets == [list(each.labels) for each in predicted.alternatives]
+    marginals = dict(
+        zip(site.tagger.labels.names, site.tagger.marginals([TEXT]).probs[0].tolist(), strict=True)
+    )
+    rows = tab.locator("#marginals li").all()
+    assert len(rows) > 3
+    for row in rows:
+        label = row.locator("bdi").text_content()
+        assert row.locator(".number").text_content() == percent(marginals[label])
+
+
+def test_bars_are_as_long_as_what_they_stand_for(tab, site):
+    tag(tab, TEXT)
+    predicted = site.tagger.tag([TEXT], top=6)[0]
+    shares = tab.eval_on_selector_all(
+        "#alternatives .track",
+        "(all) => all.map((each) => each.firstChild.getBoundingClientRect().width / "
+        "each.getBoundingClientRect().width)",
+    )
+    assert shares == pytest.approx([each.probability for each in predicted.alternatives], abs=0.02)
+
+
+@pytest.mark.parametrize("is_sure", [True, False])
+def test_confidence_is_the_models_acceptance(tab, site, test_texts, is_sure):
+    text = next(
+        text
+        for text, each in zip(test_texts, site.tagger.tag(test_texts), strict=True)
+        if each.accepted is is_sure
+    )
+    tag(tab, text)
+    expect(tab.locator("#confidence")).to_have_text("accepted" if is_sure else "to be reviewed")
+    expect(tab.locator("#set-hint")).to_contain_text("90%")
+
+
+def test_a_model_without_acceptance_or_words_says_so(tab):
+    tab.select_option("#model", "classical")
+    tag(tab, TEXT)
+    expect(tab.locator("#confidence")).to_have_text("no acceptance known")
+    tab.hover("#set .label >> nth=0")
+    expect(tab.locator("#attention")).to_contain_text("does not tell which words")
+    assert tab.locator(".is-lit").count() == 0
+    assert not tab.is_visible("#orders-section")
+
+
+def test_accepting_a_label_completes_the_rest(tab, site):
+    tag(tab, TEXT)
+    label = tab.locator("#marginals li:not(.is-proposed) bdi").first.text_content()
+    tab.locator("#marginals .label", has_text=label).first.click()
+    settled(tab)
+    found = site.tagger.complete(TEXT, present=[label], top=6)
+    expect(tab.locator("#probability")).to_have_text(percent(found.probability))
+    assert set(chips(tab)) == set(found.labels)
+    assert chips(tab, "accepted") == [label]
+    assert suggested(tab) == found.suggestion
+
+
+def test_a_label_turns_from_accepted_to_rejected_to_neither(tab, site):
+    tag(tab, TEXT)
+    label = chips(tab)[0]
+    name = tab.locator(f'#set .label[data-label="{label}"]')
+    for state in ("accepted", "rejected"):
+        name.click()
+        assert chips(tab, state) == [label]
+    settled(tab)
+    found = site.tagger.complete(TEXT, absent=[label], top=6)
+    expect(tab.locator("#probability")).to_have_text(percent(found.probability))
+    assert label not in found.labels
+    name.click()
+    settled(tab)
+    assert chips(tab) == list(site.tagger.tag([TEXT])[0].labels)
+
+
+def test_the_cross_rejects_at_once(tab, site):
+    tag(tab, TEXT)
+    label = chips(tab)[0]
+    tab.click(f'#set .reject[data-label="{label}"]')
+    settled(tab)
+    found = site.tagger.complete(TEXT, absent=[label])
+    assert chips(tab, "rejected") == [label]
+    assert chips(tab) == list(found.labels)
+
+
+def test_taking_another_set_decides_all_its_labels(tab, site):
+    tag(tab, TEXT)
+    before = chips(tab)
+    other = site.tagger.tag([TEXT], top=2)[0].alternatives[0].labels
+    tab.locator("#alternatives .take").first.click()
+    settled(tab)
+    assert set(chips(tab, "accepted")) == set(other)
+    assert set(chips(tab, "rejected")) == set(before) - set(other)
+
+
+def test_a_label_is_found_and_added_by_keyboard(tab, site):
+    tag(tab, TEXT)
+    label = next(each for each in site.tagger.labels.names if each not in chips(tab))
+    tab.keyboard.press("/")
+    tab.keyboard.type(label[:3].upper())
+    tab.wait_for_selector("#found [aria-selected=true]")
+    assert tab.get_attribute("#search", "aria-expanded") == "true"
+    options = tab.locator("#found bdi").all_text_contents()
+    for _ in range(options.index(label)):
+        tab.keyboard.press("ArrowDown")
+    active = tab.get_attribute("#search", "aria-activedescendant")
+    assert tab.text_content(f"#{active} bdi") == label
+    tab.keyboard.press("Enter")
+    settled(tab)
+    assert chips(tab, "accepted") == [label]
+    assert set(chips(tab)) == set(site.tagger.complete(TEXT, present=[label]).labels)
+    tab.keyboard.type("zzz")
+    tab.wait_for_selector("#found li")
+    tab.keyboard.press("Escape")
+    expect(tab.locator("#found")).to_be_hidden()
+
+
+def test_a_label_the_model_does_not_know_can_be_added_and_is_not_sent(tab):
+    tag(tab, TEXT)
+    before = chips(tab)
+    tab.fill("#search", "no-such-label")
+    tab.click("#found li >> text=no-such-label")
+    settled(tab)
+    assert chips(tab) == [*before, "no-such-label"]
+    expect(tab.locator("#set .is-accepted small")).to_have_text("new")
+    expect(tab.locator("#trouble")).to_be_hidden()
+
+
+def test_hovering_or_focusing_a_label_lights_up_its_words(tab, site):
+    tag(tab, TEXT)
+    explanation = site.tagger.explain(TEXT)
+    starts = [word.start for word in explanation.words if word.place is not None]
+    tab.wait_for_selector("#reading .word", state="attached")
+    for step in explanation.steps[:-1]:
+        most = starts[max(range(len(starts)), key=step.weights.__getitem__)]
+        name = tab.locator(f'#set .label[data-label="{step.label}"]')
+        for look in (name.hover, name.focus):
+            tab.mouse.move(0, 0)
+            tab.focus("#reading")
+            look()
+            assert strongest_word(tab) == most
+            assert step.label in tab.text_content("#attention")
+    assert tab.text_content("#reading") == TEXT
+
+
+def test_the_words_of_the_suggestion_are_lit_where_nothing_else_is_looked_at(tab, site):
+    tag(tab, TEXT)
+    tab.wait_for_selector("#reading .is-lit")
+    tab.hover("#set .label >> nth=0")
+    tab.mouse.move(0, 0)
+    assert tab.text_content("#attention").startswith(f"“{suggested(tab)}”")
+    tab.keyboard.press("d")
+    expect(tab.locator("#document-status")).to_have_text("done")
+    expect(tab.locator(".is-lit")).to_have_count(0)
+
+
+def strongest_word(tab):
+    """Return where the word begins that is lit up most."""
+    return tab.evaluate(
+        """() => {
+            const heat = (word) => Number(word.style.getPropertyValue("--heat-share"));
+            const lit = [...document.querySelectorAll(".is-lit")];
+            const before = document.createRange();
+            before.setStart(document.getElementById("reading"), 0);
+            before.setEndBefore(lit.sort((a, b) => heat(b) - heat(a))[0]);
+            return before.toString().length;
+        }"""
+    )
+
+
+def test_the_orders_add_up_to_their_set(tab, site):
+    tag(tab, TEXT)
+    tab.wait_for_selector("#orders .track")
+    explanation = site.tagger.explain(TEXT)
+    blocks = tab.eval_on_selector(
+        "#orders .track",
+        "(track) => [...track.children].map((each) => parseFloat(each.style.width))",
+    )
+    assert sum(blocks) == pytest.approx(100 * explanation.predicted.probability, abs=0.1)
+    orders = [each for each in explanation.sequences if each.set_name == "A"]
+    assert blocks[:-1] == pytest.approx([100 * each.probability for each in orders], abs=0.1)
+    listed = tab.locator(".order-list li:not(.total)").all_text_contents()
+    assert [row.split("→")[0].strip() for row in listed] == [each.labels[0] for each in orders]
+
+
+def test_a_nasty_text_is_shown_as_it_is(tab):
+    directions = {}
+    for name, text in NASTY.items():
+        tab.evaluate("(text) => { document.getElementById('text').value = text; }", text)
+        written = tab.input_value("#text")
+        tab.click("#tag")
+        settled(tab)
+        assert tab.text_content("#reading") == written
+        assert tab.locator("#reading script, #reading b, #reading img").count() == 0
+        assert tab.locator("#trouble").is_hidden()
+        direction = "(element) => getComputedStyle(element).direction"
+        directions[name] = tab.eval_on_selector("#reading", direction)
+        tab.click("#new")
+        expect(tab.locator("#text")).to_be_visible()
+    assert [name for name in directions if directions[name] == "rtl"] == ["right to left"]
+
+
+def test_a_very_long_text_is_tagged_by_its_beginning(tab, site):
+    text = (TEXT + "\n\U0001f600") * 800
+    assert len(text) > 100_000
+    tab.evaluate("(text) => { document.getElementById('text').value = text; }", text)
+    tab.click("#tag")
+    tab.wait_for_selector("#results:not([hidden])")
+    assert chips(tab) == list(site.tagger.tag([text])[0].labels)
+    expect(tab.locator("#cut")).to_contain_text("40,000")
+    assert tab.text_content("#reading") == text
+    assert tab.evaluate("document.documentElement.scrollHeight") < 5_000
+
+
+def test_an_empty_text_is_asked_for(tab):
+    tab.click("#tag")
+    expect(tab.locator("#trouble:visible")).to_contain_text("There is no text yet")
+    expect(tab.locator("#text")).to_be_focused()
+
+
+def test_pasting_and_dropping_tag_at_once(tab, site):
+    labels = list(site.tagger.tag([TEXT])[0].labels)
+    drop(tab, "one.txt", TEXT)
+    settled(tab)
+    assert chips(tab) == labels
+    tab.click("#new")
+    expect(tab.locator("#text")).to_have_value("")
+    tab.evaluate(
+        """(text) => {
+            const data = new DataTransfer();
+            data.setData("text/plain", text);
+            const field = document.getElementById("text");
+            field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data }));
+            field.value = text;
+        }""",
+        TEXT,
+    )
+    settled(tab)
+    assert chips(tab) == labels
+
+
+def test_undo_goes_back_one_decision(tab):
+    tag(tab, TEXT)
+    before = chips(tab)
+    tab.keyboard.press("y")
+    tab.keyboard.press("n")
+    settled(tab)
+    tab.keyboard.press("u")
+    assert len(chips(tab, "accepted")) == 1
+    assert chips(tab, "rejected") == []
+    tab.click("#undo")
+    settled(tab)
+    assert chips(tab) == before
+    expect(tab.locator("#undo")).to_be_disabled()
+
+
+def test_another_rule_predicts_anew(tab, site):
+    tag(tab, TEXT)
+    for rule in ("sequence", "hamming"):
+        tab.select_option("#rule", rule)
+        expect(tab.locator("#probability")).to_have_text(
+            percent(site.tagger.tag([TEXT], rule)[0].probability)
+        )
+
+
+def test_a_reload_loses_neither_text_nor_decisions(tab, site, tmp_path):
+    tag(tab, TEXT)
+    tab.keyboard.press("y")
+    tab.keyboard.press("n")
+    settled(tab)
+    accepted, rejected = chips(tab, "accepted"), chips(tab, "rejected")
+    visit_page(tab, site)
+    settled(tab)
+    assert tab.text_content("#reading") == TEXT
+    assert (chips(tab, "accepted"), chips(tab, "rejected")) == (accepted, rejected)
+    tab.keyboard.press("d")
+    labels = chips(tab, "accepted")
+    with tab.expect_download() as waiting:
+        tab.click("#save")
+    waiting.value.save_as(tmp_path / "one.jsonl")
+    saved = json.loads((tmp_path / "one.jsonl").read_text(encoding="utf-8"))
+    assert saved == {"text": TEXT, "labels": labels}
+
+
+def test_an_answer_that_comes_late_is_not_waited_for(tab, site):
+    tag(tab, TEXT)
+    first, second = chips(tab)[:2]
+    held = []
+    tab.route("**/v1/complete", lambda route: route.continue_() if held else held.append(route))
+    with tab.expect_request("**/v1/complete"):
+        tab.click(f'#set .label[data-label="{first}"]')
+    with tab.expect_event("requestfailed") as ended:
+        tab.click(f'#set .label[data-label="{second}"]')
+    assert ended.value.post_data_json["present"] == [first]
+    both = site.tagger.complete(TEXT, present=[first, second], top=6)
+    expect(tab.locator("#probability")).to_have_text(percent(both.probability))
