@@ -119,12 +119,27 @@ def test_an_explanation_that_fails_leaves_the_tags(tab):
 
 def test_a_queue_is_read_ahead_past_what_the_server_refuses(tab, site, test_texts):
     rows = [{"id": str(i), "text": text} for i, text in enumerate(test_texts[:4])]
-    rows[2]["text"] = "word " * 12_000
     open_queue(tab, rows)
-    busy = answering(503, "Busy.", retry_after="0.1")
-    tab.route("**/v1/tag", busy, times=2)
-    tab.select_option("#order", "accepted-first")
     predictions = site.tagger.tag([row["text"] for row in rows])
-    n_accepted = sum(each.accepted for each in predictions)
+    refused = max(range(4), key=lambda i: predictions[i].probability)  # would have come first
+    busy, too_long = answering(503, "Busy.", retry_after="0.1"), answering(422, "Too long.")
+
+    def answer(route):
+        if busy.n_times < 2:
+            busy(route)
+        elif rows[refused]["text"] in route.request.post_data_json["texts"]:
+            too_long(route)
+        else:
+            route.continue_()
+
+    tab.route("**/v1/tag", answer)
+    tab.select_option("#order", "accepted-first")
+    n_accepted = sum(each.accepted for i, each in enumerate(predictions) if i != refused)
     expect(tab.locator("#queue-hint")).to_contain_text(f"accepts {n_accepted} of 4")
-    assert busy.n_times == 2
+    assert too_long.n_times == 2  # with the others, and alone
+    for _ in range(3):
+        settled(tab)
+        tab.keyboard.press("j")
+    expect(tab.locator("#queue-place")).to_have_text("4 of 4")
+    expect(tab.locator("#document-title")).to_have_text(str(refused))
+    expect(tab.locator("#trouble:visible")).to_contain_text("Too long.")
