@@ -121,10 +121,13 @@ def test_a_replaced_folder_is_picked_up_without_dropping_a_request(service, tagg
     stop = []
     with ThreadPoolExecutor(4) as pool:
         asking = [pool.submit(ask, number) for number in range(4)]
+        while len(answers) < 8:
+            time.sleep(0.01)
         taggers["br"].save(folder)
         service.process.send_signal(signal.SIGHUP)
         service.wait_for(f"in the place of {first['version']}.")
-        time.sleep(0.2)
+        while answers[-1][1] != "br":
+            time.sleep(0.01)
         (folder / "config.json").write_text("{")
         service.process.send_signal(signal.SIGHUP)
         service.wait_for("model: not loaded, ")

@@ -48,28 +48,27 @@ class LimitBodies:
     async def _read(self, receive: Receive, body: bytearray) -> None:
         longest = self.settings.body_seconds
         end = anyio.current_time() + longest * TIMES_SILENT
-        try:
-            with anyio.fail_after(longest) as patience:
-                while True:
-                    message = await receive()
-                    patience.deadline = min(anyio.current_time() + longest, end)
-                    if message["type"] == "http.disconnect":
-                        raise ClientGoneError
-                    part = message.get("body", b"")
-                    body += part
-                    self.n_held += len(part)
-                    if len(body) > self.settings.max_body_bytes:
-                        raise self._too_large()
-                    if self.n_held > self.settings.max_held_bytes:
-                        raise _too_many()
-                    if not message.get("more_body", False):
-                        return
-        except TimeoutError:
-            raise ProblemError(
-                "too-slow",
-                f"Nothing of the body came for {longest:g} seconds. Send it at once.",
-                headers={"Connection": "close"},
-            ) from None
+        with anyio.move_on_after(longest) as patience:
+            while True:
+                message = await receive()
+                patience.deadline = min(anyio.current_time() + longest, end)
+                if message["type"] == "http.disconnect":
+                    raise ClientGoneError
+                part = message.get("body", b"")
+                body += part
+                self.n_held += len(part)
+                if len(body) > self.settings.max_body_bytes:
+                    raise self._too_large()
+                if self.n_held > self.settings.max_held_bytes:
+                    raise _too_many()
+                if not message.get("more_body", False):
+                    return
+        # However patience ended, the body is not whole.
+        raise ProblemError(
+            "too-slow",
+            f"Nothing of the body came for {longest:g} seconds. Send it at once.",
+            headers={"Connection": "close"},
+        )
 
     def _too_large(self) -> ProblemError:
         return ProblemError(

@@ -150,7 +150,7 @@ async def labels(
     model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="A model.")] = None,
 ) -> LabelsAnswer:
     """Search a model's labels."""
-    return answers.searched(_service(request).model(model), prefix, limit)
+    return answers.searched(_service(request).model(model or None), prefix, limit)
 
 
 @router.get("/healthz")
