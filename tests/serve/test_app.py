@@ -1,5 +1,7 @@
 import asyncio
+import io
 import json
+import logging
 import threading
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Tagging
+
+MARKER = "zebrafish"  # a name, so that no source line in a traceback holds it
 
 
 @pytest.fixture
@@ -113,7 +117,7 @@ def test_what_fails_here_is_answered_500_without_a_word_of_it(served, monkeypatc
     app = make_app(Registry.of(*served))
 
     async def run():
-        found = await asked(app, [part(tag_body("marker"))])
+        found = await asked(app, [part(tag_body(MARKER))])
         await queue_of(app).close()
         return found
 
@@ -122,7 +126,34 @@ def test_what_fails_here_is_answered_500_without_a_word_of_it(served, monkeypatc
     assert json.loads(body)["type"] == "urn:setrnn:problem:internal"
     out, err = capfd.readouterr()
     assert "failed: RuntimeError at test_app.py" in caplog.text
-    assert "marker" not in body.decode() + out + err + caplog.text
+    assert MARKER not in body.decode() + out + err + caplog.text
+
+
+def test_a_log_that_cannot_be_written_shows_no_text_either(served, monkeypatch, capfd):
+    def fail(self, documents):
+        raise RuntimeError(f"cannot tag {documents}")
+
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    stream.close()
+    monkeypatch.setattr(Tagging, "run", fail)
+    app = make_app(Registry.of(*served))
+
+    async def run():
+        found = await asked(app, [part(tag_body(MARKER))])
+        await queue_of(app).close()
+        return found
+
+    logger = logging.getLogger("setrnn.serve")
+    logger.addHandler(handler)
+    try:
+        status, _, _ = asyncio.run(run())
+    finally:
+        logger.removeHandler(handler)
+    out, err = capfd.readouterr()
+    assert status == 500
+    assert "Logging error" in err
+    assert MARKER not in out + err
 
 
 def test_until_models_are_loaded_it_is_alive_but_not_ready():
@@ -152,4 +183,4 @@ def test_metrics_name_routes_and_never_what_was_sent(client):
     assert 'setrnn_requests_total{route="other",status="404"}' in page.text
     assert 'setrnn_queue_documents{model="recurrent"} 0.0' in page.text
     assert 'setrnn_request_seconds_count{route="/v1/tag"}' in page.text
-    assert "marker" not in page.text
+    assert MARKER not in page.text

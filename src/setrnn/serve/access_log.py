@@ -39,11 +39,16 @@ class Observe:
                 message["headers"].append((b"x-content-type-options", b"nosniff"))
             await send(message)
 
+        failure: Exception | None = None
         try:
-            await self.app(scope, receive, observed)
-        except Exception as error:  # noqa: BLE001 (the last line of defence: no tracebacks)
-            log_failure(error)
-            if status == CLIENT_GONE:
+            try:
+                await self.app(scope, receive, observed)
+            except Exception as error:  # noqa: BLE001 (the last line of defence: no tracebacks)
+                failure = error
+            # Only now: where logging itself fails, it prints the error that is being handled.
+            if failure is not None:
+                log_failure(failure)
+            if failure is not None and status == CLIENT_GONE:
                 problem = ProblemError("internal", "The request was fine. The log says where.")
                 await problem_response(problem)(scope, receive, observed)
         finally:

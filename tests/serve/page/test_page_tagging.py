@@ -48,12 +48,14 @@ def test_a_text_gets_the_models_set_with_probability_alternatives_and_marginals(
 def test_bars_are_as_long_as_what_they_stand_for(tab, site):
     tag(tab, TEXT)
     predicted = site.tagger.tag([TEXT], top=6)[0]
+    expected = pytest.approx([each.probability for each in predicted.alternatives], abs=0.02)
+    tab.wait_for_function("document.getAnimations().every((each) => each.playState != 'running')")
     shares = tab.eval_on_selector_all(
         "#alternatives .track",
         "(all) => all.map((each) => each.firstChild.getBoundingClientRect().width / "
         "each.getBoundingClientRect().width)",
     )
-    assert shares == pytest.approx([each.probability for each in predicted.alternatives], abs=0.02)
+    assert shares == expected
 
 
 @pytest.mark.parametrize("is_sure", [True, False])
