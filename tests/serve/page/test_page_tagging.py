@@ -49,12 +49,15 @@ def test_bars_are_as_long_as_what_they_stand_for(tab, site):
     tag(tab, TEXT)
     predicted = site.tagger.tag([TEXT], top=6)[0]
     expected = pytest.approx([each.probability for each in predicted.alternatives], abs=0.02)
-    tab.wait_for_function("document.getAnimations().every((each) => each.playState != 'running')")
-    shares = tab.eval_on_selector_all(
-        "#alternatives .track",
-        "(all) => all.map((each) => each.firstChild.getBoundingClientRect().width / "
-        "each.getBoundingClientRect().width)",
-    )
+    for _ in range(40):  # until all is drawn
+        shares = tab.eval_on_selector_all(
+            "#alternatives .track",
+            "(all) => all.map((each) => each.firstChild.getBoundingClientRect().width / "
+            "each.getBoundingClientRect().width)",
+        )
+        if shares == expected:
+            break
+        tab.wait_for_timeout(200)
     assert shares == expected
 
 
