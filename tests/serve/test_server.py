@@ -121,7 +121,8 @@ def test_a_replaced_folder_is_picked_up_without_dropping_a_request(service, tagg
     stop = []
     with ThreadPoolExecutor(4) as pool:
         asking = [pool.submit(ask, number) for number in range(4)]
-        while len(answers) < 8:
+        deadline = time.monotonic() + 60
+        while len(answers) < 8 and time.monotonic() < deadline:
             time.sleep(0.01)
         taggers["br"].save(folder)
         service.process.send_signal(signal.SIGHUP)
