@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from setrnn import __version__
 from setrnn.compare.records import Comparison, Record
-from setrnn.report.papers_findings import CLASSICAL
+from setrnn.report.series.systems import CLASSICAL
 from setrnn.report.wording import counted, listed
 
 MESSAGE_LENGTH = 200

@@ -18,9 +18,9 @@ from setrnn.report.claims import (
     verdict_of,
 )
 from setrnn.report.numbers import change, p_value, score
+from setrnn.report.series.systems import CLASSICAL
 
 NEGLIGIBLE = 0.005  # a gain that is surely below it is none
-CLASSICAL = ("br", "br-support", "pcc")
 RECURRENT = (
     "seq2seq-rnn",
     "vinyals-uniform",

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from setrnn.compare.records import Comparison, Record, TestResults
 from setrnn.metrics import document_f1, evaluate_labels, indicator_matrix
+from setrnn.objective_words import OBJECTIVE_WORDS
 
 if TYPE_CHECKING:
     from setrnn.metrics import Sparse
@@ -20,12 +21,7 @@ if TYPE_CHECKING:
 Values = npt.NDArray[np.float64]
 
 CLASSICAL = ("br", "br-support", "pcc")
-# The order of the paper's tables, then what is beyond it.
-SYSTEMS = (
-    *CLASSICAL,
-    *("seq2seq-rnn", "vinyals-uniform", "vinyals-sample", "vinyals-max", "vinyals-max-direct"),
-    *("sgm", "set-rnn", "set-rnn-exact", "sigmoid"),
-)
+SYSTEMS = tuple(OBJECTIVE_WORDS)  # in the order of the paper's tables, then what is beyond it
 
 
 @dataclass(frozen=True, eq=False)
