@@ -49,7 +49,7 @@ def main() -> None:
         is_known = sets.max(axis=1) < n_labels
         rows, sets = rows[is_known], sets[is_known]
         tokens = take_rows(part.tokens, rows)
-        for batch, encoding in system.encoded(tokens):
+        for batch, encoding in system.by_batch(tokens, lambda _, encoding: encoding):
             for row, place in enumerate(batch):
                 one = encoding.rows(torch.tensor([row], device=system.device))
                 labels = torch.from_numpy(sets[place : place + 1]).to(system.device)

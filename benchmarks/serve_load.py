@@ -1,11 +1,14 @@
 """The service under load against offline prediction: documents/s and latencies, on loopback.
 
-    python benchmarks/serve_load.py MODEL [--rule RULE] [--threads 1] [--seconds 10]
+    python benchmarks/serve_load.py MODEL [--rule RULE] [--seconds 10]
     python benchmarks/serve_load.py MODEL --minutes 10
+    python benchmarks/serve_load.py MODEL --kill
 
-The service is a process of its own. This one asks it, from sockets that each wait for an answer
-before they ask again (a few hundredths of a core), and measures `Tagger.tag_stream` on the same
-texts with as many threads, before and after each load. With --minutes it watches the memory.
+The service is a process of its own, as `setrnn serve` starts it. This one asks it, from sockets
+that each wait for an answer before they ask again (a tenth of a core), and measures what
+`setrnn predict` does, `Tagger.tag_stream` on the same texts with all cores, before and after each
+load. With --minutes it watches the memory; with --kill it kills the service under load, starts it
+again and says when it answers.
 """
 
 from __future__ import annotations
@@ -26,7 +29,6 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from setrnn import Tagger, load
 from setrnn.datasets import newsroom
@@ -67,11 +69,11 @@ class Load:
 class Service:
     """A service that runs while the block does."""
 
-    def __init__(self, model: Path, n_threads: int) -> None:
-        command = [sys.executable, "-m", "setrnn", "serve", str(model), "--port", "0"]
-        options = ["--device", "cpu", "--threads", str(n_threads)]
+    def __init__(self, model: Path, port: int = 0) -> None:
+        command = [sys.executable, "-m", "setrnn", "serve", str(model), "--port", str(port)]
+        options = ["--device", "cpu"]
         self.process = subprocess.Popen(command + options, stderr=subprocess.PIPE, text=True)
-        self.port = 0
+        self.port = port
 
     def __enter__(self) -> Service:
         assert self.process.stderr is not None
@@ -170,7 +172,7 @@ def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
         "| clients | texts a request | documents/s | offline | of offline | p50, ms | p95 ", end=""
     )
     print("| p99 | cores used | answers but 200 |\n|" + "---|" * 10)
-    with Service(wanted.model, wanted.threads) as service:
+    with Service(wanted.model) as service:
         before = measure(wanted.seconds / 2)
         for n_texts in N_TEXTS:
             messages = requests(texts, n_texts, wanted.rule)
@@ -185,7 +187,7 @@ def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
 def watch_memory(wanted: argparse.Namespace, texts: list[str]) -> None:
     """Print the resident memory before and after minutes of load."""
     messages = requests(texts, 1, wanted.rule)
-    with Service(wanted.model, wanted.threads) as service:
+    with Service(wanted.model) as service:
         service.loaded(messages, 64, 1, MEMORY_WARM_UP)
         start = service.megabytes
         found = service.loaded(messages, 64, 1, 60 * wanted.minutes)
@@ -198,11 +200,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("--rule", default=None)
-    parser.add_argument("--threads", type=int, default=1, help="that compute, here and there")
     parser.add_argument("--seconds", type=float, default=10.0, help="a measurement")
     parser.add_argument("--minutes", type=float, default=0.0, help="of load, to watch the memory")
     wanted = parser.parse_args()
-    torch.set_num_threads(wanted.threads)
     texts = [example.text for example in newsroom.examples("test")]
     (watch_memory if wanted.minutes else compare)(wanted, texts)
 

@@ -55,7 +55,7 @@ async def held_up(app):
 
 
 def test_a_full_queue_answers_503_and_when_to_come_back(served, held):
-    app = make_app(Registry.of(*served), ServeSettings(queue=2, batch_ms=0))
+    app = make_app(Registry.of(*served), ServeSettings(queue=2, batch_ms=0, workers=1))
 
     async def run():
         first = await held_up(app)
@@ -73,7 +73,7 @@ def test_a_full_queue_answers_503_and_when_to_come_back(served, held):
 
 
 def test_a_request_whose_client_left_is_not_worked_on(served, held):
-    app = make_app(Registry.of(*served), ServeSettings(batch_ms=0))
+    app = make_app(Registry.of(*served), ServeSettings(batch_ms=0, workers=1))
 
     async def run():
         first = await held_up(app)
@@ -88,7 +88,7 @@ def test_a_request_whose_client_left_is_not_worked_on(served, held):
 
 
 def test_requests_at_once_share_a_batch_and_get_their_own_answers(served, held, test_texts):
-    app = make_app(Registry.of(*served), ServeSettings(batch_ms=0))
+    app = make_app(Registry.of(*served), ServeSettings(batch_ms=0, workers=1))
     wanted = served[0].tagger.tag(test_texts[:12])
 
     async def run():
@@ -173,10 +173,10 @@ def test_until_models_are_loaded_it_is_alive_but_not_ready():
 
 
 def test_metrics_name_routes_and_never_what_was_sent(client):
-    client.get("/marker?query=marker")
-    client.get("/v1/labels?prefix=marker")
-    client.post("/v1/tag", json={"texts": ["marker"]})
-    client.post("/v1/tag", json={"texts": ["x"], "model": "marker"})
+    client.get(f"/{MARKER}?query={MARKER}")
+    client.get(f"/v1/labels?prefix={MARKER}")
+    client.post("/v1/tag", json={"texts": [MARKER]})
+    client.post("/v1/tag", json={"texts": ["x"], "model": MARKER})
     page = client.get("/metrics")
     assert page.headers["Content-Type"].startswith("text/plain")
     assert 'setrnn_requests_total{route="/v1/tag",status="200"}' in page.text

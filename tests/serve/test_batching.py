@@ -188,6 +188,35 @@ def test_one_thread_that_is_not_the_loops_works():
     asyncio.run(run())
 
 
+def test_several_batches_are_under_way_at_once():
+    async def run():
+        queue, work = batcher(n_workers=2), Doubling()
+        first, second = await begun(queue, work), await begun(queue, work)
+        third = queue.submit(work, [3])
+        await asyncio.sleep(0.02)
+        assert queue.n_waiting == 1  # both threads are busy
+        work.gate.set()
+        assert await asyncio.gather(first, second, third) == [[0], [0], [6]]
+        assert len(work.threads) == 2
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_idle_threads_take_even_shares_of_what_waits():
+    async def run():
+        queue, work = batcher(max_batch=100, wait_seconds=0.01, n_workers=2), opened(Doubling())
+        found = [queue.submit(work, [number]) for number in range(80)]
+        assert await asyncio.gather(*found) == [[2 * number] for number in range(80)]
+        assert sorted(work.batches) == [list(range(40)), list(range(40, 80))]
+        few = [queue.submit(work, [number]) for number in range(12)]
+        await asyncio.gather(*few)
+        assert work.batches[2:] == [list(range(12))]  # too few to be worth sharing
+        await queue.close()
+
+    asyncio.run(run())
+
+
 def test_batches_are_told_of():
     async def run():
         sizes = []

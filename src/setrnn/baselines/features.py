@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import TfidfTransformer
 
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import PAD, SPECIAL_TOKENS, UNKNOWN
@@ -118,6 +117,9 @@ def indicator(rows: Ragged, n_columns: int) -> sp.csr_matrix:
 
 
 def _transformer() -> Any:  # noqa: ANN401 (scikit-learn has no types)
+    # Here, not above: it takes longer to import than a network to load, which has no use for it.
+    from sklearn.feature_extraction.text import TfidfTransformer
+
     return TfidfTransformer(sublinear_tf=True)
 
 

@@ -8,7 +8,6 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 LEAST_MISSING = 1e-6  # another set is never impossible: one such document would decide T
@@ -28,6 +27,8 @@ def fit_temperature(log_probs: npt.NDArray[np.float64], true_rank: npt.NDArray[n
         log_probs: of the candidates, (n, K).
         true_rank: which candidate is the true set, (n,); -1 where none is.
     """
+    from scipy.optimize import minimize_scalar  # slow to import, and only needed here
+
     outcomes = with_another_set(log_probs)
     document = np.arange(len(outcomes))  # -1 reads the last outcome, another set
 

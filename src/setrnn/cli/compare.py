@@ -74,8 +74,8 @@ def compare(
     """
     from setrnn.compare.added import parse_additions
     from setrnn.compare.plan import find_methods
-    from setrnn.compare.pool import n_cores
     from setrnn.config import load_config
+    from setrnn.cores import n_cores
 
     if budget is not None and not 0 < budget < float("inf"):
         raise ConfigError(f"--budget must be above 0 minutes, got {budget:g}.")

@@ -45,8 +45,8 @@ def demo(
 
     Three classical systems and three networks, small enough for two cores and three minutes.
     """
-    from setrnn.compare.pool import n_cores
     from setrnn.config import load_config
+    from setrnn.cores import n_cores
     from setrnn.datasets import newsroom
     from setrnn.datasets.cache import Source
 

@@ -39,14 +39,13 @@ def serve(
         typer.Option(help="A file of API keys, one a line; requests need one.", show_default=False),
     ] = None,
     device: Device = "auto",
-    threads: Annotated[
+    workers: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            help="Threads that compute.",
-            show_default="one for each core but one; or OMP_NUM_THREADS",
+            help="Batches that are tagged at once.", show_default="one for each core; on a GPU one"
         ),
     ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that share a batch.")] = 1,
     max_texts: Annotated[int, typer.Option(help="Texts a request.")] = 64,
     max_words: Annotated[int, typer.Option(help="Words a text.")] = 10_000,
     max_body_bytes: Annotated[int, typer.Option(help="Bytes a request.")] = 4 << 20,
@@ -69,7 +68,7 @@ def serve(
     from setrnn.serve.naming import named_folders
     from setrnn.serve.settings import ServeSettings
 
-    settings = ServeSettings(max_texts, max_words, max_body_bytes, queue, batch, batch_ms)
+    settings = ServeSettings(max_texts, max_words, max_body_bytes, queue, batch, batch_ms, workers)
     folders = named_folders(models)
     keys = _keys(api_key_file)
     listener = listen(host, port)
@@ -84,7 +83,7 @@ def serve(
     # The libraries take seconds to import: only now, when all that was asked for can be done.
     from setrnn.serve.registry import Registry
     from setrnn.serve.server import serve as serve_until_stopped
-    from setrnn.serve.server import set_threads
+    from setrnn.serve.workers import set_threads
 
     set_threads(threads)
     serve_until_stopped(Registry(folders, device), settings, listener, keys, note)

@@ -19,6 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from setrnn.compare.records import Failure
+from setrnn.cores import n_cores
 from setrnn.errors import SetRNNError
 
 if TYPE_CHECKING:
@@ -74,13 +75,6 @@ class Ticked:
 
 
 Event = Started | Progressed | Ended | Ticked
-
-
-def n_cores() -> int:
-    """Count the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def run_jobs(

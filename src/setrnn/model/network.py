@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from setrnn.config import ModelSettings
 from setrnn.data.batches import Batch
@@ -52,10 +53,24 @@ def rebuild_network(
         encoder, source = "transformer", build_transformer(weights[ARCHITECTURE])
     else:
         encoder, source = "gru", torch.empty_like(weights[WORDS], device="meta")
-    with torch.device("meta"):
+    with torch.device("meta"), _NoStartingValues():
         network = Network(source, _label_vectors(weights), settings, encoder, decoder)
     network.load_state_dict(dict(weights), assign=True)
     return network.eval()
+
+
+class _NoStartingValues(TorchFunctionMode):
+    """Draws none: on the meta device that imports torch's compiler, and takes over a second."""
+
+    def __torch_function__(
+        self,
+        function: Any,  # noqa: ANN401 (any of torch's)
+        types: Any,  # noqa: ANN401
+        arguments: tuple[Any, ...] = (),
+        options: dict[str, Any] | None = None,
+    ) -> Any:  # noqa: ANN401
+        options = options or {}
+        return options["tensor"] if function is nn.init.normal_ else function(*arguments, **options)
 
 
 def _label_vectors(weights: Mapping[str, Tensor]) -> Tensor:

@@ -18,8 +18,8 @@ from setrnn.decoding.candidates import Certificates, SetCandidates
 from setrnn.decoding.known import Known, completed, something_known
 from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.neural.recurrent import RecurrentSystem
-from setrnn.neural.system import CandidateTable
-from setrnn.search.lattice import search_sets
+from setrnn.neural.system import CandidateTable, Rows
+from setrnn.search.lattice import FoundSets, search_sets
 from setrnn.search.subset_sums import EXACT_UP_TO, MOST_LABELS, set_log_prob_by_subsets
 
 # That are evaluated at once: subsets, and values of the memory of the documents they are of.
@@ -61,14 +61,18 @@ class OrderFreeSystem(RecurrentSystem):
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
         table = CandidateTable(len(tokens), max(width, n_sets))
         is_proved, pruned = np.zeros(len(tokens), dtype=bool), np.zeros(len(tokens))
-        for rows, encoding in self.encoded(tokens):
+
+        def search(rows: Rows, encoding: Encoding) -> FoundSets:
             found = search_sets(self._decoder, encoding, width, max_labels, n_sets)
             best = found.labels[:, : self.config.search.exact_sets]
-            if best.shape[1]:
-                is_exact = (best >= 0).sum(2) <= EXACT_UP_TO
-                log_probs = self._sums(encoding, best)
-                is_set = found.log_probs[:, : best.shape[1]] > -torch.inf
-                found = found.with_exact(log_probs.where(is_set, -torch.inf), is_exact)
+            if not best.shape[1]:
+                return found
+            is_exact = (best >= 0).sum(2) <= EXACT_UP_TO
+            log_probs = self._sums(encoding, best)
+            is_set = found.log_probs[:, : best.shape[1]] > -torch.inf
+            return found.with_exact(log_probs.where(is_set, -torch.inf), is_exact)
+
+        for rows, found in self.by_batch(tokens, search):
             table.fill(rows, found.labels, found.log_probs)
             is_proved[rows] = found.is_proved.cpu().numpy()
             pruned[rows] = found.pruned.cpu().numpy()
@@ -95,8 +99,11 @@ class OrderFreeSystem(RecurrentSystem):
         Exact up to ten labels; a lower bound above; -inf for more than can be summed at all.
         """
         log_probs = np.zeros(label_sets.shape[:2])
-        for rows, encoding in self.encoded(tokens):
-            sums = self._sums(encoding, self.sets_on_device(label_sets, rows))
+
+        def score(rows: Rows, encoding: Encoding) -> Tensor:
+            return self._sums(encoding, self.sets_on_device(label_sets, rows))
+
+        for rows, sums in self.by_batch(tokens, score):
             log_probs[rows] = sums.cpu().numpy()
         return log_probs
 

@@ -7,14 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
 from setrnn.decoding.known import Known, completed, something_known
-from setrnn.neural.system import CandidateTable, NeuralSystem
-from setrnn.search.beam_search import search_orders
+from setrnn.model.interfaces import Encoding
+from setrnn.neural.system import CandidateTable, NeuralSystem, Rows
+from setrnn.search.beam_search import Sequences, search_orders
 from setrnn.search.completion_search import most_probable_completions
-from setrnn.search.set_search import most_probable_sets, set_log_prob, sets_of_best_sequences
+from setrnn.search.set_search import (
+    ScoredSets,
+    most_probable_sets,
+    set_log_prob,
+    sets_of_best_sequences,
+)
 
 
 @dataclass(frozen=True)
@@ -36,8 +43,11 @@ class RecurrentSystem(NeuralSystem):
         find = most_probable_sets if source == "sets" else sets_of_best_sequences
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
         table = CandidateTable(len(tokens), width)
-        for rows, encoding in self.encoded(tokens):
-            found = find(self.network.decoder, encoding, width, max_labels)
+
+        def search(rows: Rows, encoding: Encoding) -> ScoredSets:
+            return find(self.network.decoder, encoding, width, max_labels)
+
+        for rows, found in self.by_batch(tokens, search):
             table.fill(rows, found.labels, found.log_probs)
         return SetCandidates(table.labels, table.log_probs)
 
@@ -45,12 +55,15 @@ class RecurrentSystem(NeuralSystem):
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
         known.check_sizes(max_labels)
         table = CandidateTable(len(tokens), 2 * width)
-        for rows, encoding in self.encoded(tokens):
+
+        def search(rows: Rows, encoding: Encoding) -> ScoredSets:
             present = self.sets_on_device(known.present, rows)
             absent = self.sets_on_device(known.absent, rows)
-            found = most_probable_completions(
+            return most_probable_completions(
                 self.network.decoder, encoding, present, absent, width, max_labels
             )
+
+        for rows, found in self.by_batch(tokens, search):
             table.fill(rows, found.labels, found.log_probs)
         return completed(table.labels, table.log_probs, known)
 
@@ -64,11 +77,13 @@ class RecurrentSystem(NeuralSystem):
         """
         log_probs = np.zeros(label_sets.shape[:2])
         width = self.config.search.beam_width
-        for rows, encoding in self.encoded(tokens):
+
+        def score(rows: Rows, encoding: Encoding) -> Tensor:
             sets = self.sets_on_device(label_sets, rows)
-            log_probs[rows] = (
-                set_log_prob(self.network.decoder, encoding, sets, width).cpu().numpy()
-            )
+            return set_log_prob(self.network.decoder, encoding, sets, width)
+
+        for rows, found in self.by_batch(tokens, score):
+            log_probs[rows] = found.cpu().numpy()
         return log_probs
 
     @torch.inference_mode()
@@ -80,8 +95,11 @@ class RecurrentSystem(NeuralSystem):
         Returns them by falling probability, (n, K, S), and log p of each sequence, (n, K).
         """
         table = CandidateTable(len(tokens), beam_width)
-        for rows, encoding in self.encoded(tokens):
+
+        def search(rows: Rows, encoding: Encoding) -> Sequences:
             sets = self.sets_on_device(label_sets[:, None], rows)
-            found = search_orders(self.network.decoder, encoding, sets, beam_width)
+            return search_orders(self.network.decoder, encoding, sets, beam_width)
+
+        for rows, found in self.by_batch(tokens, search):
             table.fill(rows, found.labels[:, 0], found.log_probs[:, 0])
         return table.labels, table.log_probs

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from setrnn.data.ragged import Ragged
 from setrnn.decoding.candidates import SetCandidates
 from setrnn.decoding.known import Known, refuse_sequences, something_known
 from setrnn.decoding.products import most_probable_products, product_log_probs
-from setrnn.neural.system import NeuralSystem
+from setrnn.model.interfaces import Encoding
+from setrnn.neural.system import NeuralSystem, Rows
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class SigmoidSystem(NeuralSystem):
     def logits(self, tokens: Ragged) -> npt.NDArray[np.float32]:
         """Return the log-odds of each label, documents x labels."""
         logits = np.zeros((len(tokens), self.network.decoder.n_labels), dtype=np.float32)
-        for rows, encoding in self.encoded(tokens):
-            logits[rows] = self.network.decoder.logits(encoding).cpu().numpy()
+
+        def score(rows: Rows, encoding: Encoding) -> Tensor:
+            found: Tensor = self.network.decoder.logits(encoding)
+            return found
+
+        for rows, found in self.by_batch(tokens, score):
+            logits[rows] = found.cpu().numpy()
         return logits

@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from setrnn.decoding.candidates import SetCandidates
 from setrnn.decoding.known import Known
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, rebuild_network
+from setrnn.neural.threads import in_threads
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 # spends its time on starting operations: it gains from large ones, as far as its memory goes.
 MAX_DOCUMENTS, MAX_DOCUMENTS_ON_CPU, MAX_WORDS = 2_048, 64, 262_144
 MAX_SCORES = 2**29  # of outputs, for the beams of all searches of all documents
+
+Rows = npt.NDArray[np.int64]  # of a batch
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -93,25 +97,34 @@ class NeuralSystem(ABC):
         state["network"] = state["network"].to(state["device"])
         self.__dict__.update(state)
 
-    def encoded(self, tokens: Ragged) -> Iterator[tuple[npt.NDArray[np.int64], Encoding]]:
-        """Read documents in batches of alike length: the rows of each batch, and its encoding."""
+    def by_batch(
+        self, tokens: Ragged, work: Callable[[Rows, Encoding], Found]
+    ) -> Iterator[tuple[Rows, Found]]:
+        """Read documents in batches of alike length, and work on each batch's encoding.
+
+        Yields the rows of each batch and what was found. On a CPU each thread has a batch of its
+        own: threads that share one wait for each other at every step.
+        """
         most = MAX_DOCUMENTS_ON_CPU if self.device.type == "cpu" else MAX_DOCUMENTS
         n_scores = self.config.search.beam_width**2 * (self.network.decoder.n_labels + 1)
         most = max(min(most, MAX_SCORES // n_scores), 1)
+        batches = prediction_batches(tokens.lengths, most, MAX_WORDS)
+
+        @torch.inference_mode()
+        def find(rows: Rows) -> Found:
+            batch = make_batch(tokens, None, rows).to(self.device)
+            return work(rows, self.network.encode(batch))
+
+        is_shared = self.device.type == "cpu" and len(batches) > 1
         was_training = self.network.training
         self.network.eval()
         try:
-            for rows in prediction_batches(tokens.lengths, most, MAX_WORDS):
-                batch = make_batch(tokens, None, rows).to(self.device)
-                with torch.inference_mode():
-                    encoding = self.network.encode(batch)
-                yield batch.rows, encoding
+            found = in_threads(find, batches) if is_shared else map(find, batches)
+            yield from zip(batches, found, strict=True)
         finally:
             self.network.train(was_training)
 
-    def sets_on_device(
-        self, label_sets: npt.NDArray[np.int32], rows: npt.NDArray[np.int64]
-    ) -> Tensor:
+    def sets_on_device(self, label_sets: npt.NDArray[np.int32], rows: Rows) -> Tensor:
         """Bring the sets of a batch to the device, as wide as the largest: (B, G, S)."""
         chosen = label_sets[rows]
         width = int((chosen >= 0).sum(-1).max(initial=0))
@@ -125,7 +138,7 @@ class CandidateTable:
         self.labels = np.full((n_documents, n_sets, 1), -1, dtype=np.int32)
         self.log_probs = np.full((n_documents, n_sets), -np.inf)
 
-    def fill(self, rows: npt.NDArray[np.int64], labels: Tensor, log_probs: Tensor) -> None:
+    def fill(self, rows: Rows, labels: Tensor, log_probs: Tensor) -> None:
         """Put the sets (B, G, S) of a batch, and their log p (B, G), where they belong."""
         _, G, S = labels.shape
         if self.labels.shape[2] < S:

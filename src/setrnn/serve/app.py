@@ -19,6 +19,7 @@ from setrnn.serve.problems import add_problem_handlers
 from setrnn.serve.registry import Registry
 from setrnn.serve.routes import POSTS, Service, router
 from setrnn.serve.settings import ServeSettings
+from setrnn.serve.workers import usual_workers
 
 OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json")  # and the page's files
 
@@ -35,7 +36,8 @@ def make_app(
     """
     settings = ServeSettings() if settings is None else settings
     metrics = Metrics()
-    batchers = {name: _batcher(name, settings, metrics) for name in registry.names}
+    n_workers = settings.workers or usual_workers(registry.device)
+    batchers = {name: _batcher(name, settings, n_workers, metrics) for name in registry.names}
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -61,11 +63,12 @@ def make_app(
     return app
 
 
-def _batcher(name: str, settings: ServeSettings, metrics: Metrics) -> Batcher:
+def _batcher(name: str, settings: ServeSettings, n_workers: int, metrics: Metrics) -> Batcher:
     batcher = Batcher(
         settings.batch,
         settings.queue,
         settings.batch_ms / 1000,
+        n_workers,
         on_batch=partial(metrics.count_batch, name),
     )
     metrics.waiting.labels(name).set_function(lambda: batcher.n_waiting)

@@ -1,4 +1,4 @@
-"""Requests gathered into batches, which one thread a model works on."""
+"""Requests gathered into batches, which the threads of a model work on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from itertools import pairwise
 from time import monotonic
 from typing import Any, Protocol
 
+LEAST_SHARE = 16  # documents that are not split among threads: small batches cost more each
 MOST_RETRY_SECONDS = 30
 SMOOTHING = 0.2  # of the speed that is measured, a batch
 
@@ -46,12 +47,13 @@ Outcome = Sequence[Any] | Exception
 
 
 class Batcher:
-    """A queue of requests, and the thread that works it off batch by batch.
+    """A queue of requests, and the threads that work it off batch by batch.
 
     Args:
         max_batch: documents a batch; a larger request is a batch of its own.
         max_waiting: documents that may wait.
         wait_seconds: how long the first request of a batch waits for others.
+        n_workers: batches under way at once, each in a thread of its own.
         on_batch: told the documents of each batch that ends.
     """
 
@@ -60,15 +62,17 @@ class Batcher:
         max_batch: int,
         max_waiting: int,
         wait_seconds: float,
+        n_workers: int = 1,
         on_batch: Callable[[int], None] = lambda n_documents: None,
     ) -> None:
         self.max_batch, self.max_waiting = max_batch, max_waiting
-        self.wait_seconds, self.on_batch = wait_seconds, on_batch
+        self.wait_seconds, self.n_workers, self.on_batch = wait_seconds, n_workers, on_batch
         self.n_waiting = 0  # documents
         self._waiting: deque[_Job] = deque()
-        self._speed = 0.0  # documents/s
+        self._speed = 0.0  # documents/s of one worker
+        self._n_idle = 0  # workers
         self._changed = asyncio.Event()
-        self._serving: asyncio.Task[None] | None = None
+        self._workers: list[asyncio.Task[None]] = []
 
     def submit(self, work: Work, documents: Sequence[Any]) -> asyncio.Future[Sequence[Any]]:
         """Queue documents and return the future of their results; cancelled, it is dropped.
@@ -83,24 +87,24 @@ class Batcher:
         self._waiting.append(job)
         self.n_waiting += len(documents)
         self._changed.set()
-        if self._serving is None:
-            self._changed = asyncio.Event()
-            self._serving = loop.create_task(self._serve())
+        if not self._workers:
+            self._changed, self._n_idle = asyncio.Event(), self.n_workers
+            self._workers = [loop.create_task(self._work()) for _ in range(self.n_workers)]
         return job.results
 
     @property
     def is_serving(self) -> bool:
         """Whether anything was submitted since it was made or closed."""
-        return self._serving is not None
+        return bool(self._workers)
 
     async def close(self) -> None:
-        """Stop; the batch under way is finished first, and what waits is dropped."""
-        if self._serving is not None:
-            self._serving.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._serving
+        """Stop; batches under way are finished first, and what waits is dropped."""
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
-    async def _serve(self) -> None:
+    async def _work(self) -> None:
         """Work off the queue with a thread of its own, until it is closed."""
         loop = asyncio.get_running_loop()
         jobs: list[_Job] = []
@@ -109,34 +113,37 @@ class Batcher:
                 while True:
                     await self._gather()
                     jobs, start = self._take(), monotonic()
+                    self._n_idle -= 1
                     outcomes = await loop.run_in_executor(thread, _outcomes, jobs)
+                    self._n_idle += 1
                     self._count(sum(len(job.documents) for job in jobs), monotonic() - start)
                     _deliver(jobs, outcomes)
         finally:
-            self._serving = None
             for job in (*jobs, *self._waiting):
                 job.results.cancel()
 
     async def _gather(self) -> None:
         """Wait for a request; then, for a moment, for others."""
-        while not self._waiting:
-            self._changed.clear()
-            await self._changed.wait()
-        while self._waiting and self.n_waiting < self.max_batch:
+        while True:
+            while not self._waiting:
+                self._changed.clear()
+                await self._changed.wait()
             left = self._waiting[0].arrived + self.wait_seconds - monotonic()
-            if left <= 0:
-                break
+            if left <= 0 or self.n_waiting >= self.max_batch:
+                return
             self._changed.clear()
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), left)
 
     def _take(self) -> list[_Job]:
-        """Take the oldest request and those like it, as far as a batch goes."""
+        """Take the oldest request and those like it, as far as a batch or an even share goes."""
         taken: list[_Job] = []
         kept: deque[_Job] = deque()
         n_documents = 0
+        share = max(math.ceil(self.n_waiting / self._n_idle), LEAST_SHARE)
+        most = min(share, self.max_batch)
         for job in self._waiting:
-            fits = not taken or n_documents + len(job.documents) <= self.max_batch
+            fits = not taken or n_documents + len(job.documents) <= most
             if fits and (not taken or job.work == taken[0].work):
                 taken.append(job)
                 n_documents += len(job.documents)
@@ -162,7 +169,8 @@ class Batcher:
         """Guess when half of what waits will be done."""
         if not self._speed:
             return 1
-        return min(max(math.ceil(self.n_waiting / 2 / self._speed), 1), MOST_RETRY_SECONDS)
+        seconds = self.n_waiting / 2 / (self._speed * self.n_workers)
+        return min(max(math.ceil(seconds), 1), MOST_RETRY_SECONDS)
 
 
 def _deliver(jobs: Sequence[_Job], outcomes: Sequence[Outcome]) -> None:

@@ -140,6 +140,7 @@ def load_served(name: str, folder: Path, device: str = "auto") -> ServedModel:
             if version_of(folder) == before:
                 raise
         if tagger is not None and version_of(folder) == before:
+            tagger.tag([""])  # what the first prediction brings in takes up to a second
             return ServedModel(name, before, tagger)
     raise ModelError(f"{folder} is being replaced again and again. Try later.")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 import socket
 import sys
@@ -13,7 +12,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-import torch
 import uvicorn
 
 from setrnn.errors import SetRNNError
@@ -117,24 +115,6 @@ class _Server(uvicorn.Server):
                 return
             for line in await asyncio.to_thread(self.registry.reload):
                 self.say(line)
-
-
-def set_threads(n_threads: int | None) -> None:
-    """Share the cores: by default one is left to the requests.
-
-    Threads that wait for each other at every step wait longest where one shares its core.
-    """
-    if n_threads is None:
-        if "OMP_NUM_THREADS" in os.environ:
-            return
-        n_threads = max(_n_cores() - 1, 1)
-    torch.set_num_threads(n_threads)
-
-
-def _n_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def set_up_log() -> None:

@@ -20,6 +20,7 @@ class ServeSettings:
         queue: documents that may wait for a model; a request beyond them is refused.
         batch: documents that are tagged at once.
         batch_ms: how long the first request of a batch waits for others, in milliseconds.
+        workers: batches that are tagged at once; None: one for each core, on a GPU one.
         body_seconds: how long a client may be silent while it sends a body.
     """
 
@@ -29,14 +30,16 @@ class ServeSettings:
     queue: int = 4_096
     batch: int = 256
     batch_ms: float = 3.0
+    workers: int | None = None
     body_seconds: float = 10.0
 
     def __post_init__(self) -> None:
         """Refuse what leaves no room for a request."""
-        for name in ("max_texts", "max_words", "max_body_bytes", "queue", "batch"):
-            if getattr(self, name) < 1:
+        for name in ("max_texts", "max_words", "max_body_bytes", "queue", "batch", "workers"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
                 option = "--" + name.replace("_", "-")
-                raise ConfigError(f"{option} must be 1 or more, got {getattr(self, name)}.")
+                raise ConfigError(f"{option} must be 1 or more, got {value}.")
         if not 0 <= self.batch_ms <= MOST_BATCH_MS:
             raise ConfigError(
                 f"--batch-ms must lie between 0 and {MOST_BATCH_MS:,}, got {self.batch_ms:g}."

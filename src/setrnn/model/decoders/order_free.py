@@ -52,10 +52,9 @@ class OrderFreeDecoder(nn.Module):
         super().__init__()
         self.n_labels, dimensions = label_vectors.shape
         units = settings.decoder_units
-        stop = torch.zeros(1, dimensions)
-        self.labels = nn.Embedding(
-            self.n_labels + 1, dimensions, _weight=torch.cat((label_vectors, stop))
-        )
+        # The last is STOP. Padded, not concatenated: see RNNDecoder.
+        with_stop = nn.functional.pad(label_vectors, (0, 0, 0, 1))
+        self.labels = nn.Embedding(self.n_labels + 1, dimensions, _weight=with_stop)
         self.document = nn.Linear(memory_size, units)
         self.pool = nn.Linear(dimensions, units, bias=False)
         self.sizes = nn.Embedding(settings.max_labels + 1, units)
