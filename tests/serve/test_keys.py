@@ -86,13 +86,27 @@ def test_keys_are_read_anew_or_stay(file):
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [("", "has no API key"), (" \n ", "has no API key"), ("short", "fewer than 16")],
+    [
+        ("", "has no API key"),
+        (" \n ", "has no API key"),
+        ("short", "fewer than 16"),
+        (f"{KEY} short{OTHER}", "no API key"),
+        (f"short{KEY}\N{SNOWMAN}", "no API key"),
+    ],
 )
 def test_a_file_without_good_keys_is_refused(tmp_path, content, said):
     (tmp_path / "keys").write_text(content)
     with pytest.raises(ConfigError, match=said) as refused:
         ApiKeys(tmp_path / "keys")
     assert "short" not in str(refused.value)
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\n\n", "  \n"])
+def test_files_of_other_editors_are_read(tmp_path, ends):
+    (tmp_path / "keys").write_bytes(f"\ufeff{KEY}{ends}{OTHER}{ends}".encode())
+    keys = ApiKeys(tmp_path / "keys")
+    assert keys.hold(KEY.encode())
+    assert keys.hold(OTHER.encode())
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):

@@ -22,3 +22,13 @@ def test_two_models_of_one_name_are_refused():
         named_folders(["a/one", "b/one"])
     with pytest.raises(ConfigError, match="no name"):
         named_folders(["=folder"])
+
+
+def test_a_link_is_named_by_itself(tmp_path, monkeypatch):
+    (tmp_path / "set-rnn-7").mkdir()
+    (tmp_path / "current").symlink_to("set-rnn-7")
+    monkeypatch.chdir(tmp_path)
+    assert list(named_folders(["current", "set-rnn-7"])) == ["current", "set-rnn-7"]
+    (tmp_path / "set-rnn-7" / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "set-rnn-7" / "inner")
+    assert list(named_folders([".."])) == ["set-rnn-7"]

@@ -289,7 +289,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(client):
 
 def test_a_body_that_does_not_say_it_is_json_is_refused(client):
     answer = client.post("/v1/tag", content=b'{"texts": ["x"]}')
-    assert answer.status_code == 422
+    assert answer.status_code == 415
     assert "Content-Type: application/json" in answer.json()["detail"]
 
 

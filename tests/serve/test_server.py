@@ -46,6 +46,11 @@ class Process:
             assert time.monotonic() < end, self.printed
             time.sleep(0.02)
 
+    @property
+    def n_waiting(self):
+        page = self.client.get("/metrics").text
+        return float(re.search(r"setrnn_queue_documents\S+ (\S+)", page)[1])
+
     def end(self, number=signal.SIGTERM):
         self.process.send_signal(number)
         return self.process.wait(60)
@@ -79,8 +84,8 @@ def service(folder, tmp_path_factory):
 
 def test_it_says_where_it_listens_and_to_whom(service):
     first, second, third = service.printed.splitlines()[:3]
-    assert first == f"Listening on http://127.0.0.1:{service.port}, on this machine only."
-    assert second == "Loading model ..."
+    assert first == "Loading model ..."
+    assert second == f"Listening on http://127.0.0.1:{service.port}, on this machine only."
     assert third == "Ready: model (set-rnn)."
 
 
@@ -147,7 +152,7 @@ def test_a_replaced_folder_is_picked_up_without_dropping_a_request(service, tagg
 
 
 def test_what_is_in_flight_is_finished_before_the_end(folder, tmp_path):
-    with running(tmp_path / "log", folder, "--batch", "16") as service:
+    with running(tmp_path / "log", folder, "--batch", "16", "--workers", "1") as service:
 
         def ask(number):
             with httpx.Client(base_url=service.client.base_url, timeout=60) as client:
@@ -155,14 +160,10 @@ def test_what_is_in_flight_is_finished_before_the_end(folder, tmp_path):
 
         with ThreadPoolExecutor(8) as pool:
             asking = [pool.submit(ask, number) for number in range(8)]
-            waiting = 0.0
-            while waiting < 128 and not all(each.done() for each in asking):
-                page = service.client.get("/metrics").text
-                waiting = float(re.search(r"setrnn_queue_documents\S+ (\S+)", page)[1])
+            while service.n_waiting < 128:
+                assert not all(each.done() for each in asking)
             assert service.end() == 0, service.printed
-            answers = [each.result() for each in asking if each.exception() is None]
-        assert waiting >= 128
-        assert len(answers) * 64 >= waiting
+            answers = [each.result() for each in asking]
         for answer in answers:
             assert answer.status_code == 200
             assert len(answer.json()["predictions"]) == 64
@@ -197,3 +198,48 @@ def test_a_kill_leaves_no_half_answers_and_it_comes_up_again(folder, tmp_path):
     with running(tmp_path / "again", folder, port=service.port) as again:
         assert again.port == service.port
         assert again.client.post("/v1/tag", json={"texts": ["x"]}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 0), (signal.SIGHUP, None)]
+)
+def test_signals_that_come_early_are_taken(folder, tmp_path, number, code):
+    command = [sys.executable, "-m", "setrnn", "serve", str(folder), "--port", "0"]
+    with (tmp_path / "log").open("w") as stream:
+        process = subprocess.Popen(command, stdout=stream, stderr=stream)
+    try:
+        while "Loading" not in (printed := (tmp_path / "log").read_text()):
+            assert process.poll() is None, printed
+            time.sleep(0.01)
+        process.send_signal(number)
+        if code is None:  # it goes on
+            while "Ready" not in (printed := (tmp_path / "log").read_text()):
+                assert process.poll() is None, printed
+                time.sleep(0.01)
+        else:
+            assert process.wait(60) == code
+            assert (tmp_path / "log").read_text().endswith("Stopped before it was ready.\n")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_an_end_at_once_is_not_said_to_be_a_good_one(folder, tmp_path):
+    with running(tmp_path / "log", folder, "--batch", "1", "--workers", "1") as service:
+
+        def ask(number):
+            with httpx.Client(base_url=service.client.base_url, timeout=60) as client:
+                return client.post("/v1/tag", json={"texts": [f"{number} budget"] * 64})
+
+        with ThreadPoolExecutor(32) as pool:
+            asking = [pool.submit(ask, number) for number in range(32)]
+            while service.n_waiting < 1_024:
+                assert not all(each.done() for each in asking)
+            service.process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+            assert service.end(signal.SIGINT) == 1
+            answers = [each.result() for each in asking if each.exception() is None]
+        assert re.search(r"Stopped; \d+ requests were left unanswered", service.printed)
+        for answer in answers:
+            assert answer.status_code in (200, 503)
+            assert answer.json()

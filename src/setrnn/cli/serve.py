@@ -38,6 +38,15 @@ def serve(
         Path | None,
         typer.Option(help="A file of API keys, one a line; requests need one.", show_default=False),
     ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A host name to answer to, such as a proxy's. By default, on this machine only "
+            "and without a key: localhost.",
+            show_default=False,
+        ),
+    ] = None,
     device: Device = "auto",
     workers: Annotated[
         int | None,
@@ -64,29 +73,36 @@ def serve(
     for library in LIBRARIES:
         if find_spec(library) is None:
             raise MissingExtraError(library, "serve", "Serving")
-    from setrnn.serve.listening import address_of, is_loopback, listen
+    from setrnn.serve.early_signals import ready_to_stop
+    from setrnn.serve.listening import address_of, is_loopback, take_address
     from setrnn.serve.naming import named_folders
     from setrnn.serve.settings import ServeSettings
 
     settings = ServeSettings(max_texts, max_words, max_body_bytes, queue, batch, batch_ms, workers)
     folders = named_folders(models)
     keys = _keys(api_key_file)
-    listener = listen(host, port)
-    needs = "; requests need an API key" if keys is not None else ""
-    if is_loopback(listener):
-        note(f"Listening on {address_of(listener)}, on this machine only{needs}.")
-    else:
-        note(f"Listening on {address_of(listener)}{needs}.")
-    if keys is None and not is_loopback(listener):
+    listener = take_address(host, port)
+    is_local = is_loopback(listener)
+    if keys is None and not is_local:
         warn("anyone who can reach this address can use it. Add --api-key-file.")
-    note(f"Loading {', '.join(folders)} ...")
-    # The libraries take seconds to import: only now, when all that was asked for can be done.
-    from setrnn.serve.registry import Registry
-    from setrnn.serve.server import serve as serve_until_stopped
-    from setrnn.serve.workers import set_threads
+    with ready_to_stop(note):
+        note(f"Loading {', '.join(folders)} ...")
+        # The libraries take seconds to import: only now, when all that was asked for can be done.
+        from setrnn.serve.registry import Registry
+        from setrnn.serve.server import serve as serve_until_stopped
+        from setrnn.serve.workers import set_threads
 
-    set_threads(threads)
-    serve_until_stopped(Registry(folders, device), settings, listener, keys, note)
+        set_threads(threads)
+        greeting = f"Listening on {address_of(listener)}"
+        greeting += ", on this machine only" if is_local else ""
+        greeting += "; requests need an API key." if keys is not None else "."
+        # A key keeps other sites' pages out as well; and who listens to all knows its own names.
+        hosts = allow_host or ([] if is_local and keys is None else None)
+        left = serve_until_stopped(
+            Registry(folders, device), settings, listener, keys, hosts, greeting, note
+        )
+    if left:
+        raise typer.Exit(1)
 
 
 def _keys(file: Path | None) -> ApiKeys | None:

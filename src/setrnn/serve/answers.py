@@ -10,6 +10,7 @@ from setrnn.decoding.scored_set import ScoredSet
 from setrnn.explanation import Explanation, Step
 from setrnn.serve import schemas
 from setrnn.serve.registry import ServedModel
+from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Tagged
 
 MOST_SUGGESTIONS = 50
@@ -96,10 +97,15 @@ def _step(explanation: Explanation, step: Step, units: Utf16Offsets) -> schemas.
     )
 
 
-def listed(models: Sequence[ServedModel]) -> schemas.ModelsAnswer:
+def listed(models: Sequence[ServedModel], settings: ServeSettings) -> schemas.ModelsAnswer:
     """Answer which models there are, the default one first."""
     return schemas.ModelsAnswer(
-        models=[_card(model, is_default=model is models[0]) for model in models]
+        models=[_card(model, is_default=model is models[0]) for model in models],
+        limits=schemas.RequestLimits(
+            max_texts=settings.max_texts,
+            max_words=settings.max_words,
+            max_body_bytes=settings.max_body_bytes,
+        ),
     )
 
 

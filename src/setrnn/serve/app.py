@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from functools import cache, partial
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from setrnn.serve.access_log import Observe
 from setrnn.serve.batching import Batcher
+from setrnn.serve.hosts import CheckHost
 from setrnn.serve.keys import ApiKeys, RequireKey
 from setrnn.serve.limits import LimitBodies
 from setrnn.serve.metrics import Metrics
@@ -25,7 +27,10 @@ OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json")  # and the page's files
 
 
 def make_app(
-    registry: Registry, settings: ServeSettings | None = None, keys: ApiKeys | None = None
+    registry: Registry,
+    settings: ServeSettings | None = None,
+    keys: ApiKeys | None = None,
+    hosts: Collection[str] | None = None,
 ) -> FastAPI:
     """Put the application together.
 
@@ -33,6 +38,7 @@ def make_app(
         registry: the models; loaded already, or later.
         settings: what bounds requests.
         keys: who may ask; everyone if there are none.
+        hosts: names to answer to, beside localhost and addresses; any if None.
     """
     settings = ServeSettings() if settings is None else settings
     metrics = Metrics()
@@ -59,8 +65,23 @@ def make_app(
     app.add_middleware(LimitBodies, settings=settings)  # the last one added comes first
     if keys is not None:
         app.add_middleware(RequireKey, keys=keys, open_paths={*page, *OPEN_PATHS})
+    if hosts is not None:
+        app.add_middleware(CheckHost, names=hosts)
     app.add_middleware(Observe, metrics=metrics, paths=own_paths)
+    app.add_middleware(HeadAsGet)
     return app
+
+
+class HeadAsGet:
+    """Answer HEAD as GET; the server leaves the body out."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        is_head = scope["type"] == "http" and scope["method"] == "HEAD"
+        await self.app({**scope, "method": "GET"} if is_head else scope, receive, send)
 
 
 def _batcher(name: str, settings: ServeSettings, n_workers: int, metrics: Metrics) -> Batcher:

@@ -40,8 +40,8 @@ EXPLAIN: dict[str, Any] = {"text": _TEXT}
 EXPLAINED: dict[str, Any] = {
     "model": _MODEL,
     "rule": "set",
-    "sequences": [{"labels": ["sport", "football"], "probability": 0.09, "set": "A"}],
-    "sets": [{"name": "A", **_SECOND, "is_exact": True}],
+    "sequences": [{"labels": _FIRST["labels"], "probability": 0.43, "set": "A"}],
+    "sets": [{"name": "A", **_FIRST, "is_exact": True}],
     "steps": [
         {
             "label": "sport",
@@ -66,7 +66,8 @@ MODELS: dict[str, Any] = {
             "accepts": {"set": {"target": 0.9, "threshold": 0.715}},
             "data": "newsroom",
         }
-    ]
+    ],
+    "limits": {"max_texts": 64, "max_words": 10_000, "max_body_bytes": 4_194_304},
 }
 
 LABELS: dict[str, Any] = {"labels": [{"label": "football", "count": 412}], "n_matching": 1}

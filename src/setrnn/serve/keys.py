@@ -31,15 +31,21 @@ class ApiKeys:
     def load(self) -> None:
         """Read the file; if that fails, the keys stay as they were."""
         try:
-            lines = self.file.read_text(encoding="utf-8").split()
+            text = self.file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"The API keys in {self.file} cannot be read.") from error
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
         if not lines:
             raise ConfigError(f"{self.file} has no API key. Write one a line.")
         if min(map(len, lines)) < SHORTEST_KEY:
             raise ConfigError(
                 f"{self.file} has an API key of fewer than {SHORTEST_KEY} characters. Make one "
                 "with: openssl rand -hex 32"
+            )
+        if not all(line.isascii() and line.isprintable() and " " not in line for line in lines):
+            raise ConfigError(
+                f"{self.file} has a line that is no API key: use letters, digits and signs of "
+                "ASCII, without blanks."
             )
         self._digests = [_digest(line.encode()) for line in lines]
 

@@ -9,6 +9,7 @@ from setrnn.serve.problems import ProblemError, problem_response
 from setrnn.serve.settings import ServeSettings
 
 TIMES_SILENT = 6  # a body may take so many times the longest silence in all
+SMALL_BODY = 64 << 10  # bytes; of these there is always room, whatever large ones are under way
 
 
 class ClientGoneError(Exception):
@@ -21,6 +22,7 @@ class LimitBodies:
     def __init__(self, app: ASGIApp, settings: ServeSettings) -> None:
         self.app, self.settings = app, settings
         self.n_held = 0  # bytes of all requests under way
+        self.small_body = min(SMALL_BODY, settings.max_body_bytes // 16)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body, and hand it on in one piece."""
@@ -59,7 +61,7 @@ class LimitBodies:
                 self.n_held += len(part)
                 if len(body) > self.settings.max_body_bytes:
                     raise self._too_large()
-                if self.n_held > self.settings.max_held_bytes:
+                if len(body) > self.small_body and self.n_held > self.settings.max_held_bytes:
                     raise _too_many()
                 if not message.get("more_body", False):
                     return

@@ -8,9 +8,11 @@ import socket
 
 from setrnn.errors import ConfigError
 
+BACKLOG = 2_048  # connections that may wait to be taken
 
-def listen(host: str, port: int) -> socket.socket:
-    """Take an address and port, or say why not."""
+
+def take_address(host: str, port: int) -> socket.socket:
+    """Take an address and port, or say why not; nobody can connect yet."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -21,15 +23,19 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        listener.listen(2_048)
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise ConfigError(
-                f"Port {port} of {host} is in use. Name another with --port, or end what uses it."
-            ) from error
+            raise in_use(host, port) from error
         raise ConfigError(f"{host} port {port} cannot be used: {error.strerror}.") from error
     return listener
+
+
+def in_use(host: str, port: int) -> ConfigError:
+    """Say that a port is another's."""
+    return ConfigError(
+        f"Port {port} of {host} is in use. Name another with --port, or end what uses it."
+    )
 
 
 def address_of(listener: socket.socket) -> str:

@@ -13,8 +13,9 @@ def named_folders(models: Sequence[str]) -> dict[str, Path]:
     folders: dict[str, Path] = {}
     for each in models:
         name, is_named, folder = each.partition("=")
-        path = Path(folder if is_named and not Path(each).is_dir() else each)
-        name = name if is_named and not Path(each).is_dir() else path.resolve().name
+        if not is_named or Path(each).is_dir():
+            name, folder = _own_name(Path(each)), each
+        path = Path(folder)
         if not name:
             raise ConfigError(f"'{each}' gives the model no name. Write NAME=FOLDER.")
         if name in folders:
@@ -23,3 +24,8 @@ def named_folders(models: Sequence[str]) -> dict[str, Path]:
             )
         folders[name] = path
     return folders
+
+
+def _own_name(folder: Path) -> str:
+    """Return a folder's name; a link is named by itself, not by where it leads."""
+    return folder.resolve().name if folder.name in ("", "..") else folder.name

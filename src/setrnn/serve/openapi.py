@@ -30,17 +30,17 @@ _KEY_SCHEMES = {
 _posts = APIRouter()
 
 
-@_posts.post("/v1/tag")
+@_posts.post("/v1/tag", name="tag")
 def _tag(wanted: models.TagRequest) -> models.TagAnswer:  # type: ignore[empty-body]
     """Predict a label set for each text."""
 
 
-@_posts.post("/v1/complete")
+@_posts.post("/v1/complete", name="complete")
 def _complete(wanted: models.CompleteRequest) -> models.CompleteAnswer:  # type: ignore[empty-body]
     """Find the rest of a text's labels, when some are known to be right or wrong."""
 
 
-@_posts.post("/v1/explain")
+@_posts.post("/v1/explain", name="explain")
 def _explain(wanted: models.ExplainRequest) -> models.ExplainAnswer:  # type: ignore[empty-body]
     """Show why a text is tagged as it is: sequences, sets, and the words attended to."""
 
@@ -56,9 +56,7 @@ def describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[str
     schemas = description["components"]["schemas"]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    schemas["Problem"] = models.Problem.model_json_schema(
-        ref_template="#/components/schemas/{model}"
-    )
+    schemas["Problem"] = models.Problem.model_json_schema(ref_template=_REFERENCE)
     schemas.update(schemas["Problem"].pop("$defs"))
     for name, schema in schemas.items():
         extra = getattr(models, name).model_config.get("json_schema_extra", {})
@@ -66,8 +64,9 @@ def describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[str
     schemas["TagRequest"]["properties"]["texts"]["maxItems"] = settings.max_texts
     for path, operations in description["paths"].items():
         for method, operation in operations.items():
+            operation["operationId"] = operation["summary"].lower()
             operation["responses"].update(_problems(path, method, needs_key))
-            if method == "post":
+            if method == "post" or path == "/v1/labels":
                 operation["responses"]["200"]["headers"] = _VERSION
             if needs_key and _is_closed(path):
                 operation["security"] = [{name: []} for name in _KEY_SCHEMES]
@@ -86,7 +85,7 @@ def _problems(path: str, method: str, needs_key: bool) -> dict[str, Any]:
     if needs_key and _is_closed(path):
         kinds.append("unauthorized")
     if method == "post":
-        kinds += ["bad-json", "too-slow", "body-too-large", "queue-full"]
+        kinds += ["bad-json", "too-slow", "body-too-large", "not-json-type", "queue-full"]
     if path.startswith("/v1/"):
         kinds.append("not-ready")
     if path.startswith("/v1/") and path != "/v1/models":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from pathlib import Path
 
 from starlette.requests import Request
@@ -27,6 +28,7 @@ HEADERS = {
 }
 
 
+@cache
 def page_paths() -> dict[str, Path]:
     """Return the file behind each path of the page."""
     files = sorted(FOLDER.iterdir()) if FOLDER.is_dir() else []

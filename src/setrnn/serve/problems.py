@@ -30,9 +30,13 @@ KINDS = {
     "method-not-allowed": (405, "This method is not allowed here"),
     "too-slow": (408, "The body came too slowly"),
     "body-too-large": (413, "The body is too large"),
+    "not-json-type": (415, "The body is of another type"),
+    "other-host": (421, "This host is not served here"),
     "invalid": (422, "The request is not valid"),
+    "head-too-large": (431, "The head of the request is too large"),
     "internal": (500, "Something went wrong here"),
     "queue-full": (503, "Too much is waiting"),
+    "stopping": (503, "The service is ending"),
     "not-ready": (503, "Not ready yet"),
 }
 _SAID = {"extra_forbidden": "There is no such field", "missing": "This field is needed"}

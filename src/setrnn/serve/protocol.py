@@ -1,4 +1,4 @@
-"""Connections of clients that neither speak nor listen are closed."""
+"""Connections of clients that do not speak, do not listen, or speak too much are closed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from setrnn.serve.problems import ProblemError, problem_response
 
 HEAD_SECONDS = 10.0  # for the head of a request
 LISTEN_SECONDS = 30.0  # for a client to take what is sent
+MAX_HEAD_BYTES = 64 << 10
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -19,6 +20,8 @@ class PatientProtocol(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 (uvicorn's own)
         super().__init__(*arguments, **options)
         self._patience: dict[str, asyncio.TimerHandle] = {}
+        self._head_bytes = 0  # of a head that is not whole yet
+        self._is_head = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
@@ -31,13 +34,23 @@ class PatientProtocol(HttpToolsProtocol):
             self._rest(name)
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        """Read on, unless the head has no end."""
+        super().data_received(data)
+        self._head_bytes = self._head_bytes + len(data) if self._is_head else 0
+        if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+            limit = f"A head may have {MAX_HEAD_BYTES:,} bytes."
+            self._refuse(ProblemError("head-too-large", limit))
+
     def on_message_begin(self) -> None:
         """Wait for the rest of the head."""
+        self._is_head = True
         self._be_patient("head", HEAD_SECONDS)
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """The head is there."""
+        self._is_head = False
         self._rest("head")
         super().on_headers_complete()
 
@@ -53,15 +66,29 @@ class PatientProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Say in the form of all errors that this is not HTTP."""
-        problem = problem_response(ProblemError("bad-request", msg))
-        head = [b"%s: %s\r\n" % each for each in problem.raw_headers]
-        content = [STATUS_LINE[400], *head, b"connection: close\r\n\r\n", bytes(problem.body)]
+        self._refuse(ProblemError("bad-request", msg))
+
+    def _refuse(self, problem: ProblemError) -> None:
+        """Answer a request that no application has seen, and close."""
+        answer = problem_response(problem)
+        status = STATUS_LINE[answer.status_code]
+        head = [b"%s: %s\r\n" % each for each in answer.raw_headers]
+        content = [status, *head, b"connection: close\r\n\r\n", bytes(answer.body)]
         self.transport.write(b"".join(content))
         self.transport.close()
 
     def _be_patient(self, what: str, seconds: float) -> None:
         self._rest(what)
-        self._patience[what] = self.loop.call_later(seconds, self.transport.abort)
+        self._patience[what] = self.loop.call_later(seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        """Cut the connection, and let what still answers it know."""
+        self.transport.abort()
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.flow is not None:
+            self.flow.resume_writing()
 
     def _rest(self, what: str) -> None:
         if what in self._patience:

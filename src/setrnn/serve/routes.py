@@ -35,6 +35,7 @@ from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Completing, Explaining, Tagging
 
 RETRY_SECONDS = 2  # while models are loaded
+VERSION_HEADER = "X-Model-Version"
 CHARACTERS_A_WORD = 32  # of writing without spaces, which would be one word
 
 router = APIRouter()
@@ -60,14 +61,10 @@ class Service:
 
 async def tag(request: Request) -> Response:
     """Predict a label set for each text."""
-    wanted = await sent(request, TagRequest)
     service = _service(request)
+    most = service.settings.max_texts
+    wanted = await sent(request, TagRequest, {"texts": most, "features": most})
     model = service.model(wanted.model)
-    if len(wanted.texts) > service.settings.max_texts:
-        most = service.settings.max_texts
-        raise ProblemError(
-            "invalid", f"A request may have {most:,} texts, got {len(wanted.texts):,}."
-        )
     _check_words(service.settings, wanted.texts)
     limits = Limits(
         min_labels=wanted.min_labels or 0,
@@ -92,8 +89,8 @@ async def tag(request: Request) -> Response:
 
 async def complete(request: Request) -> Response:
     """Find the rest of a text's labels, when some are known to be right or wrong."""
-    wanted = await sent(request, CompleteRequest)
     service = _service(request)
+    wanted = await sent(request, CompleteRequest)
     model = service.model(wanted.model)
     _check_words(service.settings, [wanted.text])
     known = KnownLabels(tuple(dict.fromkeys(wanted.present)), tuple(dict.fromkeys(wanted.absent)))
@@ -116,8 +113,8 @@ async def complete(request: Request) -> Response:
 
 async def explain(request: Request) -> Response:
     """Show why a text is tagged as it is: sequences, sets, and the words attended to."""
-    wanted = await sent(request, ExplainRequest)
     service = _service(request)
+    wanted = await sent(request, ExplainRequest)
     model = service.model(wanted.model)
     _check_words(service.settings, [wanted.text])
     rule = model.tagger.explained_rule(wanted.rule)
@@ -133,8 +130,9 @@ async def explain(request: Request) -> Response:
 @router.get("/v1/models")
 async def models(request: Request) -> ModelsAnswer:
     """List the models."""
+    service = _service(request)
     try:
-        return answers.listed(_service(request).registry.models)
+        return answers.listed(service.registry.models, service.settings)
     except NotReadyError:
         refuse_unready()
 
@@ -142,6 +140,7 @@ async def models(request: Request) -> ModelsAnswer:
 @router.get("/v1/labels")
 async def labels(
     request: Request,
+    response: Response,
     prefix: Annotated[
         str,
         Query(max_length=LONGEST_NAME, description="What a label, or a word in it, begins with."),
@@ -150,7 +149,9 @@ async def labels(
     model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="A model.")] = None,
 ) -> LabelsAnswer:
     """Search a model's labels."""
-    return answers.searched(_service(request).model(model or None), prefix, limit)
+    found = _service(request).model(model or None)
+    response.headers[VERSION_HEADER] = found.version
+    return answers.searched(found, prefix, limit)
 
 
 @router.get("/healthz")
@@ -214,14 +215,16 @@ async def _answered(
     try:
         found = await results
     except asyncio.CancelledError:
-        if not watch.done():
-            raise
-        return Response(status_code=CLIENT_GONE)
+        if watch.done() and not watch.cancelled():
+            return Response(status_code=CLIENT_GONE)
+        raise ProblemError(
+            "stopping", "Ask again when it is back.", headers={"Retry-After": str(RETRY_SECONDS)}
+        ) from None
     finally:
         watch.cancel()
     return Response(
         answer(found).model_dump_json(),
-        headers={"X-Model-Version": model.version},
+        headers={VERSION_HEADER: model.version},
         media_type="application/json",
     )
 

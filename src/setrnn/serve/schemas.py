@@ -27,10 +27,12 @@ def _whole_number(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
 
 Text = Annotated[str, BeforeValidator(_whole_text)]
 Name = Annotated[str, Field(max_length=LONGEST_NAME), BeforeValidator(_whole_text)]
-Labels = Annotated[list[Name], Field(max_length=MOST_LABELS)]
+# The first thing wrong in a list is said, not each: there may be a million.
+Labels = Annotated[list[Name], Field(max_length=MOST_LABELS, fail_fast=True)]
 Top = Annotated[int, Field(ge=1, le=MOST_SETS), BeforeValidator(_whole_number)]
 Count = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_whole_number)]
-Probability = Annotated[float, Field(ge=0, le=1.000001)]
+# Sums of probabilities can be above 1 in the last digit.
+Probability = Annotated[float, Field(ge=0, le=1), BeforeValidator(lambda value: min(value, 1.0))]
 
 
 def _example(value: dict[str, Any]) -> ConfigDict:
@@ -63,7 +65,7 @@ class TagRequest(_Request):
 
     model_config = _example(examples.TAG)
 
-    texts: list[Text] = Field(min_length=1, description="The documents.")
+    texts: list[Text] = Field(min_length=1, fail_fast=True, description="The documents.")
     model: ModelName = None
     rule: RuleName = None
     top: Top = Field(1, description="How many sets to give: the predicted one and alternatives.")
@@ -71,7 +73,7 @@ class TagRequest(_Request):
     forbid: Labels = Field([], description="Labels no set may hold.")
     min_labels: Count | None = Field(None, description="How many labels a set has at least.")
     max_labels: Count | None = Field(None, description="How many labels a set has at most.")
-    features: list[Labels] | None = Field(
+    features: Annotated[list[Labels], Field(fail_fast=True)] | None = Field(
         None, description="Each document's features, where the model was trained with some."
     )
     marginals: bool = Field(False, description="Whether to give p(label | text) too.")
@@ -255,12 +257,21 @@ class ModelCard(_Answer):
     data: str | None = Field(description="What it was trained on.")
 
 
+class RequestLimits(_Answer):
+    """What a request may hold."""
+
+    max_texts: int
+    max_words: int = Field(description="Of a text.")
+    max_body_bytes: int
+
+
 class ModelsAnswer(_Answer):
-    """The models, the default one first."""
+    """The models, the default one first, and how much they can be asked at once."""
 
     model_config = _example(examples.MODELS)
 
     models: list[ModelCard]
+    limits: RequestLimits
 
 
 class CountedLabel(_Answer):

@@ -7,7 +7,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -18,11 +18,13 @@ from setrnn.errors import SetRNNError
 from setrnn.serve.access_log import log_failure
 from setrnn.serve.app import make_app
 from setrnn.serve.keys import ApiKeys
+from setrnn.serve.listening import BACKLOG, in_use
 from setrnn.serve.protocol import PatientProtocol
 from setrnn.serve.registry import Registry
 from setrnn.serve.settings import ServeSettings
 
 LONGEST_GOODBYE = 60  # seconds for what is in flight when it is to end
+LAST_CALL = 0.2  # seconds in which it still reads what was sent before it was to end
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 Say = Callable[[str], None]
@@ -33,46 +35,72 @@ def serve(
     settings: ServeSettings,
     listener: socket.socket,
     keys: ApiKeys | None,
+    hosts: Collection[str] | None,
+    greeting: str,
     say: Say,
-) -> None:
+) -> int:
     """Serve until SIGTERM or SIGINT, then finish what is in flight.
 
-    SIGHUP loads the models anew whose folders have changed, and the keys.
+    SIGHUP loads the models anew whose folders have changed, and the keys. Returns how many
+    requests were left unanswered: some only if it is made to end at once.
     """
     set_up_log()
     config = uvicorn.Config(
-        make_app(registry, settings, keys),
+        make_app(registry, settings, keys, hosts),
         http=PatientProtocol,
         ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
         timeout_graceful_shutdown=LONGEST_GOODBYE,
     )
-    server = _Server(config, registry, keys, say)
+    server = _Server(config, registry, keys, greeting, say)
     server.run([listener])
     if server.failure is not None:
         raise server.failure
-    say("Stopped; nothing was left unanswered.")
+    left = server.n_unanswered
+    say(f"Stopped; {left or 'nothing'} {'requests were' if left else 'was'} left unanswered.")
+    return left
 
 
 class _Server(uvicorn.Server):
     """uvicorn, with our signals, and models that are loaded while it already answers."""
 
     def __init__(
-        self, config: uvicorn.Config, registry: Registry, keys: ApiKeys | None, say: Say
+        self,
+        config: uvicorn.Config,
+        registry: Registry,
+        keys: ApiKeys | None,
+        greeting: str,
+        say: Say,
     ) -> None:
         super().__init__(config)
-        self.registry, self.keys, self.say = registry, keys, say
+        self.registry, self.keys, self.greeting, self.say = registry, keys, greeting, say
         self.failure: Exception | None = None
+        self.n_unanswered = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._reloading = asyncio.Lock()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and begin to load."""
         asyncio.get_running_loop().set_exception_handler(_on_loop_error)
-        await super().startup(sockets)
+        try:
+            await super().startup(sockets)
+        except OSError as error:  # another took the port since it was ours
+            assert sockets
+            self.failure = in_use(*sockets[0].getsockname()[:2])
+            self.failure.__cause__, self.should_exit = error, True
+            return
+        self.say(self.greeting)
         self._start(self._load())
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Read what was sent before, then finish what is in flight."""
+        await asyncio.sleep(LAST_CALL)
+        await super().shutdown(sockets)
+        self.n_unanswered = len(self.server_state.tasks)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
