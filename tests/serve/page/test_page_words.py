@@ -95,26 +95,27 @@ def test_the_words_are_those_of_the_set_as_decided(tab, site):
     lights_up(tab, shares_of(site.tagger.explain(TEXT), rejected))
 
 
-def test_a_label_outside_the_set_lights_what_it_would_attend_to(tab, site):
+def test_what_is_not_in_the_set_lights_what_it_would_attend_to(tab, site):
     shown = chips(tab)
     outside = tab.locator("#marginals li:not(.is-proposed) bdi").first.text_content()
-    tab.hover(f'#marginals .label[data-label="{outside}"]')
-    explanation = site.tagger.explain(TEXT, labels=[*shown, outside])
-    lights_up(tab, shares_of(explanation, outside))
-    assert f"“{outside}” would attend to" in tab.text_content("#attention")
-    n_asked = len(tab.explained)
-    tab.mouse.move(0, 0)
-    tab.hover(f'#marginals .label[data-label="{outside}"]')
-    lights_up(tab, shares_of(explanation, outside))
-    assert len(tab.explained) == n_asked, "it was known already"
-
-
-def test_another_set_lights_what_its_labels_attend_to(tab, site):
     other = site.tagger.tag([TEXT], top=2)[0].alternatives[0].labels
-    tab.hover("#alternatives .take")
-    lights_up(tab, shares_of(site.tagger.explain(TEXT, labels=other), *other))
-    assert "this set" in tab.text_content("#attention")
-    assert chips(tab, "accepted") == []
+    with_label = site.tagger.explain(TEXT, labels=[*shown, outside])
+    expected = {
+        f'#marginals .label[data-label="{outside}"]': (
+            shares_of(with_label, outside),
+            f"“{outside}” would attend to",
+        ),
+        "#alternatives .take >> nth=0": (
+            shares_of(site.tagger.explain(TEXT, labels=other), *other),
+            "The labels of this set attend to",
+        ),
+    }
+    for _ in range(2):
+        for css, (shares, said) in expected.items():
+            tab.hover(css)
+            lights_up(tab, shares)
+            assert said in tab.text_content("#attention")
+    assert [len(labels) for labels in tab.explained if labels] == [len(shown) + 1, len(other)]
 
 
 def test_the_orders_are_those_of_the_set_as_decided(tab, site):
