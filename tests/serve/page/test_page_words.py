@@ -60,9 +60,20 @@ def lights_up(tab, expected):
     assert lit(tab) == expected
 
 
-def unlikely(tab, site, n=1):
-    """Name the least frequent labels of the model that are not in the set."""
-    return [each for each in site.tagger.labels.names[::-1] if each not in chips(tab)][:n]
+def first_orders(tab):
+    """The labels of the set whose orders are listed, its probability, and the orders."""
+    first = tab.locator(".set-of-orders").first
+    orders = tab.locator(".order-list li:not(.total)").all()
+    return (
+        set(first.locator("bdi").all_text_contents()),
+        first.locator(".number").text_content(),
+        [each.locator("bdi").all_text_contents() for each in orders],
+    )
+
+
+def unlikely(tab, site):
+    """Name the least frequent label of the model that is not in the set."""
+    return next(each for each in site.tagger.labels.names[::-1] if each not in chips(tab))
 
 
 def add(tab, label):
@@ -71,8 +82,9 @@ def add(tab, label):
     settled(tab)
 
 
-def test_the_words_are_those_of_the_set_as_decided(tab, site):
-    (added,), rejected = unlikely(tab, site), chips(tab)[0]
+def test_the_words_and_orders_are_those_of_the_set_as_decided(tab, site):
+    predicted, added = chips(tab), unlikely(tab, site)
+    rejected = predicted[0]
     tab.click(f'#set .reject[data-label="{rejected}"]')
     add(tab, added)
     shown = chips(tab)
@@ -88,6 +100,13 @@ def test_the_words_are_those_of_the_set_as_decided(tab, site):
             lights_up(tab, shares_of(explanation, label))
             assert f"“{label}” attended to" in tab.text_content("#attention")
     assert tab.text_content("#reading") == TEXT
+    assert first_orders(tab) == (
+        set(shown),
+        percent(explanation.predicted.probability),
+        [list(each.labels) for each in explanation.sequences],
+    )
+    second = tab.locator(".set-of-orders").nth(1).locator("bdi").all_text_contents()
+    assert set(second) == set(predicted)
     tab.click("#undo")
     tab.click("#undo")
     settled(tab)
@@ -116,23 +135,6 @@ def test_what_is_not_in_the_set_lights_what_it_would_attend_to(tab, site):
             lights_up(tab, shares)
             assert said in tab.text_content("#attention")
     assert [len(labels) for labels in tab.explained if labels] == [len(shown) + 1, len(other)]
-
-
-def test_the_orders_are_those_of_the_set_as_decided(tab, site):
-    predicted = chips(tab)
-    (added,) = unlikely(tab, site)
-    add(tab, added)
-    explanation = site.tagger.explain(TEXT, labels=chips(tab))
-    first = tab.locator(".set-of-orders").first
-    expect(first).to_contain_text(added)
-    assert set(first.locator("bdi").all_text_contents()) == set(chips(tab))
-    expect(first.locator(".number")).to_have_text(percent(explanation.predicted.probability))
-    orders = tab.locator(".order-list li:not(.total)").all()
-    assert [each.locator("bdi").all_text_contents() for each in orders] == [
-        list(each.labels) for each in explanation.sequences
-    ]
-    second = tab.locator(".set-of-orders").nth(1).locator("bdi").all_text_contents()
-    assert set(second) == set(predicted)
 
 
 def test_a_label_the_model_does_not_know_has_no_words_and_is_not_asked_about(tab):
