@@ -127,7 +127,10 @@ function sentence(beginning, words) {
 // The words of most weight; that of a repeated word is summed.
 function strongest(words) {
   const sums = new Map();
-  for (const { text, weight } of words) sums.set(text, (sums.get(text) ?? 0) + weight);
-  const falling = [...sums].sort(([, a], [, b]) => b - a).slice(0, N_NAMED);
+  for (const { text, weight } of words) {
+    const [name, before] = sums.get(text.toLowerCase()) ?? [text, 0];
+    sums.set(text.toLowerCase(), [name, before + weight]);
+  }
+  const falling = [...sums.values()].sort(([, a], [, b]) => b - a).slice(0, N_NAMED);
   return falling.filter(([, weight], rank) => rank === 0 || weight >= WEAKEST);
 }
