@@ -115,6 +115,63 @@ def test_a_set_marked_exact_has_the_sum_over_all_its_orders(wide, test_texts):
     assert n_exact
 
 
+def test_a_given_set_has_the_probabilities_of_all_its_orders(wide, test_texts):
+    decoder, names = wide.system.network.decoder, wide.labels.names
+    for text, size in zip(test_texts, (0, 1, 2, 3, 4), strict=False):
+        given = names[2 * size : 3 * size]  # seldom those that would be predicted
+        found = wide.explain(text, top=99, labels=given)
+        ids = [wide.labels.index[name] for name in given]
+        orders = list(permutations(ids))
+        batch = make_batch(wide.encoder.encode([text]), None, np.zeros(1, dtype=np.int64))
+        with torch.inference_mode():
+            scored = decoder.score(
+                wide.system.network.encode(batch), torch.tensor([orders], dtype=torch.long)
+            )[0]
+        expected = {
+            tuple(names[label] for label in order): float(prob)
+            for order, prob in zip(orders, scored.double().exp(), strict=True)
+        }
+        assert {each.labels: each.probability for each in found.sequences} == pytest.approx(
+            expected, rel=1e-4
+        )
+        (one,) = found.sets
+        assert one.is_exact
+        assert one.labels == given
+        assert one.probability == pytest.approx(sum(expected.values()), rel=1e-4)
+        best = max(expected, key=expected.__getitem__)
+        assert [step.label for step in found.steps] == [*best, None]
+        assert found.order_probability == pytest.approx(expected[best], rel=1e-4)
+
+
+def test_the_predicted_set_is_explained_alike_when_it_is_given(recurrent, test_texts):
+    for text in test_texts[:8]:
+        plain = recurrent.explain(text)
+        given = recurrent.explain(text, labels=plain.predicted.labels)
+        assert given.steps == plain.steps
+        assert given.predicted.labels == plain.predicted.labels
+        assert given.predicted.probability == pytest.approx(plain.predicted.probability, rel=1e-4)
+        assert given.predicted.is_exact == plain.predicted.is_exact
+        assert (plain.is_given, given.is_given) == (False, True)
+
+
+def test_neither_the_order_nor_a_repetition_of_given_labels_matters(recurrent, test_texts):
+    names = recurrent.labels.names[:5]
+    found = recurrent.explain(test_texts[0], labels=names)
+    assert recurrent.explain(test_texts[0], labels=[*names[::-1], names[2]]) == found
+    assert recurrent.explain(test_texts[0], labels=set(names)) == found
+    assert not found.predicted.is_exact  # the beam holds 4 of 120 orders
+    assert {frozenset(each.labels) for each in found.sequences} == {frozenset(names)}
+
+
+def test_a_given_set_may_be_as_large_as_the_model_allows(recurrent):
+    most = recurrent.max_labels
+    found = recurrent.explain(TEXT, labels=recurrent.labels.names[:most])
+    assert len(found.steps) == most + 1
+    assert render_page(found)
+    with pytest.raises(DataError, match=f"have at most {most}. Give fewer"):
+        recurrent.explain(TEXT, labels=recurrent.labels.names[: most + 1])
+
+
 def test_the_attention_of_a_step_is_shared_out_among_what_was_read(recurrent):
     found = recurrent.explain(TEXT, ("money", "never heard of"))
     assert found.features == ("money",)
@@ -245,6 +302,10 @@ def test_a_classical_system_cannot_be_explained(taggers):
         ({"text": TEXT, "features": "money"}, DataError, "got one string"),
         ({"text": TEXT, "top": 0}, ConfigError, "top must be"),
         ({"text": TEXT, "rule": "sett"}, ConfigError, "Did you mean 'set'"),
+        ({"text": TEXT, "labels": ["footbal"]}, DataError, "Did you mean 'football'"),
+        ({"text": TEXT, "labels": "football"}, DataError, "a list of strings"),
+        ({"text": TEXT, "labels": [["football"]]}, DataError, "a list of strings"),
+        ({"text": TEXT, "labels": [], "rule": "set"}, ConfigError, "Leave out the rule"),
     ],
 )
 def test_wrong_arguments_are_refused(taggers, arguments, error, said):
@@ -320,6 +381,22 @@ def test_the_page_needs_nothing_from_elsewhere(taggers):
         assert tag not in ("link", "img", "iframe", "object", "base")
         assert not {"src", "href", "srcset", "action"} & attrs.keys()
     assert "default-src 'none'" in page
+
+
+def test_the_page_of_a_given_set_says_so_and_shows_no_other(taggers):
+    tagger = taggers["set-rnn"]
+    names = tagger.labels.names[:3]
+    shown = Page(render_page(tagger.explain(TEXT, labels=names))).shown
+    assert "given, not predicted" in shown
+    assert "predicts" not in shown
+    assert "Their sets" not in shown
+    assert "no label" in Page(render_page(tagger.explain(TEXT, labels=()))).shown
+
+
+def test_the_page_shows_a_set_whose_probability_is_as_good_as_none(taggers):
+    found = taggers["set-rnn"].explain(TEXT, labels=taggers["set-rnn"].labels.names[:3])
+    none = [replace(each, probability=0.0) for each in found.sequences]
+    assert "0.0e+00" in render_page(replace(found, sequences=tuple(none)))
 
 
 def test_the_page_has_every_word_and_every_step_once(taggers):

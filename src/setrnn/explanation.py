@@ -1,12 +1,12 @@
 """Why a recurrent system tags a text as it does: the paper's Table 4 and Figure 3 for one text."""
 
-# T words and features read, S labels of the predicted set, K sequences, G sets
+# T words and features read, S labels of the explained set, K sequences, G sets
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from math import factorial
+from math import exp, factorial, fsum
 from string import ascii_uppercase
 from typing import Any
 
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from setrnn.data.batches import make_batch
-from setrnn.data.labels import LabelVocabulary
+from setrnn.data.labels import LabelVocabulary, problem_with_known
 from setrnn.data.ragged import Ragged
 from setrnn.data.reading import (
     AS_NUMBER,
@@ -29,9 +29,10 @@ from setrnn.data.reading import (
     words_read,
 )
 from setrnn.data.tokenizing import TextEncoder
+from setrnn.errors import DataError
 from setrnn.model.interfaces import Encoding
 from setrnn.neural import NeuralSystem
-from setrnn.search import most_probable_sets, search_orders
+from setrnn.search import Sequences, most_probable_sets, search_orders
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class FoundSequence:
 class FoundSet:
     """A label set and its probability: the sum of its orders that the search found."""
 
-    name: str  # A is the predicted one, B the most probable other
+    name: str  # A is the predicted or the given one, B the most probable other
     labels: tuple[str, ...]
     probability: float
     is_exact: bool  # all of its orders were summed; otherwise the sum is a lower bound
@@ -55,7 +56,7 @@ class FoundSet:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the best order of the predicted set."""
+    """One step of the best order of the explained set."""
 
     label: str | None  # None at STOP
     probability: float  # given the text and the labels before
@@ -67,7 +68,7 @@ class Explanation:
     """What a recurrent system makes of one text."""
 
     method: str
-    rule: str  # how the predicted set was chosen
+    rule: str | None  # how the predicted set was chosen; None: it was given
     text: str
     words: tuple[Word, ...]
     features: tuple[str, ...]  # those read, behind the words
@@ -75,17 +76,22 @@ class Explanation:
     max_words: int
     beam_width: int
     sequences: tuple[FoundSequence, ...]  # by falling probability
-    sets: tuple[FoundSet, ...]  # the predicted one, then by falling probability
+    sets: tuple[FoundSet, ...]  # the predicted one, then by falling probability; or the given one
     steps: tuple[Step, ...]  # STOP's is the last
 
     @property
     def predicted(self) -> FoundSet:
-        """The predicted set."""
+        """The set that is explained: the predicted one, or the one that was given."""
         return self.sets[0]
 
     @property
+    def is_given(self) -> bool:
+        """Whether the set was given, not predicted: the sequences are then its orders only."""
+        return self.rule is None
+
+    @property
     def order(self) -> tuple[str, ...]:
-        """The best order of the predicted set."""
+        """The best order of the explained set."""
         return tuple(step.label for step in self.steps if step.label is not None)
 
     @property
@@ -164,6 +170,18 @@ class AttendedWord:
     is_feature: bool
 
 
+def given_set(
+    labels: LabelVocabulary, names: Collection[str], max_labels: int | None = None
+) -> list[int]:
+    """Return the ids of a set to explain, ascending, or say why it cannot be."""
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise DataError("The labels to explain are a list of strings. Write ['...', '...'].")
+    problem = problem_with_known(labels, names, (), max_labels)
+    if problem is not None:
+        raise DataError(problem[0].upper() + problem[1:])
+    return sorted({labels.index[name] for name in names})
+
+
 @torch.inference_mode()
 def explain_text(
     system: NeuralSystem,
@@ -173,7 +191,8 @@ def explain_text(
     features: Sequence[str] = (),
     top: int = 12,
     method: str = "",
-    rule: str = "set",
+    rule: str | None = "set",
+    given: Sequence[int] | None = None,
 ) -> Explanation:
     """Search as prediction does, and look at what the decoder attends to.
 
@@ -187,6 +206,7 @@ def explain_text(
             limit.
         method: the name of the system.
         rule: "set" predicts the most probable set, "sequence" that of the best sequence.
+        given: the set to explain instead, as `given_set` returns it; no rule goes with it.
     """
     text, *features = (whole_characters(each) for each in (text, *features))
     tokens = encoder.encode([text], [features])
@@ -198,6 +218,7 @@ def explain_text(
         top,
         method=method,
         rule=rule,
+        given=given,
         text=text,
         words=tuple(words_of(encoder, text)),
         features=read.features,
@@ -241,30 +262,36 @@ def _explained(
     labels: LabelVocabulary,
     tokens: Ragged,
     top: int,
-    rule: str,
+    rule: str | None,
+    given: Sequence[int] | None = None,
     **about: Any,  # noqa: ANN401 (the other fields of the explanation)
 ) -> Explanation:
-    """Search, and go through the best order of the predicted set."""
+    """Search, and go through the best order of the predicted set, or of the given one."""
+    assert (rule is None) == (given is not None), "a given set is chosen by no rule"
     system.network.eval()
     batch = make_batch(tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
     encoding = system.network.encode(batch)
-    sequences, sets = _search(system, encoding, labels, rule)
+    if given is None:
+        sequences, sets = _search(system, encoding, labels, rule)
+        orders = _orders(system, encoding, [labels.index[name] for name in sets[0].labels])
+    else:
+        orders = _orders(system, encoding, given)
+        sequences, sets = _as_one_set(system, labels, orders)
     sequences = sequences[:top]
     shown = {*(each.name for each in sets[:top]), *(each.set_name for each in sequences)}
-    order = _best_order(system, encoding, [labels.index[name] for name in sets[0].labels])
     n_read = len(tokens[0])
     return Explanation(
         rule=rule,
         beam_width=system.config.search.beam_width,
         sequences=tuple(sequences),
         sets=tuple(each for each in sets if each.name in shown),
-        steps=tuple(_steps(system, encoding, labels, order, n_read)),
+        steps=tuple(_steps(system, encoding, labels, orders[0][0], n_read)),
         **about,
     )
 
 
 def _search(
-    system: NeuralSystem, encoding: Encoding, labels: LabelVocabulary, rule: str
+    system: NeuralSystem, encoding: Encoding, labels: LabelVocabulary, rule: str | None
 ) -> tuple[list[FoundSequence], list[FoundSet]]:
     """Run Algorithm 3: the sequences it finds, and their sets, the predicted one first."""
     width, most = system.config.search.beam_width, system.config.model.max_labels
@@ -274,13 +301,7 @@ def _search(
         for row, log_prob in zip(found.labels[0], found.log_probs[0], strict=True)
         if log_prob > -torch.inf
     }
-    orders = [
-        (_ids(row), float(log_prob.exp()))
-        for row, log_prob in zip(
-            found.sequences.labels[0, 0], found.sequences.log_probs[0, 0], strict=True
-        )
-        if log_prob > -torch.inf
-    ]
+    orders = _listed_orders(found.sequences)
     predicted = frozenset(orders[0][0]) if rule == "sequence" else next(iter(probs))
     ranked = [predicted, *(each for each in probs if each != predicted)]
     names = {each: _letters(rank) for rank, each in enumerate(ranked)}
@@ -300,31 +321,60 @@ def _search(
     return sequences, sets
 
 
-def _best_order(system: NeuralSystem, encoding: Encoding, label_set: list[int]) -> Tensor:
-    """Find the best order of a set: (S,)."""
+def _orders(
+    system: NeuralSystem, encoding: Encoding, label_set: Sequence[int]
+) -> list[tuple[list[int], float]]:
+    """Find the best orders of a set, and their probabilities, by Algorithm 1 with ALL = 1."""
     sets = torch.tensor(label_set, dtype=torch.long, device=system.device).view(1, 1, -1)
     width = system.config.search.beam_width
-    return search_orders(system.network.decoder, encoding, sets, width).labels[0, 0, 0]
+    return _listed_orders(search_orders(system.network.decoder, encoding, sets, width))
+
+
+def _listed_orders(found: Sequences) -> list[tuple[list[int], float]]:
+    """List the sequences of the one search of one document, and their probabilities."""
+    return [
+        (_ids(row), exp(log_prob))
+        for row, log_prob in zip(found.labels[0, 0], found.log_probs[0, 0].tolist(), strict=True)
+        if log_prob > -torch.inf
+    ]
+
+
+def _as_one_set(
+    system: NeuralSystem, labels: LabelVocabulary, orders: list[tuple[list[int], float]]
+) -> tuple[list[FoundSequence], list[FoundSet]]:
+    """Name the orders found for one set, and sum them."""
+    name, n_labels = _letters(0), len(orders[0][0])
+    found = FoundSet(
+        name,
+        tuple(labels.names[label] for label in sorted(orders[0][0])),
+        fsum(prob for _, prob in orders),
+        factorial(n_labels) <= system.config.search.beam_width,
+    )
+    return [
+        FoundSequence(tuple(labels.names[label] for label in row), prob, name)
+        for row, prob in orders
+    ], [found]
 
 
 def _steps(
     system: NeuralSystem,
     encoding: Encoding,
     labels: LabelVocabulary,
-    order: Tensor,
+    order: Sequence[int],
     n_read: int,
 ) -> Iterator[Step]:
-    """Go through an order (S,) again, and look at each step's choice and attention."""
+    """Go through an order again, and look at each step's choice and attention."""
     decoder = system.network.decoder
     stop = decoder.n_labels
-    weights = decoder.attend(encoding, order.view(1, 1, -1))[0, 0, :, :n_read].float().cpu()
+    emitted = torch.tensor(order, dtype=torch.long, device=system.device).view(1, 1, -1)
+    weights = decoder.attend(encoding, emitted)[0, 0, :, :n_read].float().cpu()
     state = decoder.start(encoding)
-    previous = order.new_full((1, 1), stop)
-    for step, label in enumerate([*order.tolist(), stop]):
+    previous = emitted.new_full((1, 1), stop)
+    for step, label in enumerate([*order, stop]):
         log_probs, state = decoder.step(encoding, state, previous)
         name = None if label == stop else labels.names[label]
         yield Step(name, float(log_probs[0, 0, label].exp()), tuple(weights[step].tolist()))
-        previous = order.new_full((1, 1), label)
+        previous = emitted.new_full((1, 1), label)
 
 
 def _count(n: int, what: str) -> str:

@@ -34,8 +34,7 @@ def render_page(explanation: Explanation) -> str:
 <body>
 {_head(explanation)}
 {_reading(explanation)}
-{_sequences(explanation)}
-{_sets(explanation)}
+{_given_orders(explanation) if explanation.is_given else _found(explanation)}
 <footer>
 <p>Attention shows which words the decoder looked at, not why it chose a label.</p>
 </footer>
@@ -54,10 +53,12 @@ def _beside(suffix: str) -> str:
 def _head(explanation: Explanation) -> str:
     predicted = explanation.predicted
     chips = [f"<li>{escape(label)}</li>" for label in predicted.labels]
+    rule = explanation.rule
+    how = "given, not predicted" if rule is None else _RULES.get(rule, escape(rule))
     return f"""<header>
-<h1>{escape(explanation.method)} predicts</h1>
+<h1>{escape(explanation.method)} {"is asked about" if explanation.is_given else "predicts"}</h1>
 <ul class="labels">{"".join(chips) or '<li class="none">no label</li>'}</ul>
-<p class="p">Set A: {_RULES.get(explanation.rule, escape(explanation.rule))},
+<p class="p">Set A: {how},
 p&nbsp;{"=" if predicted.is_exact else "≥"}&nbsp;{_prob(predicted.probability)}</p>
 </header>"""
 
@@ -79,7 +80,7 @@ def _reading(explanation: Explanation) -> str:
     )
     return f"""<section class="reading">
 <h2>Step by step</h2>
-<p class="hint">The best order of the predicted set, p = {_prob(explanation.order_probability)};
+<p class="hint">The best order of set A, p = {_prob(explanation.order_probability)};
 beside each label its probability after those before it. The stronger a word is lit, the more of
 the step's attention it has.</p>
 <fieldset><legend class="hint">Choose a step:</legend>
@@ -151,10 +152,36 @@ def _attended_word(word: AttendedWord) -> str:
     )
 
 
-def _sequences(explanation: Explanation) -> str:
-    most = max(each.probability for each in explanation.sequences)
+def _found(explanation: Explanation) -> str:
+    """Lay out what the search found, of which the predicted set is one."""
+    rows = _orders(explanation)
+    held = sum(each.probability for each in explanation.sequences)
+    return f"""<section>
+<h2>The most probable sequences</h2>
+<p class="hint">Labels in the order the decoder emits them. Those of the predicted set are bold.
+Together these {len(rows)} hold {held:.1%} of all probability.</p>
+{_table(rows, "sequence")}
+</section>
+{_sets(explanation)}"""
+
+
+def _given_orders(explanation: Explanation) -> str:
+    """Lay out the orders of a given set: there is no other set beside it."""
+    rows = _orders(explanation)
+    bound = "" if explanation.predicted.is_exact else " ≥: not all of them were searched."
+    return f"""<section>
+<h2>Its best orders</h2>
+<p class="hint">Labels in the order the decoder emits them. The probability of the set is the sum
+over all its orders.{bound}</p>
+{_table(rows, "order")}
+</section>"""
+
+
+def _orders(explanation: Explanation) -> list[str]:
+    """Write a row for each sequence."""
+    most = max(each.probability for each in explanation.sequences) or 1.0
     arrow = ' <span class="arrow">→</span> '
-    rows = [
+    return [
         _row(
             explanation,
             each.set_name,
@@ -164,13 +191,6 @@ def _sequences(explanation: Explanation) -> str:
         )
         for each in explanation.sequences
     ]
-    held = sum(each.probability for each in explanation.sequences)
-    return f"""<section>
-<h2>The most probable sequences</h2>
-<p class="hint">Labels in the order the decoder emits them. Those of the predicted set are bold.
-Together these {len(rows)} hold {held:.1%} of all probability.</p>
-{_table(rows, "sequence")}
-</section>"""
 
 
 def _sets(explanation: Explanation) -> str:

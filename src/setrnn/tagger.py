@@ -321,7 +321,12 @@ class Tagger:
             n_before += len(rows)
 
     def explain(
-        self, text: str, features: Sequence[str] = (), top: int = 12, rule: str | None = None
+        self,
+        text: str,
+        features: Sequence[str] = (),
+        top: int = 12,
+        rule: str | None = None,
+        labels: Collection[str] | None = None,
     ) -> Explanation:
         """Show what a recurrent system makes of a text: sequences, sets, words attended to.
 
@@ -330,8 +335,10 @@ class Tagger:
             features: its features.
             top: how many sequences and sets to list, at most; the beam width is the limit.
             rule: the prediction rule; the method's own if not given.
+            labels: the set to explain instead of the predicted one, in any order: its own orders,
+                their sum, and the words of its best order. No rule goes with it.
         """
-        from setrnn.explanation import explain_text
+        from setrnn.explanation import explain_text, given_set
         from setrnn.neural import NeuralSystem
 
         _check_top(top)
@@ -339,10 +346,11 @@ class Tagger:
             raise DataError(f"One text is wanted, got {type(text).__name__}.")
         if isinstance(features, str):
             raise DataError("Features are a list of strings, got one string.")
-        chosen = self.explained_rule(rule)
+        chosen = self.explained_rule(rule, labels)
+        given = None if labels is None else given_set(self.labels, labels, self.max_labels)
         assert isinstance(self.system, NeuralSystem), "no other emits sequences"
         return explain_text(
-            self.system, self.encoder, self.labels, text, features, top, self.method, chosen
+            self.system, self.encoder, self.labels, text, features, top, self.method, chosen, given
         )
 
     @property
@@ -360,10 +368,19 @@ class Tagger:
             )
         return None
 
-    def explained_rule(self, rule: str | None) -> str:
-        """Return the rule to explain by, or its own; refuse what cannot be explained."""
+    def explained_rule(self, rule: str | None, labels: Collection[str] | None = None) -> str | None:
+        """Return the rule to explain by, or its own; refuse what cannot be explained.
+
+        A set that is given is chosen by none.
+        """
         if self.why_not_explained is not None:
             raise ConfigError(self.why_not_explained)
+        if labels is not None:
+            if rule is not None:
+                raise ConfigError(
+                    "A given set is not chosen by a rule. Leave out the rule, or the labels."
+                )
+            return None
         chosen = self.rule_or_own(rule)
         if not find_rule(chosen).needs_best_only:
             raise ConfigError(f"Rule '{chosen}' cannot be explained. Use rule 'set' or 'sequence'.")

@@ -89,6 +89,27 @@ def test_the_rule_decides_which_set_is_predicted(setrnn, model, taggers):
     assert "{" + ", ".join(expected.labels) in by_sequence.out.splitlines()[1]
 
 
+def test_a_given_set_is_explained_instead(setrnn, model, taggers, tmp_path):
+    names = taggers["set-rnn"].labels.names[3:5]
+    page = tmp_path / "page.html"
+    options = [option for name in names for option in ("--label", name)]
+    result = setrnn("explain", model, "--text", TEXT, *options, "--html", page)
+    assert result.code == 0, result.err
+    found = taggers["set-rnn"].explain(TEXT, labels=names)
+    assert "asked about {" + ", ".join(names) in result.out
+    assert "predicts" not in result.out
+    assert "the set was given" in result.out
+    assert result.out.count("→") == len(found.sequences) == 2
+    assert "given, not predicted" in page.read_text()
+
+
+def test_the_empty_set_is_explained_by_its_one_step(setrnn, model):
+    result = setrnn("explain", model, "--text", TEXT, "--no-label")
+    assert result.code == 0, result.err
+    assert "1   STOP" in result.out
+    assert "2   STOP" not in result.out
+
+
 def test_top_shortens_the_list(setrnn, model):
     whole = setrnn("explain", model, "--text", TEXT).out
     short = setrnn("explain", model, "--text", TEXT, "--top", 1).out
@@ -108,6 +129,9 @@ def test_a_classical_model_is_refused_in_one_line(setrnn, trained):
         (["--device", "gpu"], "There is no device 'gpu'"),
         (["--rule", "sett"], "Did you mean 'set'?"),
         (["--top", "0"], "top must be"),
+        (["--label", "footbal"], "Did you mean 'football'?"),
+        (["--label", "football", "--rule", "set"], "Leave out the rule, or the labels"),
+        (["--label", "football", "--no-label"], "--no-label is the empty set"),
     ],
 )
 def test_wrong_options_are_one_line(setrnn, model, arguments, said):

@@ -49,7 +49,7 @@ def narrowed(app, served):
     for name in ("TagRequest", "CompleteRequest", "ExplainRequest"):
         fields = schemas[name]["properties"]
         fields["model"] = {"enum": [None, model.name]}
-        fields.update({each: known for each in fields if each in ("require", "present")})
+        fields.update({each: known for each in fields if each in ("require", "present", "labels")})
         fields.update(
             {
                 each: {"type": "array", "maxItems": 0}
@@ -57,6 +57,7 @@ def narrowed(app, served):
                 if each in fields
             }
         )
+    schemas["ExplainRequest"]["properties"]["rule"] = {"type": "null"}  # none goes with labels
     for each in ("min_labels", "max_labels", "features"):
         schemas["TagRequest"]["properties"][each] = {"type": "null"}
     parameters = description["paths"]["/v1/labels"]["get"]["parameters"]

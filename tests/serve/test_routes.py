@@ -147,6 +147,22 @@ def test_explanations_are_those_of_the_library(client, tagger):
     assert found["notes"] == wanted.reading_notes()
 
 
+@pytest.mark.parametrize("n_labels", [0, 1, 3])
+def test_a_given_set_is_explained_as_by_the_library(client, tagger, n_labels):
+    labels = list(tagger.labels.names[5 : 5 + n_labels])
+    found = client.post("/v1/explain", json={"text": TEXT, "labels": labels[::-1]}).json()
+    wanted = tagger.explain(TEXT, labels=labels)
+    assert found["rule"] is None
+    (one,) = found["sets"]
+    assert (one["name"], one["labels"], one["is_exact"]) == ("A", labels, wanted.predicted.is_exact)
+    assert one["probability"] == pytest.approx(wanted.predicted.probability, rel=1e-4)
+    assert [each["labels"] for each in found["sequences"]] == [
+        list(each.labels) for each in wanted.sequences
+    ]
+    assert [each["label"] for each in found["steps"]] == [*wanted.order, None]
+    assert all(step["words"] for step in found["steps"])
+
+
 @pytest.mark.parametrize("before", ["", "🏆🏆 ", "עברית \U0001d518 é "])
 def test_attended_words_stand_where_javascript_finds_them(client, before):
     text = f"{before}budget 🎉 of 12,000 Velmara"
@@ -251,6 +267,24 @@ REFUSED = {
         "invalid",
     ),
     "a rule that is not explained": ("/v1/explain", b'{"text": "x", "rule": "f1"}', 422, "invalid"),
+    "a given set with a rule": (
+        "/v1/explain",
+        b'{"text": "x", "labels": [], "rule": "set"}',
+        422,
+        "invalid",
+    ),
+    "a given set that is no list": (
+        "/v1/explain",
+        b'{"text": "x", "labels": "football"}',
+        422,
+        "invalid",
+    ),
+    "a given set of a model that is not explained": (
+        "/v1/explain",
+        b'{"text": "x", "model": "classical", "labels": []}',
+        422,
+        "invalid",
+    ),
     "a model that is not explained": (
         "/v1/explain",
         b'{"text": "x", "model": "classical"}',
@@ -278,6 +312,7 @@ def test_an_unknown_name_is_answered_with_the_nearest(client):
     for path, asked, near in (
         ("/v1/tag", {"texts": ["x"], "require": ["footbal"]}, "football"),
         ("/v1/tag", {"texts": ["x"], "forbid": ["footbal"]}, "football"),
+        ("/v1/explain", {"text": "x", "labels": ["sport", "footbal"]}, "football"),
         ("/v1/complete", {"text": "x", "present": ["footbal"]}, "football"),
         ("/v1/tag", {"texts": ["x"], "rule": "sequenc"}, "sequence"),
         ("/v1/tag", {"texts": ["x"], "model": "recurent"}, "recurrent"),

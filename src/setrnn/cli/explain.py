@@ -15,6 +15,7 @@ from rich.text import Text
 from setrnn.cli.console import labels_text, note, stdout
 from setrnn.cli.options import Device, Model, Rule
 from setrnn.data.folders import check_file_place, whole_file
+from setrnn.errors import ConfigError
 
 if TYPE_CHECKING:
     from setrnn.explanation import AttendedWord, Explanation, FoundSequence, FoundSet
@@ -35,20 +36,33 @@ def explain(
     ] = None,
     top: Annotated[int, typer.Option(help="Sequences to list; the beam width is the limit.")] = 12,
     rule: Rule = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LABEL",
+            help="A label of the set to explain instead of the predicted one; may be repeated.",
+        ),
+    ] = None,
+    no_label: Annotated[
+        bool, typer.Option("--no-label", help="Explain the empty set instead.")
+    ] = False,
     device: Device = "auto",
 ) -> None:
-    """Show why a recurrent system tags a text as it does.
+    """Show why a recurrent system tags a text as it does, or what it makes of a given set.
 
     Its sequences, their sets, and the words attended to at each step.
     """
     from setrnn.loading import load
 
+    if label and no_label:
+        raise ConfigError("--no-label is the empty set. Leave it out, or --label.")
     if html is not None:
         check_file_place(html)
     names = [name.strip() for each in features or [] for name in each.split(",") if name.strip()]
     tagger = load(model, device)
     content = sys.stdin.read() if text == "-" else text
-    explanation = tagger.explain(content, names, top, rule)
+    given = [] if no_label else label or None
+    explanation = tagger.explain(content, names, top, rule, given)
     if html is not None:
         from setrnn.explanation_page import render_page
 
@@ -64,16 +78,20 @@ def _show(explanation: Explanation) -> None:
     stdout.print()
     stdout.print(
         Text.assemble(
-            f"{explanation.method} predicts ",
+            f"{explanation.method} {'is asked about' if explanation.is_given else 'predicts'} ",
             (labels_text(predicted.labels), "bold green"),
             f": set A below, p {_set_prob(predicted)}",
         )
     )
-    how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
-    _print("The most probable sequences; those of the predicted set are bold.")
-    stdout.print(sequences_table(explanation.sequences, explanation.predicted.name))
-    _print(f"Their sets; predicted is {how.get(explanation.rule, explanation.rule)}.")
-    stdout.print(sets_table(explanation.sets))
+    if explanation.rule is None:
+        _print("Its best orders; the set was given, not predicted.")
+        stdout.print(sequences_table(explanation.sequences, predicted.name))
+    else:
+        how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
+        _print("The most probable sequences; those of the predicted set are bold.")
+        stdout.print(sequences_table(explanation.sequences, predicted.name))
+        _print(f"Their sets; predicted is {how.get(explanation.rule, explanation.rule)}.")
+        stdout.print(sets_table(explanation.sets))
     if not all(each.is_exact for each in explanation.sets):
         stdout.print(
             Text(f"≥ more orders than the beam holds ({explanation.beam_width}): a lower bound"),

@@ -37,6 +37,7 @@ COMPLETED: dict[str, Any] = {
 }
 
 EXPLAIN: dict[str, Any] = {"text": _TEXT}
+EXPLAIN_GIVEN: dict[str, Any] = {"text": _TEXT, "labels": ["sport", "football"]}
 EXPLAINED: dict[str, Any] = {
     "model": _MODEL,
     "rule": "set",

@@ -15,6 +15,7 @@ from setrnn.completion import KnownLabels
 from setrnn.data.labels import problem_with_known
 from setrnn.decoding import Limits
 from setrnn.errors import DataError
+from setrnn.explanation import given_set
 from setrnn.serve import answers
 from setrnn.serve.access_log import CLIENT_GONE
 from setrnn.serve.batching import Batcher, QueueFullError, Work
@@ -117,11 +118,14 @@ async def explain(request: Request) -> Response:
     wanted = await sent(request, ExplainRequest)
     model = service.model(wanted.model)
     _check_words(service.settings, [wanted.text])
-    rule = model.tagger.explained_rule(wanted.rule)
+    rule = model.tagger.explained_rule(wanted.rule, wanted.labels)
+    if wanted.labels is not None:  # among many labels it takes a while
+        tagger = model.tagger
+        await asyncio.to_thread(given_set, tagger.labels, wanted.labels, tagger.max_labels)
     return await _answered(
         request,
         model,
-        Explaining(model, rule, wanted.top),
+        Explaining(model, rule, wanted.top, wanted.labels),
         [(wanted.text, wanted.features or ())],
         lambda found: answers.explained(model, found[0]),
     )

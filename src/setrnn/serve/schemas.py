@@ -35,8 +35,8 @@ Count = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_whole_number)
 Probability = Annotated[float, Field(ge=0, le=1), BeforeValidator(lambda value: min(value, 1.0))]
 
 
-def _example(value: dict[str, Any]) -> ConfigDict:
-    return ConfigDict(json_schema_extra={"examples": [value]})
+def _example(*values: dict[str, Any]) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [*values]})
 
 
 class _Request(BaseModel):
@@ -98,13 +98,18 @@ class CompleteRequest(_Request):
 class ExplainRequest(_Request):
     """A text to explain the tags of."""
 
-    model_config = _example(examples.EXPLAIN)
+    model_config = _example(examples.EXPLAIN, examples.EXPLAIN_GIVEN)
 
     text: Text = Field(description="The document.")
     rule: Name | None = Field(
         None,
         description="The model's own if none.",
         json_schema_extra={"enum": ["set", "sequence", None]},
+    )
+    labels: Labels | None = Field(
+        None,
+        description="Explain this set instead of the predicted one; [] is the empty set. "
+        "No rule goes with it.",
     )
     top: Top = Field(12, description="How many sequences to give; the beam width is the limit.")
     features: Labels | None = Field(None, description="The document's features.")
@@ -196,7 +201,7 @@ class Sequence(_Answer):
 
 
 class NamedSet(_Answer):
-    """A set: A is the predicted one."""
+    """A set: A is the predicted one, or the one that was given."""
 
     name: str
     labels: list[str]
@@ -214,7 +219,7 @@ class AttendedWord(_Answer):
 
 
 class ExplainedStep(_Answer):
-    """One step of the best order of the predicted set."""
+    """One step of the best order of set A."""
 
     label: str | None = Field(description="null at the end (STOP).")
     probability: Probability
@@ -227,7 +232,7 @@ class ExplainAnswer(_Answer):
     model_config = _example(examples.EXPLAINED)
 
     model: ModelVersion
-    rule: str
+    rule: str | None = Field(description="null where the set was given.")
     sequences: list[Sequence]
     sets: list[NamedSet]
     steps: list[ExplainedStep]

@@ -96,13 +96,17 @@ class Explaining:
     """Explain a document; each by itself."""
 
     model: ServedModel
-    rule: str
+    rule: str | None
     top: int
+    labels: Sequence[str] | None = None
 
     def run(self, documents: Sequence[Document]) -> list[Explanation]:
         """Explain one text after the other."""
         tagger = self.model.tagger
-        return [tagger.explain(text, features, self.top, self.rule) for text, features in documents]
+        return [
+            tagger.explain(text, features, self.top, self.rule, self.labels)
+            for text, features in documents
+        ]
 
 
 def _ranked(tagger: Tagger, probs: Any) -> list[tuple[str, float]]:  # noqa: ANN401 (an array)

@@ -5,21 +5,30 @@ import { ready } from "./choosers.js";
 import { desk, PASTED } from "./desk.js";
 import { at, percent, say } from "./elements.js";
 import { drawFrame } from "./frame.js";
-import { forget, light, showAttention, showText } from "./reading.js";
+import { showText } from "./reading.js";
 import { drawOrders, drawResults, showAll } from "./results.js";
 import * as tagging from "./tagging.js";
 import { attempt, clearTrouble, showTrouble } from "./trouble.js";
+import { explainShown, lookAt, stopExplaining } from "./words.js";
 
 const WAIT = 120; // ms between a decision and the question that follows from it
 const MOST_UNDO = 100;
 
-let pointed = null; // the label under the pointer
+let pointed = null; // what is under the pointer, as lookAt takes it
 let timer = 0;
 
 // Put another document on the desk, and ask the model about it.
 export async function show(position, document, decision) {
   leave();
-  desk.current = { position, document, decision, prediction: null, completion: null, past: [] };
+  desk.current = {
+    position,
+    document,
+    decision,
+    prediction: null,
+    completion: null,
+    explanations: new Map(),
+    past: [],
+  };
   showText(document.text);
   showAll(false);
   at("text-form").hidden = true;
@@ -33,12 +42,13 @@ export async function show(position, document, decision) {
 
 // Take the document off the desk; what was asked about it is no longer waited for.
 export function leave() {
-  for (const kind of ["tag", "known", "complete", "explain"]) drop(kind);
+  for (const kind of ["tag", "known", "complete", "predicted"]) drop(kind);
+  stopExplaining();
   clearTimeout(timer);
   clearTrouble();
   desk.current = null;
   pointed = null;
-  forget("");
+  lookAt(null);
   drawOrders(null);
   at("results").hidden = true;
 }
@@ -47,6 +57,7 @@ export function leave() {
 export async function ask() {
   const asked = desk.current;
   const { document, decision } = asked;
+  asked.explanations = new Map();
   await attempt(async () => {
     await ready();
     const [prediction, completion] = await Promise.all([
@@ -59,32 +70,13 @@ export async function ask() {
     at("results").hidden = false;
     answered();
   });
-  if (asked === desk.current && asked.prediction) explain();
-}
-
-async function explain() {
-  const asked = desk.current;
-  const { model } = tagging.server;
-  if (!model.can_explain) {
-    forget(`A ${model.method} model does not tell which words it looked at.`);
-    drawOrders(null);
-    return;
-  }
-  try {
-    const explanation = await tagging.explain(asked.document);
-    if (asked !== desk.current) return;
-    showAttention(explanation);
-    drawOrders(explanation);
-    draw();
-  } catch (error) {
-    if (!isStale(error) && asked === desk.current) forget(`No words to show. ${error.message}`);
-  }
 }
 
 // Ask for the rest, once the person pauses.
 function completeSoon() {
   clearTimeout(timer);
   drop("complete");
+  stopExplaining();
   at("results").setAttribute("aria-busy", "true");
   timer = setTimeout(() => attempt(() => complete(desk.current)), WAIT);
 }
@@ -101,6 +93,7 @@ async function complete(asked) {
 
 function answered() {
   at("results").removeAttribute("aria-busy");
+  explainShown();
   draw();
   announce();
 }
@@ -120,15 +113,23 @@ function announce() {
   at("status").textContent = parts.join(" ");
 }
 
-// The words of the label under the pointer, or that of the focus, or the suggestion.
+// The words of what is under the pointer, or has the focus, or of the suggestion.
 export function lightUp() {
-  const focused = document.activeElement.closest("#results [data-label]")?.dataset.label;
-  light(pointed ?? focused ?? suggestion()?.label ?? null);
+  const focused = at("results").contains(document.activeElement) && lookedAt(document.activeElement);
+  const suggested = suggestion();
+  lookAt(pointed ?? (focused || (suggested && { label: suggested.label })));
 }
 
-export function point(label) {
-  pointed = label;
+export function point(element) {
+  pointed = element && lookedAt(element);
   lightUp();
+}
+
+// The label or the set that an element stands for.
+function lookedAt(element) {
+  const { label, labels } = element.closest("[data-label], [data-labels]")?.dataset ?? {};
+  if (label !== undefined) return { label };
+  return labels === undefined ? null : { labels: JSON.parse(labels) };
 }
 
 const suggestion = () =>

@@ -136,7 +136,7 @@ function listenToResults(results) {
   });
   results.addEventListener("pointerover", (event) => {
     if (event.pointerType === "touch") return; // it never leaves
-    current.point(event.target.closest("[data-label]")?.dataset.label ?? null);
+    current.point(event.target);
   });
   results.addEventListener("pointerleave", () => current.point(null));
   results.addEventListener("focusin", current.lightUp);

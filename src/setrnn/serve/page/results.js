@@ -4,6 +4,7 @@ import { at, bar, count, key, make, named, percent, say } from "./elements.js";
 
 const N_ROWS = 12; // labels shown before "Show all"
 const N_SETS = 4; // sets whose orders are drawn
+const THINNEST = 0.02; // probability of an order that has room for an edge
 const SURPRISE = 0.05; // p(known | x) below which it is said
 const STATES = { accepted: "accepted", rejected: "rejected", proposed: "proposed", open: "undecided" };
 
@@ -175,22 +176,30 @@ function drawMarginals(view) {
   at("more").textContent = showsAll ? "Show fewer" : `Show all ${view.rows.length}`;
 }
 
-// Each set is a bar made of its orders; those of the predicted one are listed below it.
-export function drawOrders(explanation) {
-  at("orders-section").hidden = explanation === null;
-  if (explanation === null) return;
-  const [predicted] = explanation.sets;
-  const ordersOf = (set) => explanation.sequences.filter((each) => each.set === set.name);
+// Each set is a bar made of its orders: first the set shown, whose orders are listed below, then
+// those predicted.
+export function drawOrders(predicted, shown = null) {
+  at("orders-section").hidden = predicted === null;
+  if (predicted === null) return;
+  const [first, ...firstOrders] = setsOf(shown ?? predicted)[0];
+  const others = setsOf(predicted).filter(([set]) => !isSameSet(set, first));
+  const sets = [[first, ...firstOrders], ...others].slice(0, N_SETS);
   at("orders").replaceChildren(
-    ...explanation.sets.slice(0, N_SETS).map((set) => setOfOrders(set, ordersOf(set))),
-    orderList(predicted, ordersOf(predicted)),
+    ...sets.map(([set, ...orders]) => setOfOrders(set, orders)),
+    orderList(first, firstOrders),
   );
 }
+
+const setsOf = ({ sets, sequences }) =>
+  sets.map((set) => [set, ...sequences.filter((each) => each.set === set.name)]);
+
+const isSameSet = (a, b) =>
+  a.labels.length === b.labels.length && a.labels.every((label) => b.labels.includes(label));
 
 function setOfOrders(set, orders) {
   const track = make("span", { className: "track orders", ariaHidden: "true" });
   for (const width of [...orders.map((each) => each.probability), unlisted(set, orders)]) {
-    const block = make("i");
+    const block = make("i", { className: width < THINNEST ? "is-thin" : "" });
     block.style.width = `${100 * width}%`;
     track.append(block);
   }

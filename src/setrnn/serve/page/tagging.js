@@ -65,9 +65,10 @@ export async function complete(document, decision, kind) {
   return completion;
 }
 
-export async function explain(document) {
-  const rule = server.rule === "sequence" ? "sequence" : "set";
-  return ask("v1/explain", { ...common(document), rule }, "explain");
+// What the model predicts, or makes of a set that is given.
+export function explain(document, labels, kind) {
+  const what = labels ? { labels } : { rule: server.rule === "sequence" ? "sequence" : "set" };
+  return ask("v1/explain", { ...common(document), ...what }, kind);
 }
 
 export function findLabels(prefix, limit = 8, kind = "labels") {
@@ -147,9 +148,10 @@ export const cutHint = ({ text }) =>
 export function ordersHint(decision) {
   const isDecided = decision.present.length > 0 || decision.absent.length > 0;
   const before = [server.model.is_calibrated && "calibration", isDecided && "your decisions"];
-  const what = "Each block is one order in which the model writes the labels";
+  const what = "Each block is one order in which the model writes the labels.";
+  const first = isDecided ? " First the set as it is shown, whose orders are listed, then those predicted." : "";
   const when = before.filter(Boolean).join(" and ");
-  return when ? `${what}; probabilities before ${when}.` : `${what}.`;
+  return `${what}${first}${when && ` Probabilities before ${when}.`}`;
 }
 
 function rowsHint(completion, prediction) {

@@ -1,0 +1,170 @@
+"""The words behind labels: lit up for any label and any set, whatever was decided."""
+
+import pytest
+from page_site import chips, expect, opened, percent, settled, tag
+
+TEXT = (
+    "Velmara lift trophy in Kotamira. Velmara held their nerve on Monday night to beat Palmeda "
+    "1-0 and lift the trophy in Kotamira."
+)
+FAINTEST = 0.04
+
+
+@pytest.fixture
+def tab(browser, site):
+    with opened(browser, site) as tab:
+        tab.explained = []  # the sets that were asked about
+        tab.on(
+            "request",
+            lambda request: (
+                request.url.endswith("/v1/explain")
+                and tab.explained.append(request.post_data_json.get("labels"))
+            ),
+        )
+        tag(tab, TEXT)
+        tab.wait_for_selector("#orders .track")
+        yield tab
+
+
+def shares_of(explanation, *labels):
+    """Where the words begin that labels attend to on average, with their shares of the most."""
+    steps = [step for step in explanation.steps if step.label in labels]
+    assert len(steps) == len(labels)
+    starts = [word.start for word in explanation.words if word.place is not None]
+    weights = [sum(each) for each in zip(*(step.weights for step in steps), strict=True)]
+    shares = {start: weight / max(weights) for start, weight in zip(starts, weights, strict=True)}
+    return pytest.approx(
+        {start: share for start, share in shares.items() if share >= FAINTEST}, abs=0.002
+    )
+
+
+def lit(tab):
+    """Where the words begin that are lit up, with their strengths."""
+    found = tab.evaluate(
+        """() => [...document.querySelectorAll(".is-lit")].map((word) => {
+            const before = document.createRange();
+            before.setStart(document.getElementById("reading"), 0);
+            before.setEndBefore(word);
+            const share = Number(word.style.getPropertyValue("--heat-share"));
+            return [before.toString().length, share];
+        })"""
+    )
+    return dict(found)
+
+
+def lights_up(tab, expected):
+    for _ in range(60):
+        if lit(tab) == expected:
+            break
+        tab.wait_for_timeout(50)
+    assert lit(tab) == expected
+
+
+def first_orders(tab):
+    """The labels of the set whose orders are listed, its probability, and the orders."""
+    first = tab.locator(".set-of-orders").first
+    orders = tab.locator(".order-list li:not(.total)").all()
+    return (
+        set(first.locator("bdi").all_text_contents()),
+        first.locator(".number").text_content(),
+        [each.locator("bdi").all_text_contents() for each in orders],
+    )
+
+
+def unlikely(tab, site):
+    """Name the least frequent label of the model that is not in the set."""
+    return next(each for each in site.tagger.labels.names[::-1] if each not in chips(tab))
+
+
+def add(tab, label):
+    tab.fill("#search", label)
+    tab.locator("#found li", has=tab.locator("bdi", has_text=label)).first.click()
+    settled(tab)
+
+
+def test_the_words_and_orders_are_those_of_the_set_as_decided(tab, site):
+    predicted, added = chips(tab), unlikely(tab, site)
+    rejected = predicted[0]
+    tab.click(f'#set .reject[data-label="{rejected}"]')
+    add(tab, added)
+    shown = chips(tab)
+    explanation = site.tagger.explain(TEXT, labels=shown)
+    assert added in shown
+    assert rejected not in shown
+    for label in shown:
+        name = tab.locator(f'#set .label[data-label="{label}"]')
+        for look in (name.hover, name.focus):
+            tab.mouse.move(0, 0)
+            tab.focus("#reading")
+            look()
+            lights_up(tab, shares_of(explanation, label))
+            assert f"“{label}” attended to" in tab.text_content("#attention")
+    assert tab.text_content("#reading") == TEXT
+    assert first_orders(tab) == (
+        set(shown),
+        percent(explanation.predicted.probability),
+        [list(each.labels) for each in explanation.sequences],
+    )
+    second = tab.locator(".set-of-orders").nth(1).locator("bdi").all_text_contents()
+    assert set(second) == set(predicted)
+    tab.click("#undo")
+    tab.click("#undo")
+    settled(tab)
+    tab.hover(f'#set .label[data-label="{rejected}"]')
+    lights_up(tab, shares_of(site.tagger.explain(TEXT), rejected))
+
+
+def test_what_is_not_in_the_set_lights_what_it_would_attend_to(tab, site):
+    shown = chips(tab)
+    outside = tab.locator("#marginals li:not(.is-proposed) bdi").first.text_content()
+    other = site.tagger.tag([TEXT], top=2)[0].alternatives[0].labels
+    with_label = site.tagger.explain(TEXT, labels=[*shown, outside])
+    expected = {
+        f'#marginals .label[data-label="{outside}"]': (
+            shares_of(with_label, outside),
+            f"“{outside}” would attend to",
+        ),
+        "#alternatives .take >> nth=0": (
+            shares_of(site.tagger.explain(TEXT, labels=other), *other),
+            "The labels of this set attend to",
+        ),
+    }
+    for _ in range(2):
+        for css, (shares, said) in expected.items():
+            tab.hover(css)
+            lights_up(tab, shares)
+            assert said in tab.text_content("#attention")
+    assert [len(labels) for labels in tab.explained if labels] == [len(shown) + 1, len(other)]
+
+
+def test_a_label_the_model_does_not_know_has_no_words_and_is_not_asked_about(tab):
+    before = chips(tab)
+    add(tab, "no-such-label")
+    tab.hover('#set .label[data-label="no-such-label"]')
+    expect(tab.locator("#attention")).to_contain_text("is new to the model")
+    assert lit(tab) == {}
+    tab.click(f'#set .reject[data-label="{before[0]}"]')
+    settled(tab)
+    tab.hover("#set .is-proposed .label >> nth=0")
+    expect(tab.locator("#attention")).to_contain_text("attended to")
+    assert not any("no-such-label" in (labels or []) for labels in tab.explained)
+
+
+def test_explaining_neither_holds_up_the_rest_nor_comes_late(tab, site):
+    first, second = chips(tab)[:2]
+    held = []
+    tab.route("**/v1/explain", lambda route: route.continue_() if held else held.append(route))
+    with tab.expect_request("**/v1/explain") as asked:
+        tab.click(f'#set .reject[data-label="{first}"]')
+    rest = site.tagger.complete(TEXT, absent=[first])
+    assert set(asked.value.post_data_json["labels"]) == set(rest.labels)
+    expect(tab.locator("#probability")).to_have_text(percent(rest.probability))
+    happened = []
+    tab.on("requestfailed", lambda request: happened.append(request == asked.value))
+    with tab.expect_request("**/v1/complete"):
+        tab.click(f'#set .reject[data-label="{second}"]')
+    assert True in happened, "it is given up before anything else is asked for"
+    settled(tab)
+    shown = chips(tab)
+    tab.hover(f'#set .label[data-label="{shown[0]}"]')
+    lights_up(tab, shares_of(site.tagger.explain(TEXT, labels=shown), shown[0]))
