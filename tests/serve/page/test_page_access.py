@@ -42,109 +42,104 @@ def test_axe_finds_nothing_serious(browser, site, test_texts, colours):
         assert findings(tab) == []
 
 
-def test_a_document_is_tagged_by_keyboard_alone(browser, site, tmp_path):
-    with opened(browser, site) as tab:
-        for _ in range(12):
-            tab.keyboard.press("Tab")
-            if tab.evaluate("document.activeElement.id") == "text":
-                break
-        tab.keyboard.type(TEXT + " yndus")  # keys are letters while one types
-        tab.keyboard.press("Control+Enter")
-        settled(tab)
-        text = TEXT + " yndus"
-        assert tab.text_content("#reading") == text
-        first = suggested(tab)
-        tab.keyboard.press("Enter")  # the focus is on accepting the suggestion
-        settled(tab)
-        assert chips(tab, "accepted") == [first]
-        second = suggested(tab)
-        tab.keyboard.press("n")
-        settled(tab)
-        assert chips(tab, "rejected") == [second]
-        label = site.tagger.labels.names[-1]
-        tab.keyboard.press("/")
-        tab.keyboard.type(label)
-        tab.wait_for_selector("#found li")
+def test_a_document_is_tagged_by_keyboard_alone(tab, site, tmp_path):
+    for _ in range(12):
+        tab.keyboard.press("Tab")
+        if tab.evaluate("document.activeElement.id") == "text":
+            break
+    tab.keyboard.type(TEXT + " yndus")  # keys are letters while one types
+    tab.keyboard.press("Control+Enter")
+    settled(tab)
+    text = TEXT + " yndus"
+    assert tab.text_content("#reading") == text
+    first = suggested(tab)
+    tab.keyboard.press("Enter")  # the focus is on accepting the suggestion
+    settled(tab)
+    assert chips(tab, "accepted") == [first]
+    second = suggested(tab)
+    tab.keyboard.press("n")
+    settled(tab)
+    assert chips(tab, "rejected") == [second]
+    label = site.tagger.labels.names[-1]
+    tab.keyboard.press("/")
+    tab.keyboard.type(label)
+    tab.wait_for_selector("#found li")
+    tab.keyboard.press("Enter")
+    settled(tab)
+    assert label in chips(tab, "accepted")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("d")
+    expect(tab.locator("#document-status")).to_have_text("done")
+    for _ in range(40):
+        tab.keyboard.press("Tab")
+        if tab.evaluate("document.activeElement.id") == "save":
+            break
+    with tab.expect_download() as waiting:
         tab.keyboard.press("Enter")
-        settled(tab)
-        assert label in chips(tab, "accepted")
-        tab.keyboard.press("Escape")
-        tab.keyboard.press("d")
-        expect(tab.locator("#document-status")).to_have_text("done")
-        for _ in range(40):
-            tab.keyboard.press("Tab")
-            if tab.evaluate("document.activeElement.id") == "save":
-                break
-        with tab.expect_download() as waiting:
-            tab.keyboard.press("Enter")
-        waiting.value.save_as(tmp_path / "one.jsonl")
-        saved = json.loads((tmp_path / "one.jsonl").read_text(encoding="utf-8"))
-        found = site.tagger.complete(text, present=[first, label], absent=[second])
-        assert set(saved["labels"]) == set(found.labels)
+    waiting.value.save_as(tmp_path / "one.jsonl")
+    saved = json.loads((tmp_path / "one.jsonl").read_text(encoding="utf-8"))
+    found = site.tagger.complete(text, present=[first, label], absent=[second])
+    assert set(saved["labels"]) == set(found.labels)
 
 
-def test_every_stop_of_the_tab_key_can_be_seen(browser, site):
-    with opened(browser, site) as tab:
-        tag(tab, TEXT)
-        visit_page(tab, site)
-        settled(tab)
-        seen = set()
-        for _ in range(60):
-            tab.keyboard.press("Tab")
-            name, outline, is_in_view = tab.evaluate(
-                """() => {
-                    const at = document.activeElement;
-                    const box = at.getBoundingClientRect();
-                    const isInView = box.bottom > 0 && box.top < innerHeight && box.width > 0;
-                    return [at.id || at.className, getComputedStyle(at).outlineStyle, isInView];
-                }"""
-            )
-            if not name:
-                break
-            seen.add(name)
-            assert (name, outline, is_in_view) == (name, "solid", True)
-        assert {"model", "rule", "reading", "label", "search", "done"} <= seen
+def test_every_stop_of_the_tab_key_can_be_seen(tab, site):
+    tag(tab, TEXT)
+    visit_page(tab, site)
+    settled(tab)
+    seen = set()
+    for _ in range(60):
+        tab.keyboard.press("Tab")
+        name, outline, is_in_view = tab.evaluate(
+            """() => {
+                const at = document.activeElement;
+                const box = at.getBoundingClientRect();
+                const isInView = box.bottom > 0 && box.top < innerHeight && box.width > 0;
+                return [at.id || at.className, getComputedStyle(at).outlineStyle, isInView];
+            }"""
+        )
+        if not name:
+            break
+        seen.add(name)
+        assert (name, outline, is_in_view) == (name, "solid", True)
+    assert {"model", "rule", "reading", "label", "search", "done"} <= seen
 
 
-def test_focus_stays_with_its_label_when_the_list_is_drawn_anew(browser, site):
-    with opened(browser, site) as tab:
-        tag(tab, TEXT)
-        label = chips(tab)[1]
-        tab.focus(f'#set .label[data-label="{label}"]')
-        tab.keyboard.press("Enter")
-        settled(tab)
-        assert tab.evaluate("document.activeElement.dataset.label") == label
-        tab.keyboard.press("Delete")
-        settled(tab)
-        assert chips(tab, "rejected") == [label]
-        assert tab.evaluate("document.activeElement.dataset.label") == label
+def test_focus_stays_with_its_label_when_the_list_is_drawn_anew(tab, site):
+    tag(tab, TEXT)
+    label = chips(tab)[1]
+    tab.focus(f'#set .label[data-label="{label}"]')
+    tab.keyboard.press("Enter")
+    settled(tab)
+    assert tab.evaluate("document.activeElement.dataset.label") == label
+    tab.keyboard.press("Delete")
+    settled(tab)
+    assert chips(tab, "rejected") == [label]
+    assert tab.evaluate("document.activeElement.dataset.label") == label
 
 
-def test_results_are_announced(browser, site):
-    with opened(browser, site) as tab:
-        tag(tab, TEXT)
-        status = tab.locator("#status")
-        assert status.get_attribute("aria-live") == "polite"
-        expect(status).to_contain_text(", ".join(site.tagger.tag([TEXT])[0].labels))
-        before = suggested(tab)
-        tab.keyboard.press("n")
-        settled(tab)
-        found = site.tagger.complete(TEXT, absent=[before])
-        expect(status).to_contain_text(", ".join(found.labels))
+def test_results_are_announced(tab, site):
+    tag(tab, TEXT)
+    status = tab.locator("#status")
+    assert status.get_attribute("aria-live") == "polite"
+    expect(status).to_contain_text(", ".join(site.tagger.tag([TEXT])[0].labels))
+    before = suggested(tab)
+    tab.keyboard.press("n")
+    settled(tab)
+    found = site.tagger.complete(TEXT, absent=[before])
+    expect(status).to_contain_text(", ".join(found.labels))
 
 
-def test_single_keys_can_be_switched_off(browser, site):
-    with opened(browser, site) as tab:
-        tag(tab, TEXT)
-        tab.keyboard.press("?")
-        tab.uncheck("#keys-on")
-        tab.focus("#reading")
-        tab.keyboard.press("y")
-        assert chips(tab, "accepted") == []
-        tab.reload()
-        settled(tab)
-        tab.keyboard.press("y")
-        assert chips(tab, "accepted") == []
+def test_single_keys_can_be_switched_off(tab, site):
+    tag(tab, TEXT)
+    tab.keyboard.press("?")
+    tab.uncheck("#keys-on")
+    tab.focus("#reading")
+    tab.keyboard.press("y")
+    assert chips(tab, "accepted") == []
+    tab.reload()
+    settled(tab)
+    tab.keyboard.press("y")
+    assert chips(tab, "accepted") == []
 
 
 @pytest.mark.parametrize("colours", ["light", "dark"])

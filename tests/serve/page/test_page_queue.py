@@ -3,15 +3,9 @@
 import json
 
 import pytest
-from page_site import chips, drop, expect, open_queue, opened, settled, visit_page
+from page_site import chips, drop, expect, exported, open_queue, settled, visit_page, wait_for
 
 from setrnn.datasets import BadRows, open_dataset
-
-
-@pytest.fixture
-def tab(browser, site):
-    with opened(browser, site) as tab:
-        yield tab
 
 
 @pytest.fixture
@@ -19,24 +13,7 @@ def rows(small_examples):
     return [{"id": each.id, "text": each.text} for each in small_examples["test"][:6]]
 
 
-def exported(tab, folder):
-    with tab.expect_download() as waiting:
-        tab.click("#export")
-    waiting.value.save_as(folder / "out.jsonl")
-    lines = (folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
-    return waiting.value.suggested_filename, [json.loads(line) for line in lines]
-
-
-def title(tab):
-    return tab.text_content("#document-title")
-
-
-def wait_for(tab, name):
-    expect(tab.locator("#document-title")).to_have_text(name)
-    settled(tab)
-
-
-def test_a_queue_is_gone_through_by_keys_and_exported_as_decided(tab, rows, tmp_path):
+def test_a_queue_is_gone_through_by_keys_and_exported_as_decided(tab, rows):
     open_queue(tab, rows)
     decided = {}
     for number, row in enumerate(rows[:4]):
@@ -51,7 +28,7 @@ def test_a_queue_is_gone_through_by_keys_and_exported_as_decided(tab, rows, tmp_
         tab.keyboard.press("d")
     wait_for(tab, rows[4]["id"])
     expect(tab.locator("#queue-done")).to_have_text("3 done, 1 skipped")
-    name, lines = exported(tab, tmp_path)
+    name, lines = exported(tab)
     assert name == "news-tagged.jsonl"
     texts = {row["id"]: row["text"] for row in rows}
     assert lines == [
@@ -65,7 +42,9 @@ def test_the_export_is_training_data(tab, rows, tmp_path, site):
     wait_for(tab, "Document 2")
     tab.keyboard.press("d")
     expect(tab.locator("#export")).to_have_text("Export 2")
-    exported(tab, tmp_path)
+    with tab.expect_download() as waiting:
+        tab.click("#export")
+    waiting.value.save_as(tmp_path / "out.jsonl")
     first, second = open_dataset(tmp_path / "out.jsonl").require("train").read(BadRows())
     assert first.labels == tuple(
         site.tagger.tag([rows[0]["text"]], features=[["prices"]])[0].labels
@@ -74,7 +53,7 @@ def test_the_export_is_training_data(tab, rows, tmp_path, site):
     assert second.text == rows[1]["text"]
 
 
-def test_a_reload_keeps_place_decisions_and_done_marks(tab, site, rows, tmp_path):
+def test_a_reload_keeps_place_decisions_and_done_marks(tab, site, rows):
     open_queue(tab, rows)
     tab.keyboard.press("d")
     wait_for(tab, rows[1]["id"])
@@ -84,12 +63,12 @@ def test_a_reload_keeps_place_decisions_and_done_marks(tab, site, rows, tmp_path
     tab.keyboard.press("n")
     settled(tab)
     accepted, rejected = chips(tab, "accepted"), chips(tab, "rejected")
-    before = exported(tab, tmp_path)
+    before = exported(tab)
     visit_page(tab, site)
     wait_for(tab, rows[2]["id"])
     assert (chips(tab, "accepted"), chips(tab, "rejected")) == (accepted, rejected)
     expect(tab.locator("#queue-done")).to_have_text("1 done, 1 skipped")
-    assert exported(tab, tmp_path) == before
+    assert exported(tab) == before
     tab.keyboard.press("k")
     wait_for(tab, rows[1]["id"])
     expect(tab.locator("#document-status")).to_have_text("skipped")

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from page_site import chips, drop, expect, opened, percent, settled, suggested, tag, visit_page
+from page_site import chips, drop, expect, percent, settled, suggested, tag, visit_page
 
 TEXT = (
     "Velmara lift trophy in Kotamira. Velmara held their nerve on Monday night to beat Palmeda "
@@ -18,12 +18,6 @@ NASTY = {
     "controls": "Velmara\u0000 beat\u202e Palmeda\t on\u2028Monday",
     "entities": "&lt;b&gt; &amp; &#x27; ]]> --> ${1+1} {{1+1}}",
 }
-
-
-@pytest.fixture
-def tab(browser, site):
-    with opened(browser, site) as tab:
-        yield tab
 
 
 def test_a_text_gets_the_models_set_with_probability_alternatives_and_marginals(tab, site):

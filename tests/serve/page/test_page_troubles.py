@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from page_site import chips, expect, open_queue, opened, settled, tag
+from page_site import chips, expect, open_queue, reopened, settled, tag
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0."
 
 
 @pytest.fixture
-def tab(browser, site):
-    with opened(browser, site, may_fail=True) as tab:
+def tab(kept_tab, site):
+    with reopened(kept_tab, site, may_fail=True) as tab:
         yield tab
 
 

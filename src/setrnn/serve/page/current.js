@@ -8,7 +8,7 @@ import { drawFrame } from "./frame.js";
 import { forget, light, showAttention, showText } from "./reading.js";
 import { drawOrders, drawResults, showAll } from "./results.js";
 import * as tagging from "./tagging.js";
-import { attempt, clearTrouble, showTrouble } from "./trouble.js";
+import { attempt, clearTrouble } from "./trouble.js";
 
 const WAIT = 120; // ms between a decision and the question that follows from it
 const MOST_UNDO = 100;
@@ -77,8 +77,14 @@ async function explain() {
     drawOrders(explanation);
     draw();
   } catch (error) {
-    if (!isStale(error) && asked === desk.current) forget(`No words to show. ${error.message}`);
+    if (isStale(error) || asked !== desk.current) return;
+    forget(`No words to show. ${error.message}`);
+    if (error.status === 503) waitToExplain(asked, error.retryAfter ?? 2);
   }
+}
+
+function waitToExplain(asked, seconds) {
+  setTimeout(() => asked === desk.current && explain(), 1000 * seconds);
 }
 
 // Ask for the rest, once the person pauses.
@@ -145,7 +151,8 @@ function keep(decision) {
   decision.guess = current.decision.guess;
   current.decision = decision;
   if (current.position !== PASTED) queue.decisions[current.position] = decision;
-  store.put("decisions", current.position, decision).catch(showTrouble);
+  desk.isAtRisk = true;
+  store.put("decisions", current.position, decision);
   if (current.prediction) draw();
   else drawFrame();
 }

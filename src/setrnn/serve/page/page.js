@@ -4,12 +4,13 @@ import { choose, ready } from "./choosers.js";
 import * as current from "./current.js";
 import { desk, PASTED } from "./desk.js";
 import { at, key, make, saveFile } from "./elements.js";
-import { edit, editAnew, resume as resumeText, tagText } from "./pasted.js";
+import { openDesk } from "./keeping.js";
+import { keepNote, noteOf } from "./notes.js";
+import { edit, editAnew, keepDraft, resume as resumeText, tagText } from "./pasted.js";
 import * as queue from "./queue_page.js";
 import { showAll } from "./results.js";
 import { asLine, isQueue } from "./rows.js";
 import { makeSearch } from "./search.js";
-import { openStore } from "./store.js";
 import { findLabels, remember } from "./tagging.js";
 import { attempt } from "./trouble.js";
 
@@ -56,7 +57,7 @@ const CHANGES = {
     const [file] = at("file").files;
     if (file) attempt(() => openFile(file)).then(() => { at("file").value = ""; });
   },
-  "keys-on": () => localStorage.setItem("setrnn-keys", at("keys-on").checked ? "on" : "off"),
+  "keys-on": () => keepNote("localStorage", "setrnn-keys", at("keys-on").checked ? "on" : "off"),
 };
 
 function done() {
@@ -68,6 +69,7 @@ function done() {
 function saveDocument() {
   const { document, decision } = desk.current;
   saveFile("document-tagged.jsonl", [asLine(document, decision.labels)]);
+  desk.isAtRisk = false;
 }
 
 async function chooseAnew() {
@@ -85,6 +87,7 @@ async function openFile(file) {
 }
 
 function dropped({ files, text }) {
+  if (desk.isElsewhere) return;
   if (files.length) attempt(() => openFile(files[0]));
   else if (text && !desk.queue) {
     edit(text);
@@ -98,13 +101,14 @@ function drawKeys() {
     make("div", {}, make("dt", {}, key(name)), make("dd", { textContent: what })),
   );
   at("key-list").replaceChildren(...rows);
-  at("keys-on").checked = localStorage.getItem("setrnn-keys") !== "off";
+  at("keys-on").checked = noteOf("localStorage", "setrnn-keys") !== "off";
 }
 
 function onKey(event) {
   const { target } = event;
   const isTyping = target.closest("input:not([type=checkbox]), textarea, select, dialog");
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (desk.isElsewhere) return;
   if (event.key === "Delete" && target.dataset.label) {
     current.decide(target.dataset.label, "rejected");
   } else if (at("keys-on").checked && Object.hasOwn(KEYS, event.key)) {
@@ -121,7 +125,7 @@ function listen() {
   listenToText(at("text"), at("text-form"));
   listenToDrops(document.body);
   makeSearch(
-    (prefix) => attempt(() => findLabels(prefix)),
+    findLabels,
     (label, isKnown) => {
       remember([label], isKnown);
       current.decide(label, "accepted");
@@ -148,6 +152,7 @@ function listenToText(text, form) {
     event.preventDefault();
     attempt(tagText);
   });
+  text.addEventListener("input", keepDraft);
   text.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
@@ -172,8 +177,12 @@ function listenToDrops(body) {
   });
 }
 
-desk.store = await openStore();
+async function resume() {
+  if (!((await queue.resume()) || (await resumeText()))) await ready();
+}
+
+await openDesk();
 drawKeys();
 listen();
-if (!((await queue.resume()) || (await resumeText()))) await attempt(ready);
+await attempt(resume);
 document.documentElement.dataset.ready = "true";

@@ -29,13 +29,9 @@ export async function openQueue(name, content) {
 }
 
 function leftOut(left) {
-  const hints = [];
-  if (!desk.store.isKept) hints.push("This browser keeps nothing: export before you close the page.");
-  if (left.length) {
-    const more = left.length > N_NAMED ? ` and ${number(left.length - N_NAMED)} more` : "";
-    hints.push(`${count(left.length, "row")} left out: ${left.slice(0, N_NAMED).join("; ")}${more}`);
-  }
-  return hints.join(" ");
+  if (!left.length) return "";
+  const more = left.length > N_NAMED ? ` and ${number(left.length - N_NAMED)} more` : "";
+  return `${count(left.length, "row")} left out: ${left.slice(0, N_NAMED).join("; ")}${more}`;
 }
 
 // Go on with the queue that was there before a reload; tell whether there was one.
@@ -144,6 +140,7 @@ function orderHint({ orderBy, decisions, n }) {
 export async function exportQueue() {
   const name = `${desk.queue.name.replace(/\.[^.]*$/, "")}-tagged.jsonl`;
   saveFile(name, await queues.exported(desk.store, desk.queue));
+  desk.isAtRisk = false;
 }
 
 export async function clear() {

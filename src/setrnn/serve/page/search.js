@@ -1,6 +1,7 @@
 // The field that finds a label to add: a combobox, by keyboard or pointer.
 
 import { at, count, make, named, say } from "./elements.js";
+import { attempt } from "./trouble.js";
 
 const WAIT = 80; // ms after a key
 
@@ -42,7 +43,7 @@ export function makeSearch(find, choose) {
     if (!prefix) return close();
     const mine = (asked += 1);
     const found = await find(prefix);
-    if (mine !== asked || !found) return undefined;
+    if (mine !== asked) return undefined;
     options = found.labels.map((each) => ({ ...each, isKnown: true }));
     const isThere = options.some((each) => each.label.toLowerCase() === prefix.toLowerCase());
     if (!isThere) options.push({ label: prefix, isKnown: false });
@@ -74,7 +75,7 @@ export function makeSearch(find, choose) {
 
   field.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(search, WAIT);
+    timer = setTimeout(() => attempt(search), WAIT);
   });
   field.addEventListener("blur", close);
   field.addEventListener("keydown", (event) => {
@@ -83,7 +84,7 @@ export function makeSearch(find, choose) {
     const keys = {
       ArrowDown: () => last >= 0 && activate(active >= last ? 0 : active + 1),
       ArrowUp: () => last >= 0 && activate(active <= 0 ? last : active - 1),
-      Enter: () => (list.hidden ? search() : take(active)),
+      Enter: () => (list.hidden ? attempt(search) : take(active)),
       Escape: () => (list.hidden ? field.blur() : close()),
     };
     if (!(event.key in keys)) return;
