@@ -12,6 +12,7 @@ from small_taggers import with_thresholds
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]  # as root, in a container
+SCREEN = {"width": 960, "height": 600}  # wide enough for two columns, and soon drawn
 
 Site = namedtuple("Site", "address tagger classical")
 
@@ -30,7 +31,7 @@ def browser():
 @pytest.fixture(scope="package")
 def kept_tab(browser):
     """A tab that tests use one after the other: opening one costs thrice as much as a visit."""
-    with browser.new_context(accept_downloads=True) as visit:
+    with browser.new_context(accept_downloads=True, viewport=SCREEN) as visit:
         yield visit.new_page()
 
 

@@ -93,17 +93,11 @@ def test_a_tab_that_has_not_heard_of_the_other_overwrites_nothing(tab, site, row
     assert (chips(tab, "accepted"), chips(tab, "rejected")) == (accepted, [])
 
 
-@pytest.mark.parametrize("script", [MISSING, REFUSED], ids=["missing", "refused"])
-def test_without_a_database_it_says_so_exports_and_warns_before_it_is_lost(
-    kept_tab, site, rows, script
-):
-    with another(kept_tab, site, script=script, may_ask=True) as tab:
+def test_without_a_database_it_says_so_exports_and_warns_before_it_is_lost(kept_tab, site, rows):
+    with another(kept_tab, site, script=MISSING, may_ask=True) as tab:
         expect(tab.locator("#keeping:visible")).to_contain_text("keeps nothing for this page")
         open_queue(tab, rows)
-        tab.reload()  # nothing was decided: without a question
-        tab.wait_for_selector("html[data-ready]")
-        assert tab.is_hidden("#queue")
-        open_queue(tab, rows)
+        assert not is_asked_on_leaving(tab)  # the file is still there
         labels = chips(tab)
         tab.keyboard.press("d")
         wait_for(tab, "n1")
@@ -113,9 +107,13 @@ def test_without_a_database_it_says_so_exports_and_warns_before_it_is_lost(
         assert question.value.type == "beforeunload"
         assert exported(tab)[1] == [{**rows[0], "labels": labels}]
         assert not is_asked_on_leaving(tab)
-        tab.reload()
-        tab.wait_for_selector("html[data-ready]")
-        assert tab.is_hidden("#queue")
+
+
+def test_a_database_that_is_refused_is_as_good_as_none(kept_tab, site):
+    with another(kept_tab, site, script=REFUSED) as tab:
+        expect(tab.locator("#keeping:visible")).to_contain_text("keeps nothing for this page")
+        tag(tab, "Velmara held their nerve")
+        assert tab.is_hidden("#trouble")
 
 
 def test_without_room_nothing_is_lost_while_the_page_is_open(tab, site, rows):
