@@ -137,20 +137,45 @@ def test_csv_with_a_mark_quotes_and_newlines(tab):
     assert tab.text_content("#reading") == 'Velmara, "the reds",\r\nbeat Palmeda'
     assert set(chips(tab, "accepted")) == {"sport", "football"}
     expect(tab.locator("#queue-place")).to_have_text("1 of 2")
-    expect(tab.locator("#queue-hint")).to_contain_text("1 row left out: row 3")
+    expect(tab.locator("#queue-hint")).to_have_text(
+        "1 row left out. Row 3: more than 3 cells, as the header has."
+    )
 
 
-def test_a_file_that_is_no_queue_is_refused_in_one_line(tab):
+def test_a_table_as_spreadsheets_write_it(tab):
+    for name, table in [
+        (
+            "semicolons.csv",
+            'id;text;labels\r\na;"one; two";"sport; football"\r\n'.encode("utf-8-sig"),
+        ),
+        ("tabs.csv", "id\ttext\tlabels\r\na\tone; two\tsport; football\r\n".encode("utf-16")),
+    ]:
+        drop(tab, name, table)
+        if name == "tabs.csv":
+            tab.click("#question-yes")
+        expect(tab.locator("#queue-name")).to_have_text(name)
+        wait_for(tab, "a")
+        assert tab.text_content("#reading") == "one; two"
+        assert set(chips(tab, "accepted")) == {"sport", "football"}
+
+
+def test_a_file_that_cannot_be_read_is_refused_in_one_line(tab):
     for name, content, said in [
         ("bad.csv", "a,b\n1,2\n", "has no column 'text'"),
-        ("bad.jsonl", '{"txt": 1}\n', "line 1: 'text' must be a string."),
-        ("bad.jsonl", "not json\n", "line 1: is not a JSON object"),
+        ("bad.jsonl", '{"txt": 1}\n', "1 line left out. Line 1: 'text' must be a string."),
+        ("bad.jsonl", "not json\n", "Line 1: not a JSON object on one line."),
         ("bad.jsonl", '{"text": "a", "labels": "sport"}\n', "'labels' must be a list of strings"),
-        ("empty.jsonl", "\n\n", "has no document that can be read"),
+        ("bad.jsonl", 'a\n{"text": 1}\nb\n' + 9 * "c\n", "Lines 1, 3, 4, 5, 6 and 6 more: not"),
+        ("bad.csv", 'text\n"never closed\nand so on\n', "Row 1 opens a quote"),
+        ("empty.jsonl", "\n\n", "empty.jsonl is empty."),
+        ("empty.txt", "", "empty.txt is empty."),
+        ("picture.png", b"\x89PNG\r\n\x1a\n\xff\xd8", "picture.png is no text in UTF-8."),
+        ("program.txt", b"\x7fELF\0\0", "program.txt is no text in UTF-8."),
     ]:
         drop(tab, name, content)
         expect(tab.locator("#trouble:visible")).to_contain_text(said)
         assert tab.is_hidden("#queue")
+        assert tab.is_hidden("#reading")
 
 
 def test_clearing_and_replacing_a_queue_are_asked_about(tab, rows):

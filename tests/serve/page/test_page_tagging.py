@@ -244,6 +244,16 @@ def test_a_very_long_text_is_tagged_by_its_beginning(tab, site):
     assert tab.evaluate("document.documentElement.scrollHeight") < 5_000
 
 
+def test_a_file_too_long_to_be_shown_is_tagged_by_its_beginning(tab, site, tmp_path):
+    file = tmp_path / "huge.txt"
+    file.write_text(TEXT * 10_000)
+    tab.set_input_files("#file", file)
+    settled(tab)
+    assert chips(tab) == list(site.tagger.tag([TEXT * 100])[0].labels)
+    expect(tab.locator("#cut")).to_contain_text("the first 200,000 are shown")
+    assert len(tab.text_content("#reading")) == 200_000
+
+
 def test_an_empty_text_is_asked_for(tab):
     tab.click("#tag")
     expect(tab.locator("#trouble:visible")).to_contain_text("There is no text yet")

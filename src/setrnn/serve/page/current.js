@@ -5,7 +5,7 @@ import { ready } from "./choosers.js";
 import { desk, PASTED } from "./desk.js";
 import { at, percent, say } from "./elements.js";
 import { drawFrame } from "./frame.js";
-import { forget, light, showAttention, showText } from "./reading.js";
+import { forget, light, MOST_SHOWN, showAttention, showText } from "./reading.js";
 import { drawOrders, drawResults, showAll } from "./results.js";
 import * as tagging from "./tagging.js";
 import { attempt, clearTrouble } from "./trouble.js";
@@ -26,7 +26,7 @@ export async function show(position, document, decision) {
   at("reading").hidden = false;
   at("welcome").hidden = true;
   say(at("features"), document.features.length ? `Features: ${document.features.join(", ")}` : "");
-  say(at("cut"), tagging.isCut(document) ? tagging.cutHint(document) : "");
+  say(at("cut"), tagging.isCut(document) ? tagging.cutHint(document, MOST_SHOWN) : "");
   drawFrame();
   await ask();
 }

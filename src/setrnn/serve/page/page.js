@@ -6,10 +6,10 @@ import { desk, PASTED } from "./desk.js";
 import { at, key, make, saveFile } from "./elements.js";
 import { openDesk } from "./keeping.js";
 import { keepNote, noteOf } from "./notes.js";
-import { edit, editAnew, keepDraft, resume as resumeText, tagText } from "./pasted.js";
+import { editAnew, keepDraft, resume as resumeText, tagText } from "./pasted.js";
 import * as queue from "./queue_page.js";
 import { showAll } from "./results.js";
-import { asLine, isQueue } from "./rows.js";
+import { asLine, isQueue, textOf } from "./rows.js";
 import { makeSearch } from "./search.js";
 import { findLabels, remember } from "./tagging.js";
 import { attempt } from "./trouble.js";
@@ -79,20 +79,16 @@ async function chooseAnew() {
 }
 
 async function openFile(file) {
-  const content = await file.text();
-  if (isQueue(file.name)) return queue.openQueue(file.name, content);
-  if (desk.queue) throw new Error("A queue is open. Clear it to tag a single text.");
-  edit(content);
-  return tagText();
+  const isText = !isQueue(file.name);
+  if (isText && desk.queue) throw new Error("A queue is open. Clear it to tag a single text.");
+  const content = await textOf(file);
+  return isText ? tagText(content) : queue.openQueue(file.name, content);
 }
 
 function dropped({ files, text }) {
   if (desk.isElsewhere) return;
   if (files.length) attempt(() => openFile(files[0]));
-  else if (text && !desk.queue) {
-    edit(text);
-    attempt(tagText);
-  }
+  else if (text && !desk.queue) attempt(() => tagText(text));
 }
 
 function drawKeys() {
@@ -150,7 +146,7 @@ function listenToResults(results) {
 function listenToText(text, form) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    attempt(tagText);
+    attempt(() => tagText());
   });
   text.addEventListener("input", keepDraft);
   text.addEventListener("keydown", (event) => {

@@ -11,8 +11,7 @@ import { showTrouble } from "./trouble.js";
 const DRAFT = "setrnn-draft";
 const OF_A_DOCUMENT = ["reading", "edit", "new", "queue", "features", "cut", "document-status"];
 
-export async function tagText() {
-  const text = at("text").value;
+export async function tagText(text = at("text").value) {
   if (!text.trim()) {
     showTrouble(new Problem(400, "There is no text yet. Paste one, or drop a file."));
     at("text").focus();

@@ -6,15 +6,17 @@ const N_NAMED = 5; // attended words in the sentence below the text
 const WEAKEST = 0.02; // attention that is worth a word there
 const FAINTEST = 0.04; // of the strongest word: less is not shown
 
-let text = "";
+export const MOST_SHOWN = 200_000; // characters: browsers need long to break more into lines
+
+let text = ""; // what is shown
 let spans = new Map(); // where a word starts -> its element
 let steps = new Map(); // label -> the words of its step
 let whyNot = "";
 
 export function showText(value) {
-  text = value;
+  text = value.slice(0, MOST_SHOWN);
   forget("");
-  at("reading").replaceChildren(value || make("em", { textContent: "This document is empty." }));
+  at("reading").replaceChildren(text || make("em", { textContent: "This document is empty." }));
   at("reading").scrollTop = 0;
 }
 
