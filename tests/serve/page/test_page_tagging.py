@@ -125,6 +125,14 @@ def test_taking_another_set_decides_all_its_labels(tab, site):
     assert set(chips(tab, "rejected")) == set(before) - set(other)
 
 
+def test_a_label_that_is_typed_in_full_is_found_first(tab):
+    tag(tab, TEXT)
+    answer = {"labels": [{"label": "a::sea-bird", "count": 9}, {"label": "a::sea", "count": 1}]}
+    tab.route("**/v1/labels?*", lambda route: route.fulfill(json={**answer, "n_matching": 2}))
+    tab.fill("#search", "Sea")
+    expect(tab.locator("#found bdi")).to_have_text(["a::sea", "a::sea-bird", "Sea"])
+
+
 def test_a_label_is_found_and_added_by_keyboard(tab, site):
     tag(tab, TEXT)
     label = next(each for each in site.tagger.labels.names if each not in chips(tab))

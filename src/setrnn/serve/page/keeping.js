@@ -27,14 +27,14 @@ function sayLost(error) {
   if (error === null) {
     notice(
       "This browser keeps nothing for this page (a private window?). What you decide is gone " +
-        "when you reload or close it: export it first.",
+        "when you reload or close it: export what is done before.",
     );
     return;
   }
   const why = error?.name === "QuotaExceededError" ? "it has no room left" : error?.message;
   notice(
-    `This browser could not keep what you did last${why ? ` (${why})` : ""}. It is still here: ` +
-      "export it before you reload or close the page.",
+    `This browser could not keep what you did last${why ? ` (${why})` : ""}. It is here until you ` +
+      "reload or close the page: export what is done before.",
     "Try again",
     tryAgain,
   );

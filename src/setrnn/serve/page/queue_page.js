@@ -22,6 +22,7 @@ export async function openQueue(name, content) {
   stopReadingAhead();
   desk.queue = null;
   edit("");
+  at("document-title").textContent = `Opening ${name} …`;
   desk.queue = await queues.startQueue(desk.store, name, documents);
   say(at("queue-hint"), leftOut(left, unit));
   await go(0);

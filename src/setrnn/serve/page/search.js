@@ -4,8 +4,16 @@ import { at, count, make, named, say } from "./elements.js";
 import { attempt } from "./trouble.js";
 
 const WAIT = 80; // ms after a key
+const N_ASKED = 50;
+const N_SHOWN = 8;
 
-// `find(prefix)` gives {labels: [{label, count}]}; `choose(label, isKnown)` takes one.
+// Labels that end with what was typed come before those that go on.
+function nearest(labels, prefix) {
+  const ends = ({ label }) => label.toLowerCase().endsWith(prefix.toLowerCase());
+  return [...labels.filter(ends), ...labels.filter((each) => !ends(each))].slice(0, N_SHOWN);
+}
+
+// `find(prefix, limit)` gives {labels: [{label, count}]}; `choose(label, isKnown)` takes one.
 export function makeSearch(find, choose) {
   const field = at("search");
   const list = at("found");
@@ -42,13 +50,14 @@ export function makeSearch(find, choose) {
     const prefix = field.value.trim();
     if (!prefix) return close();
     const mine = (asked += 1);
-    const found = await find(prefix);
+    const found = await find(prefix, N_ASKED);
     if (mine !== asked) return undefined;
-    options = found.labels.map((each) => ({ ...each, isKnown: true }));
+    options = nearest(found.labels, prefix).map((each) => ({ ...each, isKnown: true }));
     const isThere = options.some((each) => each.label.toLowerCase() === prefix.toLowerCase());
     if (!isThere) options.push({ label: prefix, isKnown: false });
     list.replaceChildren(...options.map(item));
     list.hidden = false;
+    list.scrollIntoView({ block: "nearest" });
     field.setAttribute("aria-expanded", "true");
     activate(0);
     say(at("status"), `${options.length} to choose from`);
