@@ -31,7 +31,8 @@ def browser():
 @pytest.fixture(scope="package")
 def kept_tab(browser):
     """A tab that tests use one after the other: opening one costs thrice as much as a visit."""
-    with browser.new_context(accept_downloads=True, viewport=SCREEN) as visit:
+    options = {"viewport": SCREEN, "reduced_motion": "reduce"}  # what moves is drawn many times
+    with browser.new_context(accept_downloads=True, **options) as visit:
         yield visit.new_page()
 
 

@@ -64,13 +64,11 @@ def opened(browser, site, **options):
 @contextmanager
 def reopened(tab, site, *, may_fail=False):
     """Open the page for another visitor; an open one that is as good as new is only cleared."""
-    if not is_as_good_as_new(tab, site):
-        forget_visitor(tab, site)
-        tab.goto("about:blank")
     with watched(tab, site, may_fail=may_fail):
-        if tab.url == site.address:
+        if is_as_good_as_new(tab, site):
             clear(tab)
         else:
+            forget_visitor(tab, site)
             visit_page(tab, site)
         yield tab
         tab.unroute_all()
@@ -82,7 +80,7 @@ def is_as_good_as_new(tab, site):
     return tab.url == site.address and tab.evaluate(
         """() => document.documentElement.dataset.ready && localStorage.length === 0 &&
             document.querySelector("dialog[open]") === null &&
-            ["trouble", "keeping", "key-form"].every((id) => document.getElementById(id).hidden)"""
+            ["keeping", "key-form"].every((id) => document.getElementById(id).hidden)"""
     )
 
 
@@ -95,6 +93,8 @@ def clear(tab):
         tab.click("#new")
     tab.wait_for_selector("#text")
     tab.fill("#text", "")
+    if tab.is_visible("#trouble >> text=Close"):
+        tab.click("#trouble >> text=Close")
     tab.evaluate("document.getElementById('keys').open = false; document.activeElement.blur();")
 
 

@@ -77,14 +77,13 @@ def test_a_second_tab_takes_over_and_the_first_one_stops(tab, site, rows):
 
 def test_a_tab_that_has_not_heard_of_the_other_overwrites_nothing(tab, site, rows):
     open_queue(tab, rows)
-    for _ in range(2):  # claims are not forgotten when there are more
-        with another(tab, site, script=DEAF) as other:
-            settled(other)
-            label = suggested(other)
-            other.keyboard.press("y")
-            settled(other)
-            accepted = chips(other, "accepted")
-    assert label in accepted
+    with another(tab, site, script=DEAF) as other:
+        other.reload()  # a later claim does not undo the one before
+        settled(other)
+        label = suggested(other)
+        other.keyboard.press("y")
+        accepted = chips(other, "accepted")
+    assert accepted == [label]
     assert tab.is_hidden("#keeping")
     tab.keyboard.press("n")
     expect(tab.locator("#keeping:visible")).to_contain_text("went on in another tab")
@@ -186,16 +185,11 @@ def test_a_reload_at_once_keeps_what_was_decided(tab, site, rows):
 
 
 def test_a_text_that_is_being_typed_is_there_after_a_reload(tab):
-    tab.fill("#text", "Velmara held")
-    tab.reload()
-    tab.wait_for_selector("html[data-ready]")
-    expect(tab.locator("#text")).to_have_value("Velmara held")
-    tag(tab, "Velmara held their nerve")
-    tab.reload()
-    settled(tab)
-    assert tab.text_content("#reading") == "Velmara held their nerve"
+    tag(tab, "Velmara held their")
     tab.keyboard.press("e")
-    expect(tab.locator("#text")).to_be_visible()
+    expect(tab.locator("#text")).to_be_focused()
+    tab.keyboard.press("End")
+    tab.keyboard.type(" ne")
     tab.reload()
     tab.wait_for_selector("html[data-ready]")
-    expect(tab.locator("#text")).to_have_value("Velmara held their nerve")
+    expect(tab.locator("#text")).to_have_value("Velmara held their ne")

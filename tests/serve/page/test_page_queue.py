@@ -84,6 +84,7 @@ def test_a_change_after_done_opens_the_document_again(tab, rows):
     wait_for(tab, rows[1]["id"])
     tab.keyboard.press("k")
     wait_for(tab, rows[0]["id"])
+    expect(tab.locator("#search")).to_have_value("")
     tab.locator("#set .label").first.click()
     expect(tab.locator("#document-status")).to_be_hidden()
     expect(tab.locator("#queue-done")).to_have_text("0 done")
@@ -92,6 +93,7 @@ def test_a_change_after_done_opens_the_document_again(tab, rows):
 
 
 def test_accepted_documents_come_first_or_last(tab, site, rows):
+    rows = rows[:4]
     open_queue(tab, rows)
     predictions = site.tagger.tag([row["text"] for row in rows])
     assert len({each.accepted for each in predictions}) == 2
@@ -103,7 +105,7 @@ def test_accepted_documents_come_first_or_last(tab, site, rows):
             reverse=is_first,
         )
         tab.select_option("#order", order)
-        expect(tab.locator("#queue-hint")).to_contain_text(f"accepts {n_accepted} of 6")
+        expect(tab.locator("#queue-hint")).to_contain_text(f"accepts {n_accepted} of 4")
         for place, number in enumerate(wanted):
             wait_for(tab, rows[number]["id"])
             confidence = "accepted" if predictions[number].accepted else "to be reviewed"

@@ -3,7 +3,18 @@
 import json
 
 import pytest
-from page_site import chips, drop, expect, percent, settled, suggested, tag, visit_page
+from page_site import (
+    chips,
+    drop,
+    expect,
+    open_queue,
+    percent,
+    settled,
+    suggested,
+    tag,
+    visit_page,
+    wait_for,
+)
 
 TEXT = (
     "Velmara lift trophy in Kotamira. Velmara held their nerve on Monday night to beat Palmeda "
@@ -225,18 +236,15 @@ def test_the_orders_add_up_to_their_set(tab, site):
 
 def test_a_nasty_text_is_shown_as_it_is(tab):
     directions = {}
+    open_queue(tab, [{"id": name, "text": text} for name, text in NASTY.items()])
     for name, text in NASTY.items():
-        tab.evaluate("(text) => { document.getElementById('text').value = text; }", text)
-        written = tab.input_value("#text")
-        tab.click("#tag")
-        settled(tab)
-        assert tab.text_content("#reading") == written
+        wait_for(tab, name)
+        assert tab.text_content("#reading") == text
         assert tab.locator("#reading script, #reading b, #reading img").count() == 0
         assert tab.locator("#trouble").is_hidden()
         direction = "(element) => getComputedStyle(element).direction"
         directions[name] = tab.eval_on_selector("#reading", direction)
-        tab.click("#new")
-        expect(tab.locator("#text")).to_be_visible()
+        tab.keyboard.press("j")
     assert [name for name in directions if directions[name] == "rtl"] == ["right to left"]
 
 

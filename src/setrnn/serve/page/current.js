@@ -41,6 +41,7 @@ export function leave() {
   forget("");
   drawOrders(null);
   at("results").hidden = true;
+  at("search").value = "";
 }
 
 // Ask all anew: the model, the rule or the document is another.
