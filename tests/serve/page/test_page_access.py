@@ -19,26 +19,29 @@ SERIOUS = ("serious", "critical")
 PHONE = {"width": 360, "height": 740}
 
 
-def findings(tab, **options):
+def findings(tab, *parts, **options):
+    """Return what axe finds in parts of the page, or in all of it."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     options["resultTypes"] = ["violations"]
     return [
         (each["id"], [node["html"] for node in each["nodes"]])
-        for each in axe.run(tab, options=options).response["violations"]
+        for each in axe.run(tab, context=", ".join(parts) or None, options=options).response[
+            "violations"
+        ]
         if each["impact"] in SERIOUS
     ]
 
 
-def findings_in_the_dark(tab):
+def findings_in_the_dark(tab, *parts):
     tab.emulate_media(color_scheme="dark")
-    found = findings(tab, runOnly=["color-contrast"])
+    found = findings(tab, *parts, runOnly=["color-contrast"])
     tab.emulate_media(color_scheme="light")
     return found
 
 
 def test_axe_finds_nothing_serious_in_light_and_dark(browser, site, test_texts):
     with opened(browser, site, bypass_csp=True) as tab:  # axe is put into the page
-        assert findings(tab) == []
+        assert findings(tab, "#text-form", "#welcome") == []
         tag(tab, TEXT)
         tab.wait_for_selector("#orders .track")
         tab.keyboard.press("y")
@@ -53,13 +56,15 @@ def test_axe_finds_nothing_serious_in_light_and_dark(browser, site, test_texts):
         tab.keyboard.press("d")
         expect(tab.locator("#queue-done")).to_have_text("1 done")
         settled(tab)
+        assert findings(tab, "#queue", "#document") == []
+        assert findings_in_the_dark(tab, "#queue", "#document") == []
         tab.click("#clear")
-        assert findings(tab) == []
+        assert findings(tab, "#question") == []
         tab.click("#question >> text=Keep it")
         with another(tab, site):
             tab.wait_for_selector("#keeping:not([hidden])")
-        assert findings(tab) == []
-        assert findings_in_the_dark(tab) == []
+        assert findings(tab, "#keeping") == []
+        assert findings_in_the_dark(tab, "#keeping") == []
 
 
 def test_a_document_is_tagged_by_keyboard_alone(tab, site, tmp_path):
