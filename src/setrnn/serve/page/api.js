@@ -1,5 +1,7 @@
 // Calls to the server this page came from. A newer call of a kind ends the older one.
 
+import { keepNote, noteOf } from "./notes.js";
+
 const KEY = "setrnn-api-key";
 const running = new Map();
 
@@ -11,8 +13,9 @@ export class Problem extends Error {
   }
 }
 
-export const keepKey = (value) => sessionStorage.setItem(KEY, value);
-export const hasKey = () => sessionStorage.getItem(KEY) !== null;
+const key = () => noteOf("sessionStorage", KEY);
+export const keepKey = (value) => keepNote("sessionStorage", KEY, value);
+export const hasKey = () => key() !== null;
 export const isStale = (error) => error.name === "AbortError";
 
 // Ask; `kind` names the calls of which only the latest matters.
@@ -37,7 +40,7 @@ export function drop(kind) {
 async function send(path, body, signal) {
   const headers = {};
   if (body !== null) headers["Content-Type"] = "application/json";
-  if (hasKey()) headers.Authorization = `Bearer ${sessionStorage.getItem(KEY)}`;
+  if (hasKey()) headers.Authorization = `Bearer ${key()}`;
   const method = body === null ? "GET" : "POST";
   try {
     return await fetch(path, { method, headers, signal, body: body && JSON.stringify(body) });

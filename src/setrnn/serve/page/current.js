@@ -5,10 +5,10 @@ import { ready } from "./choosers.js";
 import { desk, PASTED } from "./desk.js";
 import { at, percent, say } from "./elements.js";
 import { drawFrame } from "./frame.js";
-import { showText } from "./reading.js";
+import { MOST_SHOWN, showText } from "./reading.js";
 import { drawOrders, drawResults, showAll } from "./results.js";
 import * as tagging from "./tagging.js";
-import { attempt, clearTrouble, showTrouble } from "./trouble.js";
+import { attempt, clearTrouble } from "./trouble.js";
 import { explainShown, lookAt, stopExplaining } from "./words.js";
 
 const WAIT = 120; // ms between a decision and the question that follows from it
@@ -35,7 +35,7 @@ export async function show(position, document, decision) {
   at("reading").hidden = false;
   at("welcome").hidden = true;
   say(at("features"), document.features.length ? `Features: ${document.features.join(", ")}` : "");
-  say(at("cut"), tagging.isCut(document) ? tagging.cutHint(document) : "");
+  say(at("cut"), tagging.isCut(document) ? tagging.cutHint(document, MOST_SHOWN) : "");
   drawFrame();
   await ask();
 }
@@ -51,6 +51,7 @@ export function leave() {
   lookAt(null);
   drawOrders(null);
   at("results").hidden = true;
+  at("search").value = "";
 }
 
 // Ask all anew: the model, the rule or the document is another.
@@ -146,7 +147,8 @@ function keep(decision) {
   decision.guess = current.decision.guess;
   current.decision = decision;
   if (current.position !== PASTED) queue.decisions[current.position] = decision;
-  store.put("decisions", current.position, decision).catch(showTrouble);
+  desk.isAtRisk = true;
+  store.put("decisions", current.position, decision);
   if (current.prediction) draw();
   else drawFrame();
 }

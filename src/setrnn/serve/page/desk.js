@@ -6,4 +6,6 @@ export const desk = {
   store: null, // see store.js
   queue: null, // see queue.js
   current: null, // {position, document, decision, prediction, completion, explanations, past}
+  isAtRisk: false, // whether something was decided since the last export
+  isElsewhere: false, // whether another tab has taken over
 };

@@ -142,8 +142,11 @@ export function viewOf({ decision, prediction, completion }) {
   };
 }
 
-export const cutHint = ({ text }) =>
-  `The model is given the first ${number(MOST_CHARACTERS)} of ${number(text.length)} characters.`;
+export function cutHint({ text }, mostShown) {
+  const shown = text.length > mostShown ? `, the first ${number(mostShown)} are shown` : "";
+  const all = `of ${number(text.length)} characters`;
+  return `The model is given the first ${number(MOST_CHARACTERS)} ${all}${shown}.`;
+}
 
 export function ordersHint(decision) {
   const isDecided = decision.present.length > 0 || decision.absent.length > 0;

@@ -53,9 +53,14 @@ async function explain(key, labels, kind) {
       explanations.delete(key);
       if (isStale(error)) return;
       explanations.set(key, error);
+      if (error.status === 503) setTimeout(again, 1000 * (error.retryAfter ?? 2), explanations);
     }
   }
   if (desk.current?.explanations === explanations) draw();
+}
+
+function again(explanations) {
+  if (desk.current?.explanations === explanations) explainShown();
 }
 
 function draw() {
