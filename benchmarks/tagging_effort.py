@@ -82,8 +82,8 @@ class TokenModel:
     """A tagger before the token ids of its documents, asked in batches."""
 
     def __init__(self, tagger: Tagger, tokens: Ragged) -> None:
-        self.tagger, self.tokens = tagger, tokens
-        self.labels, self.max_labels = tagger.labels.index, tagger.max_labels
+        self.tagger, self.tokens, self.max_labels = tagger, tokens, tagger.max_labels
+        self.labels: Collection[str] = tagger.labels.index
 
     def predict(self) -> list[Answer]:
         """Predict by the method's own rule, as the page does first."""
@@ -441,8 +441,9 @@ def asks_compared(ways: dict[str, list[Person]], asks: Sequence[str], seed: int)
     lines = []
     for way in STEPS:
         for other in asks[1:]:
-            pair = [Counts.of(ways[f"{way}, {ask}"]).actions for ask in (asks[0], other)]
-            lines.append(f"{way}: actions, {asks[0]} / {other}: {ratio(*pair, seed)}")
+            first, second = (Counts.of(ways[f"{way}, {ask}"]) for ask in (asks[0], other))
+            found = ratio(first.actions, second.actions, seed)
+            lines.append(f"{way}: actions, {asks[0]} / {other}: {found}")
     return lines
 
 
