@@ -36,6 +36,7 @@ MOST_ROUNDS = 200  # of decisions about one document; the rest is done by hand
 N_LOOKED_AT = 10  # rows of "Every label" that a person looks through; the page shows 12
 PATIENCE = 5  # answers in a row that mend nothing, before a person stops to answer
 N_FOUND = 8  # rows that the page's search shows
+N_ASKED = 50  # labels that a search can find
 LEAST_LISTED, MOST_LISTED = 0.001, 50  # of "Every label"
 DRAWS, AT_ONCE = 5_000, 250
 
@@ -125,8 +126,9 @@ class Search:
     """The field that finds a label: which keys it takes from there to a label."""
 
     def __init__(self, tagger: Tagger) -> None:
-        self._offered = cache(ServedModel("", "", tagger).labels_with)
+        self._model = ServedModel("", "", tagger)
         self._index = tagger.labels.index
+        self._offered = cache(self._listed)
         self.n_keys = cache(self._n_keys)
 
     def _n_keys(self, label: str) -> int:
@@ -144,10 +146,16 @@ class Search:
         place = N_FOUND
         for length in range(1, len(beginning) + 1):
             offered = self._offered(beginning[:length].strip())
-            place = offered.index(self._index[label])
+            place = offered.index(label) if label in offered else N_ASKED
             if place == 0:
                 return length
         return len(beginning) + min(place, N_FOUND)  # down, to its row
+
+    def _listed(self, typed: str) -> list[str]:
+        """List labels as the page does: those that end with what was typed come first."""
+        names = self._model.tagger.labels.names
+        found = [names[label] for label in self._model.labels_with(typed)[:N_ASKED]]
+        return sorted(found, key=lambda name: not name.lower().endswith(typed.lower()))
 
 
 def word_starts(label: str) -> list[int]:

@@ -84,7 +84,7 @@ def test_a_search_is_typed_until_the_label_is_the_first_row_and_no_longer(search
         ("sport", ["s", "Enter"]),
         ("space", ["s", "p", "a", "Enter"]),
         ("sports-car", ["c", "Enter"]),  # by its second word
-        ("oil", ["o", "i", "l", "Down", "Enter"]),  # "palm-oil" is always before it
+        ("oil", ["o", "i", "l", "Down", "Enter"]),  # "palm-oil" ends with it too, and is used more
         ("new one", [*"new one", "Enter"]),
         ("spa", [*"spa", "Up", "Enter"]),  # new, and "space" is before it
     ],
