@@ -27,6 +27,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.datasets.cache import Source, open_prepared
 from setrnn.decoding import MANY_SETS
+from setrnn.decoding.scored_set import ScoredSet
 from setrnn.errors import DataError
 from setrnn.loading import load
 from setrnn.serve.registry import ServedModel
@@ -37,6 +38,7 @@ N_LOOKED_AT = 10  # rows of "Every label" that a person looks through; the page 
 PATIENCE = 5  # answers in a row that mend nothing, before a person stops to answer
 N_FOUND = 8  # rows that the page's search shows
 N_ASKED = 50  # labels that a search can find
+N_SETS = 6  # that the page asks for: the one shown, and others
 LEAST_LISTED, MOST_LISTED = 0.001, 50  # of "Every label"
 DRAWS, AT_ONCE = 5_000, 250
 
@@ -60,10 +62,11 @@ ASKS: dict[str, Ask] = {"most-probable": most_probable, "least-certain": least_c
 
 @dataclass(frozen=True)
 class Answer:
-    """What the page is told of a document: a set, and every label by falling probability."""
+    """What the page is told of a document: a set, every label by probability, other sets."""
 
     labels: tuple[str, ...]
     rows: Sequence[Row] = ()
+    others: Collection[frozenset[str]] = ()
 
 
 class Model(Protocol):
@@ -93,12 +96,12 @@ class TokenModel:
             tokens = self.tokens.rows(first, min(first + BATCH, len(self.tokens)))
             candidates = self.tagger.system.candidates(tokens, MANY_SETS)
             marginals = self.tagger.system.marginals(tokens, candidates)
-            predictions = self.tagger.tag_tokens(tokens)
+            predictions = self.tagger.tag_tokens(tokens, top=N_SETS)
             for prediction, row in zip(predictions, marginals, strict=True):
                 order = np.argsort(-row, kind="stable")[:MOST_LISTED]
                 names = self.tagger.labels.names
                 listed = likely((names[label], float(row[label])) for label in order)
-                answers.append(Answer(prediction.labels, listed))
+                answers.append(Answer(prediction.labels, listed, _sets(prediction.alternatives)))
         return answers
 
     def complete(self, documents: Sequence[int], known: Sequence[KnownLabels]) -> list[Answer]:
@@ -109,12 +112,20 @@ class TokenModel:
             rows = known[first : first + BATCH]
             tokens = take_rows(self.tokens, np.array(documents[first : first + BATCH]))
             ids = encode_known(labels, rows, self.max_labels)
-            completions = complete_tokens(self.tagger.system, labels, tokens, rows, ids, top=1)
+            completions = complete_tokens(self.tagger.system, labels, tokens, rows, ids, N_SETS)
             answers.extend(
-                Answer(found.labels, likely(found.suggestions[:MOST_LISTED]))
+                Answer(
+                    found.labels,
+                    likely(found.suggestions[:MOST_LISTED]),
+                    _sets(found.alternatives),
+                )
                 for found in completions
             )
         return answers
+
+
+def _sets(others: Iterable[ScoredSet]) -> list[frozenset[str]]:
+    return [frozenset(each.labels) for each in others]
 
 
 def likely(rows: Iterable[Row]) -> list[Row]:
@@ -269,7 +280,7 @@ Step = Callable[[Desk, Search, Ask], "str | None"]  # the label decided about; N
 def cheapest_step(desk: Desk, search: Search, ask: Ask) -> str | None:
     """Do what mends the set with the fewest actions: `y` or `n`, a click, or a search."""
     mistakes = desk.is_wrong_about
-    if not mistakes:
+    if not mistakes or _is_taken(desk):
         desk.person.done()
         return None
     return _one_action(desk, mistakes, ask) or _found(desk, mistakes, search)
@@ -278,13 +289,21 @@ def cheapest_step(desk: Desk, search: Search, ask: Ask) -> str | None:
 def adding_step(desk: Desk, search: Search, ask: Ask) -> str | None:
     """Add what is missing first, also by a search; reject what is still wrong then."""
     mistakes = desk.is_wrong_about
-    if not mistakes:
+    if not mistakes or _is_taken(desk):
         desk.person.done()
         return None
     missing = mistakes & desk.truth
     if not missing:
         return _one_action(desk, mistakes, ask)
     return _one_action(desk, missing, ask) or _found(desk, missing, search)
+
+
+def _is_taken(desk: Desk) -> bool:
+    """Take the true set by a click, if it is one of the other sets."""
+    if desk.truth not in desk.answer.others:
+        return False
+    desk.person.click()
+    return True
 
 
 def _one_action(desk: Desk, wanted: Collection[str], ask: Ask) -> str | None:
