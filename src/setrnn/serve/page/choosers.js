@@ -23,6 +23,14 @@ export async function ready() {
   drawChoosers();
 }
 
+// The server has other models now.
+export async function refresh() {
+  const { model, rule } = server;
+  await loadModels();
+  chooseModel(model.name, rule);
+  drawChoosers();
+}
+
 export function choose(name, rule) {
   chooseModel(name, rule);
   Object.assign(choice, { model: server.model.name, rule: server.rule });

@@ -5,5 +5,5 @@ export const PASTED = "pasted"; // the key of the one document that is in no que
 export const desk = {
   store: null, // see store.js
   queue: null, // see queue.js
-  current: null, // {position, document, decision, prediction, completion, explanations, past}
+  current: null, // the document at hand, see current.js
 };

@@ -3,7 +3,8 @@
 import { choose, ready } from "./choosers.js";
 import * as current from "./current.js";
 import { desk, PASTED } from "./desk.js";
-import { at, key, make, saveFile } from "./elements.js";
+import { at, key, make, saveFile, say } from "./elements.js";
+import { loadPast, takeLast } from "./history.js";
 import { edit, editAnew, resume as resumeText, tagText } from "./pasted.js";
 import * as queue from "./queue_page.js";
 import { showAll } from "./results.js";
@@ -17,7 +18,7 @@ const KEYS = {
   y: ["accept the suggestion", () => current.answer("accepted")],
   n: ["reject the suggestion", () => current.answer("rejected")],
   d: ["done: take the set as it is shown; in a queue, go to the next open document", done],
-  u: ["undo the last decision about this document", current.undo],
+  u: ["undo the last decision; back to the document you were done with", undo],
   "/": ["search for a label to add", () => desk.current && at("search").focus()],
   j: ["next document of the queue", () => attempt(() => queue.step(1))],
   k: ["previous document", () => attempt(() => queue.step(-1))],
@@ -39,7 +40,7 @@ const CLICKS = {
   edit: () => attempt(() => editAnew(desk.current.document.text)),
   new: () => attempt(() => editAnew("")),
   done,
-  undo: current.undo,
+  undo,
   save: saveDocument,
   more: () => { showAll(at("more").textContent !== "Show fewer"); current.draw(); },
   previous: KEYS.k[1],
@@ -63,6 +64,15 @@ function done() {
   if (!desk.current?.prediction) return;
   current.takeShown();
   if (desk.current.position !== PASTED) attempt(queue.goOn);
+}
+
+// The last decision may be that another document is done.
+function undo() {
+  const last = takeLast();
+  if (last === null) return;
+  say(at("queue-hint"), "");
+  if (last.position === desk.current?.position) current.restore(last.decision);
+  else attempt(() => queue.goBack(last));
 }
 
 function saveDocument() {
@@ -105,12 +115,19 @@ function onKey(event) {
   const { target } = event;
   const isTyping = target.closest("input:not([type=checkbox]), textarea, select, dialog");
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (event.repeat) return holdBack(event);
+  const name = event.key.toLowerCase(); // with Caps Lock too
   if (event.key === "Delete" && target.dataset.label) {
     current.decide(target.dataset.label, "rejected");
-  } else if (at("keys-on").checked && Object.hasOwn(KEYS, event.key)) {
+  } else if (at("keys-on").checked && Object.hasOwn(KEYS, name)) {
     event.preventDefault();
-    KEYS[event.key][1]();
+    KEYS[name][1]();
   }
+}
+
+// A key that is held down decides once: Enter on a button too.
+function holdBack(event) {
+  if (event.key === "Enter" && event.target.closest("button")) event.preventDefault();
 }
 
 function listen() {
@@ -175,5 +192,6 @@ function listenToDrops(body) {
 desk.store = await openStore();
 drawKeys();
 listen();
+await loadPast();
 if (!((await queue.resume()) || (await resumeText()))) await attempt(ready);
 document.documentElement.dataset.ready = "true";

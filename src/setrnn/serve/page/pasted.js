@@ -1,9 +1,10 @@
 // A single text that a person pastes, types or drops.
 
 import { Problem } from "./api.js";
-import { leave, show } from "./current.js";
+import { focusResults, leave, show } from "./current.js";
 import { desk, PASTED } from "./desk.js";
 import { at } from "./elements.js";
+import { forgetPast } from "./history.js";
 import { undecided } from "./queue.js";
 import { showTrouble } from "./trouble.js";
 
@@ -18,15 +19,17 @@ export async function tagText() {
   }
   const document = { id: null, text, labels: [], features: [] };
   const decision = undecided();
+  forgetPast();
   await desk.store.put("documents", PASTED, document);
   await desk.store.put("decisions", PASTED, decision);
   await show(PASTED, document, decision);
-  at("suggestion").querySelector("button")?.focus();
+  focusResults();
 }
 
 // Show the field with a text, and no document.
 export function edit(text) {
   leave();
+  forgetPast();
   at("text").value = text;
   for (const id of OF_A_DOCUMENT) at(id).hidden = true;
   at("document-title").textContent = "Document";

@@ -2,7 +2,7 @@
 
 import { asLine } from "./rows.js";
 
-const BATCH = 16; // texts a request
+const BATCH = 16; // texts a request, where the server takes as many
 const BATCH_CHARACTERS = 60_000;
 
 export const undecided = (labels = []) => ({
@@ -64,8 +64,8 @@ export function nextOpen(queue) {
   return null;
 }
 
-// Tag all documents that have no guess of the model yet, a batch after the other.
-export async function guessAll(store, queue, by, tag, isOver, progress) {
+// Tag all documents that have no guess of the model `by` yet, a batch after the other.
+export async function guessAll(store, queue, { by, most, tag, isOver, progress }) {
   const waiting = inFile(queue.n).filter((position) => queue.decisions[position].guess?.by !== by);
   progress(0, waiting.length);
   let n = 0;
@@ -73,7 +73,7 @@ export async function guessAll(store, queue, by, tag, isOver, progress) {
     const positions = [];
     const documents = [];
     let size = 0;
-    while (n < waiting.length && positions.length < BATCH) {
+    while (n < waiting.length && positions.length < Math.min(BATCH, most)) {
       const document = await store.get("documents", waiting[n]);
       size += document.text.length;
       if (positions.length && size > BATCH_CHARACTERS) break;

@@ -1,13 +1,13 @@
 // What a person does with a queue: open it, go through it, order it, export it, clear it.
 
-import { ready } from "./choosers.js";
-import { change, show } from "./current.js";
+import { ready, refresh } from "./choosers.js";
+import { change, focusResults, leave, show } from "./current.js";
 import { desk } from "./desk.js";
 import { at, confirmed, count, number, saveFile, say } from "./elements.js";
 import { edit } from "./pasted.js";
 import * as queues from "./queue.js";
 import { readRows } from "./rows.js";
-import { guess, server } from "./tagging.js";
+import { guess, ReplacedError, server } from "./tagging.js";
 
 const N_NAMED = 3; // rows left out that are named
 
@@ -25,7 +25,8 @@ export async function openQueue(name, content) {
   edit("");
   desk.queue = await queues.startQueue(desk.store, name, documents);
   say(at("queue-hint"), leftOut(left));
-  await go(0);
+  at("text").blur();
+  await move(0);
 }
 
 function leftOut(left) {
@@ -47,19 +48,17 @@ export async function resume() {
 
 async function go(place) {
   const { queue, store } = desk;
+  leave(); // keys must not reach the document that goes
   queue.place = place;
   await queues.saveQueue(store, queue);
   const position = queue.order[place];
   await show(position, await store.get("documents", position), queue.decisions[position]);
 }
 
-// Go there, and bring eyes and focus along.
+// Go there, and bring the focus along.
 async function move(place) {
   await go(place);
-  at("document").scrollIntoView({ block: "nearest" });
-  if (document.activeElement === document.body) {
-    at("suggestion").querySelector("button")?.focus({ preventScroll: true });
-  }
+  if (document.activeElement === document.body) focusResults();
 }
 
 export async function step(by) {
@@ -74,6 +73,15 @@ export async function goOn() {
   say(at("queue-hint"), text);
   at("status").textContent = text;
   return undefined;
+}
+
+// Open a document again, as it was decided about before.
+export async function goBack({ position, decision }) {
+  const { queue, store } = desk;
+  const { guess } = queue.decisions[position];
+  queue.decisions[position] = { ...decision, guess };
+  store.put("decisions", position, queue.decisions[position]);
+  await move(queue.order.indexOf(position));
 }
 
 export async function skip() {
@@ -108,9 +116,15 @@ async function readAhead() {
     say(at("queue-hint"), `The model reads ahead: ${number(n)} of ${number(all)} …`);
   await ready();
   const by = [server.model.name, server.model.version, server.rule].join(" ");
+  const most = server.limits.max_texts;
   try {
-    await queues.guessAll(desk.store, desk.queue, by, guessPatiently, isOver, progress);
+    const reading = { by, most, tag: guessPatiently, isOver, progress };
+    await queues.guessAll(desk.store, desk.queue, reading);
   } catch (error) {
+    if (error instanceof ReplacedError) {
+      await refresh();
+      return !isOver() && readAhead();
+    }
     stopReadingAhead();
     at("order").value = desk.queue.orderBy;
     throw error;

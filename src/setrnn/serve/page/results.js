@@ -29,7 +29,8 @@ function redraw(list, children) {
   if (!place) return;
   const buttons = [...list.querySelectorAll("[data-place]")];
   const same = buttons.find((button) => button.dataset.place === place);
-  (same ?? buttons[Math.min(index, buttons.length - 1)] ?? list.closest("section"))?.focus();
+  const next = same ?? buttons[Math.min(index, buttons.length - 1)] ?? list.closest("section");
+  next?.focus({ preventScroll: true }); // what the person reads stays where it is
 }
 
 function labelButton(label, state, note = "") {
@@ -83,7 +84,7 @@ function drawSet(view) {
 }
 
 function setHint(view) {
-  const hints = [view.confidence.why];
+  const hints = [...view.notes, view.confidence.why];
   if (view.isFitting === false) hints.push("No set the model knows fits all you decided.");
   else if (view.knownProbability !== null && view.knownProbability < SURPRISE) {
     const given = percent(view.knownProbability);
@@ -96,8 +97,8 @@ function setHint(view) {
 function drawSuggestion(view) {
   const { suggestion } = view;
   if (suggestion === null) {
-    const text = view.isDone ? "" : "Nothing more to suggest.";
-    redraw(at("suggestion"), text ? [make("p", { className: "hint", textContent: text })] : []);
+    const said = view.isDone ? [] : ["No label is in doubt: ", key("d"), " takes the set."];
+    redraw(at("suggestion"), said.length ? [make("p", { className: "hint" }, ...said)] : []);
     return;
   }
   const isIn = view.labels.includes(suggestion.label);
