@@ -41,10 +41,11 @@ export async function show(position, document, decision) {
   await ask();
 }
 
-// Its beginning at least, where a scrolled page would hide it.
+// Scroll to where a document begins; where its labels stand below it, so that they are near.
 function bringIntoSight(element) {
-  const { top } = element.getBoundingClientRect();
-  if (top < 0 || top > innerHeight / 2) element.scrollIntoView({ block: "start" });
+  const { top, bottom } = element.getBoundingClientRect();
+  const isAbove = at("labels").getBoundingClientRect().top >= bottom;
+  if (isAbove || top < 0 || top > innerHeight / 2) element.scrollIntoView({ block: "start" });
 }
 
 export function focusResults() {
