@@ -1,7 +1,7 @@
 """What a person's hands do on the page: keys that are held, pressed too early, tapped on a phone."""
 
 import pytest
-from page_site import chips, expect, open_queue, opened, settled, suggested, tag, visit_page
+from page_site import chips, expect, open_queue, opened, settled, suggested, tag, visit_page, wait_for
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 
@@ -9,17 +9,6 @@ PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobil
 @pytest.fixture
 def rows(test_texts):
     return [{"id": f"n{i}", "text": " ".join(test_texts[i : i + 3])} for i in range(8)]
-
-
-@pytest.fixture
-def tab(browser, site):
-    with opened(browser, site) as tab:
-        yield tab
-
-
-def wait_for(tab, name):
-    expect(tab.locator("#document-title")).to_have_text(name)
-    settled(tab)
 
 
 def hold(tab, key):

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from page_site import chips, expect, open_queue, opened, serving, settled, tag
+from page_site import another, chips, expect, open_queue, serving, settled, tag
 
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ServeSettings
@@ -15,10 +15,10 @@ Server = namedtuple("Server", "address")
 
 
 @contextmanager
-def page_of(browser, registry, may_fail=False, **settings):
+def page_of(kept_tab, registry, may_fail=False, **settings):
     with (
         serving(registry, settings=ServeSettings(**settings)) as address,
-        opened(browser, Server(address), may_fail=may_fail) as tab,
+        another(kept_tab, Server(address), may_fail=may_fail) as tab,
     ):
         yield tab
 
@@ -28,8 +28,8 @@ def registry(site):
     return Registry.of(ServedModel("small", "v1", site.tagger))
 
 
-def test_a_text_is_cut_to_what_the_server_takes(browser, site, registry):
-    with page_of(browser, registry, max_words=8, max_texts=2) as tab:
+def test_a_text_is_cut_to_what_the_server_takes(kept_tab, site, registry):
+    with page_of(kept_tab, registry, max_words=8, max_texts=2) as tab:
         tag(tab, TEXT)
         beginning = " ".join(TEXT.split()[:8])
         assert chips(tab) == list(site.tagger.tag([beginning])[0].labels)
@@ -43,8 +43,8 @@ def test_a_text_is_cut_to_what_the_server_takes(browser, site, registry):
         expect(tab.locator("#queue-hint")).to_contain_text("of 5 documents")  # and no request fails
 
 
-def test_a_text_of_many_short_words_is_cut_by_words(browser, registry):
-    with page_of(browser, registry, max_body_bytes=100_000) as tab:
+def test_a_text_of_many_short_words_is_cut_by_words(kept_tab, registry):
+    with page_of(kept_tab, registry, max_body_bytes=100_000) as tab:
         for text in ("1 2 " * 12_000, "\U0001f600" * 30_000, "\x01" * 40_000):
             tab.evaluate("(text) => { document.getElementById('text').value = text; }", text)
             tab.click("#tag")
@@ -53,7 +53,7 @@ def test_a_text_of_many_short_words_is_cut_by_words(browser, registry):
             tab.click("#new")
 
 
-def test_a_document_is_decided_whose_labels_the_model_cannot_take(browser, registry, site):
+def test_a_document_is_decided_whose_labels_the_model_cannot_take(kept_tab, registry, site):
     names = site.tagger.labels.names
     assert len(names) > site.tagger.max_labels
     rows = [
@@ -61,7 +61,7 @@ def test_a_document_is_decided_whose_labels_the_model_cannot_take(browser, regis
         {"id": "long", "text": TEXT, "labels": ["x" * 1001]},
         {"id": "last", "text": TEXT},
     ]
-    with page_of(browser, registry, may_fail=True) as tab:
+    with page_of(kept_tab, registry, may_fail=True) as tab:
         open_queue(tab, rows)
         expect(tab.locator("#set-hint")).to_contain_text("predicted without what you decided")
         assert set(chips(tab, "accepted")) == set(names)
@@ -82,8 +82,8 @@ def renamed(tagger):
     return replace(tagger, labels=replace(tagger.labels, names=names))
 
 
-def test_a_model_that_is_replaced_predicts_at_once(browser, registry, site):
-    with page_of(browser, registry, may_fail=True) as tab:
+def test_a_model_that_is_replaced_predicts_at_once(kept_tab, registry, site):
+    with page_of(kept_tab, registry, may_fail=True) as tab:
         tag(tab, TEXT)
         label = chips(tab)[0]
         another = renamed(site.classical)

@@ -43,12 +43,14 @@ export async function clearQueue(store) {
 const inFile = (n) => Array.from({ length: n }, (_, position) => position);
 
 // Accepted ones first or last; within them, and where acceptance is not known, by probability.
-export function orderOf(queue, orderBy) {
+// The document at hand comes before all: the next one is then the first of the others.
+export function orderOf(queue, orderBy, atHand) {
   if (orderBy === "file") return inFile(queue.n);
   const sign = orderBy === "accepted-first" ? -1 : 1;
   const sureness = ({ guess }) => (guess ? 2 * guess.accepted + guess.probability : -1);
   const keys = queue.decisions.map(sureness);
-  return inFile(queue.n).sort((a, b) => sign * (keys[a] - keys[b]) || a - b);
+  const others = inFile(queue.n).filter((position) => position !== atHand);
+  return [atHand, ...others.sort((a, b) => sign * (keys[a] - keys[b]) || a - b)];
 }
 
 export function countOf(queue, status) {

@@ -4,6 +4,7 @@ import { ready, refresh } from "./choosers.js";
 import { change, focusResults, leave, show } from "./current.js";
 import { desk } from "./desk.js";
 import { at, confirmed, count, number, saveFile, say } from "./elements.js";
+import { drawFrame } from "./frame.js";
 import { edit } from "./pasted.js";
 import * as queues from "./queue.js";
 import { readRows } from "./rows.js";
@@ -96,16 +97,18 @@ export function stopReadingAhead() {
   say(at("queue-hint"), "");
 }
 
-// Order the queue anew, and begin with the first open document.
+// Order the queue anew; the document at hand stays, as the person may be about to decide.
 export async function reorder(orderBy) {
   stopReadingAhead();
   const { queue } = desk;
   if (orderBy !== "file" && !(await readAhead())) return;
   queue.orderBy = orderBy;
-  queue.order = queues.orderOf(queue, orderBy);
-  queue.place = queue.n - 1;
+  const position = queue.order[queue.place];
+  queue.order = queues.orderOf(queue, orderBy, position);
+  queue.place = queue.order.indexOf(position);
   say(at("queue-hint"), orderHint(queue));
-  await go(queues.nextOpen(queue) ?? 0);
+  if (desk.current) drawFrame();
+  await queues.saveQueue(desk.store, queue);
 }
 
 // Let the model read all documents; tell whether it came to the end.
@@ -150,9 +153,11 @@ async function guessPatiently(documents) {
 function orderHint({ orderBy, decisions, n }) {
   if (orderBy === "file") return "";
   const known = decisions.filter((each) => each.guess?.accepted != null);
-  if (!known.length) return "This model has no acceptance for this rule: ordered by probability.";
   const nAccepted = known.filter((each) => each.guess.accepted).length;
-  return `The model accepts ${number(nAccepted)} of ${count(n, "document")}.`;
+  const what = known.length
+    ? `The model accepts ${number(nAccepted)} of ${count(n, "document")}.`
+    : "This model has no acceptance for this rule: ordered by probability.";
+  return `${what} The others follow this one in the new order.`;
 }
 
 export async function exportQueue() {
