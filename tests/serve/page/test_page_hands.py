@@ -115,10 +115,10 @@ def test_what_is_certain_is_not_asked_about(tab):
     def answer(route):
         answer = route.fetch().json()
         [prediction] = answer["predictions"]
-        prediction["marginals"] = [{"label": prediction["labels"][0], "probability": 0.995}]
+        prediction["marginals"] = [{"label": prediction["labels"][0], "probability": 0.96}]
         route.fulfill(json=answer)
 
     tab.route("**/v1/tag", answer)
     tag(tab, "Velmara held their nerve")
-    expect(tab.locator("#suggestion")).to_have_text("No label is in doubt: d takes the set.")
+    expect(tab.locator("#suggestion")).to_have_text("No label is in doubt. d takes the set.")
     expect(tab.locator("#done")).to_be_focused()

@@ -1,6 +1,7 @@
 // Calls to the server this page came from. A newer call of a kind ends the older one.
 
 const KEY = "setrnn-api-key";
+const CAN_BE_SENT = /^[\x20-\x7e\xa0-\xff]*$/; // in a header
 const running = new Map();
 
 export class Problem extends Error {
@@ -38,6 +39,7 @@ async function send(path, body, signal) {
   const headers = {};
   if (body !== null) headers["Content-Type"] = "application/json";
   if (hasKey()) headers.Authorization = `Bearer ${sessionStorage.getItem(KEY)}`;
+  if (hasKey() && !CAN_BE_SENT.test(key())) throw new Problem(401, "No server takes this key.");
   const method = body === null ? "GET" : "POST";
   try {
     return await fetch(path, { method, headers, signal, body: body && JSON.stringify(body) });

@@ -5,6 +5,7 @@ import { at, bar, count, key, make, named, percent, say } from "./elements.js";
 const N_ROWS = 12; // labels shown before "Show all"
 const N_SETS = 4; // sets whose orders are drawn
 const THINNEST = 0.02; // probability of an order that has room for an edge
+const LONG = 60; // characters of a label that may not be shown in full
 const SURPRISE = 0.05; // p(known | x) below which it is said
 const STATES = { accepted: "accepted", rejected: "rejected", proposed: "proposed", open: "undecided" };
 
@@ -40,6 +41,7 @@ function labelButton(label, state, note = "") {
     {
       type: "button",
       className: "label",
+      title: label.length > LONG ? label : "",
       data: { label, act: "turn", place: `turn ${label}` },
       aria: { label: `${label}: ${heard}`, pressed: state === "accepted" },
     },
@@ -97,8 +99,9 @@ function setHint(view) {
 function drawSuggestion(view) {
   const { suggestion } = view;
   if (suggestion === null) {
-    const said = view.isDone ? [] : ["No label is in doubt: ", key("d"), " takes the set."];
-    redraw(at("suggestion"), said.length ? [make("p", { className: "hint" }, ...said)] : []);
+    const hadFocus = at("suggestion").contains(document.activeElement);
+    redraw(at("suggestion"), view.isDone ? [] : [noQuestion()]);
+    if (hadFocus) at("done").focus({ preventScroll: true });
     return;
   }
   const isIn = view.labels.includes(suggestion.label);
@@ -122,6 +125,14 @@ function drawSuggestion(view) {
     button("reject", "n", "Reject"),
   ]);
 }
+
+const noQuestion = () =>
+  make(
+    "p",
+    { className: "hint" },
+    "No label is in doubt.",
+    make("span", { className: "only-keys" }, " ", key("d"), " takes the set."),
+  );
 
 const nothing = (text) => make("li", { className: "none hint", textContent: text });
 

@@ -9,7 +9,7 @@ const CHARACTERS_A_WORD = 32; // as the server counts writing without spaces
 const BYTES_A_CHARACTER = 8; // at most, with the rest of the request
 const LONGEST_LABEL = 1000; // that the server takes
 const UNLIKELY = 0.001; // labels below it are not listed
-const SURE = 0.01; // labels this near to 0 or 1 are not asked about
+const SURE = 0.05; // labels this near to 0 or 1 are not asked about
 
 // What the server offers, and what was chosen of it.
 export const server = { models: [], limits: null, model: null, rule: null };
