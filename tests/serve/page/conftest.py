@@ -1,9 +1,6 @@
 """A server with small models for the page, and the browser it is opened in."""
 
 import shutil
-import socket
-import threading
-import time
 from collections import namedtuple
 from dataclasses import replace
 from statistics import median
@@ -15,12 +12,14 @@ from small_taggers import with_thresholds
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]  # as root, in a container
+SCREEN = {"width": 960, "height": 600}  # wide enough for two columns, and soon drawn
 
 Site = namedtuple("Site", "address tagger classical")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser():
+    """One browser for this folder; it must be gone where other tests run event loops."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
@@ -29,25 +28,35 @@ def browser():
         browser.close()
 
 
+@pytest.fixture(scope="package")
+def kept_tab(browser):
+    """A tab that tests use one after the other: opening one costs thrice as much as a visit."""
+    options = {"viewport": SCREEN, "reduced_motion": "reduce"}  # what moves is drawn many times
+    with browser.new_context(accept_downloads=True, **options) as visit:
+        yield visit.new_page()
+
+
+@pytest.fixture
+def tab(kept_tab, site):
+    """The page, for a new visitor; nothing may go wrong."""
+    from page_site import reopened
+
+    with reopened(kept_tab, site) as tab:
+        yield tab
+
+
 @pytest.fixture(scope="session")
 def site(taggers, test_texts):
     """A server of two models: `small`, which accepts some of its sets, and `classical`."""
-    uvicorn = pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
-    from setrnn.serve.app import make_app
+    pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
+    from page_site import serving
+
     from setrnn.serve.registry import Registry, ServedModel
 
     small, classical = accepting_half(taggers["set-rnn"], test_texts), taggers["br"]
     models = ServedModel("small", "v1", small), ServedModel("classical", "v2", classical)
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(make_app(Registry.of(*models)), log_level="critical", ws="none")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-    thread.start()
-    while not server.started and thread.is_alive():
-        time.sleep(0.01)
-    yield Site(f"http://127.0.0.1:{listener.getsockname()[1]}/", small, classical)
-    server.should_exit = True
-    thread.join(10)
+    with serving(Registry.of(*models)) as address:
+        yield Site(address, small, classical)
 
 
 def accepting_half(tagger, texts):

@@ -2,6 +2,9 @@
 
 import json
 import shutil
+import socket
+import threading
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -12,33 +15,125 @@ playwright = pytest.importorskip("playwright.sync_api", reason="playwright is no
 expect = playwright.expect
 
 FAILED = "Failed to load resource"  # what the browser says of an answer that is no 200
+SECONDS = 20  # to wait for what must come, on a busy machine
 
 
 @contextmanager
-def opened(browser, site, *, may_fail=False, **options):
-    """Open the page for a new visitor; afterwards nothing may have gone wrong or elsewhere."""
-    troubles = []
+def serving(registry, port=0, **options):
+    """Serve models on this machine, and yield the address."""
+    import uvicorn
+
+    from setrnn.serve.app import make_app
+
+    listener = socket.create_server(("127.0.0.1", port))
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    config = uvicorn.Config(make_app(registry, **options), log_level="critical", ws="none")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    while not server.started and thread.is_alive():
+        time.sleep(0.01)
+    try:
+        yield address
+    finally:
+        server.should_exit = True
+        thread.join(10)
+
+
+@contextmanager
+def another(tab, site, *, script=None, **may):
+    """Open the page in another tab of the same visitor, after a script."""
+    other = tab.context.new_page()
+    if script is not None:
+        other.add_init_script(script)
+    with watched(other, site, **may):
+        visit_page(other, site)
+        yield other
+        other.close()
+
+
+@contextmanager
+def opened(browser, site, **options):
+    """Open the page in a browser of its own."""
     visit = browser.new_context(accept_downloads=True, **options)
-    tab = visit.new_page()
-    tab.set_default_timeout(8_000)
-    expect.set_options(timeout=8_000)
+    with visit, watched(visit.new_page(), site) as tab:
+        visit_page(tab, site)
+        yield tab
 
-    def heard(text):
-        if not (may_fail and FAILED in text):
-            troubles.append(text)
 
-    tab.on("console", lambda message: heard(message.text))
-    tab.on("pageerror", lambda error: troubles.append(str(error)))
-    tab.on("dialog", lambda dialog: troubles.append(dialog.message))
-    tab.on(
-        "request",
-        lambda request: (
-            request.url.startswith((site.address, "blob:", "data:")) or troubles.append(request.url)
-        ),
+@contextmanager
+def reopened(tab, site, *, may_fail=False):
+    """Open the page for another visitor; an open one that is as good as new is only cleared."""
+    with watched(tab, site, may_fail=may_fail):
+        if is_as_good_as_new(tab, site):
+            clear(tab)
+        else:
+            forget_visitor(tab, site)
+            visit_page(tab, site)
+        yield tab
+        tab.unroute_all()
+        tab.mouse.move(0, 0)
+
+
+def is_as_good_as_new(tab, site):
+    """Tell whether a page keeps nothing but what the buttons clear, and nothing went wrong."""
+    return tab.url == site.address and tab.evaluate(
+        """() => document.documentElement.dataset.ready && localStorage.length === 0 &&
+            document.querySelector("dialog[open]") === null &&
+            ["keeping", "key-form"].every((id) => document.getElementById(id).hidden)"""
     )
-    visit_page(tab, site)
+
+
+def clear(tab):
+    """Take off the desk what is on it, as a person does."""
+    if tab.is_visible("#queue"):
+        tab.click("#clear")
+        tab.click("#question-yes")
+    elif tab.is_visible("#new"):
+        tab.click("#new")
+    tab.wait_for_selector("#text")
+    tab.fill("#text", "")
+    if tab.is_visible("#trouble >> text=Close"):
+        tab.click("#trouble >> text=Close")
+    tab.evaluate("document.getElementById('keys').open = false; document.activeElement.blur();")
+
+
+def forget_visitor(tab, site):
+    if tab.url == site.address:
+        tab.evaluate("localStorage.clear(); sessionStorage.clear();")
+    storage = tab.context.new_cdp_session(tab)
+    where = {"origin": site.address.rstrip("/"), "storageTypes": "indexeddb"}
+    storage.send("Storage.clearDataForOrigin", where)
+    storage.detach()
+
+
+@contextmanager
+def watched(tab, site, *, may_fail=False, may_ask=False):
+    """Watch a tab: nothing may go wrong or elsewhere."""
+    troubles = []
+    tab.set_default_timeout(SECONDS * 1000)
+    expect.set_options(timeout=SECONDS * 1000)
+
+    def check(request):
+        if not request.url.startswith((site.address, "blob:", "data:")):
+            troubles.append(request.url)
+
+    def hear(message):
+        if not (may_fail and FAILED in message.text):
+            troubles.append(message.text)
+
+    listeners = {
+        "console": hear,
+        "pageerror": lambda error: troubles.append(str(error)),
+        "request": check,
+    }
+    if not may_ask:
+        listeners["dialog"] = lambda dialog: (troubles.append(dialog.type), dialog.dismiss())
+    for event, listener in listeners.items():
+        tab.on(event, listener)
     yield tab
-    visit.close()
+    for event, listener in listeners.items():
+        tab.remove_listener(event, listener)
     assert troubles == []
 
 
@@ -97,3 +192,17 @@ def percent(probability):
     if 99.95 <= value < 100:
         return "> 99.9%"
     return "< 0.1%" if 0 < value < 0.1 else f"{value:.1f}%"
+
+
+def wait_for(tab, name):
+    """Wait for a document of a queue."""
+    expect(tab.locator("#document-title")).to_have_text(name)
+    settled(tab)
+
+
+def exported(tab):
+    """Export, and return the name of the file and what is in it."""
+    with tab.expect_download() as waiting:
+        tab.click("#export")
+    lines = waiting.value.path().read_text(encoding="utf-8").splitlines()
+    return waiting.value.suggested_filename, [json.loads(line) for line in lines]

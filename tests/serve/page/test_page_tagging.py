@@ -3,7 +3,18 @@
 import json
 
 import pytest
-from page_site import chips, drop, expect, opened, percent, settled, suggested, tag, visit_page
+from page_site import (
+    chips,
+    drop,
+    expect,
+    open_queue,
+    percent,
+    settled,
+    suggested,
+    tag,
+    visit_page,
+    wait_for,
+)
 
 TEXT = (
     "Velmara lift trophy in Kotamira. Velmara held their nerve on Monday night to beat Palmeda "
@@ -18,12 +29,6 @@ NASTY = {
     "controls": "Velmara\u0000 beat\u202e Palmeda\t on\u2028Monday",
     "entities": "&lt;b&gt; &amp; &#x27; ]]> --> ${1+1} {{1+1}}",
 }
-
-
-@pytest.fixture
-def tab(browser, site):
-    with opened(browser, site) as tab:
-        yield tab
 
 
 def test_a_text_gets_the_models_set_with_probability_alternatives_and_marginals(tab, site):
@@ -131,6 +136,14 @@ def test_taking_another_set_decides_all_its_labels(tab, site):
     assert set(chips(tab, "rejected")) == set(before) - set(other)
 
 
+def test_a_label_that_is_typed_in_full_is_found_first(tab):
+    tag(tab, TEXT)
+    answer = {"labels": [{"label": "a::sea-bird", "count": 9}, {"label": "a::sea", "count": 1}]}
+    tab.route("**/v1/labels?*", lambda route: route.fulfill(json={**answer, "n_matching": 2}))
+    tab.fill("#search", "Sea")
+    expect(tab.locator("#found bdi")).to_have_text(["a::sea", "a::sea-bird", "Sea"])
+
+
 def test_a_label_is_found_and_added_by_keyboard(tab, site):
     tag(tab, TEXT)
     label = next(each for each in site.tagger.labels.names if each not in chips(tab))
@@ -223,18 +236,15 @@ def test_the_orders_add_up_to_their_set(tab, site):
 
 def test_a_nasty_text_is_shown_as_it_is(tab):
     directions = {}
+    open_queue(tab, [{"id": name, "text": text} for name, text in NASTY.items()])
     for name, text in NASTY.items():
-        tab.evaluate("(text) => { document.getElementById('text').value = text; }", text)
-        written = tab.input_value("#text")
-        tab.click("#tag")
-        settled(tab)
-        assert tab.text_content("#reading") == written
+        wait_for(tab, name)
+        assert tab.text_content("#reading") == text
         assert tab.locator("#reading script, #reading b, #reading img").count() == 0
         assert tab.locator("#trouble").is_hidden()
         direction = "(element) => getComputedStyle(element).direction"
         directions[name] = tab.eval_on_selector("#reading", direction)
-        tab.click("#new")
-        expect(tab.locator("#text")).to_be_visible()
+        tab.keyboard.press("j")
     assert [name for name in directions if directions[name] == "rtl"] == ["right to left"]
 
 
@@ -248,6 +258,16 @@ def test_a_very_long_text_is_tagged_by_its_beginning(tab, site):
     expect(tab.locator("#cut")).to_contain_text("40,000")
     assert tab.text_content("#reading") == text
     assert tab.evaluate("document.documentElement.scrollHeight") < 5_000
+
+
+def test_a_file_too_long_to_be_shown_is_tagged_by_its_beginning(tab, site, tmp_path):
+    file = tmp_path / "huge.txt"
+    file.write_text(TEXT * 10_000)
+    tab.set_input_files("#file", file)
+    settled(tab)
+    assert chips(tab) == list(site.tagger.tag([TEXT * 100])[0].labels)
+    expect(tab.locator("#cut")).to_contain_text("the first 200,000 are shown")
+    assert len(tab.text_content("#reading")) == 200_000
 
 
 def test_an_empty_text_is_asked_for(tab):

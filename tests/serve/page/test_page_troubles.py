@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from page_site import chips, expect, open_queue, opened, settled, tag
+from page_site import expect, open_queue, reopened, settled, tag
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0."
 
 
 @pytest.fixture
-def tab(browser, site):
-    with opened(browser, site, may_fail=True) as tab:
+def tab(kept_tab, site):
+    with reopened(kept_tab, site, may_fail=True) as tab:
         yield tab
 
 
@@ -49,63 +49,6 @@ def test_a_refusal_is_said_in_the_servers_words(tab):
         assert tab.locator("#trouble img").count() == 0
         tab.click("#edit")
         expect(tab.locator("#trouble")).to_be_hidden()
-
-
-def test_a_server_that_is_gone_can_be_tried_again(tab, site):
-    tab.route("**/v1/tag", lambda route: route.abort())
-    submit(tab)
-    expect(tab.locator("#trouble:visible")).to_contain_text("The server does not answer")
-    tab.unroute("**/v1/tag")
-    tab.click("#trouble >> text=Try again")
-    settled(tab)
-    assert tab.is_hidden("#trouble")
-    assert chips(tab) == list(site.tagger.tag([TEXT])[0].labels)
-
-
-def test_a_busy_server_is_asked_again_after_the_seconds_it_names(tab, site):
-    busy = answering(503, "Too much is waiting.", retry_after="1")
-    tab.route("**/v1/tag", busy, times=1)
-    submit(tab)
-    expect(tab.locator("#trouble:visible")).to_contain_text("Trying again in 1 s.")
-    settled(tab)
-    assert tab.is_hidden("#trouble")
-    assert busy.n_times == 1
-    assert chips(tab) == list(site.tagger.tag([TEXT])[0].labels)
-
-
-def test_a_decision_is_kept_where_its_completion_fails(tab, site):
-    tag(tab, TEXT)
-    label = chips(tab)[0]
-    tab.route("**/v1/complete", lambda route: route.abort())
-    tab.click(f'#set .label[data-label="{label}"]')
-    expect(tab.locator("#trouble:visible")).to_contain_text("does not answer")
-    assert chips(tab, "accepted") == [label]
-    tab.unroute("**/v1/complete")
-    tab.click("#trouble >> text=Try again")
-    settled(tab)
-    assert chips(tab) == list(site.tagger.complete(TEXT, present=[label]).labels)
-
-
-def test_a_server_with_keys_is_given_one_and_only_this_tab_keeps_it(tab, site):
-    def guard(route):
-        if route.request.headers.get("authorization") == "Bearer open sesame":
-            route.continue_()
-        else:
-            answering(401, "An API key is needed.")(route)
-
-    tab.route("**/v1/**", guard)
-    tab.reload()
-    expect(tab.locator("#key")).to_be_focused()
-    tab.keyboard.type("wrong")
-    tab.keyboard.press("Enter")
-    expect(tab.locator("#key-hint")).to_contain_text("does not take this key")
-    tab.keyboard.type("open sesame")
-    tab.keyboard.press("Enter")
-    expect(tab.locator("#key-form")).to_be_hidden()
-    tag(tab, TEXT)
-    kept = tab.evaluate("[Object.values(sessionStorage), Object.values(localStorage)]")
-    assert kept[0] == ["open sesame"]
-    assert "open sesame" not in str(kept[1])
 
 
 def test_an_explanation_that_fails_leaves_the_tags(tab):

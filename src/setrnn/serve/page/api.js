@@ -1,5 +1,7 @@
 // Calls to the server this page came from. A newer call of a kind ends the older one.
 
+import { keepNote, noteOf } from "./notes.js";
+
 const KEY = "setrnn-api-key";
 const CAN_BE_SENT = /^[\x20-\x7e\xa0-\xff]*$/; // in a header
 const running = new Map();
@@ -12,8 +14,9 @@ export class Problem extends Error {
   }
 }
 
-export const keepKey = (value) => sessionStorage.setItem(KEY, value);
-export const hasKey = () => sessionStorage.getItem(KEY) !== null;
+const key = () => noteOf("sessionStorage", KEY);
+export const keepKey = (value) => keepNote("sessionStorage", KEY, value);
+export const hasKey = () => key() !== null;
 export const isStale = (error) => error.name === "AbortError";
 
 // Ask; `kind` names the calls of which only the latest matters.
@@ -38,8 +41,10 @@ export function drop(kind) {
 async function send(path, body, signal) {
   const headers = {};
   if (body !== null) headers["Content-Type"] = "application/json";
-  if (hasKey()) headers.Authorization = `Bearer ${sessionStorage.getItem(KEY)}`;
-  if (hasKey() && !CAN_BE_SENT.test(key())) throw new Problem(401, "No server takes this key.");
+  if (hasKey()) {
+    if (!CAN_BE_SENT.test(key())) throw new Problem(401, "No server takes this key.");
+    headers.Authorization = `Bearer ${key()}`;
+  }
   const method = body === null ? "GET" : "POST";
   try {
     return await fetch(path, { method, headers, signal, body: body && JSON.stringify(body) });

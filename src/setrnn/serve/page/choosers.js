@@ -1,6 +1,7 @@
 // Which model, and by which rule it predicts.
 
 import { at, count, make } from "./elements.js";
+import { keepNote, noteOf } from "./notes.js";
 import { chooseModel, loadModels, server } from "./tagging.js";
 
 const KEPT = "setrnn-choice";
@@ -13,7 +14,7 @@ const RULES = {
   "label-f1": "labels over their own thresholds",
 };
 
-const choice = JSON.parse(localStorage.getItem(KEPT) ?? "{}");
+const choice = JSON.parse(noteOf("localStorage", KEPT) ?? "{}");
 
 // Learn what the server offers, once.
 export async function ready() {
@@ -34,7 +35,7 @@ export async function refresh() {
 export function choose(name, rule) {
   chooseModel(name, rule);
   Object.assign(choice, { model: server.model.name, rule: server.rule });
-  localStorage.setItem(KEPT, JSON.stringify(choice));
+  keepNote("localStorage", KEPT, JSON.stringify(choice));
   drawChoosers();
 }
 

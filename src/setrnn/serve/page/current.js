@@ -6,10 +6,10 @@ import { desk, PASTED } from "./desk.js";
 import { at, percent, say } from "./elements.js";
 import { drawFrame } from "./frame.js";
 import { notePast } from "./history.js";
-import { showText } from "./reading.js";
+import { MOST_SHOWN, showText } from "./reading.js";
 import { drawOrders, drawResults, showAll } from "./results.js";
 import * as tagging from "./tagging.js";
-import { attempt, clearTrouble, showTrouble } from "./trouble.js";
+import { attempt, clearTrouble } from "./trouble.js";
 import { explainShown, lookAt, stopExplaining } from "./words.js";
 
 const WAIT = 120; // ms between a decision and the question that follows from it
@@ -64,6 +64,7 @@ export function leave() {
   lookAt(null);
   drawOrders(null);
   at("results").hidden = true;
+  at("search").value = "";
 }
 
 // Ask all anew: the model, the rule or the document is another.
@@ -83,7 +84,7 @@ export async function ask() {
 async function predict(asked, before = []) {
   const { document, decision } = asked;
   asked.explanations = new Map();
-  say(at("cut"), tagging.cutHint(document));
+  say(at("cut"), tagging.cutHint(document, MOST_SHOWN));
   const [prediction, rest] = await Promise.all([
     tagging.predict(document),
     restOf(document, decision, "known"),
@@ -191,7 +192,8 @@ function keep(decision) {
   decision.guess = current.decision.guess;
   current.decision = decision;
   if (current.position !== PASTED) queue.decisions[current.position] = decision;
-  store.put("decisions", current.position, decision).catch(showTrouble);
+  desk.isAtRisk = true;
+  store.put("decisions", current.position, decision);
   if (current.prediction) draw();
   else drawFrame();
 }

@@ -6,4 +6,6 @@ export const desk = {
   store: null, // see store.js
   queue: null, // see queue.js
   current: null, // the document at hand, see current.js
+  isAtRisk: false, // whether something was decided since the last export
+  isElsewhere: false, // whether another tab has taken over
 };

@@ -4,6 +4,7 @@ import { desk, PASTED } from "./desk.js";
 import { at, number, say } from "./elements.js";
 import { canUndo } from "./history.js";
 import { countOf } from "./queue.js";
+import { MOST_SHOWN } from "./reading.js";
 
 export function drawFrame() {
   const { position, decision, document } = desk.current;
@@ -11,7 +12,7 @@ export function drawFrame() {
   const name = isQueued ? (document.id ?? `Document ${number(position + 1)}`) : "Document";
   at("document-title").textContent = name;
   say(at("document-status"), decision.status === "open" ? "" : decision.status);
-  at("edit").hidden = isQueued;
+  at("edit").hidden = isQueued || document.text.length > MOST_SHOWN; // no field can take that
   at("new").hidden = isQueued;
   at("done-text").textContent = isQueued ? "Done: take this set, next" : "Done: take this set";
   at("done").disabled = decision.status === "done" && !isQueued;

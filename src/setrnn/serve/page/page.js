@@ -5,12 +5,13 @@ import * as current from "./current.js";
 import { desk, PASTED } from "./desk.js";
 import { at, key, make, saveFile, say } from "./elements.js";
 import { loadPast, takeLast } from "./history.js";
-import { edit, editAnew, resume as resumeText, tagText } from "./pasted.js";
+import { openDesk } from "./keeping.js";
+import { keepNote, noteOf } from "./notes.js";
+import { editAnew, keepDraft, resume as resumeText, tagText } from "./pasted.js";
 import * as queue from "./queue_page.js";
 import { showAll } from "./results.js";
-import { asLine, isQueue } from "./rows.js";
+import { asLine, isQueue, textOf } from "./rows.js";
 import { makeSearch } from "./search.js";
-import { openStore } from "./store.js";
 import { findLabels, remember } from "./tagging.js";
 import { attempt } from "./trouble.js";
 
@@ -57,7 +58,7 @@ const CHANGES = {
     const [file] = at("file").files;
     if (file) attempt(() => openFile(file)).then(() => { at("file").value = ""; });
   },
-  "keys-on": () => localStorage.setItem("setrnn-keys", at("keys-on").checked ? "on" : "off"),
+  "keys-on": () => keepNote("localStorage", "setrnn-keys", at("keys-on").checked ? "on" : "off"),
 };
 
 function done() {
@@ -78,6 +79,7 @@ function undo() {
 function saveDocument() {
   const { document, decision } = desk.current;
   saveFile("document-tagged.jsonl", [asLine(document, decision.labels)]);
+  desk.isAtRisk = false;
 }
 
 async function chooseAnew() {
@@ -87,19 +89,16 @@ async function chooseAnew() {
 }
 
 async function openFile(file) {
-  const content = await file.text();
-  if (isQueue(file.name)) return queue.openQueue(file.name, content);
-  if (desk.queue) throw new Error("A queue is open. Clear it to tag a single text.");
-  edit(content);
-  return tagText();
+  const isText = !isQueue(file.name);
+  if (isText && desk.queue) throw new Error("A queue is open. Clear it to tag a single text.");
+  const content = await textOf(file);
+  return isText ? tagText(content) : queue.openQueue(file.name, content);
 }
 
 function dropped({ files, text }) {
+  if (desk.isElsewhere) return;
   if (files.length) attempt(() => openFile(files[0]));
-  else if (text && !desk.queue) {
-    edit(text);
-    attempt(tagText);
-  }
+  else if (text && !desk.queue) attempt(() => tagText(text));
 }
 
 function drawKeys() {
@@ -108,13 +107,14 @@ function drawKeys() {
     make("div", {}, make("dt", {}, key(name)), make("dd", { textContent: what })),
   );
   at("key-list").replaceChildren(...rows);
-  at("keys-on").checked = localStorage.getItem("setrnn-keys") !== "off";
+  at("keys-on").checked = noteOf("localStorage", "setrnn-keys") !== "off";
 }
 
 function onKey(event) {
   const { target } = event;
   const isTyping = target.closest("input:not([type=checkbox]), textarea, select, dialog");
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (desk.isElsewhere) return;
   if (event.repeat) return holdBack(event);
   const name = event.key.toLowerCase(); // with Caps Lock too
   if (event.key === "Delete" && target.dataset.label) {
@@ -138,7 +138,7 @@ function listen() {
   listenToText(at("text"), at("text-form"));
   listenToDrops(document.body);
   makeSearch(
-    (prefix) => attempt(() => findLabels(prefix)),
+    findLabels,
     (label, isKnown) => {
       remember([label], isKnown);
       current.decide(label, "accepted");
@@ -163,8 +163,9 @@ function listenToResults(results) {
 function listenToText(text, form) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    attempt(tagText);
+    attempt(() => tagText());
   });
+  text.addEventListener("input", keepDraft);
   text.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
@@ -189,9 +190,13 @@ function listenToDrops(body) {
   });
 }
 
-desk.store = await openStore();
+async function resume() {
+  await loadPast();
+  if (!((await queue.resume()) || (await resumeText()))) await ready();
+}
+
+await openDesk();
 drawKeys();
 listen();
-await loadPast();
-if (!((await queue.resume()) || (await resumeText()))) await attempt(ready);
+await attempt(resume);
 document.documentElement.dataset.ready = "true";

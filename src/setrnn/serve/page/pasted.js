@@ -5,13 +5,14 @@ import { focusResults, leave, show } from "./current.js";
 import { desk, PASTED } from "./desk.js";
 import { at } from "./elements.js";
 import { forgetPast } from "./history.js";
+import { keepNote, noteOf } from "./notes.js";
 import { undecided } from "./queue.js";
 import { showTrouble } from "./trouble.js";
 
+const DRAFT = "setrnn-draft";
 const OF_A_DOCUMENT = ["reading", "edit", "new", "queue", "features", "cut", "document-status"];
 
-export async function tagText() {
-  const text = at("text").value;
+export async function tagText(text = at("text").value) {
   if (!text.trim()) {
     showTrouble(new Problem(400, "There is no text yet. Paste one, or drop a file."));
     at("text").focus();
@@ -31,12 +32,15 @@ export function edit(text) {
   leave();
   forgetPast();
   at("text").value = text;
+  keepDraft();
   for (const id of OF_A_DOCUMENT) at(id).hidden = true;
   at("document-title").textContent = "Document";
   at("text-form").hidden = false;
   at("welcome").hidden = false;
   at("text").focus();
 }
+
+export const keepDraft = () => keepNote("sessionStorage", DRAFT, at("text").value);
 
 export async function editAnew(text) {
   await desk.store.put("documents", PASTED, null);
@@ -46,7 +50,10 @@ export async function editAnew(text) {
 // Go on with what was there before a reload; tell whether there was something.
 export async function resume() {
   const document = await desk.store.get("documents", PASTED);
-  if (!document) return false;
+  if (!document) {
+    at("text").value = noteOf("sessionStorage", DRAFT) ?? "";
+    return false;
+  }
   await show(PASTED, document, (await desk.store.get("decisions", PASTED)) ?? undecided());
   return true;
 }

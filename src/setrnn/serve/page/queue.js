@@ -17,11 +17,11 @@ export const undecided = (labels = []) => ({
 export async function startQueue(store, name, documents) {
   const decisions = documents.map((each) => undecided(each.labels));
   const queue = { name, n: documents.length, orderBy: "file", order: null, place: 0 };
-  await store.put("settings", "queue", null);
-  await Promise.all([store.clear("documents"), store.clear("decisions")]);
-  await store.putAll("documents", documents);
-  await store.putAll("decisions", decisions);
-  await store.put("settings", "queue", queue);
+  await store.replace({
+    documents: [...documents.entries()],
+    decisions: [...decisions.entries()],
+    settings: [["queue", queue]],
+  });
   return { ...queue, order: inFile(queue.n), decisions };
 }
 
@@ -35,10 +35,7 @@ export async function loadQueue(store) {
 export const saveQueue = (store, { name, n, orderBy, order, place }) =>
   store.put("settings", "queue", { name, n, orderBy, order: orderBy === "file" ? null : order, place });
 
-export async function clearQueue(store) {
-  await store.put("settings", "queue", null);
-  await Promise.all([store.clear("documents"), store.clear("decisions")]);
-}
+export const clearQueue = (store) => store.replace({});
 
 const inFile = (n) => Array.from({ length: n }, (_, position) => position);
 

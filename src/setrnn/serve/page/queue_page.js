@@ -10,34 +10,38 @@ import * as queues from "./queue.js";
 import { readRows } from "./rows.js";
 import { guess, ReplacedError, server } from "./tagging.js";
 
-const N_NAMED = 3; // rows left out that are named
+const N_NAMED = 5; // rows left out that are named, of each reason
 
 let passes = 0; // over the queue, to read ahead: a newer one ends the older
 
 export async function openQueue(name, content) {
-  const { documents, left } = readRows(name, content);
+  const { documents, left, unit } = readRows(name, content);
   if (!documents.length) {
-    const why = left.length ? ` Its ${left[0]}` : "";
-    throw new Error(`${name} has no document that can be read.${why}`);
+    throw new Error(`${name} has no document that can be read. ${leftOut(left, unit)}`);
   }
   if (desk.queue && !(await confirmed(`Replace the queue? ${lossOf()}`, "Replace it"))) return;
   stopReadingAhead();
   desk.queue = null;
   edit("");
+  at("document-title").textContent = `Opening ${name} …`;
   desk.queue = await queues.startQueue(desk.store, name, documents);
-  say(at("queue-hint"), leftOut(left));
+  say(at("queue-hint"), leftOut(left, unit));
   at("text").blur();
   await move(0);
 }
 
-function leftOut(left) {
-  const hints = [];
-  if (!desk.store.isKept) hints.push("This browser keeps nothing: export before you close the page.");
-  if (left.length) {
-    const more = left.length > N_NAMED ? ` and ${number(left.length - N_NAMED)} more` : "";
-    hints.push(`${count(left.length, "row")} left out: ${left.slice(0, N_NAMED).join("; ")}${more}`);
-  }
-  return hints.join(" ");
+// Name what was left out: "3 lines left out. Lines 4, 7, 9: not a JSON object on one line."
+function leftOut(left, unit) {
+  const n = [...left.values()].reduce((sum, numbers) => sum + numbers.length, 0);
+  if (!n) return "";
+  const groups = [...left].map(([why, numbers]) => `${named(numbers, unit)}: ${why}.`);
+  return `${count(n, unit)} left out. ${groups.join(" ")}`;
+}
+
+function named(numbers, unit) {
+  const word = `${unit[0].toUpperCase()}${unit.slice(1)}${numbers.length === 1 ? "" : "s"}`;
+  const more = numbers.length > N_NAMED ? ` and ${number(numbers.length - N_NAMED)} more` : "";
+  return `${word} ${numbers.slice(0, N_NAMED).join(", ")}${more}`;
 }
 
 // Go on with the queue that was there before a reload; tell whether there was one.
@@ -81,6 +85,7 @@ export async function goBack({ position, decision }) {
   const { queue, store } = desk;
   const { guess } = queue.decisions[position];
   queue.decisions[position] = { ...decision, guess };
+  desk.isAtRisk = true;
   store.put("decisions", position, queue.decisions[position]);
   await move(queue.order.indexOf(position));
 }
@@ -163,6 +168,7 @@ function orderHint({ orderBy, decisions, n }) {
 export async function exportQueue() {
   const name = `${desk.queue.name.replace(/\.[^.]*$/, "")}-tagged.jsonl`;
   saveFile(name, await queues.exported(desk.store, desk.queue));
+  desk.isAtRisk = false;
 }
 
 export async function clear() {

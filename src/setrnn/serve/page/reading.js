@@ -4,13 +4,15 @@ import { at, make } from "./elements.js";
 
 const FAINTEST = 0.04; // of the strongest word: less is not shown
 
-let text = "";
+export const MOST_SHOWN = 200_000; // characters: browsers need long to break more into lines
+
+let text = ""; // what is shown
 let spans = new Map(); // where a word starts -> its element
 
 export function showText(value) {
-  text = value;
+  text = value.slice(0, MOST_SHOWN);
   spans = new Map();
-  at("reading").replaceChildren(value || make("em", { textContent: "This document is empty." }));
+  at("reading").replaceChildren(text || make("em", { textContent: "This document is empty." }));
   at("reading").scrollTop = 0;
 }
 

@@ -2,19 +2,35 @@
 
 const SEPARATOR = ";"; // of labels in one cell, as `setrnn data` reads them
 
-// Read a file: {documents, left: [what was left out, and why]}.
+// Read a file: {documents, left: why -> numbers of what was left out, unit: what is numbered}.
 export function readRows(name, content) {
-  const text = content.replace(/^\uFEFF/, "");
   const isTable = /\.(csv|tsv)$/i.test(name);
-  const rows = isTable ? tableRows(name, text) : jsonRows(text);
+  const rows = isTable ? tableRows(name, content) : jsonRows(content);
   const documents = [];
-  const left = [];
-  for (const { place, row, trouble } of rows) {
+  const left = new Map();
+  for (const { number, row, trouble } of rows) {
     const why = trouble ?? troubleWith(row);
-    if (why) left.push(`${place}: ${why}`);
+    if (why) left.set(why, [...(left.get(why) ?? []), number]);
     else documents.push(asDocument(row));
   }
-  return { documents, left };
+  return { documents, left, unit: isTable ? "row" : "line" };
+}
+
+// Decode a file as UTF-8, or as UTF-16 where it begins with its mark.
+export async function textOf(file) {
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  const mark = `${bytes[0]} ${bytes[1]}`;
+  const encoding = { "255 254": "utf-16le", "254 255": "utf-16be" }[mark] ?? "utf-8";
+  const wrong = new Error(`${file.name} is no text in UTF-8. Save it as UTF-8, or take another file.`);
+  let text;
+  try {
+    text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
+  } catch {
+    throw wrong;
+  }
+  if (text.includes("\0")) throw wrong; // so does no text, but many an image or archive
+  if (!text.trim()) throw new Error(`${file.name} is empty.`);
+  return text;
 }
 
 export const isQueue = (name) => /\.(jsonl|ndjson|json|csv|tsv)$/i.test(name);
@@ -29,32 +45,40 @@ export function asLine({ id, text, features }, labels) {
 function* jsonRows(text) {
   for (const [index, line] of text.split("\n").entries()) {
     if (!line.trim()) continue;
-    const place = `line ${index + 1}`;
     try {
-      yield { place, row: JSON.parse(line) };
+      yield { number: index + 1, row: JSON.parse(line) };
     } catch {
-      yield { place, trouble: "is not a JSON object on one line." };
+      yield { number: index + 1, trouble: "not a JSON object on one line" };
     }
   }
 }
 
 function* tableRows(name, text) {
-  const [header = [], ...rows] = cells(text, /\.tsv$/i.test(name) ? "\t" : ",");
+  const separator = separatorOf(name, text);
+  const [header = [], ...rows] = cells(text, separator);
   const columns = header.map((each) => each.trim().toLowerCase());
   if (!columns.includes("text")) {
     throw new Error(`${name} has no column 'text'. Its first line must name the columns.`);
   }
   for (const [index, row] of rows.entries()) {
     if (row.length === 1 && !row[0]) continue;
-    const place = `row ${index + 1}`;
+    const number = index + 1;
     const values = Object.fromEntries(columns.map((column, i) => [column, row[i] ?? ""]));
     if (row.length > columns.length) {
-      yield { place, trouble: `has ${row.length} cells, the header has ${columns.length}.` };
+      yield { number, trouble: `more than ${columns.length} cells, as the header has` };
     } else {
       for (const field of ["labels", "features"]) values[field] = parts(values[field]);
-      yield { place, row: values };
+      yield { number, row: values };
     }
   }
+}
+
+// That of the first line, where it has no quotes: spreadsheets write semicolons in many countries.
+function separatorOf(name, text) {
+  if (/\.tsv$/i.test(name)) return "\t";
+  const header = text.slice(0, text.search(/[\r\n]|$/));
+  const isOther = (separator) => header.split(separator).some((each) => /^\W*text\W*$/i.test(each));
+  return [",", ";", "\t"].find(isOther) ?? ",";
 }
 
 const parts = (cell = "") => cell.split(SEPARATOR).map((part) => part.trim()).filter(Boolean);
@@ -85,6 +109,7 @@ export function cells(text, separator) {
       cell += character;
     }
   }
+  if (isQuoted) throw new Error(`Row ${rows.length} opens a quote (") that is never closed.`);
   if (cell || row.length) rows.push([...row, cell]);
   return rows;
 }
@@ -93,10 +118,10 @@ const isStrings = (value) =>
   Array.isArray(value) && value.every((each) => typeof each === "string");
 
 function troubleWith(row) {
-  if (row === null || typeof row !== "object" || Array.isArray(row)) return "is not an object.";
-  if (typeof row.text !== "string") return "'text' must be a string.";
+  if (row === null || typeof row !== "object" || Array.isArray(row)) return "not an object";
+  if (typeof row.text !== "string") return "'text' must be a string";
   for (const field of ["labels", "features"]) {
-    if (row[field] != null && !isStrings(row[field])) return `'${field}' must be a list of strings.`;
+    if (row[field] != null && !isStrings(row[field])) return `'${field}' must be a list of strings`;
   }
   return null;
 }

@@ -1,10 +1,19 @@
 // The field that finds a label to add: a combobox, by keyboard or pointer.
 
 import { at, count, make, named, say } from "./elements.js";
+import { attempt } from "./trouble.js";
 
 const WAIT = 80; // ms after a key
+const N_ASKED = 50;
+const N_SHOWN = 8;
 
-// `find(prefix)` gives {labels: [{label, count}]}; `choose(label, isKnown)` takes one.
+// Labels that end with what was typed come before those that go on.
+function nearest(labels, prefix) {
+  const ends = ({ label }) => label.toLowerCase().endsWith(prefix.toLowerCase());
+  return [...labels.filter(ends), ...labels.filter((each) => !ends(each))].slice(0, N_SHOWN);
+}
+
+// `find(prefix, limit)` gives {labels: [{label, count}]}; `choose(label, isKnown)` takes one.
 export function makeSearch(find, choose) {
   const field = at("search");
   const list = at("found");
@@ -41,13 +50,14 @@ export function makeSearch(find, choose) {
     const prefix = field.value.trim();
     if (!prefix) return close();
     const mine = (asked += 1);
-    const found = await find(prefix);
-    if (mine !== asked || !found) return undefined;
-    options = found.labels.map((each) => ({ ...each, isKnown: true }));
+    const found = await find(prefix, N_ASKED);
+    if (mine !== asked) return undefined;
+    options = nearest(found.labels, prefix).map((each) => ({ ...each, isKnown: true }));
     const isThere = options.some((each) => each.label.toLowerCase() === prefix.toLowerCase());
     if (!isThere) options.push({ label: prefix, isKnown: false });
     list.replaceChildren(...options.map(item));
     list.hidden = false;
+    list.scrollIntoView({ block: "nearest" });
     field.setAttribute("aria-expanded", "true");
     activate(0);
     say(at("status"), `${options.length} to choose from`);
@@ -74,7 +84,7 @@ export function makeSearch(find, choose) {
 
   field.addEventListener("input", () => {
     clearTimeout(timer);
-    timer = setTimeout(search, WAIT);
+    timer = setTimeout(() => attempt(search), WAIT);
   });
   field.addEventListener("blur", close);
   field.addEventListener("keydown", (event) => {
@@ -83,7 +93,7 @@ export function makeSearch(find, choose) {
     const keys = {
       ArrowDown: () => last >= 0 && activate(active >= last ? 0 : active + 1),
       ArrowUp: () => last >= 0 && activate(active <= 0 ? last : active - 1),
-      Enter: () => (list.hidden ? search() : take(active)),
+      Enter: () => (list.hidden ? attempt(search) : take(active)),
       Escape: () => (list.hidden ? field.blur() : close()),
     };
     if (!(event.key in keys)) return;

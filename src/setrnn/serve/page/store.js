@@ -1,8 +1,11 @@
 // What must outlive a reload: documents, what was decided of each, and the queue.
-// It is in IndexedDB, as a queue may be larger than localStorage holds.
+// It is in IndexedDB, as a queue may be larger than localStorage holds. The tab of the latest
+// claim writes, and no other. Where a write fails all is held in memory from then on.
 
 const NAME = "setrnn";
 const TABLES = ["documents", "decisions", "settings"];
+const N_CLAIMS = 1000; // that are remembered
+const ALL = "all";
 
 const finished = (request) =>
   new Promise((resolve, reject) => {
@@ -10,51 +13,169 @@ const finished = (request) =>
     request.onerror = () => reject(request.error);
   });
 
-function opened() {
-  const request = indexedDB.open(NAME, 1);
-  request.onupgradeneeded = () => TABLES.forEach((table) => request.result.createObjectStore(table));
-  return finished(request);
-}
+// Open the store. `tell.lost(error)`: from now on nothing is kept, `error` is null where nothing
+// ever was; `tell.elsewhere()`: another tab has claimed what this one was writing.
+export async function openStore(tell) {
+  const memory = inMemory();
+  const database = await openDatabase().catch(() => null);
+  const waiting = new Map(); // what is being written, the newest change of each place
+  let kept = database; // null while all is in memory
+  let moving = null;
+  if (database === null) tell.lost(null);
+  else hearOfClaims(database.claim, () => kept && tell.elsewhere());
 
-// Without IndexedDB (some private windows) the page works, and keeps nothing.
-export async function openStore() {
-  try {
-    return inDatabase(await opened());
-  } catch {
-    return inMemory();
+  async function intoMemory() {
+    await database.copyTo(memory).catch(() => {}); // what cannot be read is lost already
+    for (const change of waiting.values()) memory.write(change);
+    waiting.clear();
   }
+
+  async function write(place, change) {
+    if (kept === null) {
+      await moving;
+      memory.write(change);
+      return undefined;
+    }
+    if (place === ALL) waiting.clear();
+    waiting.set(place, change);
+    try {
+      await kept.write(change);
+    } catch (error) {
+      if (error?.name === "ConstraintError") return stop();
+      if (kept !== null) {
+        kept = null;
+        moving = intoMemory();
+        tell.lost(error);
+      }
+      return moving;
+    }
+    if (waiting.get(place) === change) waiting.delete(place);
+    return undefined;
+  }
+
+  // The other tab goes on: what waits here for a write waits for ever.
+  function stop() {
+    if (!memory.isEmpty()) kept = null;
+    tell.elsewhere();
+    return new Promise(() => {});
+  }
+
+  async function readable() {
+    await moving;
+    return kept ?? memory;
+  }
+
+  return {
+    isKept: () => kept !== null,
+    get: async (name, key) => (await readable()).get(name, key),
+    range: async (name, from, to) => (await readable()).range(name, from, to),
+    put: (name, key, value) => write(`${name} ${key}`, (table) => table(name).put(value, key)),
+    // All at once, or nothing: a queue is never half the old one and half the new.
+    replace: (tables) => write(ALL, filling(tables)),
+    // Keep again what is in memory; tell whether that worked.
+    async keepAgain() {
+      await moving;
+      kept = database;
+      await write(ALL, filling(memory.all()));
+      if (kept !== null) memory.write(filling({}));
+      return kept !== null;
+    },
+  };
 }
 
-function inDatabase(database) {
-  const table = (name, mode = "readonly") => database.transaction(name, mode).objectStore(name);
-  const written = (name, change) =>
-    new Promise((resolve, reject) => {
-      const store = table(name, "readwrite");
-      store.transaction.oncomplete = () => resolve();
-      store.transaction.onerror = () => reject(store.transaction.error);
-      store.transaction.onabort = () => reject(store.transaction.error);
-      change(store);
+// A change that leaves nothing but these entries: {table: [[key, value], ...]}.
+const filling = (tables) => (table) => {
+  for (const name of TABLES) {
+    table(name).clear();
+    for (const [key, value] of tables[name] ?? []) table(name).put(value, key);
+  }
+};
+
+function hearOfClaims(claim, later) {
+  const channel = new BroadcastChannel(NAME);
+  channel.onmessage = ({ data }) => data > claim && later();
+  channel.postMessage(claim);
+}
+
+async function openDatabase() {
+  const request = indexedDB.open(NAME, 2);
+  request.onupgradeneeded = () => {
+    const { result } = request;
+    for (const table of [...TABLES, "claims"]) {
+      if (!result.objectStoreNames.contains(table)) result.createObjectStore(table);
+    }
+  };
+  const database = await finished(request);
+  database.onversionchange = () => database.close();
+  return inDatabase(database, await claimed(database));
+}
+
+// Claims are numbers that rise by one: who finds the next one taken may not write.
+async function claimed(database) {
+  const table = database.transaction("claims", "readwrite").objectStore("claims");
+  const latest = await finished(table.openKeyCursor(null, "prev"));
+  const claim = (latest?.key ?? 0) + 1;
+  table.delete(IDBKeyRange.upperBound(claim - N_CLAIMS));
+  await finished(table.add(true, claim));
+  return claim;
+}
+
+function inDatabase(database, claim) {
+  const table = (name) => database.transaction(name).objectStore(name);
+
+  // It is committed at once, and thus outlives a tab that is closed now.
+  function write(change) {
+    return new Promise((resolve, reject) => {
+      const transaction = database.transaction([...TABLES, "claims"], "readwrite");
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = () => reject(transaction.error);
+      try {
+        const claims = transaction.objectStore("claims");
+        claims.add(true, claim + 1); // fails, and the whole transaction, where it is there
+        claims.delete(claim + 1);
+        change((name) => transaction.objectStore(name));
+        transaction.commit?.();
+      } catch (error) {
+        reject(error);
+        transaction.abort();
+      }
     });
+  }
+
+  async function copyTo(memory) {
+    const tables = {};
+    for (const name of TABLES) {
+      const keys = await finished(table(name).getAllKeys());
+      const values = await finished(table(name).getAll());
+      tables[name] = keys.map((key, i) => [key, values[i]]);
+    }
+    memory.write(filling(tables));
+  }
+
   return {
-    isKept: true,
+    claim,
+    write,
+    copyTo,
     get: (name, key) => finished(table(name).get(key)),
     range: (name, from, to) => finished(table(name).getAll(IDBKeyRange.bound(from, to))),
-    put: (name, key, value) => written(name, (store) => store.put(value, key)),
-    putAll: (name, values) =>
-      written(name, (store) => values.forEach((value, key) => store.put(value, key))),
-    clear: (name) => written(name, (store) => store.clear()),
   };
 }
 
 function inMemory() {
   const tables = Object.fromEntries(TABLES.map((name) => [name, new Map()]));
+  const table = (name) => ({
+    put: (value, key) => tables[name].set(key, value),
+    clear: () => tables[name].clear(),
+  });
   return {
-    isKept: false,
-    get: async (name, key) => tables[name].get(key),
-    range: async (name, from, to) =>
-      [...tables[name]].filter(([key]) => key >= from && key <= to).map(([, value]) => value),
-    put: async (name, key, value) => tables[name].set(key, value),
-    putAll: async (name, values) => values.forEach((value, key) => tables[name].set(key, value)),
-    clear: async (name) => tables[name].clear(),
+    isEmpty: () => Object.values(tables).every((each) => each.size === 0),
+    all: () => Object.fromEntries(TABLES.map((name) => [name, [...tables[name]]])),
+    write: (change) => change(table),
+    get: (name, key) => tables[name].get(key),
+    range: (name, from, to) =>
+      [...tables[name]]
+        .filter(([key]) => key >= from && key <= to)
+        .sort(([a], [b]) => a - b)
+        .map(([, value]) => value),
   };
 }

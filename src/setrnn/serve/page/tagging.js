@@ -199,10 +199,11 @@ function leastCertain(rows) {
   return first ?? null;
 }
 
-export function cutHint({ text }) {
+export function cutHint({ text }, mostShown) {
   const n = sent({ text }).length;
   if (!text.slice(n).trim()) return "";
-  return `The model is given the first ${number(n)} of ${number(text.length)} characters.`;
+  const shown = text.length > mostShown ? `, the first ${number(mostShown)} are shown` : "";
+  return `The model is given the first ${number(n)} of ${number(text.length)} characters${shown}.`;
 }
 
 export function ordersHint(decision) {

@@ -53,9 +53,14 @@ async function explain(key, labels, kind) {
       explanations.delete(key);
       if (isStale(error)) return;
       explanations.set(key, error);
+      if (error.status === 503) explainAgain(explanations, error.retryAfter ?? 2);
     }
   }
   if (desk.current?.explanations === explanations) draw();
+}
+
+function explainAgain(explanations, seconds) {
+  setTimeout(() => desk.current?.explanations === explanations && explainShown(), 1000 * seconds);
 }
 
 function draw() {
