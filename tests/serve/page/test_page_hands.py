@@ -1,7 +1,17 @@
-"""What a person's hands do on the page: keys that are held, pressed too early, tapped on a phone."""
+"""What hands do on the page: keys held down or pressed too early, a phone tapped."""
 
 import pytest
-from page_site import chips, expect, open_queue, opened, settled, suggested, tag, visit_page, wait_for
+from page_site import (
+    chips,
+    expect,
+    open_queue,
+    opened,
+    settled,
+    suggested,
+    tag,
+    visit_page,
+    wait_for,
+)
 
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
 
@@ -83,7 +93,7 @@ def test_on_a_phone_the_next_document_begins_in_sight(browser, site, rows):
             settled(tab)
             tab.tap("#done")
             wait_for(tab, row["id"])
-            assert 0 <= top_of(tab, "#document") < 50
+            assert -1 < top_of(tab, "#document") < 50
             assert top_of(tab, "#set") < PHONE["viewport"]["height"]
             tab.evaluate("scrollTo(0, 0)")
             top = top_of(tab, "#document")
@@ -101,14 +111,15 @@ def test_what_is_asked_is_what_the_model_is_least_certain_of(tab, site, test_tex
     for text, row in zip(test_texts, marginals, strict=True):
         probabilities = dict(zip(names, row, strict=True))
         label = least_certain(probabilities)
-        if label != max(probabilities, key=probabilities.get):
+        rest = dict(site.tagger.complete(text, absent=[label]).suggestions)
+        is_asked = any(0.1 < probability < 0.9 for probability in rest.values())
+        if is_asked and label != max(probabilities, key=probabilities.get):
             break
     tag(tab, text)
     assert suggested(tab) == label
     tab.keyboard.press("n")
     settled(tab)
-    rest = site.tagger.complete(text, absent=[label])
-    assert suggested(tab) == least_certain(dict(rest.suggestions))
+    assert suggested(tab) == least_certain(rest)
 
 
 def test_what_is_certain_is_not_asked_about(tab):

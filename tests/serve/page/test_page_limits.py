@@ -51,6 +51,7 @@ def test_a_text_of_many_short_words_is_cut_by_words(kept_tab, registry):
             settled(tab)
             expect(tab.locator("#cut")).to_contain_text("The model is given the first")
             tab.click("#new")
+            tab.wait_for_selector("#text")
 
 
 def test_a_document_is_decided_whose_labels_the_model_cannot_take(kept_tab, registry, site):

@@ -84,7 +84,7 @@ def test_a_full_server_is_asked_again_without_the_person(kept_tab, site, registr
         return run(self, documents)
 
     monkeypatch.setattr(Tagging, "run", run_slowly)
-    settings = ServeSettings(queue=1, batch=1, batch_ms=0)
+    settings = ServeSettings(queue=1, batch=1, batch_ms=0, workers=1)
     with (
         serving(registry, settings=settings) as address,
         another(kept_tab, Server(address), may_fail=True) as tab,

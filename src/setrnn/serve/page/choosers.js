@@ -14,7 +14,15 @@ const RULES = {
   "label-f1": "labels over their own thresholds",
 };
 
-const choice = JSON.parse(noteOf("localStorage", KEPT) ?? "{}");
+const choice = keptChoice();
+
+function keptChoice() {
+  try {
+    return { ...JSON.parse(noteOf("localStorage", KEPT)) };
+  } catch {
+    return {}; // it was damaged
+  }
+}
 
 // Learn what the server offers, once.
 export async function ready() {

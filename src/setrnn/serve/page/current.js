@@ -130,8 +130,8 @@ async function complete(asked) {
   try {
     take(asked, await restOf(asked.document, asked.decision, "complete"));
   } catch (error) {
-    if (error instanceof tagging.ReplacedError) return askAnother(asked);
     if (!isStale(error)) at("results").removeAttribute("aria-busy");
+    if (error instanceof tagging.ReplacedError) return askAnother(asked);
     throw error;
   }
   if (asked === desk.current) answered();

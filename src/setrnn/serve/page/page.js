@@ -7,7 +7,7 @@ import { at, key, make, saveFile, say } from "./elements.js";
 import { loadPast, takeLast } from "./history.js";
 import { openDesk } from "./keeping.js";
 import { keepNote, noteOf } from "./notes.js";
-import { editAnew, keepDraft, resume as resumeText, tagText } from "./pasted.js";
+import { editAnew, keepDraft, mayGo, resume as resumeText, tagText } from "./pasted.js";
 import * as queue from "./queue_page.js";
 import { showAll } from "./results.js";
 import { asLine, isQueue, textOf } from "./rows.js";
@@ -38,7 +38,7 @@ const ACTS = {
   take: ({ labels }) => current.takeOther(JSON.parse(labels)),
 };
 const CLICKS = {
-  edit: () => attempt(() => editAnew(desk.current.document.text)),
+  edit: () => attempt(editText),
   new: () => attempt(() => editAnew("")),
   done,
   undo,
@@ -92,13 +92,22 @@ async function openFile(file) {
   const isText = !isQueue(file.name);
   if (isText && desk.queue) throw new Error("A queue is open. Clear it to tag a single text.");
   const content = await textOf(file);
-  return isText ? tagText(content) : queue.openQueue(file.name, content);
+  return isText ? takeText(content) : queue.openQueue(file.name, content);
+}
+
+async function takeText(text) {
+  if (await mayGo("Replace the text?", "Replace it")) await tagText(text);
+}
+
+async function editText() {
+  const { text } = desk.current.document;
+  if (await mayGo("Edit the text?", "Edit it")) await editAnew(text);
 }
 
 function dropped({ files, text }) {
   if (desk.isElsewhere) return;
   if (files.length) attempt(() => openFile(files[0]));
-  else if (text && !desk.queue) attempt(() => tagText(text));
+  else if (text && !desk.queue) attempt(() => takeText(text));
 }
 
 function drawKeys() {
@@ -140,7 +149,7 @@ function listen() {
   makeSearch(
     findLabels,
     (label, isKnown) => {
-      remember([label], isKnown);
+      if (isKnown !== null) remember([label], isKnown);
       current.decide(label, "accepted");
     },
   );

@@ -3,7 +3,7 @@
 import { Problem } from "./api.js";
 import { focusResults, leave, show } from "./current.js";
 import { desk, PASTED } from "./desk.js";
-import { at } from "./elements.js";
+import { at, confirmed } from "./elements.js";
 import { forgetPast } from "./history.js";
 import { keepNote, noteOf } from "./notes.js";
 import { undecided } from "./queue.js";
@@ -25,6 +25,14 @@ export async function tagText(text = at("text").value) {
   await desk.store.put("decisions", PASTED, decision);
   await show(PASTED, document, decision);
   focusResults();
+}
+
+// Ask before a text goes that was decided about; tell whether it may.
+export async function mayGo(question, yes) {
+  if (desk.current?.position !== PASTED) return true;
+  const { present, absent, status } = desk.current.decision;
+  if (!present.length && !absent.length && status === "open") return true;
+  return confirmed(`${question} What you decided about this text is lost unless you saved it.`, yes);
 }
 
 // Show the field with a text, and no document.

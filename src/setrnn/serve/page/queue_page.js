@@ -5,7 +5,7 @@ import { change, focusResults, leave, show } from "./current.js";
 import { desk } from "./desk.js";
 import { at, confirmed, count, number, saveFile, say } from "./elements.js";
 import { drawFrame } from "./frame.js";
-import { edit } from "./pasted.js";
+import { edit, mayGo } from "./pasted.js";
 import * as queues from "./queue.js";
 import { readRows } from "./rows.js";
 import { guess, ReplacedError, server } from "./tagging.js";
@@ -19,7 +19,10 @@ export async function openQueue(name, content) {
   if (!documents.length) {
     throw new Error(`${name} has no document that can be read. ${leftOut(left, unit)}`);
   }
-  if (desk.queue && !(await confirmed(`Replace the queue? ${lossOf()}`, "Replace it"))) return;
+  const mayOpen = desk.queue
+    ? await confirmed(`Replace the queue? ${lossOf()}`, "Replace it")
+    : await mayGo("Open the queue?", "Open it");
+  if (!mayOpen) return;
   stopReadingAhead();
   desk.queue = null;
   edit("");
