@@ -52,3 +52,12 @@ def leaving(after=0.0):
 
 def tag_body(*texts):
     return json.dumps({"texts": texts or ["x"]}).encode()
+
+
+async def until(claim):
+    """Wait for something to come true."""
+    for _ in range(1000):
+        if claim():
+            return
+        await asyncio.sleep(0.005)
+    raise AssertionError("it never came true")

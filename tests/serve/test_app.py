@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from asgi import asked, leaving, part, tag_body
+from asgi import asked, leaving, part, tag_body, until
 
 from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry
@@ -21,11 +21,12 @@ def held(monkeypatch):
     """Hold up all tagging until `opened` is set; collect what is tagged."""
 
     class Held:
-        opened, texts = threading.Event(), []
+        begun, opened, texts = threading.Event(), threading.Event(), []
 
     run = Tagging.run
 
     def wait(self, documents):
+        Held.begun.set()
         assert Held.opened.wait(10)
         Held.texts.extend(text for text, _ in documents)
         return run(self, documents)
@@ -34,23 +35,14 @@ def held(monkeypatch):
     return Held
 
 
-async def until(claim):
-    for _ in range(1000):
-        if claim():
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError("it never came true")
-
-
 def queue_of(app):
     return app.state.service.batchers["recurrent"]
 
 
-async def held_up(app):
+async def held_up(app, held):
     """Ask for a first text, which is under way and held up: what follows has to wait."""
     first = asyncio.create_task(asked(app, [part(tag_body("first"))]))
-    queue = queue_of(app)
-    await until(lambda: queue.is_serving and queue.n_waiting == 0)
+    await until(held.begun.is_set)
     return first
 
 
@@ -58,7 +50,7 @@ def test_a_full_queue_answers_503_and_when_to_come_back(served, held):
     app = make_app(Registry.of(*served), ServeSettings(queue=2, batch_ms=0, workers=1))
 
     async def run():
-        first = await held_up(app)
+        first = await held_up(app, held)
         waiting = asyncio.create_task(asked(app, [part(tag_body("a", "b"))]))
         await until(lambda: queue_of(app).n_waiting == 2)
         status, headers, body = await asked(app, [part(tag_body("c"))])
@@ -76,7 +68,7 @@ def test_a_request_whose_client_left_is_not_worked_on(served, held):
     app = make_app(Registry.of(*served), ServeSettings(batch_ms=0, workers=1))
 
     async def run():
-        first = await held_up(app)
+        first = await held_up(app, held)
         await asked(app, [part(tag_body("gone")), leaving(after=0.05)])
         assert queue_of(app).n_waiting == 0
         held.opened.set()
@@ -92,7 +84,7 @@ def test_requests_at_once_share_a_batch_and_get_their_own_answers(served, held, 
     wanted = served[0].tagger.tag(test_texts[:12])
 
     async def run():
-        first = await held_up(app)
+        first = await held_up(app, held)
         others = [
             asyncio.create_task(asked(app, [part(tag_body(each))])) for each in test_texts[:12]
         ]

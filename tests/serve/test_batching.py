@@ -3,6 +3,7 @@ import threading
 from dataclasses import dataclass, field
 
 import pytest
+from asgi import until
 
 from setrnn.serve.batching import Batcher, QueueFullError
 
@@ -32,14 +33,6 @@ def opened(work):
 
 def batcher(max_batch=8, max_waiting=100, wait_seconds=0.0, **options):
     return Batcher(max_batch, max_waiting, wait_seconds, **options)
-
-
-async def until(claim):
-    for _ in range(1000):
-        if claim():
-            return
-        await asyncio.sleep(0.005)
-    raise AssertionError("it never came true")
 
 
 async def begun(queue, work):

@@ -22,6 +22,9 @@ def test_two_models_of_one_name_are_refused():
         named_folders(["a/one", "b/one"])
     with pytest.raises(ConfigError, match="no name"):
         named_folders(["=folder"])
+    with pytest.raises(ConfigError, match="no name"):
+        named_folders(["models/\udcff"])  # a file name that is no UTF-8
+    assert list(named_folders(["good=models/\udcff"])) == ["good"]
 
 
 def test_a_link_is_named_by_itself(tmp_path, monkeypatch):

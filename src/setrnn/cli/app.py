@@ -71,9 +71,10 @@ def _options(
 
 def main() -> NoReturn:
     """Run the command line: 0 done, 1 a failure said in one line, 2 wrong usage, 130 stopped."""
-    for stream in (sys.stdout, sys.stderr):
+    # What is said may name a file whose name is no text.
+    for stream, errors in ((sys.stdout, None), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")
+            stream.reconfigure(encoding="utf-8", errors=errors)
     is_debugging = "--debug" in sys.argv
     # --debug may stand anywhere
     arguments = [each for each in sys.argv[1:] if each != "--debug"]

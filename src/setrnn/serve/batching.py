@@ -92,11 +92,6 @@ class Batcher:
             self._workers = [loop.create_task(self._work()) for _ in range(self.n_workers)]
         return job.results
 
-    @property
-    def is_serving(self) -> bool:
-        """Whether anything was submitted since it was made or closed."""
-        return bool(self._workers)
-
     async def close(self) -> None:
         """Stop; batches under way are finished first, and what waits is dropped."""
         workers, self._workers = self._workers, []

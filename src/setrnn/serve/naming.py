@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from setrnn.data.reading import whole_characters
 from setrnn.errors import ConfigError
 
 
@@ -16,7 +17,7 @@ def named_folders(models: Sequence[str]) -> dict[str, Path]:
         if not is_named or Path(each).is_dir():
             name, folder = _own_name(Path(each)), each
         path = Path(folder)
-        if not name:
+        if not name or whole_characters(name) != name:
             raise ConfigError(f"'{each}' gives the model no name. Write NAME=FOLDER.")
         if name in folders:
             raise ConfigError(

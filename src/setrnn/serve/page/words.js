@@ -53,14 +53,14 @@ async function explain(key, labels, kind) {
       explanations.delete(key);
       if (isStale(error)) return;
       explanations.set(key, error);
-      if (error.status === 503) explainAgain(explanations, error.retryAfter ?? 2);
+      if (error.status === 503) setTimeout(again, 1000 * (error.retryAfter ?? 2), explanations);
     }
   }
   if (desk.current?.explanations === explanations) draw();
 }
 
-function explainAgain(explanations, seconds) {
-  setTimeout(() => desk.current?.explanations === explanations && explainShown(), 1000 * seconds);
+function again(explanations) {
+  if (desk.current?.explanations === explanations) explainShown();
 }
 
 function draw() {
