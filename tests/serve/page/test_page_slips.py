@@ -58,7 +58,7 @@ def test_a_new_order_leaves_the_document_at_hand(tab, site, test_texts):
     tab.locator("#order").blur()
     label = suggested(tab)
     tab.keyboard.press("y")
-    expect(tab.locator("#queue-hint")).to_contain_text("The others follow this one")
+    expect(tab.locator("#queue-hint")).to_contain_text("The model accepts")
     settled(tab)
     assert tab.text_content("#document-title") == f"n{order[-1]}"
     assert chips(tab, "accepted") == [label]

@@ -115,6 +115,7 @@ export async function reorder(orderBy) {
   queue.order = queues.orderOf(queue, orderBy, position);
   queue.place = queue.order.indexOf(position);
   say(at("queue-hint"), orderHint(queue));
+  at("status").textContent = "Ordered: the others follow this document.";
   if (desk.current) drawFrame();
   await queues.saveQueue(desk.store, queue);
 }
@@ -161,11 +162,9 @@ async function guessPatiently(documents) {
 function orderHint({ orderBy, decisions, n }) {
   if (orderBy === "file") return "";
   const known = decisions.filter((each) => each.guess?.accepted != null);
+  if (!known.length) return "This model has no acceptance for this rule: ordered by probability.";
   const nAccepted = known.filter((each) => each.guess.accepted).length;
-  const what = known.length
-    ? `The model accepts ${number(nAccepted)} of ${count(n, "document")}.`
-    : "This model has no acceptance for this rule: ordered by probability.";
-  return `${what} The others follow this one in the new order.`;
+  return `The model accepts ${number(nAccepted)} of ${count(n, "document")}.`;
 }
 
 export async function exportQueue() {
