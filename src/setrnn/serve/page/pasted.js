@@ -51,8 +51,8 @@ export function edit(text) {
 export const keepDraft = () => keepNote("sessionStorage", DRAFT, at("text").value);
 
 export async function editAnew(text) {
+  edit(text); // at once: what is pasted meanwhile must stay
   await desk.store.put("documents", PASTED, null);
-  edit(text);
 }
 
 // Go on with what was there before a reload; tell whether there was something.
