@@ -101,7 +101,7 @@ async function askAnother(asked) {
   if (asked === desk.current) await predict(asked, ["The model was replaced: a new one predicts."]);
 }
 
-// The rest, given what was decided. A decision that the model cannot take is the person's all the same.
+// The rest, given what was decided; where the model cannot take that, the decision stays.
 async function restOf(document, decision, kind) {
   try {
     return { completion: await tagging.complete(document, decision, kind), notes: [] };
