@@ -52,6 +52,7 @@ def test_axe_finds_nothing_serious_in_light_and_dark(browser, site, test_texts):
         tab.wait_for_selector("#found li")
         assert findings(tab) == []
         assert findings_in_the_dark(tab) == []
+        tab.click("#new")
         open_queue(tab, [{"text": text, "features": ["prices"]} for text in test_texts[:3]])
         tab.keyboard.press("d")
         expect(tab.locator("#queue-done")).to_have_text("1 done")

@@ -3,6 +3,7 @@
 import { keepNote, noteOf } from "./notes.js";
 
 const KEY = "setrnn-api-key";
+const CAN_BE_SENT = /^[\x20-\x7e\xa0-\xff]*$/; // in a header
 const running = new Map();
 
 export class Problem extends Error {
@@ -40,7 +41,10 @@ export function drop(kind) {
 async function send(path, body, signal) {
   const headers = {};
   if (body !== null) headers["Content-Type"] = "application/json";
-  if (hasKey()) headers.Authorization = `Bearer ${key()}`;
+  if (hasKey()) {
+    if (!CAN_BE_SENT.test(key())) throw new Problem(401, "No server takes this key.");
+    headers.Authorization = `Bearer ${key()}`;
+  }
   const method = body === null ? "GET" : "POST";
   try {
     return await fetch(path, { method, headers, signal, body: body && JSON.stringify(body) });

@@ -14,13 +14,29 @@ const RULES = {
   "label-f1": "labels over their own thresholds",
 };
 
-const choice = JSON.parse(noteOf("localStorage", KEPT) ?? "{}");
+const choice = keptChoice();
+
+function keptChoice() {
+  try {
+    return { ...JSON.parse(noteOf("localStorage", KEPT)) };
+  } catch {
+    return {}; // it was damaged
+  }
+}
 
 // Learn what the server offers, once.
 export async function ready() {
   if (server.model) return;
   await loadModels();
   chooseModel(choice.model, choice.rule);
+  drawChoosers();
+}
+
+// The server has other models now.
+export async function refresh() {
+  const { model, rule } = server;
+  await loadModels();
+  chooseModel(model.name, rule);
   drawChoosers();
 }
 

@@ -1,10 +1,11 @@
 // The document at hand: asked about, decided about, drawn.
 
 import { drop, isStale } from "./api.js";
-import { ready } from "./choosers.js";
+import { ready, refresh } from "./choosers.js";
 import { desk, PASTED } from "./desk.js";
 import { at, percent, say } from "./elements.js";
 import { drawFrame } from "./frame.js";
+import { notePast } from "./history.js";
 import { MOST_SHOWN, showText } from "./reading.js";
 import { drawOrders, drawResults, showAll } from "./results.js";
 import * as tagging from "./tagging.js";
@@ -12,7 +13,6 @@ import { attempt, clearTrouble } from "./trouble.js";
 import { explainShown, lookAt, stopExplaining } from "./words.js";
 
 const WAIT = 120; // ms between a decision and the question that follows from it
-const MOST_UNDO = 100;
 
 let pointed = null; // what is under the pointer, as lookAt takes it
 let timer = 0;
@@ -25,9 +25,9 @@ export async function show(position, document, decision) {
     document,
     decision,
     prediction: null,
-    completion: null,
-    explanations: new Map(),
-    past: [],
+    completion: null, // p(... given what was decided); null where nothing is
+    explanations: new Map(), // see words.js
+    notes: [], // sentences about the answers
   };
   showText(document.text);
   showAll(false);
@@ -35,9 +35,22 @@ export async function show(position, document, decision) {
   at("reading").hidden = false;
   at("welcome").hidden = true;
   say(at("features"), document.features.length ? `Features: ${document.features.join(", ")}` : "");
-  say(at("cut"), tagging.isCut(document) ? tagging.cutHint(document, MOST_SHOWN) : "");
+  say(at("cut"), "");
   drawFrame();
+  bringIntoSight(at("document"));
   await ask();
+}
+
+// Scroll to where a document begins; where its labels stand below it, so that they are near.
+function bringIntoSight(element) {
+  const { top, bottom } = element.getBoundingClientRect();
+  const isAbove = at("labels").getBoundingClientRect().top >= bottom;
+  if (isAbove || top < 0 || top > innerHeight / 2) element.scrollIntoView({ block: "start" });
+}
+
+export function focusResults() {
+  const place = at("suggestion").querySelector("button") ?? at("done");
+  place.focus({ preventScroll: true });
 }
 
 // Take the document off the desk; what was asked about it is no longer waited for.
@@ -57,20 +70,51 @@ export function leave() {
 // Ask all anew: the model, the rule or the document is another.
 export async function ask() {
   const asked = desk.current;
-  const { document, decision } = asked;
-  asked.explanations = new Map();
   await attempt(async () => {
     await ready();
-    const [prediction, completion] = await Promise.all([
-      tagging.predict(document),
-      tagging.complete(document, decision, "known"),
-    ]);
-    if (asked !== desk.current) return;
-    asked.prediction = prediction;
-    if (asked.decision === decision) asked.completion = completion;
-    at("results").hidden = false;
-    answered();
+    try {
+      await predict(asked);
+    } catch (error) {
+      if (!(error instanceof tagging.ReplacedError)) throw error;
+      await askAnother(asked);
+    }
   });
+}
+
+async function predict(asked, before = []) {
+  const { document, decision } = asked;
+  asked.explanations = new Map();
+  say(at("cut"), tagging.cutHint(document, MOST_SHOWN));
+  const [prediction, rest] = await Promise.all([
+    tagging.predict(document),
+    restOf(document, decision, "known"),
+  ]);
+  if (asked !== desk.current) return;
+  asked.prediction = prediction;
+  if (asked.decision === decision) take(asked, rest, before);
+  at("results").hidden = false;
+  answered();
+}
+
+async function askAnother(asked) {
+  await refresh();
+  if (asked === desk.current) await predict(asked, ["The model was replaced: a new one predicts."]);
+}
+
+// The rest, given what was decided; where the model cannot take that, the decision stays.
+async function restOf(document, decision, kind) {
+  try {
+    return { completion: await tagging.complete(document, decision, kind), notes: [] };
+  } catch (error) {
+    if (error.status !== 422) throw error;
+    const note = `This is predicted without what you decided. ${error.message}`;
+    return { completion: null, notes: [note] };
+  }
+}
+
+function take(asked, { completion, notes }, before = []) {
+  asked.completion = completion;
+  asked.notes = [...before, ...notes];
 }
 
 // Ask for the rest, once the person pauses.
@@ -84,12 +128,14 @@ function completeSoon() {
 
 async function complete(asked) {
   try {
-    asked.completion = await tagging.complete(asked.document, asked.decision, "complete");
+    take(asked, await restOf(asked.document, asked.decision, "complete"));
   } catch (error) {
     if (!isStale(error)) at("results").removeAttribute("aria-busy");
+    if (error instanceof tagging.ReplacedError) return askAnother(asked);
     throw error;
   }
   if (asked === desk.current) answered();
+  return undefined;
 }
 
 function answered() {
@@ -137,8 +183,7 @@ const suggestion = () =>
   desk.current?.prediction ? tagging.viewOf(desk.current).suggestion : null;
 
 export function change(decision) {
-  const { current } = desk;
-  current.past = [...current.past.slice(1 - MOST_UNDO), current.decision];
+  notePast(desk.current.position, desk.current.decision);
   keep(decision);
 }
 
@@ -190,10 +235,8 @@ export function takeShown() {
   if (desk.current.position === PASTED) completeSoon();
 }
 
-export function undo() {
-  const past = desk.current?.past ?? [];
-  if (!past.length) return;
-  desk.current.past = past.slice(0, -1);
-  keep(past.at(-1));
+// Go back to what was decided before.
+export function restore(decision) {
+  keep(decision);
   completeSoon();
 }

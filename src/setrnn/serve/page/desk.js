@@ -5,7 +5,7 @@ export const PASTED = "pasted"; // the key of the one document that is in no que
 export const desk = {
   store: null, // see store.js
   queue: null, // see queue.js
-  current: null, // {position, document, decision, prediction, completion, explanations, past}
+  current: null, // the document at hand, see current.js
   isAtRisk: false, // whether something was decided since the last export
   isElsewhere: false, // whether another tab has taken over
 };

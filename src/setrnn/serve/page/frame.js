@@ -2,11 +2,12 @@
 
 import { desk, PASTED } from "./desk.js";
 import { at, number, say } from "./elements.js";
+import { canUndo } from "./history.js";
 import { countOf } from "./queue.js";
 import { MOST_SHOWN } from "./reading.js";
 
 export function drawFrame() {
-  const { position, decision, document, past } = desk.current;
+  const { position, decision, document } = desk.current;
   const isQueued = position !== PASTED;
   const name = isQueued ? (document.id ?? `Document ${number(position + 1)}`) : "Document";
   at("document-title").textContent = name;
@@ -16,7 +17,7 @@ export function drawFrame() {
   at("done-text").textContent = isQueued ? "Done: take this set, next" : "Done: take this set";
   at("done").disabled = decision.status === "done" && !isQueued;
   at("save").hidden = isQueued || decision.status !== "done";
-  at("undo").disabled = past.length === 0;
+  at("undo").disabled = !canUndo();
   drawQueue(desk.queue);
 }
 

@@ -3,10 +3,11 @@
 import { choose, ready } from "./choosers.js";
 import * as current from "./current.js";
 import { desk, PASTED } from "./desk.js";
-import { at, key, make, saveFile } from "./elements.js";
+import { at, key, make, saveFile, say } from "./elements.js";
+import { loadPast, takeLast } from "./history.js";
 import { openDesk } from "./keeping.js";
 import { keepNote, noteOf } from "./notes.js";
-import { editAnew, keepDraft, resume as resumeText, tagText } from "./pasted.js";
+import { editAnew, keepDraft, mayGo, resume as resumeText, tagText } from "./pasted.js";
 import * as queue from "./queue_page.js";
 import { showAll } from "./results.js";
 import { asLine, isQueue, textOf } from "./rows.js";
@@ -18,7 +19,7 @@ const KEYS = {
   y: ["accept the suggestion", () => current.answer("accepted")],
   n: ["reject the suggestion", () => current.answer("rejected")],
   d: ["done: take the set as it is shown; in a queue, go to the next open document", done],
-  u: ["undo the last decision about this document", current.undo],
+  u: ["undo the last decision; back to the document you were done with", undo],
   "/": ["search for a label to add", () => desk.current && at("search").focus()],
   j: ["next document of the queue", () => attempt(() => queue.step(1))],
   k: ["previous document", () => attempt(() => queue.step(-1))],
@@ -37,10 +38,10 @@ const ACTS = {
   take: ({ labels }) => current.takeOther(JSON.parse(labels)),
 };
 const CLICKS = {
-  edit: () => attempt(() => editAnew(desk.current.document.text)),
+  edit: () => attempt(editText),
   new: () => attempt(() => editAnew("")),
   done,
-  undo: current.undo,
+  undo,
   save: saveDocument,
   more: () => { showAll(at("more").textContent !== "Show fewer"); current.draw(); },
   previous: KEYS.k[1],
@@ -66,6 +67,15 @@ function done() {
   if (desk.current.position !== PASTED) attempt(queue.goOn);
 }
 
+// The last decision may be that another document is done.
+function undo() {
+  const last = takeLast();
+  if (last === null) return;
+  say(at("queue-hint"), "");
+  if (last.position === desk.current?.position) current.restore(last.decision);
+  else attempt(() => queue.goBack(last));
+}
+
 function saveDocument() {
   const { document, decision } = desk.current;
   saveFile("document-tagged.jsonl", [asLine(document, decision.labels)]);
@@ -82,13 +92,22 @@ async function openFile(file) {
   const isText = !isQueue(file.name);
   if (isText && desk.queue) throw new Error("A queue is open. Clear it to tag a single text.");
   const content = await textOf(file);
-  return isText ? tagText(content) : queue.openQueue(file.name, content);
+  return isText ? takeText(content) : queue.openQueue(file.name, content);
+}
+
+async function takeText(text) {
+  if (await mayGo("Replace the text?", "Replace it")) await tagText(text);
+}
+
+async function editText() {
+  const { text } = desk.current.document;
+  if (await mayGo("Edit the text?", "Edit it")) await editAnew(text);
 }
 
 function dropped({ files, text }) {
   if (desk.isElsewhere) return;
   if (files.length) attempt(() => openFile(files[0]));
-  else if (text && !desk.queue) attempt(() => tagText(text));
+  else if (text && !desk.queue) attempt(() => takeText(text));
 }
 
 function drawKeys() {
@@ -105,12 +124,19 @@ function onKey(event) {
   const isTyping = target.closest("input:not([type=checkbox]), textarea, select, dialog");
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (desk.isElsewhere) return;
+  if (event.repeat) return holdBack(event);
+  const name = event.key.toLowerCase(); // with Caps Lock too
   if (event.key === "Delete" && target.dataset.label) {
     current.decide(target.dataset.label, "rejected");
-  } else if (at("keys-on").checked && Object.hasOwn(KEYS, event.key)) {
+  } else if (at("keys-on").checked && Object.hasOwn(KEYS, name)) {
     event.preventDefault();
-    KEYS[event.key][1]();
+    KEYS[name][1]();
   }
+}
+
+// A key that is held down decides once: Enter on a button too.
+function holdBack(event) {
+  if (event.key === "Enter" && event.target.closest("button")) event.preventDefault();
 }
 
 function listen() {
@@ -123,7 +149,7 @@ function listen() {
   makeSearch(
     findLabels,
     (label, isKnown) => {
-      remember([label], isKnown);
+      if (isKnown !== null) remember([label], isKnown);
       current.decide(label, "accepted");
     },
   );
@@ -174,6 +200,7 @@ function listenToDrops(body) {
 }
 
 async function resume() {
+  await loadPast();
   if (!((await queue.resume()) || (await resumeText()))) await ready();
 }
 

@@ -1,9 +1,10 @@
 // A single text that a person pastes, types or drops.
 
 import { Problem } from "./api.js";
-import { leave, show } from "./current.js";
+import { focusResults, leave, show } from "./current.js";
 import { desk, PASTED } from "./desk.js";
-import { at } from "./elements.js";
+import { at, confirmed } from "./elements.js";
+import { forgetPast } from "./history.js";
 import { keepNote, noteOf } from "./notes.js";
 import { undecided } from "./queue.js";
 import { showTrouble } from "./trouble.js";
@@ -19,15 +20,25 @@ export async function tagText(text = at("text").value) {
   }
   const document = { id: null, text, labels: [], features: [] };
   const decision = undecided();
+  forgetPast();
   await desk.store.put("documents", PASTED, document);
   await desk.store.put("decisions", PASTED, decision);
   await show(PASTED, document, decision);
-  at("suggestion").querySelector("button")?.focus();
+  focusResults();
+}
+
+// Ask before a text goes that was decided about; tell whether it may.
+export async function mayGo(question, yes) {
+  if (desk.current?.position !== PASTED) return true;
+  const { present, absent, status } = desk.current.decision;
+  if (!present.length && !absent.length && status === "open") return true;
+  return confirmed(`${question} What you decided about this text is lost unless you saved it.`, yes);
 }
 
 // Show the field with a text, and no document.
 export function edit(text) {
   leave();
+  forgetPast();
   at("text").value = text;
   keepDraft();
   for (const id of OF_A_DOCUMENT) at(id).hidden = true;

@@ -2,7 +2,7 @@
 
 import { asLine } from "./rows.js";
 
-const BATCH = 16; // texts a request
+const BATCH = 16; // texts a request, where the server takes as many
 const BATCH_CHARACTERS = 60_000;
 
 export const undecided = (labels = []) => ({
@@ -40,12 +40,14 @@ export const clearQueue = (store) => store.replace({});
 const inFile = (n) => Array.from({ length: n }, (_, position) => position);
 
 // Accepted ones first or last; within them, and where acceptance is not known, by probability.
-export function orderOf(queue, orderBy) {
+// The document at hand comes before all: the next one is then the first of the others.
+export function orderOf(queue, orderBy, atHand) {
   if (orderBy === "file") return inFile(queue.n);
   const sign = orderBy === "accepted-first" ? -1 : 1;
   const sureness = ({ guess }) => (guess ? 2 * guess.accepted + guess.probability : -1);
   const keys = queue.decisions.map(sureness);
-  return inFile(queue.n).sort((a, b) => sign * (keys[a] - keys[b]) || a - b);
+  const others = inFile(queue.n).filter((position) => position !== atHand);
+  return [atHand, ...others.sort((a, b) => sign * (keys[a] - keys[b]) || a - b)];
 }
 
 export function countOf(queue, status) {
@@ -61,8 +63,8 @@ export function nextOpen(queue) {
   return null;
 }
 
-// Tag all documents that have no guess of the model yet, a batch after the other.
-export async function guessAll(store, queue, by, tag, isOver, progress) {
+// Tag all documents that have no guess of the model `by` yet, a batch after the other.
+export async function guessAll(store, queue, { by, most, tag, isOver, progress }) {
   const waiting = inFile(queue.n).filter((position) => queue.decisions[position].guess?.by !== by);
   progress(0, waiting.length);
   let n = 0;
@@ -70,7 +72,7 @@ export async function guessAll(store, queue, by, tag, isOver, progress) {
     const positions = [];
     const documents = [];
     let size = 0;
-    while (n < waiting.length && positions.length < BATCH) {
+    while (n < waiting.length && positions.length < Math.min(BATCH, most)) {
       const document = await store.get("documents", waiting[n]);
       size += document.text.length;
       if (positions.length && size > BATCH_CHARACTERS) break;

@@ -1,13 +1,14 @@
 // What a person does with a queue: open it, go through it, order it, export it, clear it.
 
-import { ready } from "./choosers.js";
-import { change, show } from "./current.js";
+import { ready, refresh } from "./choosers.js";
+import { change, focusResults, leave, show } from "./current.js";
 import { desk } from "./desk.js";
 import { at, confirmed, count, number, saveFile, say } from "./elements.js";
-import { edit } from "./pasted.js";
+import { drawFrame } from "./frame.js";
+import { edit, mayGo } from "./pasted.js";
 import * as queues from "./queue.js";
 import { readRows } from "./rows.js";
-import { guess, server } from "./tagging.js";
+import { guess, ReplacedError, server } from "./tagging.js";
 
 const N_NAMED = 5; // rows left out that are named, of each reason
 
@@ -18,14 +19,18 @@ export async function openQueue(name, content) {
   if (!documents.length) {
     throw new Error(`${name} has no document that can be read. ${leftOut(left, unit)}`);
   }
-  if (desk.queue && !(await confirmed(`Replace the queue? ${lossOf()}`, "Replace it"))) return;
+  const mayOpen = desk.queue
+    ? await confirmed(`Replace the queue? ${lossOf()}`, "Replace it")
+    : await mayGo("Open the queue?", "Open it");
+  if (!mayOpen) return;
   stopReadingAhead();
   desk.queue = null;
   edit("");
   at("document-title").textContent = `Opening ${name} …`;
   desk.queue = await queues.startQueue(desk.store, name, documents);
   say(at("queue-hint"), leftOut(left, unit));
-  await go(0);
+  at("text").blur();
+  await move(0);
 }
 
 // Name what was left out: "3 lines left out. Lines 4, 7, 9: not a JSON object on one line."
@@ -51,19 +56,17 @@ export async function resume() {
 
 async function go(place) {
   const { queue, store } = desk;
+  leave(); // keys must not reach the document that goes
   queue.place = place;
   await queues.saveQueue(store, queue);
   const position = queue.order[place];
   await show(position, await store.get("documents", position), queue.decisions[position]);
 }
 
-// Go there, and bring eyes and focus along.
+// Go there, and bring the focus along.
 async function move(place) {
   await go(place);
-  at("document").scrollIntoView({ block: "nearest" });
-  if (document.activeElement === document.body) {
-    at("suggestion").querySelector("button")?.focus({ preventScroll: true });
-  }
+  if (document.activeElement === document.body) focusResults();
 }
 
 export async function step(by) {
@@ -80,6 +83,16 @@ export async function goOn() {
   return undefined;
 }
 
+// Open a document again, as it was decided about before.
+export async function goBack({ position, decision }) {
+  const { queue, store } = desk;
+  const { guess } = queue.decisions[position];
+  queue.decisions[position] = { ...decision, guess };
+  desk.isAtRisk = true;
+  store.put("decisions", position, queue.decisions[position]);
+  await move(queue.order.indexOf(position));
+}
+
 export async function skip() {
   if (!desk.queue || !desk.current) return;
   const { decision } = desk.current;
@@ -92,16 +105,19 @@ export function stopReadingAhead() {
   say(at("queue-hint"), "");
 }
 
-// Order the queue anew, and begin with the first open document.
+// Order the queue anew; the document at hand stays, as the person may be about to decide.
 export async function reorder(orderBy) {
   stopReadingAhead();
   const { queue } = desk;
   if (orderBy !== "file" && !(await readAhead())) return;
   queue.orderBy = orderBy;
-  queue.order = queues.orderOf(queue, orderBy);
-  queue.place = queue.n - 1;
+  const position = queue.order[queue.place];
+  queue.order = queues.orderOf(queue, orderBy, position);
+  queue.place = queue.order.indexOf(position);
   say(at("queue-hint"), orderHint(queue));
-  await go(queues.nextOpen(queue) ?? 0);
+  at("status").textContent = "Ordered: the others follow this document.";
+  if (desk.current) drawFrame();
+  await queues.saveQueue(desk.store, queue);
 }
 
 // Let the model read all documents; tell whether it came to the end.
@@ -112,9 +128,15 @@ async function readAhead() {
     say(at("queue-hint"), `The model reads ahead: ${number(n)} of ${number(all)} …`);
   await ready();
   const by = [server.model.name, server.model.version, server.rule].join(" ");
+  const most = server.limits.max_texts;
   try {
-    await queues.guessAll(desk.store, desk.queue, by, guessPatiently, isOver, progress);
+    const reading = { by, most, tag: guessPatiently, isOver, progress };
+    await queues.guessAll(desk.store, desk.queue, reading);
   } catch (error) {
+    if (error instanceof ReplacedError) {
+      await refresh();
+      return !isOver() && readAhead();
+    }
     stopReadingAhead();
     at("order").value = desk.queue.orderBy;
     throw error;

@@ -5,6 +5,7 @@ import { at, bar, count, key, make, named, percent, say } from "./elements.js";
 const N_ROWS = 12; // labels shown before "Show all"
 const N_SETS = 4; // sets whose orders are drawn
 const THINNEST = 0.02; // probability of an order that has room for an edge
+const LONG = 60; // characters of a label that may not be shown in full
 const SURPRISE = 0.05; // p(known | x) below which it is said
 const STATES = { accepted: "accepted", rejected: "rejected", proposed: "proposed", open: "undecided" };
 
@@ -29,7 +30,8 @@ function redraw(list, children) {
   if (!place) return;
   const buttons = [...list.querySelectorAll("[data-place]")];
   const same = buttons.find((button) => button.dataset.place === place);
-  (same ?? buttons[Math.min(index, buttons.length - 1)] ?? list.closest("section"))?.focus();
+  const next = same ?? buttons[Math.min(index, buttons.length - 1)] ?? list.closest("section");
+  next?.focus({ preventScroll: true }); // what the person reads stays where it is
 }
 
 function labelButton(label, state, note = "") {
@@ -39,6 +41,7 @@ function labelButton(label, state, note = "") {
     {
       type: "button",
       className: "label",
+      title: label.length > LONG ? label : "",
       data: { label, act: "turn", place: `turn ${label}` },
       aria: { label: `${label}: ${heard}`, pressed: state === "accepted" },
     },
@@ -83,7 +86,7 @@ function drawSet(view) {
 }
 
 function setHint(view) {
-  const hints = [view.confidence.why];
+  const hints = [...view.notes, view.confidence.why];
   if (view.isFitting === false) hints.push("No set the model knows fits all you decided.");
   else if (view.knownProbability !== null && view.knownProbability < SURPRISE) {
     const given = percent(view.knownProbability);
@@ -96,8 +99,9 @@ function setHint(view) {
 function drawSuggestion(view) {
   const { suggestion } = view;
   if (suggestion === null) {
-    const text = view.isDone ? "" : "Nothing more to suggest.";
-    redraw(at("suggestion"), text ? [make("p", { className: "hint", textContent: text })] : []);
+    const hadFocus = at("suggestion").contains(document.activeElement);
+    redraw(at("suggestion"), view.isDone ? [] : [noQuestion()]);
+    if (hadFocus) at("done").focus({ preventScroll: true });
     return;
   }
   const isIn = view.labels.includes(suggestion.label);
@@ -121,6 +125,14 @@ function drawSuggestion(view) {
     button("reject", "n", "Reject"),
   ]);
 }
+
+const noQuestion = () =>
+  make(
+    "p",
+    { className: "hint" },
+    "No label is in doubt.",
+    make("span", { className: "only-keys" }, " ", key("d"), " takes the set."),
+  );
 
 const nothing = (text) => make("li", { className: "none hint", textContent: text });
 

@@ -35,11 +35,15 @@ export async function textOf(file) {
 
 export const isQueue = (name) => /\.(jsonl|ndjson|json|csv|tsv)$/i.test(name);
 
+// Training refuses NUL and halves of characters.
+const writable = (value) =>
+  typeof value === "string" ? value.replace(/[\0\p{Cs}]/gu, "\uFFFD") : value;
+
 // One line of the training format.
 export function asLine({ id, text, features }, labels) {
   const row = { ...(id !== null && { id }), text, labels };
   if (features.length) row.features = features;
-  return `${JSON.stringify(row)}\n`;
+  return `${JSON.stringify(row, (_, value) => writable(value))}\n`;
 }
 
 function* jsonRows(text) {
@@ -120,17 +124,22 @@ const isStrings = (value) =>
 function troubleWith(row) {
   if (row === null || typeof row !== "object" || Array.isArray(row)) return "not an object";
   if (typeof row.text !== "string") return "'text' must be a string";
+  if (!(row.id == null || typeof row.id === "string" || Number.isSafeInteger(row.id))) {
+    return "'id' must be a string, or a whole number of at most 15 digits";
+  }
   for (const field of ["labels", "features"]) {
     if (row[field] != null && !isStrings(row[field])) return `'${field}' must be a list of strings`;
   }
   return null;
 }
 
+const isFilled = (name) => name.trim() !== ""; // training refuses empty ones
+
 function asDocument({ id, text, labels, features }) {
   return {
-    id: id == null || id === "" ? null : String(id),
+    id: id === "" ? null : (id ?? null),
     text,
-    labels: [...new Set(labels ?? [])],
-    features: features ?? [],
+    labels: [...new Set(labels)].filter(isFilled),
+    features: (features ?? []).filter(isFilled),
   };
 }

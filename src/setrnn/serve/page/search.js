@@ -13,7 +13,8 @@ function nearest(labels, prefix) {
   return [...labels.filter(ends), ...labels.filter((each) => !ends(each))].slice(0, N_SHOWN);
 }
 
-// `find(prefix, limit)` gives {labels: [{label, count}]}; `choose(label, isKnown)` takes one.
+// `find(prefix, limit)` gives {labels: [{label, count}], n_matching}; `choose(label, isKnown)`
+// takes one; null: it is not known whether the model has it.
 export function makeSearch(find, choose) {
   const field = at("search");
   const list = at("found");
@@ -53,8 +54,9 @@ export function makeSearch(find, choose) {
     const found = await find(prefix, N_ASKED);
     if (mine !== asked) return undefined;
     options = nearest(found.labels, prefix).map((each) => ({ ...each, isKnown: true }));
-    const isThere = options.some((each) => each.label.toLowerCase() === prefix.toLowerCase());
-    if (!isThere) options.push({ label: prefix, isKnown: false });
+    const isThere = found.labels.some((each) => each.label.toLowerCase() === prefix.toLowerCase());
+    const isNew = found.n_matching <= found.labels.length; // else it may be among the others
+    if (!isThere) options.push({ label: prefix, isKnown: isNew ? false : null });
     list.replaceChildren(...options.map(item));
     list.hidden = false;
     list.scrollIntoView({ block: "nearest" });
@@ -65,8 +67,10 @@ export function makeSearch(find, choose) {
   }
 
   function item(option, index) {
-    const note = option.isKnown ? count(option.count, "document") : "new: unknown to the model";
-    const element = make(
+    const [what, note] = option.isKnown
+      ? [[named(option.label)], count(option.count, "document")]
+      : [["Add “", named(option.label), "” as a new label"], "unknown to the model"];
+    return make(
       "li",
       {
         id: `found-${index}`,
@@ -76,10 +80,9 @@ export function makeSearch(find, choose) {
           click: () => take(index),
         },
       },
-      named(option.label),
+      make("span", {}, ...what),
       make("small", { textContent: note }),
     );
-    return element;
   }
 
   field.addEventListener("input", () => {

@@ -1,18 +1,31 @@
 // One document: what the model says of it and what the person decided; no drawing here.
 
-import { ask } from "./api.js";
+import { ask, Problem } from "./api.js";
 import { number, percent } from "./elements.js";
 
 const N_SETS = 6; // the predicted one and its alternatives
 const MOST_CHARACTERS = 40_000; // of a text that are sent: models read far less
+const CHARACTERS_A_WORD = 32; // as the server counts writing without spaces
+const BYTES_A_CHARACTER = 8; // at most, with the rest of the request
+const LONGEST_LABEL = 1000; // that the server takes
 const UNLIKELY = 0.001; // labels below it are not listed
+const SURE = 0.05; // labels this near to 0 or 1 are not asked about
 
 // What the server offers, and what was chosen of it.
-export const server = { models: [], model: null, rule: null };
+export const server = { models: [], limits: null, model: null, rule: null };
 const known = new Map(); // "model\nlabel" -> whether the model has it
+const WORD = /[^\s\x1c-\x1f\x85]+/g; // Python has more spaces than \s
+
+export class ReplacedError extends Problem {
+  constructor() {
+    super(500, "The model was replaced by another.");
+  }
+}
 
 export async function loadModels() {
-  server.models = (await ask("v1/models")).models;
+  const { models, limits } = await ask("v1/models");
+  Object.assign(server, { models, limits });
+  known.clear();
 }
 
 export function chooseModel(name, rule) {
@@ -22,9 +35,39 @@ export function chooseModel(name, rule) {
   server.rule = server.model.rules.includes(rule) ? rule : server.model.own_rule;
 }
 
-// The beginning of a long text, without half an emoji at its end.
-export const isCut = ({ text }) => text.length > MOST_CHARACTERS;
-const sent = ({ text }) => text.slice(0, MOST_CHARACTERS).replace(/[\uD800-\uDBFF]$/, "");
+// Ask the chosen model; say so where it is no longer the one that was chosen.
+async function askModel(path, body, kind) {
+  const { model } = server;
+  let answer;
+  try {
+    answer = await ask(path, body, kind);
+  } catch (error) {
+    if (error.status === 422 && (await versionOf(model.name)) !== model.version) {
+      throw new ReplacedError();
+    }
+    throw error;
+  }
+  if (answer.model.version !== model.version) throw new ReplacedError();
+  return answer;
+}
+
+async function versionOf(name) {
+  const { models } = await ask("v1/models");
+  return models.find((each) => each.name === name)?.version;
+}
+
+// The beginning of a long text that the server takes, without half an emoji at its end.
+function sent({ text }) {
+  const { max_words, max_body_bytes } = server.limits;
+  const most = [MOST_CHARACTERS, CHARACTERS_A_WORD * max_words, max_body_bytes / BYTES_A_CHARACTER];
+  const beginning = text.slice(0, Math.min(...most)).replace(/[\uD800-\uDBFF]$/, "");
+  let n = 0;
+  for (const word of beginning.matchAll(WORD)) {
+    n += 1;
+    if (n === max_words) return beginning.slice(0, word.index + word[0].length);
+  }
+  return beginning;
+}
 
 const common = ({ text, features }) => ({
   text: sent({ text }),
@@ -33,7 +76,8 @@ const common = ({ text, features }) => ({
 });
 
 export async function predict(document) {
-  const answer = await ask("v1/tag", { ...tagBody([document]), top: N_SETS, marginals: true }, "tag");
+  const body = { ...tagBody([document]), top: N_SETS, marginals: true };
+  const answer = await askModel("v1/tag", body, "tag");
   const [prediction] = answer.predictions;
   remember([...prediction.labels, ...prediction.marginals.map((each) => each.label)]);
   return prediction;
@@ -41,7 +85,7 @@ export async function predict(document) {
 
 // What the model makes of several documents, for the order of a queue.
 export async function guess(documents) {
-  const { predictions } = await ask("v1/tag", tagBody(documents));
+  const { predictions } = await askModel("v1/tag", tagBody(documents), null);
   return predictions.map(({ accepted, probability }) => ({ accepted, probability }));
 }
 
@@ -60,7 +104,7 @@ export async function complete(document, decision, kind) {
   const absent = await knownOf(decision.absent);
   if (!present.length && !absent.length) return null;
   const body = { ...common(document), present, absent, top: N_SETS };
-  const completion = await ask("v1/complete", body, kind);
+  const completion = await askModel("v1/complete", body, kind);
   remember(completion.suggestions.map((each) => each.label));
   return completion;
 }
@@ -68,7 +112,7 @@ export async function complete(document, decision, kind) {
 // What the model predicts, or makes of a set that is given.
 export function explain(document, labels, kind) {
   const what = labels ? { labels } : { rule: server.rule === "sequence" ? "sequence" : "set" };
-  return ask("v1/explain", { ...common(document), ...what }, kind);
+  return askModel("v1/explain", { ...common(document), ...what }, kind);
 }
 
 export function findLabels(prefix, limit = 8, kind = "labels") {
@@ -85,10 +129,15 @@ export const isNew = (label) => known.get(place(label)) === false;
 // Labels of a file, or typed anew, may be none of the model's: it is not asked about those.
 async function knownOf(labels) {
   for (const label of labels.filter((each) => !known.has(place(each)))) {
-    const found = await findLabels(label, 1000, null);
-    remember([label], found.labels.some((each) => each.label === label));
+    remember([label], await isKnown(label));
   }
   return labels.filter((label) => known.get(place(label)));
+}
+
+async function isKnown(label) {
+  if (label.length > LONGEST_LABEL) return false; // no model can be asked
+  const found = await findLabels(label, 1000, null);
+  return found.labels.some((each) => each.label === label);
 }
 
 // Decide about a label: "accepted", "rejected" or "open".
@@ -109,7 +158,7 @@ export function stateOf(decision, label) {
 }
 
 // All that is drawn of a document.
-export function viewOf({ decision, prediction, completion }) {
+export function viewOf({ decision, prediction, completion, notes }) {
   const said = completion ?? prediction;
   const { present, absent } = decision;
   const isDone = decision.status === "done";
@@ -132,7 +181,8 @@ export function viewOf({ decision, prediction, completion }) {
       const state = stateOf(decision, label);
       return state === "open" && labels.includes(label) ? "proposed" : state;
     },
-    suggestion: isDone ? null : (rows.find(isOpen) ?? null),
+    suggestion: isDone ? null : leastCertain(rows.filter(isOpen)),
+    notes,
     alternatives: said.alternatives.filter(likely),
     probability: isSame ? said.probability : null,
     confidence: confidenceOf(decision, labels, prediction),
@@ -142,10 +192,18 @@ export function viewOf({ decision, prediction, completion }) {
   };
 }
 
+// The label whose answer tells most: that of a probability nearest to one half.
+function leastCertain(rows) {
+  const doubt = ({ probability }) => Math.min(probability, 1 - probability);
+  const [first] = rows.filter((row) => doubt(row) >= SURE).sort((a, b) => doubt(b) - doubt(a));
+  return first ?? null;
+}
+
 export function cutHint({ text }, mostShown) {
+  const n = sent({ text }).length;
+  if (!text.slice(n).trim()) return "";
   const shown = text.length > mostShown ? `, the first ${number(mostShown)} are shown` : "";
-  const all = `of ${number(text.length)} characters`;
-  return `The model is given the first ${number(MOST_CHARACTERS)} ${all}${shown}.`;
+  return `The model is given the first ${number(n)} of ${number(text.length)} characters${shown}.`;
 }
 
 export function ordersHint(decision) {

@@ -1,0 +1,135 @@
+"""What hands do on the page: keys held down or pressed too early, a phone tapped."""
+
+import pytest
+from page_site import (
+    chips,
+    expect,
+    open_queue,
+    opened,
+    settled,
+    suggested,
+    tag,
+    visit_page,
+    wait_for,
+)
+
+PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.fixture
+def rows(test_texts):
+    return [{"id": f"n{i}", "text": " ".join(test_texts[i : i + 3])} for i in range(8)]
+
+
+def hold(tab, key):
+    """Hold a key down until it repeats."""
+    for _ in range(4):
+        tab.keyboard.down(key)
+        tab.wait_for_timeout(120)
+        settled(tab)
+    tab.keyboard.up(key)
+
+
+def test_a_key_that_is_held_down_decides_once(tab, rows):
+    open_queue(tab, rows)
+    expect(tab.locator("#suggestion .accept")).to_be_focused()
+    hold(tab, "y")
+    assert len(chips(tab, "accepted")) == 1
+    hold(tab, "d")
+    expect(tab.locator("#queue-done")).to_have_text("1 done")
+    wait_for(tab, "n1")
+    tab.focus("#done")
+    hold(tab, "Enter")
+    expect(tab.locator("#queue-done")).to_have_text("2 done")
+    tab.keyboard.press("Shift+D")  # as Caps Lock does
+    wait_for(tab, "n3")
+
+
+def test_undo_goes_back_to_the_document_that_was_done_too_early(tab, site, rows):
+    open_queue(tab, rows)
+    label = suggested(tab)
+    tab.keyboard.press("y")
+    settled(tab)
+    shown = chips(tab)
+    tab.keyboard.press("d")
+    wait_for(tab, "n1")
+    tab.keyboard.press("s")
+    wait_for(tab, "n2")
+    visit_page(tab, site)
+    wait_for(tab, "n2")
+    tab.keyboard.press("u")
+    wait_for(tab, "n1")
+    expect(tab.locator("#document-status")).to_be_hidden()
+    tab.keyboard.press("u")
+    wait_for(tab, "n0")
+    expect(tab.locator("#document-status")).to_be_hidden()
+    expect(tab.locator("#queue-done")).to_have_text("0 done")
+    assert chips(tab, "accepted") == [label]
+    assert chips(tab) == shown
+    tab.keyboard.press("u")
+    assert chips(tab, "accepted") == []
+    expect(tab.locator("#undo")).to_be_disabled()
+    open_queue_anew(tab)
+    expect(tab.locator("#undo")).to_be_disabled()
+
+
+def open_queue_anew(tab):
+    tab.locator("#set .label").first.click()
+    expect(tab.locator("#undo")).to_be_enabled()
+    tab.click("#clear")
+    tab.click("#question-yes")
+    tag(tab, "Velmara held their nerve")
+
+
+def top_of(tab, css):
+    return tab.eval_on_selector(css, "(each) => each.getBoundingClientRect().top")
+
+
+def test_on_a_phone_the_next_document_begins_in_sight(browser, site, rows):
+    with opened(browser, site, **PHONE) as tab:
+        open_queue(tab, rows)
+        for row in rows[1:4]:
+            tab.tap("#suggestion .accept")
+            settled(tab)
+            tab.tap("#done")
+            wait_for(tab, row["id"])
+            assert -1 < top_of(tab, "#document") < 50
+            assert top_of(tab, "#set") < PHONE["viewport"]["height"]
+            tab.evaluate("scrollTo(0, 0)")
+            top = top_of(tab, "#document")
+            tab.keyboard.press("y")  # what is read stays where it is, wherever the focus is
+            settled(tab)
+            assert top_of(tab, "#document") == top
+
+
+def least_certain(probabilities):
+    return min(probabilities, key=lambda label: abs(probabilities[label] - 0.5))
+
+
+def test_what_is_asked_is_what_the_model_is_least_certain_of(tab, site, test_texts):
+    names, marginals = site.tagger.labels.names, site.tagger.marginals(test_texts).probs.tolist()
+    for text, row in zip(test_texts, marginals, strict=True):
+        probabilities = dict(zip(names, row, strict=True))
+        label = least_certain(probabilities)
+        rest = dict(site.tagger.complete(text, absent=[label]).suggestions)
+        is_asked = any(0.1 < probability < 0.9 for probability in rest.values())
+        if is_asked and label != max(probabilities, key=probabilities.get):
+            break
+    tag(tab, text)
+    assert suggested(tab) == label
+    tab.keyboard.press("n")
+    settled(tab)
+    assert suggested(tab) == least_certain(rest)
+
+
+def test_what_is_certain_is_not_asked_about(tab):
+    def answer(route):
+        answer = route.fetch().json()
+        [prediction] = answer["predictions"]
+        prediction["marginals"] = [{"label": prediction["labels"][0], "probability": 0.96}]
+        route.fulfill(json=answer)
+
+    tab.route("**/v1/tag", answer)
+    tag(tab, "Velmara held their nerve")
+    expect(tab.locator("#suggestion")).to_have_text("No label is in doubt. d takes the set.")
+    expect(tab.locator("#done")).to_be_focused()
