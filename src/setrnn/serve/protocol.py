@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 from setrnn.serve.problems import ProblemError, problem_response
 
@@ -20,6 +24,7 @@ class PatientProtocol(HttpToolsProtocol):
     def __init__(self, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 (uvicorn's own)
         super().__init__(*arguments, **options)
         self._patience: dict[str, asyncio.TimerHandle] = {}
+        self._answered: RequestResponseCycle | None = None  # others may wait behind it
         self._head_bytes = 0  # of a head that is not whole yet
         self._is_head = True
 
@@ -32,6 +37,7 @@ class PatientProtocol(HttpToolsProtocol):
         """Stop waiting."""
         for name in list(self._patience):
             self._rest(name)
+        self._tell_who_answers()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -81,14 +87,21 @@ class PatientProtocol(HttpToolsProtocol):
         self._rest(what)
         self._patience[what] = self.loop.call_later(seconds, self._give_up)
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401
+        self._answered = cycle
+        super()._start_asgi_task(cycle, app)
+
     def _give_up(self) -> None:
-        """Cut the connection, and let what still answers it know."""
         self.transport.abort()
-        if self.cycle is not None:
-            self.cycle.disconnected = True
-            self.cycle.message_event.set()
+        self._tell_who_answers()
         if self.flow is not None:
             self.flow.resume_writing()
+
+    def _tell_who_answers(self) -> None:
+        """Let what is being answered know that nobody hears it; uvicorn tells the last request."""
+        if self._answered is not None and not self._answered.response_complete:
+            self._answered.disconnected = True
+            self._answered.message_event.set()
 
     def _rest(self, what: str) -> None:
         if what in self._patience:

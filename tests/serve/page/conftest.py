@@ -17,9 +17,9 @@ SCREEN = {"width": 960, "height": 600}  # wide enough for two columns, and soon 
 Site = namedtuple("Site", "address tagger classical")
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser():
-    """One browser for this folder; it must be gone where other tests run event loops."""
+    """A browser for a file of tests; it must be gone where other tests run event loops."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
@@ -28,7 +28,7 @@ def browser():
         browser.close()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def kept_tab(browser):
     """A tab that tests use one after the other: opening one costs thrice as much as a visit."""
     options = {"viewport": SCREEN, "reduced_motion": "reduce"}  # what moves is drawn many times

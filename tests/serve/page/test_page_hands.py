@@ -74,6 +74,7 @@ def test_undo_goes_back_to_the_document_that_was_done_too_early(tab, site, rows)
 
 
 def open_queue_anew(tab):
+    settled(tab)
     tab.locator("#set .label").first.click()
     expect(tab.locator("#undo")).to_be_enabled()
     tab.click("#clear")
