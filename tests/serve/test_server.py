@@ -66,6 +66,18 @@ def running(*arguments, **options):
         service.process.wait()
 
 
+@contextmanager
+def asked_by(service, n_clients):
+    """Let clients ask at once, each for 64 texts; their answers to come."""
+
+    def ask(number):
+        with httpx.Client(base_url=service.client.base_url, timeout=60) as client:
+            return client.post("/v1/tag", json={"texts": [f"{number} budget"] * 64})
+
+    with ThreadPoolExecutor(n_clients) as pool:
+        yield [pool.submit(ask, number) for number in range(n_clients)]
+
+
 @pytest.fixture(scope="module")
 def folder(taggers, tmp_path_factory):
     folder = tmp_path_factory.mktemp("served") / "model"
@@ -153,13 +165,7 @@ def test_a_replaced_folder_is_picked_up_without_dropping_a_request(service, tagg
 
 def test_what_is_in_flight_is_finished_before_the_end(folder, tmp_path):
     with running(tmp_path / "log", folder, "--batch", "16", "--workers", "1") as service:
-
-        def ask(number):
-            with httpx.Client(base_url=service.client.base_url, timeout=60) as client:
-                return client.post("/v1/tag", json={"texts": [f"{number} budget"] * 64})
-
-        with ThreadPoolExecutor(8) as pool:
-            asking = [pool.submit(ask, number) for number in range(8)]
+        with asked_by(service, 8) as asking:
             while service.n_waiting < 128:
                 assert not all(each.done() for each in asking)
             assert service.end() == 0, service.printed
@@ -226,13 +232,7 @@ def test_signals_that_come_early_are_taken(folder, tmp_path, number, code):
 
 def test_an_end_at_once_is_not_said_to_be_a_good_one(folder, tmp_path):
     with running(tmp_path / "log", folder, "--batch", "1", "--workers", "1") as service:
-
-        def ask(number):
-            with httpx.Client(base_url=service.client.base_url, timeout=60) as client:
-                return client.post("/v1/tag", json={"texts": [f"{number} budget"] * 64})
-
-        with ThreadPoolExecutor(32) as pool:
-            asking = [pool.submit(ask, number) for number in range(32)]
+        with asked_by(service, 32) as asking:
             while service.n_waiting < 1_024:
                 assert not all(each.done() for each in asking)
             service.process.send_signal(signal.SIGINT)
