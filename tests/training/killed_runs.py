@@ -14,7 +14,10 @@ from pathlib import Path
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"  # threads do not survive a fork
 
-import lightning.fabric  # noqa: F401 (once, here, and not in every child)
+# Once, here, and not in every child:
+import lightning.fabric  # noqa: F401
+import scipy.optimize  # noqa: F401
+import sklearn.feature_extraction.text  # noqa: F401
 import torch
 from tiny_runs import SIZES, TINY
 
