@@ -25,7 +25,13 @@ def test_two_models_of_one_name_are_refused(setrnn, tmp_path):
 
 @pytest.mark.parametrize(
     ("option", "value"),
-    [("--max-texts", "0"), ("--queue", "0"), ("--batch-ms", "-1"), ("--api-key-file", "none")],
+    [
+        ("--max-texts", "0"),
+        ("--queue", "0"),
+        ("--batch-ms", "-1"),
+        ("--api-key-file", "none"),
+        ("--allow-host", "http://x/"),
+    ],
 )
 def test_bad_settings_are_refused_before_anything_is_loaded(setrnn, tmp_path, option, value):
     result = setrnn("serve", tmp_path, option, value)

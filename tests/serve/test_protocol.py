@@ -117,3 +117,38 @@ def test_others_are_answered_meanwhile(server):
         assert all_of(connection).startswith(b"HTTP/1.1 200")
     for each in silent:
         each.close()
+
+
+@pytest.mark.parametrize("piece", [b"X-a: bbbbb\r\n", b"X: " + b"a" * 1_000, b"1;" + b"e" * 1_000])
+def test_what_comes_around_a_body_is_bounded_too(connection, piece):
+    connection.sendall(
+        b"POST /v1/tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\n" + (b"" if piece[0:1] == b"1" else b"0\r\n")
+    )
+    many = piece * (8_192 // len(piece) + 1)
+    with suppress(ConnectionError):
+        for _ in range(1_000):  # 8 MB
+            connection.sendall(many)
+        pytest.fail("it read on")
+
+
+def test_a_body_in_the_smallest_chunks_is_read(connection):
+    body = b'{"texts": ["' + b"x" * 50_000 + b'"]}'
+    head = b"POST /v1/tag HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    head += b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks = b"".join(b"1\r\n%c\r\n" % each for each in body)
+    connection.sendall(head + chunks + b"0\r\nX-Checksum: 1\r\n\r\n")
+    assert all_of(connection).startswith(b"HTTP/1.1 200")
+
+
+def test_who_goes_on_sending_after_the_answer_is_left(connection):
+    connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+    assert b"200 OK" in all_of(connection)  # and then it is closed
+
+
+def test_a_connection_serves_one_request_after_the_other(connection):
+    body = b'{"texts": ["' + b"x " * 5_000 + b'"]}'
+    post = b"POST /v1/tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    post += b"Content-Length: %d\r\n\r\n" % len(body) + body
+    connection.sendall(20 * post + HEAD + b"Connection: close\r\n\r\n")
+    assert all_of(connection).count(b"HTTP/1.1 200") == 21

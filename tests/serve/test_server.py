@@ -239,7 +239,7 @@ def test_an_end_at_once_is_not_said_to_be_a_good_one(folder, tmp_path):
             time.sleep(0.3)
             assert service.end(signal.SIGINT) == 1
             answers = [each.result() for each in asking if each.exception() is None]
-        assert re.search(r"Stopped; \d+ requests were left unanswered", service.printed)
+        assert re.search(r"Stopped; \d+ requests were refused or left unanswered", service.printed)
         for answer in answers:
             assert answer.status_code in (200, 503)
             assert answer.json()

@@ -74,11 +74,13 @@ def serve(
         if find_spec(library) is None:
             raise MissingExtraError(library, "serve", "Serving")
     from setrnn.serve.early_signals import ready_to_stop
+    from setrnn.serve.hosts import check_names
     from setrnn.serve.listening import address_of, is_loopback, take_address
     from setrnn.serve.naming import named_folders
     from setrnn.serve.settings import ServeSettings
 
     settings = ServeSettings(max_texts, max_words, max_body_bytes, queue, batch, batch_ms, workers)
+    check_names(allow_host or ())
     folders = named_folders(models)
     keys = _keys(api_key_file)
     listener = take_address(host, port)

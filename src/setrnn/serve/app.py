@@ -67,8 +67,8 @@ def make_app(
         app.add_middleware(RequireKey, keys=keys, open_paths={*page, *OPEN_PATHS})
     if hosts is not None:
         app.add_middleware(CheckHost, names=hosts)
-    app.add_middleware(Observe, metrics=metrics, paths=own_paths)
     app.add_middleware(HeadAsGet)
+    app.add_middleware(Observe, metrics=metrics, paths=own_paths)
     return app
 
 

@@ -7,15 +7,25 @@ here. Names that cannot be made to: localhost, and addresses.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Collection
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from setrnn.errors import ConfigError
 from setrnn.serve.problems import ProblemError, problem_response
 
+_NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
 _REFUSED = ProblemError(
     "other-host", "Ask for localhost, or start the service with --allow-host NAME for this name."
 )
+
+
+def check_names(names: Collection[str]) -> None:
+    """Refuse what can be no host name."""
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise ConfigError(f"'{name}' is no host name. Write --allow-host tags.example.org")
 
 
 class CheckHost:
@@ -32,7 +42,8 @@ class CheckHost:
             await problem_response(_REFUSED)(scope, receive, send)
 
     def _is_ours(self, host: str) -> bool:
-        return host == "localhost" or host in self.names or _is_address(host)
+        # No browser leaves it out; checks of a service's health do.
+        return host in ("", "localhost") or host in self.names or _is_address(host)
 
 
 def _host_of(scope: Scope) -> str:

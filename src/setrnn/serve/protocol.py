@@ -16,6 +16,7 @@ from setrnn.serve.problems import ProblemError, problem_response
 HEAD_SECONDS = 10.0  # for the head of a request
 LISTEN_SECONDS = 30.0  # for a client to take what is sent
 MAX_HEAD_BYTES = 64 << 10
+FRAME_BYTES = 8  # around a byte of a body, in chunks of one
 
 
 class PatientProtocol(HttpToolsProtocol):
@@ -25,8 +26,10 @@ class PatientProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **options)
         self._patience: dict[str, asyncio.TimerHandle] = {}
         self._answered: RequestResponseCycle | None = None  # others may wait behind it
-        self._head_bytes = 0  # of a head that is not whole yet
         self._is_head = True
+        self._n_messages = 0  # that have begun
+        self._n_body = self._n_body_now = 0  # bytes of the body, and of it in the last data
+        self._n_beside = 0  # bytes of the message beside its body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Wait for the first request."""
@@ -41,16 +44,38 @@ class PatientProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on, unless the head has no end."""
+        """Read on, unless what is beside the body has no end."""
+        n_messages, self._n_body_now = self._n_messages, 0
         super().data_received(data)
-        self._head_bytes = self._head_bytes + len(data) if self._is_head else 0
-        if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
-            limit = f"A head may have {MAX_HEAD_BYTES:,} bytes."
-            self._refuse(ProblemError("head-too-large", limit))
+        if self._n_messages == n_messages or n_messages == 0:
+            self._n_beside += len(data) - self._n_body_now
+        # Small chunks have more around them than in them.
+        is_too_much = self._n_beside > MAX_HEAD_BYTES + FRAME_BYTES * self._n_body
+        if is_too_much and not self.transport.is_closing():
+            self._cut_short()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; what comes behind the body is of no use."""
+        if self._is_head:
+            super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """Count the body."""
+        self._n_body_now += len(body)
+        self._n_body += len(body)
+        super().on_body(body)
+
+    def on_response_complete(self) -> None:
+        """Close where the request was answered before it was whole: nobody reads the rest."""
+        super().on_response_complete()
+        if self._answered is not None and self._answered.more_body:
+            self.transport.close()
 
     def on_message_begin(self) -> None:
         """Wait for the rest of the head."""
         self._is_head = True
+        self._n_messages += 1
+        self._n_body = self._n_beside = 0
         self._be_patient("head", HEAD_SECONDS)
         super().on_message_begin()
 
@@ -73,6 +98,13 @@ class PatientProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Say in the form of all errors that this is not HTTP."""
         self._refuse(ProblemError("bad-request", msg))
+
+    def _cut_short(self) -> None:
+        if self._is_head:
+            limit = f"A head may have {MAX_HEAD_BYTES:,} bytes."
+            self._refuse(ProblemError("head-too-large", limit))
+        else:
+            self._give_up()
 
     def _refuse(self, problem: ProblemError) -> None:
         """Answer a request that no application has seen, and close."""

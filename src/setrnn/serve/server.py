@@ -61,7 +61,10 @@ def serve(
     if server.failure is not None:
         raise server.failure
     left = server.n_unanswered
-    say(f"Stopped; {left or 'nothing'} {'requests were' if left else 'was'} left unanswered.")
+    if left:
+        say(f"Stopped; {left} requests were refused or left unanswered.")
+    else:
+        say("Stopped; nothing was left unanswered.")
     return left
 
 
