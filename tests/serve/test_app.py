@@ -101,7 +101,10 @@ def test_requests_at_once_share_a_batch_and_get_their_own_answers(served, held, 
     assert 'setrnn_documents_total{model="recurrent"} 13.0' in page
 
 
-def test_what_fails_here_is_answered_500_without_a_word_of_it(served, monkeypatch, caplog, capfd):
+@pytest.fixture
+def ask_in_vain(served, monkeypatch):
+    """Ask for the marker's tags, which fails with the text in the error's message."""
+
     def fail(self, documents):
         raise RuntimeError(f"cannot tag {documents}")
 
@@ -113,7 +116,11 @@ def test_what_fails_here_is_answered_500_without_a_word_of_it(served, monkeypatc
         await queue_of(app).close()
         return found
 
-    status, _, body = asyncio.run(run())
+    return lambda: asyncio.run(run())
+
+
+def test_what_fails_here_is_answered_500_without_a_word_of_it(ask_in_vain, caplog, capfd):
+    status, _, body = ask_in_vain()
     assert status == 500
     assert json.loads(body)["type"] == "urn:setrnn:problem:internal"
     out, err = capfd.readouterr()
@@ -121,25 +128,14 @@ def test_what_fails_here_is_answered_500_without_a_word_of_it(served, monkeypatc
     assert MARKER not in body.decode() + out + err + caplog.text
 
 
-def test_a_log_that_cannot_be_written_shows_no_text_either(served, monkeypatch, capfd):
-    def fail(self, documents):
-        raise RuntimeError(f"cannot tag {documents}")
-
+def test_a_log_that_cannot_be_written_shows_no_text_either(ask_in_vain, capfd):
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
     stream.close()
-    monkeypatch.setattr(Tagging, "run", fail)
-    app = make_app(Registry.of(*served))
-
-    async def run():
-        found = await asked(app, [part(tag_body(MARKER))])
-        await queue_of(app).close()
-        return found
-
     logger = logging.getLogger("setrnn.serve")
     logger.addHandler(handler)
     try:
-        status, _, _ = asyncio.run(run())
+        status, _, _ = ask_in_vain()
     finally:
         logger.removeHandler(handler)
     out, err = capfd.readouterr()
