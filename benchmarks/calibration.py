@@ -17,13 +17,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from setrnn.calibrating import calibrate
+from setrnn.data.formats import open_dataset
 from setrnn.data.prepared import Prepared, is_prepared
-from setrnn.datasets import open_dataset
-from setrnn.evaluation import Evaluation, evaluate, evaluate_prepared
-from setrnn.labelled import Batch, example_batches, prepared_batches
-from setrnn.loading import load
-from setrnn.tagger import Tagger
+from setrnn.tagging.calibrating import calibrate
+from setrnn.tagging.evaluation import Evaluation, evaluate, evaluate_prepared
+from setrnn.tagging.labelled import Batch, example_batches, prepared_batches
+from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import Tagger
 
 
 def valid_batches(tagger: Tagger, data: str) -> Iterator[Batch]:

@@ -20,14 +20,14 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from setrnn.baselines import BASELINES, TrainingData
-from setrnn.baselines.features import indicator
-from setrnn.baselines.system import training_data
-from setrnn.baselines.tuning import tune_penalties
 from setrnn.config import ClassicalSettings, TextSettings
+from setrnn.data.cache import Source, open_prepared
 from setrnn.data.ragged import Ragged
-from setrnn.datasets.cache import Source, open_prepared
 from setrnn.metrics import evaluate_sets
+from setrnn.systems.classical import BASELINES, TrainingData
+from setrnn.systems.classical.features import indicator
+from setrnn.systems.classical.system import training_data
+from setrnn.systems.classical.tuning import tune_penalties
 
 Fit = Callable[[], Callable[[sp.csr_matrix], sp.csr_matrix]]
 

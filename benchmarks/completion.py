@@ -20,17 +20,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from setrnn.completion import N_SETS
 from setrnn.data.batches import take_rows
+from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.datasets.cache import Source, open_prepared
-from setrnn.decoding import SetCandidates
-from setrnn.decoding.known import Known
 from setrnn.errors import DataError
-from setrnn.loading import load
 from setrnn.metrics import document_f1
-from setrnn.tagger import BATCH, Tagger
+from setrnn.systems.known import Known
+from setrnn.systems.rules import SetCandidates
+from setrnn.tagging.completion import N_SETS
+from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import BATCH, Tagger
 
 Marks = npt.NDArray[np.bool_]  # documents x labels
 COLUMNS = ("instance_f1", "exact", "suggestion_right", "documents_per_second")

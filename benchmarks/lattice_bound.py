@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 
 from setrnn.data.batches import padded, take_rows
-from setrnn.datasets.cache import Source, open_prepared
-from setrnn.loading import load
-from setrnn.neural import OrderFreeSystem
+from setrnn.data.cache import Source, open_prepared
 from setrnn.search.subset_sums import EXACT_UP_TO, set_log_prob_by_subsets
+from setrnn.systems import OrderFreeSystem
+from setrnn.tagging.loading import load
 
 
 def main() -> None:

@@ -15,11 +15,11 @@ import time
 
 import numpy as np
 
-from setrnn.baselines import BASELINES, TrainingData
-from setrnn.baselines.features import Tfidf, indicator
 from setrnn.config import ClassicalSettings
 from setrnn.data.ragged import Ragged
 from setrnn.metrics import evaluate_sets
+from setrnn.systems.classical import BASELINES, TrainingData
+from setrnn.systems.classical.features import Tfidf, indicator
 
 N_TOKENS = 30_000
 N_WORDS = 200

@@ -58,7 +58,7 @@ def write_documents(file: Path, n_documents: int) -> None:
 
 def prepare(file: Path, out: Path) -> dict[str, float]:
     from setrnn.config import TextSettings
-    from setrnn.datasets.cache import Source, open_prepared
+    from setrnn.data.cache import Source, open_prepared
 
     start = time.perf_counter()
     prepared = open_prepared(Source(str(file)), TextSettings(), out)

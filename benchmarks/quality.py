@@ -17,16 +17,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from setrnn.calibrating import fit_calibration
 from setrnn.compare.run import rules_of
 from setrnn.config import Config, load_config, to_dict
+from setrnn.data.cache import Source, open_prepared
 from setrnn.data.folders import whole_file
 from setrnn.data.prepared import Prepared
-from setrnn.datasets.cache import Source, open_prepared
-from setrnn.evaluation import evaluate_prepared
-from setrnn.labelled import prepared_batches
-from setrnn.methods import METHODS, TrainOptions, find_method
-from setrnn.tagger import Tagger
+from setrnn.methods import METHODS, find_method
+from setrnn.tagging.calibrating import fit_calibration
+from setrnn.tagging.evaluation import evaluate_prepared
+from setrnn.tagging.labelled import prepared_batches
+from setrnn.tagging.tagger import Tagger
+from setrnn.training.options import TrainOptions
 
 SHOWN = {"set": "subset_accuracy", "f1": "instance_f1", "label-f1": "label_f1"}
 

@@ -19,10 +19,11 @@ import torch
 
 from setrnn.config import load_config
 from setrnn.data.batches import make_batch, prediction_batches
+from setrnn.data.cache import Source, open_prepared
 from setrnn.data.ragged import Ragged
-from setrnn.datasets.cache import Source, open_prepared
-from setrnn.methods import TrainOptions, find_method
-from setrnn.neural.system import MAX_DOCUMENTS, MAX_WORDS, NeuralSystem
+from setrnn.methods import find_method
+from setrnn.systems.neural import MAX_DOCUMENTS, MAX_WORDS, NeuralSystem
+from setrnn.training.options import TrainOptions
 
 PASSES = 5
 

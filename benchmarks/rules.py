@@ -15,14 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from setrnn.calibration import Calibration
 from setrnn.compare.run import rules_of
+from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
-from setrnn.datasets.cache import Source, open_prepared
-from setrnn.decoding.thresholds import choose_thresholds
-from setrnn.evaluation import evaluate_prepared
-from setrnn.loading import load
-from setrnn.tagger import BATCH, Tagger
+from setrnn.systems.rules.thresholds import choose_thresholds
+from setrnn.tagging.calibration import Calibration
+from setrnn.tagging.evaluation import evaluate_prepared
+from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import BATCH, Tagger
 
 MEASURES = ("instance_f1", "label_f1", "micro_f1", "hamming_loss", "subset_accuracy")
 ONCE = ("set_log_likelihood", "n_impossible_sets", "missing_mass")  # whatever the rule

@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 
 from setrnn import Tagger, load
-from setrnn.datasets import newsroom
+from setrnn.data import newsroom
 
 N_CLIENTS, N_TEXTS = (1, 8, 64), (1, 16)
 WARM_UP = 2.0  # seconds

@@ -21,17 +21,17 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.completion import KnownLabels, complete_tokens, encode_known
 from setrnn.data.batches import take_rows
+from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.datasets.cache import Source, open_prepared
-from setrnn.decoding import MANY_SETS
-from setrnn.decoding.scored_set import ScoredSet
 from setrnn.errors import DataError
-from setrnn.loading import load
 from setrnn.serve.registry import ServedModel
-from setrnn.tagger import BATCH, Tagger
+from setrnn.systems.rules import MANY_SETS
+from setrnn.systems.scored_set import ScoredSet
+from setrnn.tagging.completion import KnownLabels, complete_tokens, encode_known
+from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import BATCH, Tagger
 
 MOST_ROUNDS = 200  # of decisions about one document; the rest is done by hand
 N_LOOKED_AT = 10  # rows of "Every label" that a person looks through; the page shows 12

@@ -23,7 +23,8 @@ from setrnn.config import Config, load_config
 from setrnn.data.example import Example
 from setrnn.data.prepare import prepare
 from setrnn.data.prepared import Prepared
-from setrnn.methods import TrainOptions, find_method
+from setrnn.methods import find_method
+from setrnn.training.options import TrainOptions
 
 N_TRAINED = 6_000
 SETTINGS = ["vectors.source=none", "vectors.dimensions=50", "model.encoder_units=64"]

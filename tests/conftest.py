@@ -14,8 +14,8 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from setrnn.config import TextSettings
+from setrnn.data import newsroom
 from setrnn.data.prepare import prepare
-from setrnn.datasets import newsroom
 from small_taggers import trained_tagger
 
 torch.set_num_threads(1)  # where torch was loaded before

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from setrnn.calibration import Calibration
 from setrnn.config import load_config
-from setrnn.decoding.thresholds import Thresholds
-from setrnn.methods import METHODS, TrainOptions
-from setrnn.tagger import Tagger
+from setrnn.methods import METHODS
+from setrnn.systems.rules.thresholds import Thresholds
+from setrnn.tagging.calibration import Calibration
+from setrnn.tagging.tagger import Tagger
+from setrnn.training.options import TrainOptions
 
 # Recurrent systems that train in a second or two, and learn something.
 SMALL_OVERRIDES = (

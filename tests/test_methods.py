@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import setrnn
-from setrnn.baselines import BASELINES
 from setrnn.config import TextSettings
 from setrnn.data.prepare import prepare
-from setrnn.datasets.tiny import TINY
-from setrnn.decoding import RULES
+from setrnn.data.tiny import TINY
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS, find_method
 from setrnn.objective_words import BEST_SEQUENCE, BEST_SET, OBJECTIVE_WORDS
+from setrnn.systems.classical import BASELINES
+from setrnn.systems.rules import RULES
 from small_taggers import SMALL, trained_tagger, with_thresholds
 
 EVERY_METHOD = pytest.mark.parametrize("name", METHODS)

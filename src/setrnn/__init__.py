@@ -6,16 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from setrnn.completion import Completion
     from setrnn.data.example import Example
-    from setrnn.datasets import open_dataset
-    from setrnn.decoding.limits import Limits
+    from setrnn.data.formats import open_dataset
     from setrnn.errors import SetRNNError
-    from setrnn.estimator import SetRNNClassifier
-    from setrnn.explanation import Explanation
-    from setrnn.loading import load
-    from setrnn.prediction import Prediction
-    from setrnn.tagger import Tagger
+    from setrnn.systems.limits import Limits
+    from setrnn.tagging.completion import Completion
+    from setrnn.tagging.estimator import SetRNNClassifier
+    from setrnn.tagging.explanation import Explanation
+    from setrnn.tagging.loading import load
+    from setrnn.tagging.prediction import Prediction
+    from setrnn.tagging.tagger import Tagger
 
 __version__ = "0.1.0"
 
@@ -35,15 +35,15 @@ __all__ = [
 
 # Imported when first asked for: torch and scikit-learn take seconds, `setrnn --help` must not.
 _HOMES = {
-    "SetRNNClassifier": "setrnn.estimator",
-    "Tagger": "setrnn.tagger",
-    "Prediction": "setrnn.prediction",
-    "Completion": "setrnn.completion",
-    "Limits": "setrnn.decoding.limits",
-    "Explanation": "setrnn.explanation",
+    "SetRNNClassifier": "setrnn.tagging.estimator",
+    "Tagger": "setrnn.tagging.tagger",
+    "Prediction": "setrnn.tagging.prediction",
+    "Completion": "setrnn.tagging.completion",
+    "Limits": "setrnn.systems.limits",
+    "Explanation": "setrnn.tagging.explanation",
     "Example": "setrnn.data.example",
-    "load": "setrnn.loading",
-    "open_dataset": "setrnn.datasets",
+    "load": "setrnn.tagging.loading",
+    "open_dataset": "setrnn.data.formats",
     "SetRNNError": "setrnn.errors",
 }
 

@@ -9,15 +9,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.baselines import BASELINES
-from setrnn.baselines.system import ClassicalSystem
 from setrnn.config import Config
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.decoding import SetCandidates, find_rule
-from setrnn.decoding.known import Known
 from setrnn.errors import ConfigError, nearest_name
 from setrnn.objective_words import OBJECTIVE_WORDS
+from setrnn.systems.classical import BASELINES
+from setrnn.systems.classical.system import ClassicalSystem
+from setrnn.systems.known import Known
+from setrnn.systems.rules import SetCandidates, find_rule
 from setrnn.training.options import TrainOptions
 from setrnn.training.recipe import Recipe
 
@@ -122,7 +122,7 @@ def _neural(name: str, recipe: Recipe) -> Method:
 
     def rebuild(arrays: Arrays, config: Config, device: str) -> System:
         from setrnn.model.devices import find_device
-        from setrnn.neural import SYSTEMS
+        from setrnn.systems import SYSTEMS
 
         system = SYSTEMS[recipe.decoder]
         return system.from_arrays(arrays, config, find_device(device), recipe.decoder)

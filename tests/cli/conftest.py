@@ -5,7 +5,8 @@ from itertools import islice
 import pytest
 
 from setrnn.cli import main
-from setrnn.datasets import newsroom, write_examples
+from setrnn.data import newsroom
+from setrnn.data.formats import write_examples
 
 
 @dataclass(frozen=True)

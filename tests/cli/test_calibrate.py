@@ -5,8 +5,9 @@ from itertools import islice
 import pytest
 from json_lines import read_rows
 
-from setrnn.datasets import newsroom, write_examples
-from setrnn.loading import load
+from setrnn.data import newsroom
+from setrnn.data.formats import write_examples
+from setrnn.tagging.loading import load
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +142,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     setrnn, larger, trained, monkeypatch
 ):
     monkeypatch.setattr(os, "access", lambda place, mode: mode != os.W_OK)
-    monkeypatch.setattr("setrnn.loading.load", lambda *_: pytest.fail("it began to work"))
+    monkeypatch.setattr("setrnn.tagging.loading.load", lambda *_: pytest.fail("it began to work"))
     result = setrnn("calibrate", trained, larger)
     assert result.code == 1
     (line,) = result.error_lines

@@ -3,8 +3,8 @@ import json
 import pytest
 from json_lines import read_rows
 
-from setrnn.loading import load
 from setrnn.methods import METHODS
+from setrnn.tagging.loading import load
 from small_taggers import SMALL_OVERRIDES
 
 SMALL_SETTINGS = [
@@ -203,7 +203,7 @@ def test_ctrl_c_stops_in_one_line(setrnn, corpus, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("setrnn.baselines.br.fit_logistic", interrupt)
+    monkeypatch.setattr("setrnn.systems.classical.br.fit_logistic", interrupt)
     result = setrnn("train", corpus, "--method", "br", "--out", tmp_path / "m")
     assert result.code == 130
     assert "stopped." in result.err

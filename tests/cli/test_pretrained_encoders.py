@@ -3,7 +3,8 @@ from itertools import islice
 
 import pytest
 
-from setrnn.datasets import newsroom, write_examples
+from setrnn.data import newsroom
+from setrnn.data.formats import write_examples
 from tiny_transformers import save_transformer
 
 TINY = (

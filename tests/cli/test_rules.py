@@ -4,8 +4,8 @@ import pytest
 from json_lines import read_rows
 from rich.console import Console
 
-from setrnn.loading import load
 from setrnn.methods import METHODS
+from setrnn.tagging.loading import load
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from setrnn.compare.comparable import cut_note, open_comparable
 from setrnn.config import TextSettings
-from setrnn.datasets import write_examples
-from setrnn.datasets.cache import Source, open_prepared
+from setrnn.data.cache import Source, open_prepared
+from setrnn.data.formats import write_examples
 from setrnn.errors import DataError
 
 SETTINGS = TextSettings()

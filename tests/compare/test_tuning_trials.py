@@ -10,8 +10,8 @@ import pytest
 from setrnn.compare.tuning import SPACES, Between, OneOf, Tuned, search, space_of, tuned_config
 from setrnn.config import Config, TrainingSettings, load_config
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
-from setrnn.evaluation import evaluate_prepared
 from setrnn.methods import METHODS
+from setrnn.tagging.evaluation import evaluate_prepared
 from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger
 
 SPACE = {

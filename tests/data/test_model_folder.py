@@ -16,7 +16,7 @@ from setrnn.config import Config
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import FORMAT, SavedModel, load_model, save_model
 from setrnn.errors import ModelError
-from setrnn.loading import load
+from setrnn.tagging.loading import load
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "labels.json")
 SEALED = FILES[1:]
@@ -203,7 +203,7 @@ def test_a_config_that_is_not_text_is_refused(folder):
 def test_a_newer_format_is_refused_with_the_way_out(taggers, tmp_path, monkeypatch):
     with monkeypatch.context() as future:
         future.setattr("setrnn.data.model_folder.FORMAT", FORMAT + 1)
-        future.setattr("setrnn.tagger.__version__", "9.9.9")
+        future.setattr("setrnn.tagging.tagger.__version__", "9.9.9")
         taggers["br"].save(tmp_path / "model")
     refused(tmp_path / "model", "9.9.9", "Upgrade")
 

@@ -7,6 +7,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from setrnn.config import Config, EncoderSettings, TextSettings
+from setrnn.data.cache import Source, prepared_path
 from setrnn.data.example import Example
 from setrnn.data.prepare import prepare
 from setrnn.data.subwords import (
@@ -16,7 +17,6 @@ from setrnn.data.subwords import (
     pretrained_encoder,
 )
 from setrnn.data.tokenizing import TextEncoder
-from setrnn.datasets.cache import Source, prepared_path
 from setrnn.errors import DataError, MissingExtraError, ModelError
 from tiny_transformers import minilm, tiny_tokenizer
 

@@ -196,7 +196,7 @@ class TestLearning:
 
 @pytest.fixture(scope="module")
 def newsroom(tmp_path_factory):
-    from setrnn.datasets.newsroom import examples
+    from setrnn.data.newsroom import examples
 
     folder = tmp_path_factory.mktemp("newsroom") / "prepared"
     streams = {"train": lambda: examples("train")}

@@ -1,8 +1,8 @@
 from dataclasses import replace
 
 from made_comparison import made_comparison
-from setrnn.calibrating import LEAST_DOCUMENTS
 from setrnn.report.caveats import caveats
+from setrnn.tagging.calibrating import LEAST_DOCUMENTS
 
 
 def made(n_seeds=2, n_documents=600, methods=("br", "set-rnn", "sgm")):

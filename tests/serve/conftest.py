@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 from fastapi.testclient import TestClient
 
-from setrnn.calibration import Acceptance, Calibration
 from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry, ServedModel
+from setrnn.tagging.calibration import Acceptance, Calibration
 from small_taggers import with_thresholds
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from setrnn.decoding import Limits
+from setrnn.systems.rules import Limits
 
 TEXT = "The draft budget of Velmara for 2,500 clubs"
 

@@ -22,7 +22,8 @@ import torch
 from tiny_runs import SIZES, TINY
 
 from setrnn.cli import main as setrnn
-from setrnn.datasets import newsroom, write_examples
+from setrnn.data import newsroom
+from setrnn.data.formats import write_examples
 from setrnn.training.run_folder import run_folder_of
 
 torch.set_num_threads(1)

@@ -4,8 +4,9 @@ import pytest
 import torch
 from tiny_runs import N_TRAIN, prepared_of, same_bits, tiny_config
 
-from setrnn.methods import METHODS, TrainOptions, find_method
+from setrnn.methods import METHODS, find_method
 from setrnn.training.loop import Trainer
+from setrnn.training.options import TrainOptions
 from setrnn.training.start import make_fabric
 
 RECURRENT = [name for name, method in METHODS.items() if method.is_neural]

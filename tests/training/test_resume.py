@@ -10,7 +10,7 @@ import pytest
 from tiny_runs import N_TRAIN, same_bits
 
 from setrnn.errors import ConfigError, StoppedError
-from setrnn.neural import RecurrentSystem
+from setrnn.systems import RecurrentSystem
 from setrnn.training.run_folder import LAST, run_folder_of
 
 

@@ -12,7 +12,8 @@ from rich.console import Console
 from tiny_runs import SIZES, TINY
 
 from setrnn.cli import main, training_display
-from setrnn.datasets import newsroom, write_examples
+from setrnn.data import newsroom
+from setrnn.data.formats import write_examples
 from setrnn.training.progress import Progress
 
 SETTINGS = [part for setting in TINY for part in ("--set", setting)]

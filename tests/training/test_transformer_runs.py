@@ -10,8 +10,9 @@ from tiny_runs import SIZES, prepared_of, same_bits, tiny_config
 import setrnn
 from setrnn.config import TextSettings
 from setrnn.errors import ConfigError, DataError, StoppedError
-from setrnn.methods import TrainOptions, find_method
-from setrnn.tagger import Tagger
+from setrnn.methods import find_method
+from setrnn.tagging.tagger import Tagger
+from setrnn.training.options import TrainOptions
 from setrnn.training.run_folder import run_folder_of
 from tiny_transformers import minilm, save_transformer
 

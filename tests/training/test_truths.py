@@ -12,9 +12,10 @@ from brute_force_sequences import documents, sets_of, without_order
 from setrnn.config import load_config
 from setrnn.data.example import Example
 from setrnn.data.prepare import prepare
-from setrnn.datasets.tiny import TINY
-from setrnn.methods import METHODS, TrainOptions
+from setrnn.data.tiny import TINY
+from setrnn.methods import METHODS
 from setrnn.objectives import OBJECTIVES
+from setrnn.training.options import TrainOptions
 from setrnn.training.start import train_network
 
 

@@ -2,10 +2,10 @@ import pytest
 from tiny_runs import N_VALID, tiny_config
 
 from setrnn.config import TRAINING_METRICS
-from setrnn.evaluation import evaluate_prepared
 from setrnn.methods import find_method
-from setrnn.neural import RecurrentSystem
-from setrnn.tagger import Tagger
+from setrnn.systems import RecurrentSystem
+from setrnn.tagging.evaluation import evaluate_prepared
+from setrnn.tagging.tagger import Tagger
 from setrnn.training.checkpoints import Position
 from setrnn.training.early_stopping import is_best
 from setrnn.training.validation import validate

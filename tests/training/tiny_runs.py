@@ -6,9 +6,10 @@ from itertools import islice
 import torch
 
 from setrnn.config import TextSettings, load_config
+from setrnn.data import newsroom
 from setrnn.data.prepare import prepare
-from setrnn.datasets import newsroom
-from setrnn.methods import TrainOptions, find_method
+from setrnn.methods import find_method
+from setrnn.training.options import TrainOptions
 
 N_TRAIN, N_VALID = 28, 8  # four batches, the last of 4 documents
 WORDS = TextSettings()

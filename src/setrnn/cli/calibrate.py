@@ -21,12 +21,12 @@ from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
-    from setrnn.calibrating import Batches, Calibrated
-    from setrnn.calibration import Acceptance
-    from setrnn.calibration.reliability import Reliability
     from setrnn.data.prepared import Prepared
-    from setrnn.evaluation import AcceptedScores, Evaluation
-    from setrnn.tagger import Tagger
+    from setrnn.tagging.calibrating import Batches, Calibrated
+    from setrnn.tagging.calibration import Acceptance
+    from setrnn.tagging.calibration.reliability import Reliability
+    from setrnn.tagging.evaluation import AcceptedScores, Evaluation
+    from setrnn.tagging.tagger import Tagger
 
 BAR_WIDTH = 30
 FIGURES = (".svg", ".png", ".pdf")
@@ -65,9 +65,9 @@ def calibrate(
     The model folder is updated: predict then gives calibrated probabilities and marks each row
     as accepted or not.
     """
-    from setrnn.calibrating import calibrate as fit
-    from setrnn.calibration.acceptance import check_share
-    from setrnn.loading import load
+    from setrnn.tagging.calibrating import calibrate as fit
+    from setrnn.tagging.calibration.acceptance import check_share
+    from setrnn.tagging.loading import load
 
     check_share("target accuracy", target_accuracy)
     check_share("confidence", confidence)
@@ -81,7 +81,7 @@ def calibrate(
     replace(tagger, calibration=found.calibration).save(model)
     _show(found, tagger.method)
     if figure is not None:
-        from setrnn.reliability_figure import draw_reliability
+        from setrnn.report.reliability_figure import draw_reliability
 
         with whole_file(figure) as file:
             draw_reliability(found.before, found.after, file, figure.suffix[1:])
@@ -93,8 +93,8 @@ def calibrate(
 
 def calibrated_on_valid(tagger: Tagger, prepared: Prepared) -> Tagger:
     """Calibrate a tagger that was just trained, where there are documents enough, and say so."""
-    from setrnn.calibrating import LEAST_DOCUMENTS, fit_calibration
-    from setrnn.labelled import prepared_batches
+    from setrnn.tagging.calibrating import LEAST_DOCUMENTS, fit_calibration
+    from setrnn.tagging.labelled import prepared_batches
 
     n_documents = prepared.description["n_documents"].get("valid", 0)
     if n_documents < LEAST_DOCUMENTS:
@@ -158,9 +158,9 @@ def _check_places(model: Path, figure: Path | None, json: Path | None) -> None:
 @contextmanager
 def _documents(tagger: Tagger, reading: Reading, data: str, split: str | None) -> Iterator[Batches]:
     """Open a file, a folder or a prepared folder; report bad rows at the end."""
+    from setrnn.data.formats import BadRows
     from setrnn.data.prepared import Prepared, is_prepared
-    from setrnn.datasets import BadRows
-    from setrnn.labelled import example_batches, prepared_batches
+    from setrnn.tagging.labelled import example_batches, prepared_batches
 
     if is_prepared(Path(data)):
         prepared = Prepared(Path(data))
@@ -243,7 +243,7 @@ def acceptance_note(acceptance: Acceptance) -> str:
             f"No threshold reaches an accuracy of {asked}: the best is "
             f"{acceptance.accuracy:.3f}. Nothing is accepted; lower --target-accuracy."
         )
-    from setrnn.calibration.acceptance import accuracy_interval
+    from setrnn.tagging.calibration.acceptance import accuracy_interval
 
     n_right = round(acceptance.accuracy * acceptance.n_accepted)
     low, high = accuracy_interval(n_right, acceptance.n_accepted)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from setrnn.compare.records import Comparison, Failure, Record
     from setrnn.compare.run import Task
     from setrnn.config import Config
+    from setrnn.data.cache import Source
     from setrnn.data.prepared import Prepared
-    from setrnn.datasets.cache import Source
 
 
 @dataclass(frozen=True)

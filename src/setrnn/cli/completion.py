@@ -14,11 +14,11 @@ from setrnn.cli.console import warn
 from setrnn.errors import ConfigError
 
 if TYPE_CHECKING:
-    from setrnn.completion import Completion
+    from setrnn.data.cache import Source
     from setrnn.data.example import Example
-    from setrnn.datasets.cache import Source
-    from setrnn.prediction import Prediction
-    from setrnn.tagger import Tagger
+    from setrnn.tagging.completion import Completion
+    from setrnn.tagging.prediction import Prediction
+    from setrnn.tagging.tagger import Tagger
 
 PresentField = Annotated[
     str | None,
@@ -46,7 +46,7 @@ def with_known_fields(
     rule: str | None,
 ) -> Source:
     """Read the known labels too, checked against those of the model."""
-    from setrnn.datasets.reader import KnownFields
+    from setrnn.data.formats.reader import KnownFields
 
     if rule not in (None, "set"):
         raise ConfigError(
@@ -63,7 +63,7 @@ def with_known_fields(
 
 def completion_rows(tagger: Tagger, examples: Iterable[Example], top: int) -> Iterator[str]:
     """Write a JSON line for each document; warn where no row has a known label."""
-    from setrnn.completion import KnownLabels
+    from setrnn.tagging.completion import KnownLabels
 
     for_texts, for_known, for_ids = tee(examples, 3)
     documents = ((each.text, each.features) for each in for_texts)

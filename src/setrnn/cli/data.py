@@ -20,9 +20,9 @@ from setrnn.cli.options import ConfigFile, Data, JsonFile, Reading, SetOption, w
 from setrnn.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
+    from setrnn.data.cache import Source
     from setrnn.data.example import Example
-    from setrnn.datasets import BadRows, Dataset
-    from setrnn.datasets.cache import Source
+    from setrnn.data.formats import BadRows, Dataset
 
 app = typer.Typer(help="Look at data, convert it, split it, prepare it.", no_args_is_help=True)
 
@@ -63,7 +63,7 @@ def convert(
 ) -> None:
     """Convert any format to JSON Lines or Parquet."""
     from setrnn.data.folders import whole_folder
-    from setrnn.datasets import write_examples
+    from setrnn.data.formats import write_examples
 
     refuse_own_input(data, out)
     if out.suffix and not out.name.endswith(FORMATS):
@@ -107,9 +107,9 @@ def split(
     Iterative stratification; documents of the same text stay together. Parts that DATA has
     besides train are copied as they are.
     """
+    from setrnn.data.cut import cut
     from setrnn.data.folders import whole_folder
-    from setrnn.datasets import write_examples
-    from setrnn.datasets.cut import cut
+    from setrnn.data.formats import write_examples
 
     source = reading.source(data)
     dataset = source.open()
@@ -153,7 +153,7 @@ def prepare(
 ) -> None:
     """Turn data into a memory-mapped folder that training reads."""
     from setrnn.config import WORDS, load_config
-    from setrnn.datasets.cache import open_prepared
+    from setrnn.data.cache import open_prepared
 
     overrides = [*(settings or []), *([f"vectors.source={vectors}"] if vectors else [])]
     chosen = load_config(file=config, overrides=overrides)
@@ -188,7 +188,7 @@ def report_skipped_count(n_skipped: int) -> None:
 
 
 def _bad_rows(source: Source) -> BadRows:
-    from setrnn.datasets import BadRows
+    from setrnn.data.formats import BadRows
 
     return BadRows(source.on_bad_row)
 

@@ -47,8 +47,8 @@ def demo(
     """
     from setrnn.config import load_config
     from setrnn.cores import n_cores
-    from setrnn.datasets import newsroom
-    from setrnn.datasets.cache import Source
+    from setrnn.data import newsroom
+    from setrnn.data.cache import Source
 
     note(newsroom.DESCRIPTION)
     overrides = quick_overrides()
@@ -138,7 +138,7 @@ def _show_explanation(examples: Sequence[Example], record: Record) -> None:
 
 def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], what: str) -> Panel:
     """Lay out a document with its true set, its sequences and their sets."""
-    from setrnn.explanation import FoundSequence, FoundSet
+    from setrnn.tagging.explanation import FoundSequence, FoundSet
 
     truth = Table.grid(padding=(0, 2))
     truth.add_row("truth", Text(labels_text(sorted(example.labels))))

@@ -18,7 +18,7 @@ from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError
 
 if TYPE_CHECKING:
-    from setrnn.explanation import AttendedWord, Explanation, FoundSequence, FoundSet
+    from setrnn.tagging.explanation import AttendedWord, Explanation, FoundSequence, FoundSet
 
 WORDS_SHOWN, LEAST_SHARE = 4, 0.005  # at each step
 
@@ -52,7 +52,7 @@ def explain(
 
     Its sequences, their sets, and the words attended to at each step.
     """
-    from setrnn.loading import load
+    from setrnn.tagging.loading import load
 
     if label and no_label:
         raise ConfigError("--no-label is the empty set. Leave it out, or --label.")
@@ -64,7 +64,7 @@ def explain(
     given = [] if no_label else label or None
     explanation = tagger.explain(content, names, top, rule, given)
     if html is not None:
-        from setrnn.explanation_page import render_page
+        from setrnn.report.explanation_page import render_page
 
         with whole_file(html) as file:
             file.write(render_page(explanation).encode())

@@ -11,7 +11,7 @@ import typer
 from setrnn.cli.options import with_group
 
 if TYPE_CHECKING:
-    from setrnn.decoding import Limits
+    from setrnn.systems.rules import Limits
 
 MinLabels = Annotated[int, typer.Option(metavar="N", help="Labels of a set, at least.")]
 MaxLabels = Annotated[
@@ -42,7 +42,7 @@ class LimitOptions:
 
     def limits(self) -> Limits:
         """Return the limits; labels are checked by the model."""
-        from setrnn.decoding import Limits
+        from setrnn.systems.rules import Limits
 
         return Limits(
             self.min_labels, self.max_labels, self.only_seen, self.require or (), self.forbid or ()

@@ -44,10 +44,10 @@ from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError
 
 if TYPE_CHECKING:
-    from setrnn.decoding import Limits
-    from setrnn.evaluation import Evaluation
-    from setrnn.prediction import Prediction
-    from setrnn.tagger import Tagger
+    from setrnn.systems.rules import Limits
+    from setrnn.tagging.evaluation import Evaluation
+    from setrnn.tagging.prediction import Prediction
+    from setrnn.tagging.tagger import Tagger
 
 SplitName = Annotated[
     str | None,
@@ -80,9 +80,9 @@ def predict(
     absent_field: AbsentField = None,
 ) -> None:
     """Tag documents: one JSON line each, in input order."""
-    from setrnn.datasets import BadRows
-    from setrnn.decoding import Limits
-    from setrnn.loading import load
+    from setrnn.data.formats import BadRows
+    from setrnn.systems.rules import Limits
+    from setrnn.tagging.loading import load
 
     check_file_place(out)
     refuse_own_input(data, out)
@@ -146,7 +146,7 @@ def evaluate(
     beam_width: BeamWidth = None,
 ) -> None:
     """Measure a model on documents whose labels are known."""
-    from setrnn.loading import load
+    from setrnn.tagging.loading import load
 
     if json is not None:
         check_file_place(json)
@@ -191,9 +191,9 @@ def _measure(
     split: str | None,
     limits: Limits,
 ) -> tuple[Evaluation, str]:
+    from setrnn.data.formats import BadRows
     from setrnn.data.prepared import Prepared, is_prepared
-    from setrnn.datasets import BadRows
-    from setrnn.evaluation import evaluate, evaluate_prepared
+    from setrnn.tagging.evaluation import evaluate, evaluate_prepared
 
     if is_prepared(Path(data)):
         prepared = Prepared(Path(data))

@@ -13,8 +13,8 @@ from setrnn.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from setrnn.config import Config
+    from setrnn.data.cache import Source
     from setrnn.data.prepared import Prepared
-    from setrnn.datasets.cache import Source
 
 
 def opened_data(
@@ -33,7 +33,7 @@ def opened_data(
         folder: where prepared folders lie; the cache if not given.
         open_with: what prepares it, called as `open_prepared`, which does if none is given.
     """
-    from setrnn.datasets.cache import open_prepared
+    from setrnn.data.cache import open_prepared
 
     with documents_progress() as advance:
         prepared = (open_with or open_prepared)(source, config.text, folder, advance)

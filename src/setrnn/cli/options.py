@@ -15,8 +15,8 @@ import typer
 from setrnn.errors import ConfigError
 
 if TYPE_CHECKING:
-    from setrnn.datasets.cache import Source
-    from setrnn.datasets.reader import OnBadRow
+    from setrnn.data.cache import Source
+    from setrnn.data.formats.reader import OnBadRow
 
 Data = Annotated[
     str,
@@ -105,8 +105,8 @@ class Reading:
 
     def source(self, data: str, valid: Path | None = None, require_labels: bool = True) -> Source:
         """Return what is to be read."""
-        from setrnn.datasets import ReadOptions
-        from setrnn.datasets.cache import Source
+        from setrnn.data.cache import Source
+        from setrnn.data.formats import ReadOptions
 
         if self.on_bad_row not in ("stop", "skip"):
             raise ConfigError(f"--on-bad-row is stop or skip, got '{self.on_bad_row}'.")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from setrnn.config import ClassicalSettings, Config, TrainingSettings
     from setrnn.data.prepared import Prepared
     from setrnn.methods import Trained
-    from setrnn.tagger import Tagger
+    from setrnn.tagging.tagger import Tagger
 
 FEW_STEPS = 300  # with fewer, the default recipe has hardly begun to learn
 
@@ -61,8 +61,8 @@ def train(
     """Train a system and write its model folder; a recurrent one keeps its run in OUT.run."""
     from setrnn.config import load_config
     from setrnn.data.model_folder import refuse_other_folder
-    from setrnn.evaluation import evaluate_prepared
     from setrnn.methods import find_method
+    from setrnn.tagging.evaluation import evaluate_prepared
 
     _check_method(method, device, resume)
     refuse_other_folder(out)
@@ -118,7 +118,7 @@ def train_tagger(
 ) -> Tagger:
     """Train with a progress bar; what a recurrent system needs to go on is kept beside `out`."""
     from setrnn.methods import find_method
-    from setrnn.tagger import Tagger
+    from setrnn.tagging.tagger import Tagger
 
     start = time.perf_counter()
     if find_method(method).is_neural:
@@ -137,7 +137,8 @@ def train_tagger(
 
 
 def _train_classical(prepared: Prepared, method: str, config: Config) -> Trained:
-    from setrnn.methods import TrainOptions, find_method
+    from setrnn.methods import find_method
+    from setrnn.training.options import TrainOptions
 
     with counted_progress(f"training {method}: labels", len(prepared.labels)) as advance:
         return find_method(method).train(prepared, config, TrainOptions(on_labels=advance))
@@ -157,7 +158,8 @@ def _train_network(
     prepared: Prepared, method: str, config: Config, device: str, out: Path | None, resume: bool
 ) -> Trained:
     from setrnn.cli.training_display import training_display
-    from setrnn.methods import TrainOptions, find_method
+    from setrnn.methods import find_method
+    from setrnn.training.options import TrainOptions
     from setrnn.training.run_folder import has_run, run_folder_of
 
     run = None if out is None else run_folder_of(out)
@@ -187,8 +189,8 @@ def _train_network(
 
 
 def _tuned(prepared: Prepared, method: str, config: Config) -> ClassicalSettings:
-    from setrnn.baselines import BASELINES
-    from setrnn.baselines.tuning import GRID, tune_penalties
+    from setrnn.systems.classical import BASELINES
+    from setrnn.systems.classical.tuning import GRID, tune_penalties
 
     if "valid" not in prepared.splits:
         raise ConfigError(

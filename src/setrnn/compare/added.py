@@ -10,16 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.calibration.reliability import reliability
 from setrnn.compare.records import GIVEN, Comparison, LabelSets, Record, TestResults
 from setrnn.data.folders import file_hash
-from setrnn.datasets import ReadOptions
-from setrnn.datasets.jsonl import parse_object
-from setrnn.datasets.lines import numbered_lines
-from setrnn.datasets.row import RowProblem, bad_line, id_text, printable, shown, strings, too_long
+from setrnn.data.formats import ReadOptions
+from setrnn.data.formats.jsonl import parse_object
+from setrnn.data.formats.lines import numbered_lines
+from setrnn.data.formats.row import (
+    RowProblem,
+    bad_line,
+    id_text,
+    printable,
+    shown,
+    strings,
+    too_long,
+)
 from setrnn.errors import ConfigError, DataError, nearest_name
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix
+from setrnn.tagging.calibration.reliability import reliability
 
 MOST_SHOWN = 3  # ids of a message
 MOST_CHARACTERS = 80  # of a name

@@ -9,9 +9,9 @@ import numpy as np
 
 from setrnn.compare.records import LabelSets
 from setrnn.data.prepared import Prepared, PreparedSplit
-from setrnn.explanation import Explanation, explain_tokens
-from setrnn.neural import NeuralSystem
-from setrnn.tagger import Tagger
+from setrnn.systems import NeuralSystem
+from setrnn.tagging.explanation import Explanation, explain_tokens
+from setrnn.tagging.tagger import Tagger
 
 N_SHARED, N_OWN = 16, 4
 LABELS_OF_SHARED = range(2, 6)  # so that a table or a picture of them fits a page

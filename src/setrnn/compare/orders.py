@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from setrnn.data.batches import padded
 from setrnn.data.ragged import Ragged
-from setrnn.neural.recurrent import RecurrentSystem
+from setrnn.systems.recurrent import RecurrentSystem
 
 N_ORDERS = 24  # all of a set of four labels; of larger ones, the best so many
 

@@ -14,19 +14,20 @@ from typing import Any
 import numpy as np
 
 from setrnn import __version__
-from setrnn.calibrating import LEAST_DOCUMENTS, fit_calibration
 from setrnn.compare.cases import explained_cases
 from setrnn.compare.orders import best_orders, order_entropies
 from setrnn.compare.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.decoding import RULES
-from setrnn.evaluation import Measured, measure_rules
-from setrnn.labelled import prepared_batches
-from setrnn.methods import Method, Trained, TrainOptions, find_method
-from setrnn.neural.recurrent import RecurrentSystem
-from setrnn.tagger import Tagger
+from setrnn.methods import Method, Trained, find_method
+from setrnn.systems.recurrent import RecurrentSystem
+from setrnn.systems.rules import RULES
+from setrnn.tagging.calibrating import LEAST_DOCUMENTS, fit_calibration
+from setrnn.tagging.evaluation import Measured, measure_rules
+from setrnn.tagging.labelled import prepared_batches
+from setrnn.tagging.tagger import Tagger
+from setrnn.training.options import TrainOptions
 from setrnn.training.progress import Progress
 from setrnn.training.run_folder import has_run
 

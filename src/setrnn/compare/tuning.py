@@ -21,7 +21,8 @@ from setrnn.compare.statistics import LOWER_IS_BETTER
 from setrnn.config import Config, from_dict, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
-from setrnn.methods import Method, TrainOptions, find_method
+from setrnn.methods import Method, find_method
+from setrnn.training.options import TrainOptions
 
 if TYPE_CHECKING:
     from optuna import Study

@@ -11,7 +11,7 @@ from setrnn.report.wording import counted, listed
 
 MESSAGE_LENGTH = 200
 FEW_DOCUMENTS = 500
-LEAST_VALID = 100  # for a calibration, as setrnn.calibrating has it
+LEAST_VALID = 100  # for a calibration, as setrnn.tagging.calibrating has it
 
 
 def caveats(comparison: Comparison, records: Sequence[Record]) -> list[str]:

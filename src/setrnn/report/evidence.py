@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.calibration.acceptance import fit_acceptance
 from setrnn.compare.records import Comparison, LabelSets, Record
 from setrnn.compare.statistics import Difference, least_p, two_sided
 from setrnn.metrics import document_f1, indicator_matrix
+from setrnn.tagging.calibration.acceptance import fit_acceptance
 
 if TYPE_CHECKING:
     from setrnn.metrics import Sparse

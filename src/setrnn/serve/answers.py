@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from setrnn.completion import Completion
-from setrnn.decoding.scored_set import ScoredSet
-from setrnn.explanation import Explanation, Step
 from setrnn.serve import schemas
 from setrnn.serve.registry import ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Tagged
+from setrnn.systems.scored_set import ScoredSet
+from setrnn.tagging.completion import Completion
+from setrnn.tagging.explanation import Explanation, Step
 
 MOST_SUGGESTIONS = 50
 LEAST_WEIGHT = 0.0005  # of a word that is worth sending

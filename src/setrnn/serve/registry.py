@@ -10,10 +10,10 @@ from pathlib import Path
 
 from setrnn.data.folders import file_hash
 from setrnn.data.model_folder import CONFIG
-from setrnn.decoding import RULES
 from setrnn.errors import ConfigError, ModelError, SetRNNError, nearest_name
-from setrnn.loading import load
-from setrnn.tagger import Tagger
+from setrnn.systems.rules import RULES
+from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import Tagger
 
 VERSION_LENGTH = 12
 TRIES = 3

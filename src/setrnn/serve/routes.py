@@ -11,11 +11,8 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from setrnn.completion import KnownLabels
 from setrnn.data.labels import problem_with_known
-from setrnn.decoding import Limits
 from setrnn.errors import DataError
-from setrnn.explanation import given_set
 from setrnn.serve import answers
 from setrnn.serve.access_log import CLIENT_GONE
 from setrnn.serve.batching import Batcher, QueueFullError, Work
@@ -34,6 +31,9 @@ from setrnn.serve.schemas import (
 from setrnn.serve.sending import sent
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Completing, Explaining, Tagging
+from setrnn.systems.rules import Limits
+from setrnn.tagging.completion import KnownLabels
+from setrnn.tagging.explanation import given_set
 
 RETRY_SECONDS = 2  # while models are loaded
 VERSION_HEADER = "X-Model-Version"

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from setrnn.data.reading import whole_characters
-from setrnn.decoding import RULES
 from setrnn.serve import examples
+from setrnn.systems.rules import RULES
 
 MOST_SETS = 50  # that can be asked for
 MOST_LABELS = 1_000  # that a request may name

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.completion import Completion, KnownLabels
-from setrnn.decoding import MANY_SETS, Limits, find_rule
-from setrnn.explanation import Explanation
-from setrnn.prediction import Marginals, Prediction
 from setrnn.serve.registry import ServedModel
-from setrnn.tagger import Tagger
+from setrnn.systems.rules import MANY_SETS, Limits, find_rule
+from setrnn.tagging.completion import Completion, KnownLabels
+from setrnn.tagging.explanation import Explanation
+from setrnn.tagging.prediction import Marginals, Prediction
+from setrnn.tagging.tagger import Tagger
 
 LEAST_MARGINAL, MOST_MARGINALS = 0.001, 50
 

@@ -17,8 +17,8 @@ from setrnn.config import Config
 from setrnn.data.batches import Batch, make_batch, training_batches
 from setrnn.data.prepared import Prepared
 from setrnn.model.network import Network
-from setrnn.neural import SYSTEMS
 from setrnn.objectives import LabelSets, SetObjective, find_objective
+from setrnn.systems import SYSTEMS
 from setrnn.training.checkpoints import Checkpoint, Position
 from setrnn.training.early_stopping import is_best, is_finished, is_out_of_time
 from setrnn.training.failures import clear_memory_errors, not_finite, smaller_batches

@@ -22,8 +22,8 @@ from setrnn.errors import ConfigError
 from setrnn.model.devices import find_device
 from setrnn.model.encoders.pretrained import check_architecture, load_pretrained, name_vectors
 from setrnn.model.network import Network
-from setrnn.neural import SYSTEMS, NeuralSystem
 from setrnn.search.subset_sums import MOST_LABELS
+from setrnn.systems import SYSTEMS, NeuralSystem
 from setrnn.training.failures import check_data, check_set_sizes
 from setrnn.training.loop import Trainer
 from setrnn.training.options import TrainOptions

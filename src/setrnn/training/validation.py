@@ -13,10 +13,10 @@ from setrnn.config import TRAINING_METRICS
 from setrnn.data.batches import take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.decoding import Choice, SetCandidates, choose_sets, find_rule, no_limits
-from setrnn.decoding.choice import SetLogProbs
 from setrnn.metrics import evaluate_sets
-from setrnn.neural.system import MAX_DOCUMENTS
+from setrnn.systems.neural import MAX_DOCUMENTS
+from setrnn.systems.rules import Choice, SetCandidates, choose_sets, find_rule, no_limits
+from setrnn.systems.rules.choice import SetLogProbs
 
 
 class Measured(Protocol):

@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 
-from setrnn.calibration import Acceptance
+from setrnn.tagging.calibration import Acceptance
 from small_taggers import with_thresholds
 
 HERE = Path(__file__).parent

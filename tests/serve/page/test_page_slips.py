@@ -15,7 +15,7 @@ from page_site import (
     wait_for,
 )
 
-from setrnn.datasets import BadRows, open_dataset
+from setrnn.data.formats import BadRows, open_dataset
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0 and lift the trophy."
 DAMAGED = (

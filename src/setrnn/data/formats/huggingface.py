@@ -1,0 +1,104 @@
+"""Read a dataset of the Hugging Face hub: `hf:NAME` or `hf:NAME:SPLIT`, streamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from setrnn.data.example import Example
+from setrnn.data.formats.reader import SPLIT_NAMES, BadRows, ReadOptions, Split
+from setrnn.data.formats.row import RowProblem, check_characters, example_maker, printable, shown
+from setrnn.errors import BadRowError, DataError, MissingExtraError
+
+PREFIX = "hf:"
+
+
+def find(place: Path, options: ReadOptions) -> dict[str, Split]:
+    """Find the splits of a dataset by its name; a file or folder holds none."""
+    address = place.as_posix()
+    if not address.startswith(PREFIX):
+        return {}
+    name, _, wanted = address.removeprefix(PREFIX).partition(":")
+    if not name:
+        raise DataError("hf: names no dataset. Write hf:NAME or hf:NAME:SPLIT.")
+    loaded = _load(name, wanted)
+    parts = {wanted: loaded} if wanted else loaded
+    splits: dict[str, Split] = {}
+    for part, rows in parts.items():
+        # A split asked for by a name of its own stands alone, as a lone file does.
+        split = SPLIT_NAMES.get(part, "train" if wanted else None)
+        if split is not None and split not in splits:
+            splits[split] = Split((), partial(_read, rows, f"{PREFIX}{name} {part}", options))
+    if not splits:
+        raise DataError(
+            f"{PREFIX}{name} has no train, valid or test part: it has {', '.join(parts)}. "
+            f"Name one: {PREFIX}{name}:SPLIT."
+        )
+    return splits
+
+
+def _load(name: str, split: str) -> Any:  # noqa: ANN401 - the library is optional
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtraError("datasets", "hf", f"Reading {PREFIX}{name}") from error
+    try:
+        return datasets.load_dataset(name, split=split or None, streaming=True)
+    except Exception as error:
+        raise _hub_error(f"{PREFIX}{name}", error) from error
+
+
+def _read(rows: Any, name: str, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:  # noqa: ANN401
+    """Stream the documents of one split."""
+    make = example_maker(options, name.rpartition(" ")[2])
+    class_names = {
+        field: names for field in options.list_fields if (names := _class_names(rows, field))
+    }
+    for number, row in enumerate(_rows(rows, name), start=1):
+        try:
+            for field, names in class_names.items():
+                row = {**row, field: _named(field, row.get(field), names)}
+            example = make(row, number)
+            check_characters(example, options)
+        except RowProblem as problem:
+            bad_rows.add(BadRowError(f"{name} row {number}", str(problem)))
+            continue
+        yield example
+
+
+def _rows(rows: Any, name: str) -> Iterator[dict[str, Any]]:  # noqa: ANN401
+    """Yield rows; whatever the network or the hub raises becomes one line."""
+    try:
+        yield from rows
+    except Exception as error:
+        raise _hub_error(name, error) from error
+
+
+def _hub_error(name: str, error: Exception) -> DataError:
+    # Hub, network and file formats each raise classes of their own: no list would be complete.
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    reason = printable(reason if len(reason) <= 120 else reason[:120] + "...").rstrip(".")
+    return DataError(f"{name} cannot be read: {reason}. Check the name and the network.")
+
+
+def _class_names(rows: Any, field: str) -> list[str] | None:  # noqa: ANN401
+    """Find the names behind a column of lists of class numbers, if it is one."""
+    kind = (getattr(rows, "features", None) or {}).get(field)
+    inner = kind[0] if isinstance(kind, list) and kind else getattr(kind, "feature", None)
+    names: list[str] | None = getattr(inner, "names", None)
+    return names
+
+
+def _named(field: str, values: object, names: list[str]) -> object:
+    """Put names for class numbers; what is not a list is left for the row's own check."""
+    if not isinstance(values, list):
+        return values
+    for value in values:
+        if type(value) is not int or not 0 <= value < len(names):
+            raise RowProblem(
+                f"'{field}' must hold class numbers from 0 to {len(names) - 1}, got "
+                f"{shown(value)}. Correct the dataset."
+            )
+    return [names[value] for value in values]

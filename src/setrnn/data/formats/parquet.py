@@ -1,0 +1,107 @@
+"""Read Parquet through pyarrow: labels and features as list columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from setrnn.data.example import Example
+from setrnn.data.formats.lines import file_errors
+from setrnn.data.formats.reader import BadRows, ReadOptions, Split, file_splits, file_stem
+from setrnn.data.formats.row import (
+    RowProblem,
+    check_characters,
+    check_columns,
+    example_maker,
+)
+from setrnn.errors import BadRowError, DataError
+
+SUFFIXES = (".parquet",)
+
+_BATCH_ROWS = 1024
+
+
+def find(place: Path, options: ReadOptions) -> dict[str, Split]:
+    """Find Parquet files."""
+    return file_splits(place, options, SUFFIXES, read)
+
+
+def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
+    """Stream the documents of one file, a record batch at a time."""
+    make = example_maker(options, file_stem(path))
+    for number, row in enumerate(_rows(path, options), start=1):
+        try:
+            if row is None:
+                raise RowProblem("is not UTF-8. Write its strings as UTF-8.")
+            example = make(row, number)
+            check_characters(example, options)
+        except RowProblem as problem:
+            bad_rows.add(BadRowError(f"{path.name} row {number}", str(problem)))
+            continue
+        yield example
+
+
+def _rows(path: Path, options: ReadOptions) -> Iterator[dict[str, Any] | None]:
+    """Yield each row, or None where its strings cannot be decoded."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with file_errors(path), path.open("rb") as stream:
+        try:
+            with pq.ParquetFile(stream) as file:
+                columns = _columns(path, options, file.schema_arrow)
+                for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
+                    yield from _batch_rows(batch)
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # from the system, not from the content
+            raise DataError(
+                f"{path} is not a sound Parquet file. Copy it again, or write it anew."
+            ) from error
+
+
+def _batch_rows(batch: Any) -> Iterator[dict[str, Any] | None]:  # noqa: ANN401 - pyarrow has no types
+    try:
+        yield from batch.to_pylist()
+    except UnicodeDecodeError:
+        for index in range(batch.num_rows):
+            try:
+                row: dict[str, Any] | None = batch.slice(index, 1).to_pylist()[0]
+            except UnicodeDecodeError:
+                row = None
+            yield row
+
+
+def _columns(path: Path, options: ReadOptions, schema: Any) -> list[str]:  # noqa: ANN401
+    """Name the columns to read, and refuse those of a wrong type."""
+    check_columns(path, options, schema.names)
+    ids, lists = [options.id_field], options.list_fields
+    columns = []
+    for name in dict.fromkeys([*ids, *options.text_fields, *lists]):
+        if name not in schema.names:
+            continue
+        if schema.names.count(name) > 1:
+            raise DataError(f"{path} has two columns '{name}'. Rename or remove one.")
+        kind = schema.field(name).type
+        if name in lists and not _is_list_of_strings(kind):
+            raise DataError(f"{path}: '{name}' must be a list of strings, its column is {kind}.")
+        if name in options.text_fields and not _is_string(kind):
+            raise DataError(f"{path}: '{name}' must be a string, its column is {kind}.")
+        columns.append(name)
+    return columns
+
+
+def _is_string(kind: Any) -> bool:  # noqa: ANN401
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_null(kind))
+
+
+def _is_list_of_strings(kind: Any) -> bool:  # noqa: ANN401
+    from pyarrow import types
+
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(types.is_null(kind) or (is_list and _is_string(kind.value_type)))

@@ -1,0 +1,110 @@
+"""Read Reuters-21578 (SGML) in the ModApte split.
+
+Train and test are the documents marked so by LEWISSPLIT that have TOPICS="YES"; their topics
+may still be none. Each split streams through all the files.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from setrnn.data.example import Example
+from setrnn.data.formats.lines import numbered_lines
+from setrnn.data.formats.reader import BadRows, ReadOptions, Split
+from setrnn.data.formats.row import RowProblem, bad_line, nul_byte, too_long
+
+FILES = "reut2-*.sgm"
+SUFFIXES = (".sgm",)
+
+_ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
+_TOPIC = re.compile(r"<D>(.*?)</D>", re.DOTALL)
+
+
+def find(place: Path, options: ReadOptions) -> dict[str, Split]:
+    """Find reut2-000.sgm to reut2-021.sgm, as many as there are, or take one of them alone."""
+    if place.is_file():
+        files = [place] if options.any_suffix or place.name.lower().endswith(SUFFIXES) else []
+    else:
+        files = sorted(path for path in place.glob(FILES) if path.is_file())
+    if not files:
+        return {}
+    return {
+        split: Split(tuple(files), partial(_read, files, split.upper(), options))
+        for split in ("train", "test")
+    }
+
+
+def _read(
+    files: list[Path], split: str, options: ReadOptions, bad_rows: BadRows
+) -> Iterator[Example]:
+    """Stream the documents of a split."""
+    for path in files:
+        for number, record in _records(path, options.max_row_bytes):
+            try:
+                example = _document(record, split, options.max_row_bytes)
+            except RowProblem as problem:
+                bad_rows.add(bad_line(path, number, problem))
+                continue
+            if example is not None:
+                yield example
+
+
+def _records(path: Path, max_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Yield each record and the line it begins on, complete or not.
+
+    Of a record over the limit only so much is kept as shows that it is.
+    """
+    first, lines, n_bytes = 0, list[bytes](), 0
+    for number, line in numbered_lines(path, max_bytes):
+        if b"<REUTERS" in line:
+            if lines:
+                yield first, b"".join(lines)
+            first, lines, n_bytes = number, [], 0
+        elif not lines:
+            continue
+        if n_bytes <= max_bytes:
+            lines.append(line)
+            n_bytes += len(line)
+        if b"</REUTERS>" in line:
+            yield first, b"".join(lines)
+            lines = []
+    if lines:
+        yield first, b"".join(lines)
+
+
+def _document(record: bytes, split: str, max_bytes: int) -> Example | None:
+    """Read one record; None if it belongs to another split."""
+    content = record.decode("latin-1")
+    opening, closed, _ = content.partition(">")
+    attributes = dict(_ATTRIBUTE.findall(opening))
+    if not closed or not {"TOPICS", "LEWISSPLIT", "NEWID"} <= attributes.keys():
+        raise RowProblem("<REUTERS> must carry TOPICS, LEWISSPLIT and NEWID. Copy the file again.")
+    if attributes["LEWISSPLIT"] != split or attributes["TOPICS"] != "YES":
+        return None
+    if len(record) > max_bytes:
+        raise too_long(max_bytes)
+    if "\0" in content:
+        raise nul_byte()
+    if "</REUTERS>" not in content:
+        raise RowProblem("the record has no </REUTERS>. Copy the file again.")
+    topics = (html.unescape(topic).strip() for topic in _TOPIC.findall(_inside(content, "TOPICS")))
+    return Example(attributes["NEWID"], _text(content), tuple(topic for topic in topics if topic))
+
+
+def _text(content: str) -> str:
+    """Join title and body; a text that is not divided (TYPE="UNPROC") is taken whole."""
+    text = _inside(content, "TEXT")
+    parts = [_inside(text, tag) for tag in ("TITLE", "BODY") if f"<{tag}>" in text]
+    # The control characters that frame a text (&#2; and &#3;) decode to nothing.
+    return "\n".join(html.unescape(part).strip() for part in parts or [text])
+
+
+def _inside(content: str, tag: str) -> str:
+    found = re.search(rf"<{tag}(?: [^>]*)?>(.*?)</{tag}>", content, re.DOTALL)
+    if found is None:
+        raise RowProblem(f"the record has no complete <{tag}>. Copy the file again.")
+    return found[1]

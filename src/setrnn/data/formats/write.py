@@ -1,0 +1,121 @@
+"""Write documents to a file, whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from setrnn.data.example import Example
+from setrnn.data.folders import whole_file
+from setrnn.data.formats.row import shown
+from setrnn.errors import DataError
+
+# A Parquet row group is closed at either bound.
+_GROUP_ROWS = 8192
+_GROUP_CHARACTERS = 64_000_000
+
+
+def write_examples(examples: Iterable[Example], path: str | Path) -> int:
+    """Stream documents into a file of the format its suffix names; return how many.
+
+    The file appears under its name once it is complete; a failure leaves nothing behind, and
+    an older file as it was. The same documents give the same bytes.
+    """
+    path = Path(path)
+    write = _writer(path)
+    try:
+        with whole_file(path) as stream:
+            return write(examples, stream)
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be written: {error.strerror or error}. Choose another place."
+        ) from error
+
+
+def _writer(path: Path) -> Callable[[Iterable[Example], BinaryIO], int]:
+    for suffix, write in WRITERS.items():
+        if path.name.lower().endswith(suffix):
+            return write
+    raise DataError(f"{path} has no known suffix. End its name in one of: {', '.join(WRITERS)}.")
+
+
+def _write_jsonl(examples: Iterable[Example], stream: BinaryIO) -> int:
+    n_written = 0
+    for example in examples:
+        row: dict[str, object] = {
+            "id": example.id,
+            "text": example.text,
+            "labels": example.labels,
+        }
+        if example.features:
+            row["features"] = example.features
+        try:
+            line = json.dumps(row, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise _not_utf8([example]) from error
+        stream.write(line + b"\n")
+        n_written += 1
+    return n_written
+
+
+def _write_jsonl_gz(examples: Iterable[Example], stream: BinaryIO) -> int:
+    # No name and no time in the header: the same documents give the same bytes.
+    with gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0) as packed:
+        return _write_jsonl(examples, packed)  # type: ignore[arg-type]
+
+
+def _write_parquet(examples: Iterable[Example], stream: BinaryIO) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    strings = pa.list_(pa.string())
+    schema = pa.schema(
+        {"id": pa.string(), "text": pa.string(), "labels": strings, "features": strings}
+    )
+    n_written = 0
+    with pq.ParquetWriter(stream, schema) as writer:
+        for group in _groups(examples):
+            columns = {name: [getattr(example, name) for example in group] for name in schema.names}
+            try:
+                table = pa.table(columns, schema=schema)
+            except UnicodeEncodeError as error:
+                raise _not_utf8(group) from error
+            writer.write_table(table)
+            n_written += len(group)
+    return n_written
+
+
+def _groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
+    group: list[Example] = []
+    n_characters = 0
+    for example in examples:
+        group.append(example)
+        n_characters += len(example.text)
+        if len(group) == _GROUP_ROWS or n_characters >= _GROUP_CHARACTERS:
+            yield group
+            group, n_characters = [], 0
+    if group:
+        yield group
+
+
+def _not_utf8(group: list[Example]) -> DataError:
+    """Name the document that cannot be written."""
+    for example in group:
+        try:
+            "".join((example.id, example.text, *example.labels, *example.features)).encode()
+        except UnicodeEncodeError:
+            return DataError(
+                f"Document {shown(example.id)} holds half a character (a lone surrogate), which "
+                "UTF-8 cannot write. Remove it."
+            )
+    raise AssertionError("every document can be written")
+
+
+WRITERS: dict[str, Callable[[Iterable[Example], BinaryIO], int]] = {
+    ".jsonl": _write_jsonl,
+    ".jsonl.gz": _write_jsonl_gz,
+    ".parquet": _write_parquet,
+}

@@ -1,0 +1,70 @@
+"""BR: every label by itself; the probability of a set is the product over all labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from setrnn.config import ClassicalSettings
+from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.classical.features import indicator
+from setrnn.systems.classical.linear import Arrays, LinearWeights, TrainingData
+from setrnn.systems.classical.logistic import Penalties, fit_logistic
+from setrnn.systems.known import Known
+from setrnn.systems.products import most_probable_products, product_log_probs
+
+
+@dataclass(frozen=True)
+class BinaryRelevance:
+    """Independent logistic regressions."""
+
+    linear: LinearWeights
+
+    @classmethod
+    def fit(
+        cls,
+        data: TrainingData,
+        settings: ClassicalSettings,
+        on_labels_done: Callable[[int], None] = lambda n_labels: None,
+    ) -> BinaryRelevance:
+        """Fit one regression a label."""
+        weights, intercepts = fit_logistic(
+            data.features,
+            indicator(data.label_sets, data.n_labels),
+            Penalties(settings.l1, settings.l2),
+            max_steps=settings.max_steps,
+            tolerance=settings.tolerance,
+            on_labels_done=on_labels_done,
+        )
+        return cls(LinearWeights(weights, intercepts))
+
+    def candidates(
+        self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
+    ) -> SetCandidates:
+        """Return the most probable sets under the product, exactly."""
+        return most_probable_products(self.linear.logits(features), n_sets, known)
+
+    def set_log_probs(
+        self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+        return product_log_probs(self.linear.logits(features), label_sets)
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return len(self.linear.intercepts)
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return weights and intercepts."""
+        return {"weights": self.linear.weights, "intercepts": self.linear.intercepts}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> BinaryRelevance:
+        """Build from weights and intercepts."""
+        return cls(LinearWeights(arrays["weights"], arrays["intercepts"]))

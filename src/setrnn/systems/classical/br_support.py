@@ -1,0 +1,186 @@
+"""BR-support: BR's product, restricted to the label sets seen in training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.special import logsumexp
+
+from setrnn.config import ClassicalSettings
+from setrnn.data.labels import distinct_sets
+from setrnn.data.ragged import Ragged
+from setrnn.systems.candidates import LabelSizeProbs, SetCandidates, pack_labels
+from setrnn.systems.classical.br import BinaryRelevance
+from setrnn.systems.classical.features import indicator
+from setrnn.systems.classical.linear import Arrays, TrainingData
+from setrnn.systems.known import Known, completed
+from setrnn.systems.limits import set_keys
+from setrnn.systems.products import likeliest_labels, sum_over_sets
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+@dataclass(frozen=True)
+class SupportCandidates(SetCandidates):
+    """The best of the seen sets, and the probabilities of all of them."""
+
+    support: npt.NDArray[np.int32]  # (G, S) the seen sets; -1 fills up
+    members: sp.csr_matrix  # the same as zeros and ones, (G, L)
+    support_log_probs: npt.NDArray[np.float64]  # (n, G)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Self:
+        """Return the candidates of some of the documents."""
+        return replace(
+            self,
+            labels=self.labels[rows],
+            log_probs=self.log_probs[rows],
+            support_log_probs=self.support_log_probs[rows],
+        )
+
+    def marginals(self, n_labels: int) -> npt.NDArray[np.float32]:
+        """Return the summed probability of the seen sets that hold each label: (n, L)."""
+        sums = np.asarray((self.members.T @ np.exp(self.support_log_probs).T).T)
+        return np.asarray(np.minimum(sums, 1.0), dtype=np.float32)
+
+    def missing_mass(self) -> npt.NDArray[np.float64]:
+        """Return 0: no other set has a chance."""
+        return np.zeros(len(self))
+
+    def log_probs_of(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """Return log p of given sets, (n, G, S): (n, G); -inf for those not seen."""
+        n_labels = self.members.shape[1]
+        keys = set_keys(self.support, n_labels)
+        order = np.argsort(keys)
+        asked = set_keys(label_sets, n_labels)
+        place = order[np.minimum(np.searchsorted(keys[order], asked), len(keys) - 1)]
+        found = np.take_along_axis(self.support_log_probs, place, axis=1)
+        return np.where(keys[place] == asked, found, -np.inf)
+
+    def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
+        """Sum the probabilities of the seen sets of each size that hold each label."""
+        probs = np.exp(self.support_log_probs)
+        marginals = np.asarray((self.members.T @ probs.T).T)
+        labels = likeliest_labels(marginals, also)
+        sizes = (self.support >= 0).sum(axis=1)
+        found = np.zeros((*labels.shape, max(int(sizes.max(initial=0)), 1)))
+        for size in range(1, found.shape[2] + 1):
+            is_of_size = sizes == size
+            summed = np.asarray((self.members[is_of_size].T @ probs[:, is_of_size].T).T)
+            found[:, :, size - 1] = np.take_along_axis(summed, labels, axis=1)
+        return LabelSizeProbs(labels, found, probs[:, sizes == 0].sum(axis=1))
+
+
+@dataclass(frozen=True)
+class SupportInference:
+    """BR trained as ever; only sets seen in training can be predicted.
+
+    The probability of a set is BR's product, divided by its sum over all the seen sets.
+    """
+
+    br: BinaryRelevance
+    support: Ragged  # the distinct label sets of training
+
+    @classmethod
+    def fit(
+        cls,
+        data: TrainingData,
+        settings: ClassicalSettings,
+        on_labels_done: Callable[[int], None] = lambda n_labels: None,
+    ) -> SupportInference:
+        """Fit BR and collect the label sets."""
+        support, _ = distinct_sets(data.label_sets)
+        return cls(BinaryRelevance.fit(data, settings, on_labels_done), support)
+
+    def log_probs(self, features: sp.csr_matrix) -> npt.NDArray[np.float64]:
+        """Return log p of each seen set, documents x sets.
+
+        The product over all L labels is, up to a constant of the document, the sum of the
+        log-odds of the set's own labels: one sparse product for all sets.
+        """
+        logits = self.br.linear.logits(features).astype(np.float64)
+        members = indicator(self.support, logits.shape[1])  # (sets, L)
+        scores = np.asarray((members @ logits.T).T)
+        return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
+
+    def candidates(
+        self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
+    ) -> SetCandidates:
+        """Return the most probable of the seen sets.
+
+        Where none of them fits what is known, the present labels alone, of probability 0.
+        """
+        log_probs = self.log_probs(features)
+        if known is not None:
+            log_probs = np.where(self._fits(known), log_probs, -np.inf)
+        n_sets = min(n_sets, len(self.support))
+        best = np.argpartition(-log_probs, n_sets - 1, axis=1)[:, :n_sets]
+        best_log_probs = np.take_along_axis(log_probs, best, axis=1)
+        order = np.argsort(-best_log_probs, axis=1, kind="stable")
+        best = np.take_along_axis(best, order, axis=1)
+        best_log_probs = np.take_along_axis(best_log_probs, order, axis=1)
+        if known is not None:
+            return completed(self._padded_support[best], best_log_probs, known)
+        return SupportCandidates(
+            pack_labels(self._padded_support[best]),
+            best_log_probs,
+            self._padded_support,
+            indicator(self.support, self.br.linear.weights.shape[1]),
+            log_probs,
+        )
+
+    def _fits(self, known: Known) -> npt.NDArray[np.bool_]:
+        """Mark the seen sets with all present labels and no absent one: documents x sets."""
+        n_labels = self.br.linear.weights.shape[1]
+        members = indicator(self.support, n_labels)
+        is_present = known.is_present(n_labels)
+        n_present = members @ is_present.T.astype(np.float32)  # (sets, n)
+        n_absent = members @ known.is_absent(n_labels).T.astype(np.float32)
+        return np.asarray(((n_present == is_present.sum(1)) & (n_absent == 0)).T)
+
+    @cached_property
+    def _padded_support(self) -> npt.NDArray[np.int32]:
+        lengths = self.support.lengths
+        width = max(int(lengths.max(initial=0)), 1)
+        padded = np.full((len(self.support), width), -1, dtype=np.int32)
+        padded[np.arange(width) < lengths[:, None]] = self.support.values
+        return padded
+
+    def set_log_probs(
+        self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G).
+
+        A set that was not seen in training has none: -inf.
+        """
+        logits = self.br.linear.logits(features).astype(np.float64)
+        members = indicator(self.support, logits.shape[1])
+        total = logsumexp(np.asarray((members @ logits.T).T), axis=1, keepdims=True)
+        seen = set_keys(self._padded_support, logits.shape[1])
+        is_seen = np.isin(set_keys(label_sets, logits.shape[1]), seen)
+        return np.where(is_seen, sum_over_sets(logits, label_sets) - total, -np.inf)
+
+    @property
+    def n_labels(self) -> int:
+        """How many labels there are."""
+        return self.br.n_labels
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return BR's arrays and the seen sets."""
+        return {
+            **self.br.arrays(),
+            "support": np.asarray(self.support.values, dtype=np.int32),
+            "support_offsets": self.support.offsets,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> SupportInference:
+        """Build from BR's arrays and the seen sets."""
+        support = Ragged(arrays["support"], arrays["support_offsets"])
+        return cls(BinaryRelevance.from_arrays(arrays), support)

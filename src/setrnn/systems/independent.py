@@ -1,0 +1,48 @@
+"""A system that scores each label by itself: any encoder, one sigmoid a label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from setrnn.data.ragged import Ragged
+from setrnn.model.interfaces import Encoding
+from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.known import Known, refuse_sequences, something_known
+from setrnn.systems.neural import NeuralSystem, Rows
+from setrnn.systems.products import most_probable_products, product_log_probs
+
+
+@dataclass(frozen=True)
+class SigmoidSystem(NeuralSystem):
+    """A network whose labels are independent, given the document: all of it is exact."""
+
+    def candidates(
+        self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
+    ) -> SetCandidates:
+        """Find the most probable sets of each document: the first has all labels over 1/2."""
+        refuse_sequences(source)
+        return most_probable_products(self.logits(tokens), n_sets, something_known(known, source))
+
+    def set_log_probs(
+        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+        return product_log_probs(self.logits(tokens), label_sets)
+
+    @torch.inference_mode()
+    def logits(self, tokens: Ragged) -> npt.NDArray[np.float32]:
+        """Return the log-odds of each label, documents x labels."""
+        logits = np.zeros((len(tokens), self.network.decoder.n_labels), dtype=np.float32)
+
+        def score(rows: Rows, encoding: Encoding) -> Tensor:
+            found: Tensor = self.network.decoder.logits(encoding)
+            return found
+
+        for rows, found in self.by_batch(tokens, score):
+            logits[rows] = found.cpu().numpy()
+        return logits

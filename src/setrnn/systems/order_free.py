@@ -1,0 +1,144 @@
+"""An order-free system: one search over sets, each with a certificate."""
+
+# n documents, G sets a document, S labels of the largest
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from setrnn.data.batches import take_rows
+from setrnn.data.ragged import Ragged
+from setrnn.model.interfaces import Encoding, OrderFree
+from setrnn.search.lattice import FoundSets, search_sets
+from setrnn.search.subset_sums import EXACT_UP_TO, MOST_LABELS, set_log_prob_by_subsets
+from setrnn.systems.candidates import Certificates, SetCandidates
+from setrnn.systems.known import Known, completed, something_known
+from setrnn.systems.neural import CandidateTable, Rows
+from setrnn.systems.recurrent import RecurrentSystem
+
+# That are evaluated at once: subsets, and values of the memory of the documents they are of.
+MAX_SUBSETS, MAX_MEMORY = 65_536, 2**26
+
+
+@dataclass(frozen=True)
+class OrderFreeSystem(RecurrentSystem):
+    """A network whose decoder forgets the order of the labels so far."""
+
+    @torch.inference_mode()
+    def candidates(
+        self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
+    ) -> SetCandidates:
+        """Find the most probable sets of each document.
+
+        The first `search.exact_sets` have their exact probability, up to ten labels; the others
+        that of the orders that the search met. From "sequences", as with any decoder that emits
+        labels one by one.
+        """
+        known = something_known(known, source)
+        if source != "sets":
+            return super().candidates(tokens, n_sets, source)
+        if known is None:
+            return self._searched(tokens, n_sets)
+        # What is known of one document is nothing to another.
+        is_open = ~((known.present >= 0).any(1) | (known.absent >= 0).any(1))
+        table = CandidateTable(len(tokens), max(2 * self.config.search.beam_width, n_sets))
+        free, bound = np.flatnonzero(is_open), np.flatnonzero(~is_open)
+        for rows, found in (
+            (free, self._searched(take_rows(tokens, free), n_sets)),
+            (bound, self._completions(take_rows(tokens, bound), known.rows(bound))),
+        ):
+            table.fill(rows, torch.from_numpy(found.labels), torch.from_numpy(found.log_probs))
+        return completed(table.labels, table.log_probs, known)
+
+    def _searched(self, tokens: Ragged, n_sets: int) -> SetCandidates:
+        """Search, and sum the best sets exactly."""
+        width, max_labels = self.config.search.beam_width, self.config.model.max_labels
+        table = CandidateTable(len(tokens), max(width, n_sets))
+        is_proved, pruned = np.zeros(len(tokens), dtype=bool), np.zeros(len(tokens))
+
+        def search(rows: Rows, encoding: Encoding) -> FoundSets:
+            found = search_sets(self._decoder, encoding, width, max_labels, n_sets)
+            best = found.labels[:, : self.config.search.exact_sets]
+            if not best.shape[1]:
+                return found
+            is_exact = (best >= 0).sum(2) <= EXACT_UP_TO
+            log_probs = self._sums(encoding, best)
+            is_set = found.log_probs[:, : best.shape[1]] > -torch.inf
+            return found.with_exact(log_probs.where(is_set, -torch.inf), is_exact)
+
+        for rows, found in self.by_batch(tokens, search):
+            table.fill(rows, found.labels, found.log_probs)
+            is_proved[rows] = found.is_proved.cpu().numpy()
+            pruned[rows] = found.pruned.cpu().numpy()
+        certificates = Certificates(is_proved, pruned)
+        return SetCandidates(table.labels, table.log_probs, certificates=certificates)
+
+    def _completions(self, tokens: Ragged, known: Known) -> SetCandidates:
+        """Find sets as a recurrent system does; their probabilities are exact."""
+        found = super()._completions(tokens, known)
+        is_set = found.log_probs > -np.inf
+        log_probs = np.where(is_set, self.set_log_probs(tokens, found.labels), -np.inf)
+        order = np.argsort(-log_probs, axis=1, kind="stable")
+        return SetCandidates(
+            np.take_along_axis(found.labels, order[..., None], axis=1),
+            np.take_along_axis(log_probs, order, axis=1),
+        )
+
+    @torch.inference_mode()
+    def set_log_probs(
+        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G).
+
+        Exact up to ten labels; a lower bound above; -inf for more than can be summed at all.
+        """
+        log_probs = np.zeros(label_sets.shape[:2])
+
+        def score(rows: Rows, encoding: Encoding) -> Tensor:
+            return self._sums(encoding, self.sets_on_device(label_sets, rows))
+
+        for rows, sums in self.by_batch(tokens, score):
+            log_probs[rows] = sums.cpu().numpy()
+        return log_probs
+
+    def _sums(self, encoding: Encoding, label_sets: Tensor) -> Tensor:
+        """Sum the probabilities of sets (B, G, S) over their subsets: log p, (B, G)."""
+        B, G, S = label_sets.shape
+        flat = label_sets.flatten(0, 1)
+        sizes = (flat >= 0).sum(1).cpu()
+        found = torch.full((B * G,), -torch.inf, device=self.device)
+        for part in _parts(sizes, encoding.memory[0].numel() if B else 1):
+            index = part.to(self.device)
+            found[index] = set_log_prob_by_subsets(
+                self._decoder,
+                encoding,
+                flat[index],
+                sizes[part],
+                self.config.search.beam_width,
+                documents=index // G,
+            )
+        return found.view(B, G)
+
+    @property
+    def _decoder(self) -> OrderFree:
+        return cast("OrderFree", self.network.decoder)
+
+
+def _parts(sizes: Tensor, memory_size: int) -> list[Tensor]:
+    """Cut sets of these sizes (N,) into parts of alike size that are not too much at once.
+
+    Each set brings the memory of its document. Sets of too many labels are in no part.
+    """
+    order = sizes.argsort(stable=True)
+    order = order[sizes[order] <= MOST_LABELS]
+    n_subsets = (2 ** sizes[order].clamp(max=EXACT_UP_TO)).cumsum(0)
+    n_values = torch.arange(1, len(order) + 1) * memory_size
+    number = torch.maximum((n_subsets - 1) // MAX_SUBSETS, (n_values - 1) // MAX_MEMORY)
+    counts = torch.bincount(number) if len(number) else number
+    return [part for part in torch.split(order, counts.tolist()) if len(part)]

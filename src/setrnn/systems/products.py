@@ -1,0 +1,181 @@
+"""Candidates of labels that are independent: all that is asked of them is known exactly."""
+
+# n documents, L labels, M labels that matter to a document, Z sizes, G given sets
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from setrnn.systems.candidates import (
+    LabelSizeProbs,
+    SetCandidates,
+    listed,
+    log_sigmoid,
+    pack_labels,
+)
+from setrnn.systems.known import Known, completed
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+# A label less likely than this, or the 129th, is in no set of highest expected F1: to be worth
+# its place in a set of k labels, it needs a chance of about F1 (k + 2) / 2 (k + largest size).
+LEAST_CHANCE, MAX_LABELS = 1e-3, 128
+
+
+@dataclass(frozen=True)
+class ProductCandidates(SetCandidates):
+    """The best sets, where p(set) is the product over all labels."""
+
+    logits: npt.NDArray[np.float32]  # (n, L)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Self:
+        """Return the candidates of some of the documents."""
+        return type(self)(self.labels[rows], self.log_probs[rows], self.logits[rows])
+
+    def marginals(self, n_labels: int) -> npt.NDArray[np.float32]:
+        """Return the probability of each label: (n, L)."""
+        return np.asarray(expit(self.logits))
+
+    def missing_mass(self) -> npt.NDArray[np.float64]:
+        """Return 0: the marginals are exact."""
+        return np.zeros(len(self))
+
+    def log_probs_of(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """Return log p of given sets, (n, G, S): (n, G)."""
+        return product_log_probs(self.logits, label_sets)
+
+    def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
+        """Return p(label in the set, its size): p(label) times p(size - 1) of all the others."""
+        probs = expit(self.logits.astype(np.float64))
+        labels = likeliest_labels(probs, also)
+        of_sizes = _size_probs(probs, _most_labels(probs.sum(axis=1), n_labels))
+        chosen = np.take_along_axis(probs, labels, axis=1)  # (n, M)
+        others = _without_label(of_sizes, chosen)
+        return LabelSizeProbs(labels, chosen[:, :, None] * others, of_sizes[:, 0])
+
+
+def most_probable_products(
+    logits: npt.NDArray[np.float32], n_sets: int, known: Known | None = None
+) -> SetCandidates:
+    """Return the K best sets when labels are independent.
+
+    The best set takes each label of positive log-odds; turning label l costs |log-odds|.
+    The K best combinations of turned labels use only the K - 1 cheapest ones: exact.
+    A label that is known stands as it is known: turning it costs all.
+    """
+    n, n_labels = logits.shape
+    n_sets = min(n_sets, 2 ** min(n_labels, 30))
+    cost = np.abs(logits.astype(np.float64))
+    is_in_best = logits > 0
+    log_odds = cost  # of each label's place in the best set
+    if known is not None:
+        is_present, is_absent = known.is_present(n_labels), known.is_absent(n_labels)
+        is_in_best = (is_in_best | is_present) & ~is_absent
+        log_odds = np.where(is_in_best, logits, -logits).astype(np.float64)
+        cost[is_present | is_absent] = np.inf
+    n_turned = min(n_labels, n_sets - 1)
+    cheapest = np.argpartition(cost, max(n_turned - 1, 0), axis=1)[:, :n_turned]
+    total = np.zeros((n, 1))  # cost of each combination kept, (n, K)
+    turned = np.zeros((n, 1, n_turned), dtype=bool)
+    for step in range(n_turned):
+        with_it = turned.copy()
+        with_it[:, :, step] = True
+        price = np.take_along_axis(cost, cheapest[:, step : step + 1], axis=1)
+        total = np.concatenate([total, total + price], axis=1)
+        turned = np.concatenate([turned, with_it], axis=1)
+        order = np.argsort(total, axis=1, kind="stable")[:, :n_sets]
+        total = np.take_along_axis(total, order, axis=1)
+        turned = np.take_along_axis(turned, order[:, :, None], axis=1)
+
+    best = log_sigmoid(log_odds).sum(1)
+    # The labels that can be in a candidate: those of the best set, and the turned ones.
+    is_fixed = is_in_best.copy()
+    np.put_along_axis(is_fixed, cheapest, False, axis=1)
+    fixed = listed(is_fixed)[:, None].repeat(total.shape[1], axis=1)  # (n, K, F)
+    is_in = np.take_along_axis(is_in_best, cheapest, axis=1)[:, None] ^ turned
+    flexible = np.where(is_in, cheapest[:, None], -1)  # (n, K, K - 1)
+    labels = np.concatenate([fixed, flexible.astype(np.int32)], axis=2)
+    log_probs = best[:, None] - total
+    if known is not None:
+        return completed(labels, log_probs, known)
+    return ProductCandidates(pack_labels(labels), log_probs, logits)
+
+
+def product_log_probs(
+    logits: npt.NDArray[np.float32], label_sets: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float64]:
+    """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+    log_odds = logits.astype(np.float64)
+    of_none = log_sigmoid(-log_odds).sum(axis=1, keepdims=True)
+    return np.asarray(of_none + sum_over_sets(log_odds, label_sets))
+
+
+def likeliest_labels(probs: npt.NDArray[np.float64], also: Sequence[int]) -> npt.NDArray[np.int32]:
+    """List the labels that may be in a set of highest expected F1: (n, M) ascending.
+
+    As many for each document, and those `also` asked for.
+    """
+    ranked = probs.copy()
+    ranked[:, list(also)] = 2.0
+    M = int((ranked >= LEAST_CHANCE).sum(axis=1).max(initial=1))
+    M = min(max(M, 1), MAX_LABELS + len(also), probs.shape[1])
+    labels = np.argpartition(-ranked, M - 1, axis=1)[:, :M]
+    return np.sort(labels, axis=1).astype(np.int32)
+
+
+def sum_over_sets(
+    values: npt.NDArray[np.float64], label_sets: npt.NDArray[np.int32]
+) -> npt.NDArray[np.float64]:
+    """Sum the values (n, L) of each set's labels, (n, G, S) that -1 fills up: (n, G)."""
+    document = np.arange(len(values))[:, None, None]
+    with_nothing = np.pad(values, ((0, 0), (0, 1)))  # what -1 reads
+    return np.asarray(with_nothing[document, label_sets].sum(axis=2))
+
+
+def _most_labels(expected: npt.NDArray[np.float64], n_labels: int) -> int:
+    """Return a size that is passed with a chance of less than 1e-9 (Bernstein's bound)."""
+    mean = float(expected.max(initial=0.0))
+    return max(1, min(n_labels, int(np.ceil(mean + 6.5 * np.sqrt(mean) + 14))))
+
+
+def _size_probs(probs: npt.NDArray[np.float64], Z: int) -> npt.NDArray[np.float64]:
+    """Return p(so many of the labels), for 0 .. Z: (n, Z + 1)."""
+    sizes = np.zeros((len(probs), Z + 1))
+    sizes[:, 0] = 1.0
+    for label in np.flatnonzero(probs.max(axis=0, initial=0.0) > 1e-12):
+        prob = probs[:, label, None]
+        longer = sizes[:, :-1] * prob
+        sizes *= 1 - prob
+        sizes[:, 1:] += longer
+    return sizes
+
+
+def _without_label(
+    of_sizes: npt.NDArray[np.float64], probs: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return p(so many of all the others), for each label (n, M) and 0 .. Z - 1: (n, M, Z).
+
+    With a label of chance p, of_sizes[z] = (1 - p) others[z] + p others[z - 1]: solved upwards
+    for unlikely labels, downwards for likely ones, which lets no error grow.
+    """
+    n, M = probs.shape
+    Z = of_sizes.shape[1] - 1
+    others = np.zeros((Z, n, M))
+    likely, unlikely = np.maximum(probs, 0.5), np.minimum(probs, 0.5)
+    last = np.zeros((n, M))
+    for size in range(Z):
+        last = (of_sizes[:, size, None] - unlikely * last) / (1 - unlikely)
+        others[size] = last
+    is_likely = probs > 0.5
+    last = np.zeros((n, M))
+    for size in range(Z, 0, -1):
+        last = (of_sizes[:, size, None] - (1 - likely) * last) / likely
+        np.copyto(others[size - 1], last, where=is_likely)
+    return np.maximum(np.moveaxis(others, 0, 2), 0.0)

@@ -1,0 +1,1 @@
+"""The use cases: train, tag, complete, explain, evaluate, calibrate."""

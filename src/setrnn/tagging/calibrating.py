@@ -1,0 +1,246 @@
+"""Calibrate a tagger on documents whose labels are known."""
+
+# n documents, L labels, K candidates
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setrnn.data.ragged import Ragged
+from setrnn.errors import DataError
+from setrnn.methods import find_method
+from setrnn.systems.candidates import pack_labels
+from setrnn.systems.rules import SetCandidates, find_rule
+from setrnn.systems.rules.thresholds import choose_thresholds
+from setrnn.tagging.calibration import Calibration, Scaling
+from setrnn.tagging.calibration.acceptance import Acceptance, check_share, fit_acceptance
+from setrnn.tagging.calibration.fit import N_CANDIDATES, fit_scaling, held_out
+from setrnn.tagging.calibration.reliability import Reliability, reliability
+from setrnn.tagging.tagger import Tagger
+
+LEAST_DOCUMENTS = 100
+
+LabelSets = Sequence[Sequence[str]]
+Batches = Iterable[tuple[Ragged, LabelSets]]
+OnDocuments = Callable[[int], None]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A calibration, and what it changes for the predictions of one rule.
+
+    After: by scalings fitted on the other four fifths of the documents, not on themselves.
+    """
+
+    rule: str
+    calibration: Calibration
+    acceptance: Acceptance
+    before: Reliability
+    after: Reliability
+    accuracy: float  # of all predictions
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "rule": self.rule,
+            "n_documents": self.calibration.n_documents,
+            "subset_accuracy": self.accuracy,
+            "calibration_error": self.after.error,
+            "calibration_error_raw": self.before.error,
+            "acceptance": self.acceptance.as_dict(),
+            "reliability": {"before": self.before.as_dict(), "after": self.after.as_dict()},
+            "scalings": {name: each.as_dict() for name, each in self.calibration.scalings.items()},
+        }
+
+
+def fit_calibration(
+    tagger: Tagger, batches: Batches, on_documents: OnDocuments = lambda n_documents: None
+) -> Calibration:
+    """Fit thresholds and scalings; no acceptance, which needs a target."""
+    return _Documents.collect(tagger, batches, on_documents).fit(tagger)
+
+
+def calibrate(
+    tagger: Tagger,
+    batches: Batches,
+    rule: str | None = None,
+    target: float = 0.9,
+    confidence: float = 0.9,
+    on_documents: OnDocuments = lambda n_documents: None,
+) -> Calibrated:
+    """Fit all anew, and which predictions to accept by a rule.
+
+    What the model accepts by other rules is fitted anew too, to the targets they had.
+    """
+    check_share("target accuracy", target)
+    check_share("confidence", confidence)
+    name = tagger.rule_or_own(rule)
+    documents = _Documents.collect(tagger, batches, on_documents)
+    calibration = documents.fit(tagger)
+    fitted = replace(tagger, calibration=calibration)
+    targets = {name: (target, confidence)}
+    if tagger.calibration is not None:
+        kept = tagger.calibration.acceptance.values()
+        targets = {each.rule: (each.target, each.confidence) for each in kept} | targets
+    predicted = {each: documents.predicted(fitted, each) for each in targets}
+    acceptance = {
+        each: fit_acceptance(each, found.probs(calibration.scalings), found.is_right, *asked)
+        for (each, found), asked in zip(predicted.items(), targets.values(), strict=True)
+    }
+    found = predicted[name]
+    return Calibrated(
+        rule=name,
+        calibration=replace(calibration, acceptance=acceptance),
+        acceptance=acceptance[name],
+        before=reliability(found.probs({}), found.is_right),
+        after=reliability(documents.held_out_probs(found, calibration), found.is_right),
+        accuracy=float(found.is_right.mean()),
+    )
+
+
+@dataclass(frozen=True)
+class _Predicted:
+    """What a rule predicts for all documents, by the model's own probabilities."""
+
+    source: str
+    candidates: SetCandidates
+    labels: npt.NDArray[np.int32]  # (n, S)
+    log_probs: Floats  # (n,)
+    is_right: npt.NDArray[np.bool_]  # (n,)
+
+    def probs(self, scalings: Mapping[str, Scaling]) -> Floats:
+        """Return the probabilities of the predicted sets by these scalings: (n,)."""
+        calibration = Calibration(0, scalings=scalings)
+        _, log_probs = calibration.apply(self.source, self.candidates, self.labels, self.log_probs)
+        return np.exp(log_probs)
+
+
+@dataclass(frozen=True)
+class _Documents:
+    """Documents with their true sets, and what the model finds likely."""
+
+    tokens: Ragged
+    label_sets: list[frozenset[str]]
+    candidates: dict[str, SetCandidates]  # by source
+    true_rank: dict[str, npt.NDArray[np.int64]]  # (n,) by source; -1: no candidate is true
+    marginals: npt.NDArray[np.float32]  # (n, L)
+
+    @classmethod
+    def collect(cls, tagger: Tagger, batches: Batches, on_documents: OnDocuments) -> _Documents:
+        """Run the tagger once over all documents; refuse too few, or none with a label."""
+        emits_sequences = find_method(tagger.method).emits_sequences
+        sources = ("sets", "sequences") if emits_sequences else ("sets",)
+        tokens: list[Ragged] = []
+        label_sets: list[frozenset[str]] = []
+        candidates: dict[str, list[SetCandidates]] = {source: [] for source in sources}
+        marginals: list[npt.NDArray[np.float32]] = []
+        for batch, names in batches:
+            tokens.append(batch)
+            label_sets.extend(map(frozenset, names))
+            for source in sources:
+                found = tagger.system.candidates(batch, N_CANDIDATES, source)
+                candidates[source].append(found)
+            marginals.append(tagger.system.marginals(batch, candidates["sets"][-1]))
+            on_documents(len(names))
+        _check(label_sets, tagger)
+        joined = {source: _joined(parts) for source, parts in candidates.items()}
+        truth, is_known = _ids(tagger, label_sets)
+        ranks = {
+            source: np.where(is_known, found.ranks(truth), -1) for source, found in joined.items()
+        }
+        all_tokens = Ragged.concatenate(tokens)
+        return cls(all_tokens, label_sets, joined, ranks, np.concatenate(marginals))
+
+    def fit(self, tagger: Tagger) -> Calibration:
+        """Fit thresholds and scalings."""
+        known = tagger.labels.encode([tuple(each) for each in self.label_sets])
+        is_label = np.zeros(self.marginals.shape, dtype=bool)
+        is_label[known.row_numbers, known.values] = True
+        return Calibration(
+            n_documents=len(self.label_sets),
+            thresholds=choose_thresholds(self.marginals, is_label),
+            scalings={
+                source: fit_scaling(found.log_probs, self.true_rank[source])
+                for source, found in self.candidates.items()
+            },
+        )
+
+    def predicted(self, tagger: Tagger, rule: str) -> _Predicted:
+        """Predict by a rule."""
+        predictions = list(tagger.tag_tokens(self.tokens, rule, calibrated=False))
+        label_ids = tagger.labels.encode([each.labels for each in predictions])
+        is_right = [
+            frozenset(each.labels) == truth
+            for each, truth in zip(predictions, self.label_sets, strict=True)
+        ]
+        probs = np.array([each.probability for each in predictions])
+        source = find_rule(rule).source
+        with np.errstate(divide="ignore"):
+            log_probs = np.log(probs)
+        return _Predicted(
+            source, self.candidates[source], _padded(label_ids), log_probs, np.array(is_right)
+        )
+
+    def held_out_probs(self, predicted: _Predicted, calibration: Calibration) -> Floats:
+        """Calibrate each fifth of the documents by what the others say: (n,)."""
+        source = predicted.source
+        log_probs, true_rank = self.candidates[source].log_probs, self.true_rank[source]
+        probs = np.zeros(len(log_probs))
+        for is_out, fitted in held_out(calibration.scalings[source], log_probs, true_rank):
+            probs[is_out] = predicted.probs({source: fitted})[is_out]
+        return probs
+
+
+def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:
+    if len(label_sets) < LEAST_DOCUMENTS:
+        raise DataError(
+            f"{len(label_sets):,} documents are too few to calibrate on: give at least "
+            f"{LEAST_DOCUMENTS} that the model was not trained on."
+        )
+    if not any(label_sets):
+        raise DataError(
+            "No document has a label: calibration needs the true labels. Name their field with "
+            "--labels-field."
+        )
+    is_known = [label in tagger.labels.index for each in label_sets for label in each]
+    if sum(is_known) * 2 < len(is_known):
+        raise DataError(
+            f"The model knows {sum(is_known):,} of the documents' {len(is_known):,} labels: these "
+            "are not labels of its kind. Name their field with --labels-field."
+        )
+
+
+def _joined(parts: Sequence[SetCandidates]) -> SetCandidates:
+    """Put the documents of several batches behind each other."""
+    n_sets = max(each.labels.shape[1] for each in parts)
+    width = max(each.labels.shape[2] for each in parts)
+    labels, log_probs = [], []
+    for each in parts:
+        _, K, S = each.labels.shape
+        more = ((0, 0), (0, n_sets - K), (0, width - S))
+        labels.append(np.pad(each.labels, more, constant_values=-1))
+        log_probs.append(np.pad(each.log_probs, more[:2], constant_values=-np.inf))
+    return SetCandidates(np.concatenate(labels), np.concatenate(log_probs))
+
+
+def _ids(
+    tagger: Tagger, label_sets: Sequence[frozenset[str]]
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """Return the label ids (n, S) of each true set, and whether the model knows all of them."""
+    known = tagger.labels.encode([tuple(each) for each in label_sets])
+    sizes = np.fromiter(map(len, label_sets), dtype=np.int64, count=len(label_sets))
+    return _padded(known), known.lengths == sizes
+
+
+def _padded(rows: Ragged) -> npt.NDArray[np.int32]:
+    lengths = rows.lengths
+    width = max(int(lengths.max(initial=0)), 1)
+    padded = np.full((len(rows), width), -1, dtype=np.int32)
+    padded[np.arange(width) < lengths[:, None]] = rows.values
+    return pack_labels(padded)

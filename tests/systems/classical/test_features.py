@@ -1,0 +1,166 @@
+from collections import Counter
+from itertools import chain, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from setrnn.data.ragged import Ragged
+from setrnn.data.tokenizing import NUMBER, PAD, SPECIAL_TOKENS, UNKNOWN
+from setrnn.systems.classical.features import (
+    MIN_PAIR_COUNT,
+    Tfidf,
+    _count_all,
+    count_matrix,
+    indicator,
+)
+
+N_TOKENS = 12
+PAD_ID, UNKNOWN_ID, NUMBER_ID = (SPECIAL_TOKENS.index(each) for each in (PAD, UNKNOWN, NUMBER))
+rows_of_tokens = st.lists(
+    st.lists(st.integers(1, N_TOKENS - 1), max_size=8), min_size=1, max_size=8
+)
+
+
+def tfidf_by_hand(rows, training_rows):
+    """1 + log(tf), times log((1 + n) / (1 + df)) + 1, of length 1."""
+    n = len(training_rows)
+    result = np.zeros((len(rows), N_TOKENS))
+    for i, row in enumerate(rows):
+        for token in set(row) - {PAD_ID, UNKNOWN_ID}:
+            document_frequency = sum(token in each for each in training_rows)
+            idf = np.log((1 + n) / (1 + document_frequency)) + 1
+            result[i, token] = (1 + np.log(row.count(token))) * idf
+        norm = np.linalg.norm(result[i])
+        if norm:
+            result[i] /= norm
+    return result
+
+
+@given(rows_of_tokens, rows_of_tokens)
+@settings(deadline=None)
+def test_vectors_are_those_of_the_formula(training_rows, other_rows):
+    tfidf, vectors = Tfidf.fit(Ragged.from_lists(training_rows), N_TOKENS)
+    expected = tfidf_by_hand(training_rows, training_rows)
+    np.testing.assert_allclose(vectors.toarray(), expected, atol=1e-5)
+    others = tfidf.transform(Ragged.from_lists(other_rows))
+    np.testing.assert_allclose(
+        others.toarray(), tfidf_by_hand(other_rows, training_rows), atol=1e-5
+    )
+
+
+@given(rows_of_tokens)
+@settings(deadline=None)
+def test_a_document_has_the_same_vector_in_training_and_after(rows):
+    tfidf, vectors = Tfidf.fit(Ragged.from_lists(rows), N_TOKENS)
+    tokens = Ragged.from_lists(rows)
+    np.testing.assert_allclose(tfidf.transform(tokens).toarray(), vectors.toarray(), atol=1e-6)
+
+
+@given(rows_of_tokens)
+@settings(deadline=None)
+def test_a_document_has_the_same_vector_alone_and_in_a_batch(rows):
+    tokens = Ragged.from_lists(rows)
+    tfidf, _ = Tfidf.fit(Ragged.from_lists(rows), N_TOKENS)
+    together = tfidf.transform(tokens).toarray()
+    for i, row in enumerate(rows):
+        alone = tfidf.transform(Ragged.from_lists([row])).toarray()
+        np.testing.assert_array_equal(alone[0], together[i])
+
+
+def test_unknown_words_and_padding_leave_no_trace_but_numbers_do():
+    tfidf, _ = Tfidf.fit(Ragged.from_lists([[3, 4], [4, 5]]), N_TOKENS)
+    with_it, without = tfidf.transform(
+        Ragged.from_lists([[PAD_ID, 3, UNKNOWN_ID, UNKNOWN_ID, 4], [3, 4]])
+    ).toarray()
+    np.testing.assert_array_equal(with_it, without)
+    numbers = tfidf.transform(Ragged.from_lists([[NUMBER_ID]])).toarray()[0]
+    assert numbers[NUMBER_ID] == pytest.approx(1)
+
+
+def test_empty_documents_have_zero_vectors():
+    tfidf, vectors = Tfidf.fit(Ragged.from_lists([[], [3], [UNKNOWN_ID]]), N_TOKENS)
+    assert vectors[[0, 2]].nnz == 0
+    assert tfidf.transform(Ragged.from_lists([[], []])).nnz == 0
+
+
+def test_no_documents_have_no_vectors():
+    tfidf, _ = Tfidf.fit(Ragged.from_lists([[3]]), N_TOKENS)
+    assert tfidf.transform(Ragged.from_lists([])).shape == (0, N_TOKENS)
+
+
+@given(rows_of_tokens, st.sampled_from([np.uint16, np.int32, np.int64]))
+@settings(deadline=None)
+def test_counting_leaves_the_tokens_as_they_were(rows, dtype):
+    tokens = Ragged.from_lists(rows, dtype=dtype)
+    count_matrix(tokens, N_TOKENS)
+    assert [row.tolist() for row in tokens] == rows
+
+
+@pytest.mark.parametrize("dtype", [np.uint16, np.int32])
+def test_read_only_tokens_can_be_counted(dtype):
+    """Those of a prepared folder are; past 65,536 words an id takes four bytes."""
+    tokens = Ragged.from_lists([[5, 3, 3], [4, 3]], dtype=dtype)
+    tokens.values.flags.writeable = False
+    tokens.offsets.flags.writeable = False
+    counts = count_matrix(tokens, 6).toarray()
+    assert counts.tolist() == [[0, 0, 0, 2, 0, 1], [0, 0, 0, 1, 1, 0]]
+
+
+@given(rows_of_tokens)
+@settings(deadline=None)
+def test_a_stretch_of_rows_is_counted_by_itself(rows):
+    tokens = Ragged.from_lists(rows * 2)
+    stretch = tokens.rows(len(rows), 2 * len(rows))
+    expected = count_matrix(Ragged.from_lists(rows), N_TOKENS)
+    np.testing.assert_array_equal(count_matrix(stretch, N_TOKENS).toarray(), expected.toarray())
+
+
+@given(st.lists(st.sets(st.integers(0, 9)).map(sorted), max_size=6), st.integers(1, 10))
+@settings(deadline=None)
+def test_the_indicator_has_a_one_for_each_id_below_its_width(rows, n_columns):
+    matrix = indicator(Ragged.from_lists(rows), n_columns)
+    assert matrix.shape == (len(rows), n_columns)
+    assert [np.flatnonzero(row).tolist() for row in matrix.toarray()] == [
+        [value for value in row if value < n_columns] for row in rows
+    ]
+    assert set(matrix.data.tolist()) <= {1.0}
+
+
+def plain_pairs(rows):
+    return [[pair for pair in pairwise(row) if min(pair) > 2] for row in rows]
+
+
+@given(st.lists(st.lists(st.integers(0, 7), max_size=12), min_size=1, max_size=40))
+@settings(deadline=None)
+def test_pairs_are_the_frequent_neighbours_and_are_counted(rows):
+    tokens, n_tokens, max_pairs = Ragged.from_lists(rows), 8, 5
+    tfidf, _ = Tfidf.fit(tokens, n_tokens, max_pairs)
+    counts = Counter(chain.from_iterable(plain_pairs(rows)))
+    frequent = {pair for pair, count in counts.items() if count >= MIN_PAIR_COUNT}
+    chosen = [divmod(int(key), n_tokens) for key in tfidf.pairs]
+    assert chosen == sorted(chosen)
+    assert set(chosen) <= frequent
+    assert len(chosen) == min(max_pairs, len(frequent))
+    left_out = [counts[pair] for pair in frequent - set(chosen)]
+    assert all(counts[pair] >= max(left_out, default=0) for pair in chosen)
+
+    found = _count_all(tokens, n_tokens, tfidf.pairs).toarray()[:, n_tokens:]
+    for row, pairs in zip(found, plain_pairs(rows), strict=True):
+        assert row.tolist() == [pairs.count(pair) for pair in chosen]
+
+
+def test_pairs_never_reach_across_documents():
+    tokens = Ragged.from_lists([[3, 4], [5, 6]] * 10)
+    tfidf, _ = Tfidf.fit(tokens, 8, 100)
+    assert tfidf.pairs.tolist() == [3 * 8 + 4, 5 * 8 + 6]
+
+
+def test_vectors_of_the_same_documents_are_the_same_twice():
+    tokens = Ragged.from_lists([[5, 3, 3, 4], [4, 3]] * 5)
+    before = tokens.values.copy()
+    tfidf, fitted = Tfidf.fit(tokens, 8, 10)
+    for _ in range(2):
+        assert (tfidf.transform(tokens) != fitted).nnz == 0
+        assert (tokens.values == before).all()

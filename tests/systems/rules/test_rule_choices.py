@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from choices import NAMES, as_sets, choice_of, random_distributions
+
+from setrnn.errors import ConfigError
+from setrnn.systems.products import ProductCandidates
+from setrnn.systems.rules import (
+    RULES,
+    Choice,
+    Limits,
+    Rule,
+    SetCandidates,
+    choose_sets,
+    find_rule,
+    no_limits,
+)
+from setrnn.systems.rules.thresholds import Thresholds
+
+THRESHOLDS = Thresholds(0.4, np.array([0.2, 0.5, 0.3, 0.6]))
+LIMITS = [
+    Limits(),
+    Limits(min_labels=2),
+    Limits(max_labels=1),
+    Limits(required=["c"], forbidden=["a"]),
+    Limits(min_labels=2, max_labels=3, required=["d"]),
+    Limits(max_labels=0),
+    Limits(forbidden=NAMES[:4]),
+]
+
+
+@pytest.mark.parametrize("n_sets", [1, 4, None])
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_predicts_a_set_that_fits_and_tells_its_probability(name, limits, n_sets):
+    probs = random_distributions(0)
+    choice = choice_of(probs, limits, n_sets, THRESHOLDS)
+    labels, log_probs = choose_sets(find_rule(name), choice)
+    assert choice.limits.fit(labels[:, None]).all()
+    asked = choice.set_log_probs(np.arange(len(probs)), labels[:, None])[:, 0]
+    np.testing.assert_allclose(log_probs, asked, atol=1e-9)
+    assert all(list(each) == sorted(set(each)) for each in as_sets(labels))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_documents_get_no_sets(name):
+    choice = choice_of(np.zeros((0, 16)), thresholds=THRESHOLDS)
+    labels, log_probs = choose_sets(find_rule(name), choice)
+    assert len(labels) == len(log_probs) == 0
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_without_labels_only_the_empty_set_is_left(name):
+    thresholds = Thresholds(0.4, np.zeros(0))
+    logits = np.zeros((3, 0), dtype=np.float32)
+    nothing = np.full((3, 1, 1), -1, dtype=np.int32)
+    product = ProductCandidates(nothing, np.zeros((3, 1)), logits)
+    for candidates in (SetCandidates(nothing, np.zeros((3, 1))), product):
+        choice = Choice(candidates, no_limits(0), lambda rows, sets: sets, thresholds)
+        labels, log_probs = choose_sets(find_rule(name), choice)
+        assert as_sets(labels) == [()] * 3
+        assert not log_probs.any()
+
+
+@pytest.mark.parametrize(("name", "source"), [("set", "sets"), ("sequence", "sequences")])
+def test_the_rules_of_the_paper_take_the_most_probable_of_their_source(name, source):
+    probs = random_distributions(1)
+    labels, log_probs = choose_sets(find_rule(name), choice_of(probs))
+    assert find_rule(name).source == source
+    np.testing.assert_allclose(np.exp(log_probs), probs.max(axis=1))
+
+
+def test_only_rules_that_go_by_the_distribution_ask_for_many_sets():
+    for name, rule in RULES.items():
+        assert (rule.n_sets(1, no_limits(4)) == 1) == (name in ("set", "sequence"))
+        assert rule.n_sets(99, no_limits(4)) == 99
+
+
+def test_an_unknown_rule_is_refused_with_the_nearest():
+    with pytest.raises(ConfigError, match="Did you mean 'set'"):
+        find_rule("sett")
+
+
+def test_a_rule_is_one_function():
+    first_label = Rule("sets", lambda choice: np.zeros((len(choice.candidates), 1), np.int32))
+    labels, log_probs = choose_sets(first_label, choice_of(random_distributions(2)))
+    assert set(as_sets(labels)) == {(0,)}
+    np.testing.assert_allclose(np.exp(log_probs), random_distributions(2)[:, 1], atol=1e-12)

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from setrnn.errors import ConfigError, DataError
+from setrnn.systems.known import (
+    Known,
+    completed,
+    given_known,
+    known_log_prob,
+    something_known,
+)
+from setrnn.systems.rules import SetCandidates
+
+KNOWN = Known.of([[1, 3], [], [2]], [[0], [1, 2], []])
+
+
+def test_known_labels_are_padded_marked_and_taken_by_row():
+    assert KNOWN.present.tolist() == [[1, 3], [-1, -1], [2, -1]]
+    assert KNOWN.is_present(4).tolist() == [[0, 1, 0, 1], [0, 0, 0, 0], [0, 0, 1, 0]]
+    assert KNOWN.is_absent(4).tolist() == [[1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 0, 0]]
+    assert KNOWN.rows(np.array([2, 0])).present.tolist() == [[2, -1], [1, 3]]
+    assert KNOWN.rows(slice(1, 2)).absent.tolist() == [[1, 2]]
+
+
+def test_a_label_that_is_present_and_absent_is_refused_by_document_and_label():
+    with pytest.raises(DataError, match="Document 1: label 2 is known to be present and") as error:
+        Known.of([[0], [1, 2]], [[1], [2]])
+    assert "\n" not in str(error.value)
+
+
+def test_rows_of_different_numbers_of_documents_are_refused():
+    with pytest.raises(DataError, match="for 2 documents, absent ones for 1"):
+        Known.of([[0], [1]], [[]])
+
+
+def test_too_many_present_labels_are_refused():
+    KNOWN.check_sizes(2)
+    with pytest.raises(DataError, match=r"Document 0: 2 labels .* at most 1"):
+        KNOWN.check_sizes(1)
+
+
+def test_nothing_known_is_none_for_every_source():
+    for source in ("sets", "sequences"):
+        assert something_known(None, source) is None
+        assert something_known(Known.nothing(3), source) is None
+    assert something_known(KNOWN, "sets") is KNOWN
+    with pytest.raises(ConfigError, match="Use rule 'set'"):
+        something_known(KNOWN, "sequences")
+
+
+def test_where_no_set_fits_the_present_labels_stand_alone_with_probability_0():
+    labels = np.array([[[4, -1], [1, -1]], [[0, 3], [2, -1]], [[1, -1], [2, -1]]], dtype=np.int32)
+    log_probs = np.array([[-np.inf, -np.inf], [-1.0, -np.inf], [-np.inf, -np.inf]])
+    found = completed(labels, log_probs, KNOWN)
+    assert [found.set_at(document, 0) for document in range(3)] == [[1, 3], [0, 3], [2]]
+    assert all(found.set_at(document, 1) == [] for document in range(3))
+    np.testing.assert_array_equal(found.log_probs, log_probs)
+
+
+def test_the_present_labels_find_room_where_the_sets_are_narrower():
+    known = Known.of([[1, 3, 4]], [[]])
+    found = completed(np.array([[[0]]], dtype=np.int32), np.array([[-np.inf]]), known)
+    assert found.set_at(0, 0) == [1, 3, 4]
+
+
+def test_given_what_is_known_the_sets_found_share_all_of_it():
+    labels = np.array([[[0, 1], [1, -1], [-1, -1]]] * 2, dtype=np.int32)
+    log_probs = np.array([[np.log(0.3), np.log(0.1), -np.inf], [-np.inf] * 3])
+    candidates = SetCandidates(labels, log_probs)
+    np.testing.assert_allclose(np.exp(known_log_prob(candidates)), [0.4, 0.0])
+    given = given_known(candidates)
+    np.testing.assert_allclose(np.exp(given.log_probs), [[0.75, 0.25, 0.0], [0.0] * 3])

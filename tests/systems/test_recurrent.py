@@ -1,0 +1,164 @@
+"""A recurrent system end to end, against brute force over all sets of 4 labels."""
+
+import numpy as np
+import pytest
+import torch
+
+from brute_force_sequences import (
+    TEXTS,
+    batch_of,
+    sequence_log_probs,
+    set_log_probs,
+    tiny_network,
+)
+from setrnn.config import Config, ModelSettings, SearchSettings
+from setrnn.data.batches import take_rows
+from setrnn.data.ragged import Ragged
+from setrnn.model.decoders import DECODERS
+from setrnn.systems import SYSTEMS
+from setrnn.systems.classical import system as neural_system
+
+EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
+EVERY_SOURCE = pytest.mark.parametrize("source", ["sets", "sequences"])
+TOKENS = Ragged.from_lists(TEXTS)
+EVERYTHING = 200  # a beam wider than all sequences of 4 labels
+CPU = torch.device("cpu")
+
+
+def make_system(decoder="rnn", beam_width=EVERYTHING, max_labels=50, **settings):
+    sizes = {"encoder_units": 6, "decoder_units": 5, "dropout": 0.0, "word_dropout": 0.0}
+    config = Config(
+        model=ModelSettings(max_labels=max_labels, **(sizes | settings)),
+        search=SearchSettings(beam_width=beam_width),
+    )
+    return SYSTEMS[decoder](tiny_network(decoder, **settings), config, CPU)
+
+
+def found_sets(candidates, document):
+    """{set: log p} of one document, best first."""
+    log_probs = candidates.log_probs[document]
+    is_found = log_probs > -np.inf
+    assert (np.diff(log_probs[is_found]) <= 0).all(), "probabilities must fall"
+    assert not is_found[is_found.sum() :].any(), "what was not found comes last"
+    found = [
+        (frozenset(candidates.set_at(document, rank)), float(log_probs[rank]))
+        for rank in np.flatnonzero(is_found)
+    ]
+    assert len(dict(found)) == len(found), "a set was found twice"
+    return dict(found)
+
+
+def assert_same_candidates(one, other):
+    for document in range(len(one)):
+        found, expected = found_sets(one, document), found_sets(other, document)
+        assert list(found) == list(expected)
+        assert list(found.values()) == pytest.approx(list(expected.values()), abs=1e-4)
+
+
+@EVERY_DECODER
+def test_candidates_from_sets_have_the_probability_of_the_set(decoder):
+    system = make_system(decoder)
+    network = system.network
+    truth = set_log_probs(network.decoder, network.encode(batch_of()))
+    candidates = system.candidates(TOKENS, 16)
+    for document in range(len(TEXTS)):
+        found = found_sets(candidates, document)
+        expected = {labels: float(p[document]) for labels, p in truth.items()}
+        assert found == pytest.approx(expected, abs=1e-4)
+        assert next(iter(found)) == max(expected, key=expected.get)
+
+
+@EVERY_DECODER
+def test_candidates_from_sequences_have_the_probability_of_the_best(decoder):
+    system = make_system(decoder)
+    network = system.network
+    truth = sequence_log_probs(network.decoder, network.encode(batch_of()))
+    candidates = system.candidates(TOKENS, 16, source="sequences")
+    for document in range(len(TEXTS)):
+        best = {}
+        for sequence, log_prob in truth.items():
+            labels = frozenset(sequence)
+            best[labels] = max(best.get(labels, -np.inf), float(log_prob[document]))
+        assert found_sets(candidates, document) == pytest.approx(best, abs=1e-4)
+
+
+@EVERY_SOURCE
+@pytest.mark.parametrize("beam_width", [1, 6])
+@pytest.mark.parametrize(("max_documents", "max_words"), [(1, 100), (2, 100), (99, 6)])
+def test_how_documents_are_batched_changes_nothing(
+    source, beam_width, max_documents, max_words, monkeypatch
+):
+    system = make_system(beam_width=beam_width)
+    together = system.candidates(TOKENS, 6, source)
+    monkeypatch.setattr(neural_system, "MAX_DOCUMENTS_ON_CPU", max_documents)
+    monkeypatch.setattr(neural_system, "MAX_WORDS", max_words)
+    assert_same_candidates(system.candidates(TOKENS, 6, source), together)
+
+
+@EVERY_SOURCE
+def test_candidates_come_in_the_order_of_the_documents(source):
+    system = make_system(beam_width=6)
+    expected = system.candidates(TOKENS, 6, source)
+    order = np.array([2, 0, 3, 1, 0])
+    shuffled = system.candidates(take_rows(TOKENS, order), 6, source)
+    for place, document in enumerate(order):
+        found = found_sets(shuffled, place)
+        assert list(found) == list(found_sets(expected, document))
+
+
+@EVERY_SOURCE
+def test_no_documents_have_no_candidates(source):
+    candidates = make_system(beam_width=3).candidates(Ragged.from_lists([]), 3, source)
+    assert len(candidates) == 0
+    assert make_system().marginals(Ragged.from_lists([])).shape == (0, 4)
+
+
+@EVERY_SOURCE
+@pytest.mark.parametrize("max_labels", [1, 2])
+def test_no_candidate_is_larger_than_the_limit(source, max_labels):
+    candidates = make_system(max_labels=max_labels).candidates(TOKENS, 16, source)
+    assert candidates.labels.shape[2] == max_labels
+    for document in range(len(TEXTS)):
+        assert max(map(len, found_sets(candidates, document))) == max_labels
+
+
+def test_marginals_of_all_sets_are_exact():
+    system = make_system()
+    truth = set_log_probs(system.network.decoder, system.network.encode(batch_of()))
+    marginals = system.marginals(TOKENS)
+    for label in range(4):
+        expected = sum(p.exp() for labels, p in truth.items() if label in labels)
+        np.testing.assert_allclose(marginals[:, label], expected, atol=1e-4)
+    candidates = system.candidates(TOKENS, 16)
+    np.testing.assert_array_equal(system.marginals(TOKENS, candidates), marginals)
+
+
+@pytest.mark.parametrize("is_training", [True, False])
+def test_prediction_has_no_dropout_and_leaves_training_as_it_was(is_training):
+    system = make_system(dropout=0.5, word_dropout=0.5)
+    expected = system.candidates(TOKENS, 16)
+    system.network.train(is_training)
+    assert_same_candidates(system.candidates(TOKENS, 16), expected)
+    assert system.network.training == is_training
+
+
+@EVERY_DECODER
+def test_a_system_is_rebuilt_from_its_arrays(decoder):
+    system = make_system(decoder, beam_width=6)
+    again = SYSTEMS[decoder].from_arrays(system.arrays(), system.config, CPU, decoder)
+    expected, found = system.candidates(TOKENS, 6), again.candidates(TOKENS, 6)
+    np.testing.assert_array_equal(found.labels, expected.labels)
+    np.testing.assert_array_equal(found.log_probs, expected.log_probs)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@EVERY_DECODER
+def test_the_device_changes_nothing(decoder):
+    system = make_system(decoder)
+    gpu = torch.device("cuda")
+    on_gpu = SYSTEMS[decoder].from_arrays(system.arrays(), system.config, gpu, decoder)
+    expected, found = system.candidates(TOKENS, 16), on_gpu.candidates(TOKENS, 16)
+    for document in range(len(TEXTS)):
+        assert found_sets(found, document) == pytest.approx(
+            found_sets(expected, document), abs=0.02
+        )  # TF32

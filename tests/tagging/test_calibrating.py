@@ -1,0 +1,201 @@
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from setrnn.data import newsroom
+from setrnn.errors import ConfigError, DataError
+from setrnn.methods import find_method
+from setrnn.systems.rules import RULES
+from setrnn.tagging.calibrating import LEAST_DOCUMENTS, calibrate, fit_calibration
+from setrnn.tagging.calibration import Scaling
+from setrnn.tagging.calibration.fit import N_CANDIDATES
+from setrnn.tagging.labelled import example_batches
+from setrnn.tagging.loading import load
+
+
+@pytest.fixture(scope="module")
+def valid():
+    """Documents that no tagger was trained on."""
+    return list(islice(newsroom.examples("valid"), 120))
+
+
+@pytest.fixture(scope="module")
+def many():
+    return list(islice(newsroom.examples("valid"), 700))
+
+
+@pytest.fixture(scope="module")
+def calibrated(taggers, many):
+    """A BR tagger that accepts some of its predictions."""
+    tagger = taggers["br"]
+    found = calibrate(tagger, example_batches(tagger, many), target=0.6)
+    return replace(tagger, calibration=found.calibration), found
+
+
+def texts_of(examples):
+    return [each.text for each in examples], [each.features for each in examples]
+
+
+def test_a_scaling_is_fitted_for_each_way_to_search(tagger, valid):
+    found = fit_calibration(tagger, example_batches(tagger, valid))
+    emits_sequences = find_method(tagger.method).emits_sequences
+    expected = {"sets", "sequences"} if emits_sequences else {"sets"}
+    assert set(found.scalings) == expected
+    assert found.n_documents == len(valid)
+    assert found.thresholds.by_label.shape == (len(tagger.labels),)
+    assert not found.acceptance
+
+
+def test_the_sets_stay_and_their_probabilities_are_calibrated(tagger, valid):
+    """Whatever is asked for besides: the number of sets, or the model's own probabilities."""
+    calibration = fit_calibration(tagger, example_batches(tagger, valid))
+    after = replace(tagger, calibration=calibration)
+    texts, features = texts_of(valid[:30])
+    for name, rule in RULES.items():
+        is_by_sequence = rule.source == "sequences"
+        if rule.needs_thresholds or (
+            is_by_sequence and not find_method(tagger.method).emits_sequences
+        ):
+            continue
+        found = after.tag(texts, name, 3, features)
+        raw = after.tag(texts, name, 3, features, calibrated=False)
+        assert [each.labels for each in tagger.tag(texts, name, 3, features)] == [
+            each.labels for each in raw
+        ]
+        for one, own in zip(found, raw, strict=True):
+            assert one.labels == own.labels
+            assert [each.labels for each in one.alternatives] == [
+                each.labels for each in own.alternatives
+            ]
+            probs = [one.probability, *(each.probability for each in one.alternatives)]
+            assert 0 < sum(probs) <= 1 + 1e-9
+            assert one.accepted is None
+        alone = after.tag(texts, name, 1, features)
+        assert [each.probability for each in alone] == [each.probability for each in found]
+
+
+def test_all_sets_of_a_model_with_few_labels_sum_to_one(tagger, valid):
+    calibration = fit_calibration(tagger, example_batches(tagger, valid))
+    after = replace(tagger, calibration=calibration)
+    texts, features = texts_of(valid[:20])
+    for one in after.tag(texts, "set", N_CANDIDATES, features):
+        total = one.probability + sum(each.probability for each in one.alternatives)
+        assert total <= 1 + 1e-9
+        probs = [one.probability, *(each.probability for each in one.alternatives)]
+        assert probs == sorted(probs, reverse=True)
+
+
+@pytest.mark.parametrize("method", ["br", "set-rnn"])
+def test_saving_changes_no_bit_of_predictions_nor_of_other_files(taggers, valid, tmp_path, method):
+    tagger = taggers[method]
+    tagger.save(tmp_path / "plain")
+    found = calibrate(tagger, example_batches(tagger, valid), "set", target=0.3)
+    after = replace(tagger, calibration=found.calibration)
+    after.save(tmp_path / "calibrated")
+    texts, features = texts_of(valid)
+    again = load(tmp_path / "calibrated", "cpu")
+    assert again.tag(texts, "set", 3, features) == after.tag(texts, "set", 3, features)
+    for name in ("model.safetensors", "tokenizer.json", "labels.json"):
+        plain = (tmp_path / "plain" / name).read_bytes()
+        assert (tmp_path / "calibrated" / name).read_bytes() == plain
+
+
+def test_what_is_said_of_acceptance_is_what_tagging_does(calibrated, many):
+    tagger, found = calibrated
+    predictions = tagger.tag(*[texts_of(many)[0], None, 1, texts_of(many)[1]])
+    is_accepted = np.array([each.accepted for each in predictions])
+    pairs = zip(predictions, many, strict=True)
+    is_right = np.array([set(each.labels) == set(truth.labels) for each, truth in pairs])
+    assert 0 < is_accepted.sum() == found.acceptance.n_accepted < len(many)
+    assert is_right[is_accepted].mean() == pytest.approx(found.acceptance.accuracy)
+    assert is_right.mean() == pytest.approx(found.accuracy)
+    own = tagger.tag(*[texts_of(many)[0], None, 1, texts_of(many)[1]], calibrated=False)
+    assert [each.accepted for each in own] == [each.accepted for each in predictions]
+
+
+def test_unseen_documents_are_better_calibrated(calibrated, taggers):
+    from setrnn.tagging.evaluation import evaluate
+
+    unseen = list(islice(newsroom.examples("test"), 700))
+    tagger, found = calibrated
+    evaluation = evaluate(tagger, unseen)
+    plain = evaluate(taggers["br"], unseen)
+    assert plain.calibration_error == plain.calibration_error_raw
+    assert evaluation.calibration_error_raw == plain.calibration_error_raw
+    assert evaluation.calibration_error < plain.calibration_error * 0.6
+    assert found.after.error < found.before.error / 2
+    accuracy = evaluation.scores.subset_accuracy
+    assert abs(evaluation.mean_probability - accuracy) < abs(plain.mean_probability - accuracy)
+    assert evaluation.scores == plain.scores
+    accepted = evaluation.accepted
+    assert plain.accepted is None
+    assert accepted.accuracy_accepted_low < accepted.accuracy_accepted
+    assert accepted.accuracy_accepted_high > found.acceptance.target
+    assert accepted.share_accepted == accepted.n_accepted / len(unseen)
+
+
+def test_other_rules_keep_their_targets(taggers, valid):
+    tagger = taggers["seq2seq-rnn"]
+    first = calibrate(tagger, example_batches(tagger, valid), "sequence", 0.3, 0.8).calibration
+    tagger = replace(tagger, calibration=first)
+    both = calibrate(tagger, example_batches(tagger, valid), "set", 0.4, 0.7).calibration
+    kept = {name: (each.target, each.confidence) for name, each in both.acceptance.items()}
+    assert kept == {"sequence": (0.3, 0.8), "set": (0.4, 0.7)}
+    assert both.acceptance["sequence"] == first.acceptance["sequence"]
+
+
+def test_a_true_label_the_model_lacks_is_never_right(taggers, valid):
+    tagger = taggers["br"]
+    strange = [replace(each, labels=(*each.labels, "no such label")) for each in valid]
+    found = calibrate(tagger, example_batches(tagger, strange))
+    assert found.accuracy == 0
+    assert found.acceptance.threshold is None
+    probs = found.after.mean_probability
+    assert probs.max() < 0.1, "another set is all that ever was true"
+
+
+def test_the_number_of_candidates_changes_with_nothing_but_the_calibration(taggers, valid):
+    tagger = taggers["br-support"]
+    calibration = fit_calibration(tagger, example_batches(tagger, valid))
+    other = replace(calibration, scalings={"sets": Scaling(2, 3.0)})
+    texts, features = texts_of(valid[:10])
+    for each in (calibration, other):
+        after = replace(tagger, calibration=each)
+        few = [found.probability for found in after.tag(texts, "set", 1, features)]
+        lots = [found.probability for found in after.tag(texts, "set", 40, features)]
+        assert few == pytest.approx(lots, rel=1e-12)
+
+
+def test_too_few_documents_are_refused(taggers, valid):
+    tagger = taggers["br"]
+    with pytest.raises(DataError, match=f"99 documents are too few .* at least {LEAST_DOCUMENTS}"):
+        fit_calibration(tagger, example_batches(tagger, valid[: LEAST_DOCUMENTS - 1]))
+    with pytest.raises(DataError, match="0 documents are too few"):
+        fit_calibration(tagger, [])
+
+
+def test_documents_without_any_label_are_refused(taggers, valid):
+    tagger = taggers["br"]
+    bare = [replace(each, labels=()) for each in valid]
+    with pytest.raises(DataError, match="No document has a label"):
+        fit_calibration(tagger, example_batches(tagger, bare))
+
+
+@pytest.mark.parametrize("wrong", [{"target": 1.0}, {"confidence": 0}])
+def test_impossible_targets_are_refused_before_anything_is_read(taggers, wrong):
+    def never():
+        raise AssertionError("it read documents")
+        yield
+
+    with pytest.raises(ConfigError, match="between 0 and 1"):
+        calibrate(taggers["br"], never(), **wrong)
+
+
+def test_labels_of_another_kind_are_refused(taggers, valid):
+    """A wrong labels field must not spoil a good calibration."""
+    tagger = taggers["br"]
+    strange = [replace(each, labels=("nonesuch", "other")) for each in valid]
+    with pytest.raises(DataError, match=r"The model knows 0 of the documents' .* --labels-field"):
+        fit_calibration(tagger, example_batches(tagger, strange))

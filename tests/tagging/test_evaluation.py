@@ -1,0 +1,126 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from setrnn.data.batches import padded
+from setrnn.errors import ConfigError, DataError
+from setrnn.metrics import evaluate_label_sets
+from setrnn.systems.rules import Limits
+from setrnn.tagging.evaluation import evaluate, evaluate_prepared
+
+
+def varying(evaluation):
+    return {
+        name: value
+        for name, value in evaluation.as_dict().items()
+        if name not in ("rule", "documents_per_second")
+    }
+
+
+def test_the_scores_are_those_of_the_predictions(tagger, small_examples):
+    examples = small_examples["test"]
+    found = evaluate(tagger, examples)
+    predictions = tagger.tag(
+        [each.text for each in examples], features=[each.features for each in examples]
+    )
+    expected = evaluate_label_sets(
+        [each.labels for each in examples],
+        [each.labels for each in predictions],
+        tagger.labels.names,
+    )
+    assert found.scores == expected
+    assert found.rule == tagger.rule_or_own(None)
+    mean = np.mean([each.probability for each in predictions])
+    assert found.mean_probability == pytest.approx(mean, rel=1e-4)
+
+
+def test_a_prepared_split_gives_what_its_documents_give(tagger, small_examples, small_prepared):
+    whole = varying(evaluate(tagger, small_examples["test"]))
+    prepared = varying(evaluate_prepared(tagger, small_prepared, "test"))
+    assert prepared == pytest.approx(whole, rel=1e-4)
+
+
+@pytest.mark.parametrize("name", ["seq2seq-rnn", "set-rnn"])
+def test_the_ranking_is_the_same_by_either_rule(taggers, small_prepared, name):
+    one, other = (
+        evaluate_prepared(taggers[name], small_prepared, "test", rule)
+        for rule in ("set", "sequence")
+    )
+    assert (one.rule, other.rule) == ("set", "sequence")
+    assert one.ranking.as_dict() == pytest.approx(other.ranking.as_dict(), abs=1e-6)
+
+
+def test_nothing_is_searched_twice_for_rule_set(taggers, small_prepared, monkeypatch):
+    system = taggers["set-rnn"].system
+    n_searches = 0
+    search = type(system).candidates
+
+    def counted(*arguments):
+        nonlocal n_searches
+        n_searches += 1
+        return search(*arguments)
+
+    monkeypatch.setattr(type(system), "candidates", counted)
+    evaluate_prepared(taggers["set-rnn"], small_prepared, "test", "set")
+    assert n_searches == 1
+
+
+def test_every_document_is_counted(taggers, small_examples):
+    counts = []
+    evaluate(taggers["br"], small_examples["test"], on_documents=counts.append)
+    assert sum(counts) == len(small_examples["test"])
+
+
+def test_no_documents_are_refused(taggers):
+    with pytest.raises(DataError, match="no documents"):
+        evaluate(taggers["br"], [])
+
+
+def test_a_rule_the_method_lacks_is_refused(taggers, small_examples):
+    with pytest.raises(ConfigError, match="'br' does not"):
+        evaluate(taggers["br"], small_examples["test"], "sequence")
+
+
+def test_the_log_likelihood_is_the_mean_of_the_true_sets(tagger, small_examples):
+    examples = small_examples["test"]
+    known = [each for each in examples if set(each.labels) <= set(tagger.labels.names)]
+    texts, features = [each.text for each in known], [each.features for each in known]
+    sets = tagger.labels.encode([each.labels for each in known])
+    rows = padded(sets, np.arange(len(sets)), fill=-1).astype(np.int32)[:, None]
+    log_probs = tagger.system.set_log_probs(tagger.encoder.encode(texts, features), rows)
+    found = evaluate(tagger, examples)
+    assert found.set_log_likelihood.mean == pytest.approx(
+        np.maximum(log_probs, np.log(1e-12)).mean(), rel=1e-4
+    )
+    assert found.set_log_likelihood.n_impossible_sets == (log_probs < np.log(1e-12)).sum()
+    assert found.as_dict()["set_log_likelihood"] == found.set_log_likelihood.mean
+
+
+def test_documents_of_unknown_labels_only_have_no_likelihood(taggers, small_examples):
+    other = replace(small_examples["test"][0], labels=("never seen",))
+    found = evaluate(taggers["br"], [other])
+    assert found.set_log_likelihood.mean is None
+    assert found.set_log_likelihood.n_impossible_sets == 0
+
+
+def test_the_missing_mass_does_not_depend_on_the_rule(taggers, small_examples):
+    found = [
+        evaluate(taggers["seq2seq-rnn"], small_examples["test"], rule).missing_mass
+        for rule in ("set", "sequence", "f1")
+    ]
+    assert found == pytest.approx([found[0]] * 3, abs=1e-6)
+    assert 0 < found[0] < 1
+    assert evaluate(taggers["br"], small_examples["test"]).missing_mass == 0
+
+
+def test_limits_hold_in_evaluation(taggers, small_examples):
+    found = evaluate(taggers["br"], small_examples["test"], limits=Limits(2, 2))
+    assert found.scores.mean_predicted_set_size == 2
+
+
+def test_only_what_has_certificates_is_measured_by_them(taggers, small_examples):
+    found = evaluate(taggers["set-rnn-exact"], small_examples["test"]).as_dict()
+    assert 0 <= found["pruned_mass"] <= 1
+    assert 0 <= found["share_proved"] <= 1
+    assert "pruned_mass" not in evaluate(taggers["set-rnn"], small_examples["test"]).as_dict()

@@ -1,0 +1,413 @@
+import json
+import re
+from dataclasses import FrozenInstanceError, replace
+from html.parser import HTMLParser
+from itertools import permutations
+from math import factorial
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from setrnn.data.batches import make_batch
+from setrnn.errors import ConfigError, DataError
+from setrnn.report.explanation_page import render_page
+from setrnn.tagging.explanation import _letters, explain_tokens
+
+TEXT = "Velmara to borrow 3,200.5 million more\nThe draft budget of Qqxzville, in 2024, shows it."
+RECURRENT = ("seq2seq-rnn", "sgm", "set-rnn")
+
+
+@pytest.fixture(scope="module", params=RECURRENT)
+def recurrent(request, taggers):
+    return taggers[request.param]
+
+
+@pytest.fixture(scope="module")
+def wide(taggers):
+    """A tagger whose search is as wide as the space of its sets allows."""
+    tagger = taggers["set-rnn"]
+    config = replace(tagger.config, search=replace(tagger.config.search, beam_width=24))
+    return replace(tagger, config=config, system=replace(tagger.system, config=config))
+
+
+def test_the_prediction_is_that_of_tag(recurrent, test_texts, test_features):
+    for rule in (None, "set", "sequence"):
+        for text, features in zip(test_texts[:8], test_features, strict=False):
+            (expected,) = recurrent.tag([text], rule, top=4, features=[features])
+            found = recurrent.explain(text, features, rule=rule)
+            assert found.predicted.labels == expected.labels
+            assert found.rule == (rule or recurrent.rule_or_own(None))
+            if found.rule == "set":
+                sets = [(each.labels, each.probability) for each in found.sets]
+                wanted = [(expected.labels, expected.probability)]
+                wanted += [(each.labels, each.probability) for each in expected.alternatives]
+                assert [labels for labels, _ in sets] == [labels for labels, _ in wanted]
+                np.testing.assert_allclose([p for _, p in sets], [p for _, p in wanted], rtol=1e-4)
+            else:
+                assert found.sequences[0].probability == pytest.approx(
+                    expected.probability, rel=1e-4
+                )
+
+
+def test_token_ids_are_explained_as_their_text_is(recurrent, test_texts, test_features):
+    for text, features in zip(test_texts[:8], test_features, strict=False):
+        by_text = recurrent.explain(text, features, rule="set")
+        tokens = recurrent.encoder.encode([text], [features])
+        found = explain_tokens(recurrent.system, recurrent.encoder, recurrent.labels, tokens)
+        assert found.sequences == by_text.sequences
+        assert found.sets == by_text.sets
+        assert found.steps == by_text.steps
+        assert len(found.read) == len(by_text.read)
+        assert all(found.text[word.start : word.stop] == word.text for word in found.words)
+        assert found.with_fate("unknown") or not by_text.with_fate("unknown")
+
+
+def test_each_sequence_names_its_own_set(recurrent, test_texts):
+    for text in test_texts[:8]:
+        found = recurrent.explain(text)
+        labels_of = {each.name: set(each.labels) for each in found.sets}
+        assert len(labels_of) == len(found.sets)
+        for each in found.sequences:
+            assert set(each.labels) == labels_of[each.set_name]
+        assert found.sets[0].name == "A"
+
+
+def test_the_sequences_and_the_other_sets_come_by_falling_probability(recurrent, test_texts):
+    for text in test_texts[:8]:
+        found = recurrent.explain(text)
+        for each in (found.sequences, found.sets[1:]):
+            probs = [one.probability for one in each]
+            assert probs == sorted(probs, reverse=True)
+        assert sum(each.probability for each in found.sets) <= 1 + 1e-5
+
+
+def test_the_steps_multiply_to_the_probability_of_the_order(recurrent, test_texts):
+    for text in test_texts[:8]:
+        found = recurrent.explain(text)
+        assert set(found.order) == set(found.predicted.labels)
+        assert [step.label for step in found.steps] == [*found.order, None]
+        same = [each.probability for each in found.sequences if each.labels == found.order]
+        if same:  # the best order is found by the search over all labels, too
+            assert found.order_probability == pytest.approx(same[0], rel=1e-4)
+        assert found.order_probability <= found.predicted.probability * (1 + 1e-4)
+
+
+def test_a_set_marked_exact_has_the_sum_over_all_its_orders(wide, test_texts):
+    decoder, n_exact = wide.system.network.decoder, 0
+    for text in test_texts[:6]:
+        batch = make_batch(wide.encoder.encode([text]), None, np.zeros(1, dtype=np.int64))
+        with torch.inference_mode():
+            encoding = wide.system.network.encode(batch)
+            for each in wide.explain(text).sets[:6]:
+                assert each.is_exact == (factorial(len(each.labels)) <= 24)
+                ids = [wide.labels.index[name] for name in each.labels]
+                if len(ids) > 5:
+                    continue
+                orders = torch.tensor([list(permutations(ids))], dtype=torch.long)
+                whole = float(decoder.score(encoding, orders).exp().sum())
+                assert each.probability <= whole * (1 + 1e-4)
+                if each.is_exact:
+                    n_exact += 1
+                    assert each.probability == pytest.approx(whole, rel=1e-4)
+    assert n_exact
+
+
+def test_a_given_set_has_the_probabilities_of_all_its_orders(wide, test_texts):
+    decoder, names = wide.system.network.decoder, wide.labels.names
+    for text, size in zip(test_texts, (0, 1, 2, 3, 4), strict=False):
+        given = names[2 * size : 3 * size]  # seldom those that would be predicted
+        found = wide.explain(text, top=99, labels=given)
+        ids = [wide.labels.index[name] for name in given]
+        orders = list(permutations(ids))
+        batch = make_batch(wide.encoder.encode([text]), None, np.zeros(1, dtype=np.int64))
+        with torch.inference_mode():
+            scored = decoder.score(
+                wide.system.network.encode(batch), torch.tensor([orders], dtype=torch.long)
+            )[0]
+        expected = {
+            tuple(names[label] for label in order): float(prob)
+            for order, prob in zip(orders, scored.double().exp(), strict=True)
+        }
+        assert {each.labels: each.probability for each in found.sequences} == pytest.approx(
+            expected, rel=1e-4
+        )
+        (one,) = found.sets
+        assert one.is_exact
+        assert one.labels == given
+        assert one.probability == pytest.approx(sum(expected.values()), rel=1e-4)
+        best = max(expected, key=expected.__getitem__)
+        assert [step.label for step in found.steps] == [*best, None]
+        assert found.order_probability == pytest.approx(expected[best], rel=1e-4)
+
+
+def test_the_predicted_set_is_explained_alike_when_it_is_given(recurrent, test_texts):
+    for text in test_texts[:8]:
+        plain = recurrent.explain(text)
+        given = recurrent.explain(text, labels=plain.predicted.labels)
+        assert given.steps == plain.steps
+        assert given.predicted.labels == plain.predicted.labels
+        assert given.predicted.probability == pytest.approx(plain.predicted.probability, rel=1e-4)
+        assert given.predicted.is_exact == plain.predicted.is_exact
+        assert (plain.is_given, given.is_given) == (False, True)
+
+
+def test_neither_the_order_nor_a_repetition_of_given_labels_matters(recurrent, test_texts):
+    names = recurrent.labels.names[:5]
+    found = recurrent.explain(test_texts[0], labels=names)
+    assert recurrent.explain(test_texts[0], labels=[*names[::-1], names[2]]) == found
+    assert recurrent.explain(test_texts[0], labels=set(names)) == found
+    assert not found.predicted.is_exact  # the beam holds 4 of 120 orders
+    assert {frozenset(each.labels) for each in found.sequences} == {frozenset(names)}
+
+
+def test_a_given_set_may_be_as_large_as_the_model_allows(recurrent):
+    most = recurrent.max_labels
+    found = recurrent.explain(TEXT, labels=recurrent.labels.names[:most])
+    assert len(found.steps) == most + 1
+    assert render_page(found)
+    with pytest.raises(DataError, match=f"have at most {most}. Give fewer"):
+        recurrent.explain(TEXT, labels=recurrent.labels.names[: most + 1])
+
+
+def test_the_attention_of_a_step_is_shared_out_among_what_was_read(recurrent):
+    found = recurrent.explain(TEXT, ("money", "never heard of"))
+    assert found.features == ("money",)
+    assert found.unknown_features == ("never heard of",)
+    assert found.read[-1] == "money"
+    for step in found.steps:
+        assert len(step.weights) == len(found.read)
+        assert sum(step.weights) == pytest.approx(1, abs=1e-5)
+        attended = found.attended(step, 1000)
+        assert sum(word.weight for word in attended) == pytest.approx(1, abs=1e-5)
+        weights = [word.weight for word in attended]
+        assert weights == sorted(weights, reverse=True)
+        assert found.attended(step, 2) == attended[:2]
+
+
+def test_repeated_words_are_attended_to_as_one(recurrent):
+    found = recurrent.explain("Budget, budget and BUDGET: money", ("money",))
+    words = {(each.text, each.is_feature): each for each in found.attended(found.steps[0], 9)}
+    assert words["Budget", False].n_times == 3
+    assert words["Budget", False].weight == pytest.approx(sum(found.steps[0].weights[:3]))
+    assert words["money", False].n_times == words["money", True].n_times == 1
+
+
+def test_every_word_stands_where_it_is_written_and_its_fate_is_told(taggers):
+    found = taggers["set-rnn"].explain(TEXT)
+    fates = {word.text: word.fate for word in found.words}
+    assert fates["budget"] == "known"
+    assert fates["Qqxzville"] == "unknown"
+    assert fates["3,200.5"] == fates["2024"] == "number"
+    assert fates["The"] == fates["of"] == fates["it"] == "stop word"
+    for word in found.words:
+        assert TEXT[word.start : word.stop] == word.text
+    assert [word.place for word in found.words if word.place is not None] == list(
+        range(len(found.read))
+    )
+    notes = " ".join(found.reading_notes())
+    assert "unknown to the model" in notes
+    assert "Qqxzville" in notes
+    assert "3,200.5, 2024" in notes
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_words_read_are_those_the_encoder_gives(taggers, text):
+    tagger = taggers["set-rnn"]
+    found = tagger.explain(text, top=1)
+    (expected,) = tagger.encoder.encode([text])
+    assert len(found.read) == len(expected)
+    end = 0
+    for word in found.words:
+        assert end <= word.start < word.stop <= len(text)
+        end = word.stop
+    for word, token in zip((w for w in found.words if w.place is not None), expected, strict=True):
+        known = tagger.encoder.tokens[token]
+        fate = {"[UNK]": "unknown", "NUM": "number"}.get(known, "known")
+        assert word.fate == fate
+
+
+def test_words_beyond_the_limit_are_said_to_be_cut(taggers):
+    tagger = taggers["set-rnn"]
+    short = replace(tagger, encoder=replace(tagger.encoder, max_words=3))
+    found = short.explain("The budget, the draft budget and the deficit of Velmara <here>")
+    assert [word.text for word in found.words if word.place is not None] == [
+        "budget",
+        "draft",
+        "budget",
+    ]
+    assert [word.text for word in found.with_fate("cut")] == [
+        "and",
+        "the",
+        "deficit",
+        "of",
+        "Velmara",
+        "here",
+    ]
+    assert any("first 3 that" in note for note in found.reading_notes())
+    page = render_page(found)
+    assert '<span class="cut" title="not read">and the deficit of Velmara &lt;here</span>' in page
+
+
+@pytest.mark.parametrize("text", ["", "   ", "...", "the of and"])
+def test_a_text_without_words_is_explained(recurrent, text):
+    found = recurrent.explain(text)
+    assert found.read == ()
+    assert all(step.weights == () for step in found.steps)
+    assert "nothing to read" in found.reading_notes()[0]
+    assert found.predicted.labels == recurrent.tag([text])[0].labels
+    assert "There are no words." in render_page(found)
+
+
+def test_an_empty_set_has_one_step(taggers):
+    tagger = taggers["set-rnn"]
+    system = tagger.system
+    arrays = system.arrays()
+    arrays["decoder.output.bias"] = arrays["decoder.output.bias"].copy()
+    arrays["decoder.output.bias"][-1] += 50  # STOP at once
+    stops = type(system).from_arrays(arrays, system.config, system.device)
+    found = replace(tagger, system=stops).explain(TEXT)
+    assert found.predicted.labels == ()
+    assert [step.label for step in found.steps] == [None]
+    assert found.predicted.probability == pytest.approx(1)
+    assert "no label" in render_page(found)
+
+
+def test_top_is_the_number_of_sequences(taggers):
+    for top in (1, 2, 3):
+        found = taggers["set-rnn"].explain(TEXT, top=top)
+        assert len(found.sequences) == top
+        assert {each.set_name for each in found.sequences} <= {each.name for each in found.sets}
+    assert len(taggers["set-rnn"].explain(TEXT, top=99).sequences) <= 4  # the beam
+
+
+def test_an_explanation_cannot_be_changed(taggers):
+    with pytest.raises(FrozenInstanceError):
+        taggers["set-rnn"].explain(TEXT).text = "other"
+
+
+def test_a_classical_system_cannot_be_explained(taggers):
+    with pytest.raises(ConfigError, match=r"'br' does not\. Train a recurrent system") as error:
+        taggers["br"].explain(TEXT)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"text": [TEXT]}, DataError, "One text is wanted, got list"),
+        ({"text": TEXT, "features": "money"}, DataError, "got one string"),
+        ({"text": TEXT, "top": 0}, ConfigError, "top must be"),
+        ({"text": TEXT, "rule": "sett"}, ConfigError, "Did you mean 'set'"),
+        ({"text": TEXT, "labels": ["footbal"]}, DataError, "Did you mean 'football'"),
+        ({"text": TEXT, "labels": "football"}, DataError, "a list of strings"),
+        ({"text": TEXT, "labels": [["football"]]}, DataError, "a list of strings"),
+        ({"text": TEXT, "labels": [], "rule": "set"}, ConfigError, "Leave out the rule"),
+    ],
+)
+def test_wrong_arguments_are_refused(taggers, arguments, error, said):
+    with pytest.raises(error, match=said):
+        taggers["set-rnn"].explain(**arguments)
+
+
+def test_sets_are_named_by_letters():
+    assert [_letters(rank) for rank in (0, 1, 25, 26, 27, 701, 702)] == [
+        "A", "B", "Z", "AA", "AB", "ZZ", "AAA",
+    ]  # fmt: skip
+
+
+class Page(HTMLParser):
+    """What a page shows and asks for."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.open, self.shown, self.scripts = [], [], "", []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "input", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            self.scripts.append(data)
+        elif "style" not in self.open:
+            self.shown += data
+
+
+NASTY = (
+    '</script><script>alert("x")</script> <b onclick=\'y\'>&amp; budget" {{draft}} \ud83d </style>'
+)
+
+
+def test_the_page_shows_a_nasty_text_as_it_is(taggers):
+    tagger = taggers["set-rnn"]
+    names = (*tagger.labels.names[:-1], NASTY)
+    nasty = replace(tagger, labels=replace(tagger.labels, names=names), method=tagger.method)
+    found = nasty.explain(NASTY, (NASTY,))
+    found = replace(
+        found,
+        features=(NASTY.replace("\ud83d", ""),),
+        steps=tuple(
+            replace(s, label=s.label and "<i>", weights=(*s.weights, 0.0)) for s in found.steps
+        ),
+        sets=(replace(found.sets[0], labels=("<u>&", "'\"")), *found.sets[1:]),
+    )
+    page = render_page(found)
+    assert page.encode()
+    parsed = Page(page)
+    assert parsed.open == []
+    assert NASTY.replace("\ud83d", "?") in parsed.shown
+    assert len(parsed.scripts) == 2, "no script but the page's own"
+    assert not any(tag in ("b", "i", "u") and attrs.get("onclick") for tag, attrs in parsed.tags)
+    assert "<u>&, '\"" in parsed.shown
+    assert f"unknown to the model: {NASTY}".replace("\ud83d", "?") in parsed.shown
+    assert json.loads(parsed.scripts[0]) == [
+        pytest.approx(list(step.weights), abs=1e-5) for step in found.steps
+    ]
+
+
+def test_the_page_needs_nothing_from_elsewhere(taggers):
+    page = render_page(taggers["set-rnn"].explain(TEXT, ("money",)))
+    assert not re.search(r"https?:|//\w|@import|url\(", page.replace("// Lights", ""))
+    for tag, attrs in Page(page).tags:
+        assert tag not in ("link", "img", "iframe", "object", "base")
+        assert not {"src", "href", "srcset", "action"} & attrs.keys()
+    assert "default-src 'none'" in page
+
+
+def test_the_page_of_a_given_set_says_so_and_shows_no_other(taggers):
+    tagger = taggers["set-rnn"]
+    names = tagger.labels.names[:3]
+    shown = Page(render_page(tagger.explain(TEXT, labels=names))).shown
+    assert "given, not predicted" in shown
+    assert "predicts" not in shown
+    assert "Their sets" not in shown
+    assert "no label" in Page(render_page(tagger.explain(TEXT, labels=()))).shown
+
+
+def test_the_page_shows_a_set_whose_probability_is_as_good_as_none(taggers):
+    found = taggers["set-rnn"].explain(TEXT, labels=taggers["set-rnn"].labels.names[:3])
+    none = [replace(each, probability=0.0) for each in found.sequences]
+    assert "0.0e+00" in render_page(replace(found, sequences=tuple(none)))
+
+
+def test_the_page_has_every_word_and_every_step_once(taggers):
+    found = taggers["set-rnn"].explain(TEXT, ("money",))
+    parsed = Page(render_page(found))
+    places = [int(attrs["data-place"]) for _, attrs in parsed.tags if "data-place" in attrs]
+    assert places == list(range(len(found.read)))
+    assert TEXT in parsed.shown
+    radios = [attrs for tag, attrs in parsed.tags if tag == "input"]
+    assert len(radios) == len(found.steps)
+    assert sum("checked" in attrs for attrs in radios) == 1
+    bold = [attrs for tag, attrs in parsed.tags if tag == "tr" and attrs.get("class")]
+    own = [each for each in found.sequences if each.set_name == "A"]
+    assert len(bold) == len(own) + 1

@@ -1,0 +1,397 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from setrnn.data.batches import padded
+from setrnn.errors import ConfigError, DataError, ModelError
+from setrnn.methods import METHODS
+from setrnn.systems.rules import RULES, Limits, Rule, SetCandidates
+from setrnn.tagging import tagger as module
+from setrnn.tagging.loading import load
+from small_taggers import with_thresholds
+
+
+def assert_same(found, expected):
+    """Batches of other documents may change the last digits of a probability, and no more."""
+    assert [each.labels for each in found] == [each.labels for each in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert one.probability == pytest.approx(other.probability, rel=1e-4)
+        others = [each.labels for each in one.alternatives]
+        assert others == [each.labels for each in other.alternatives]
+
+
+def test_predictions_come_in_the_order_of_the_texts(tagger, test_texts):
+    expected = {text: tagger.tag([text])[0] for text in test_texts}
+    order = np.random.default_rng(0).permutation(len(test_texts))
+    shuffled = [test_texts[i] for i in order]
+    assert_same(tagger.tag(shuffled), [expected[text] for text in shuffled])
+
+
+@pytest.mark.parametrize("batch", [1, 7, 61])
+def test_the_batch_size_changes_nothing(tagger, test_texts, test_features, monkeypatch, batch):
+    expected = tagger.tag(test_texts, top=3, features=test_features)
+    marginals = tagger.predict_proba(test_texts, test_features)
+    monkeypatch.setattr(module, "BATCH", batch)
+    assert_same(tagger.tag(test_texts, top=3, features=test_features), expected)
+    found = tagger.predict_proba(test_texts, test_features)
+    np.testing.assert_allclose(found, marginals, atol=1e-5)
+
+
+def test_tagging_repeats(tagger, test_texts):
+    assert tagger.tag(test_texts, top=5) == tagger.tag(test_texts, top=5)
+    np.testing.assert_array_equal(
+        tagger.predict_proba(test_texts), tagger.predict_proba(test_texts)
+    )
+
+
+def test_a_stream_gives_what_a_list_gives(tagger, test_texts, test_features, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 16)
+    stream = tagger.tag_stream(zip(test_texts, test_features, strict=True), top=2)
+    assert_same(list(stream), tagger.tag(test_texts, top=2, features=test_features))
+
+
+def test_a_stream_is_read_as_it_is_needed(tagger, test_texts, monkeypatch):
+    """A service or a long file: predictions start before the last document is read."""
+    monkeypatch.setattr(module, "BATCH", 4)
+    n_read = 0
+
+    def documents():
+        nonlocal n_read
+        for text in test_texts:
+            n_read += 1
+            yield text, ()
+
+    stream = tagger.tag_stream(documents())
+    next(stream)
+    assert n_read <= 8
+
+
+def test_token_ids_of_a_prepared_folder_give_what_the_texts_give(
+    tagger, small_prepared, test_texts, test_features
+):
+    tokens = small_prepared.split("test").tokens
+    assert list(tagger.tag_tokens(tokens, top=3)) == tagger.tag(
+        test_texts, top=3, features=test_features
+    )
+
+
+@pytest.mark.parametrize("top", [1, 2, 3, 12, 30])
+def test_top_gives_that_many_sets_by_falling_probability(tagger, test_texts, top):
+    for prediction in tagger.tag(test_texts, top=top):
+        assert len(prediction.alternatives) <= top - 1
+        probabilities = [prediction.probability]
+        probabilities += [each.probability for each in prediction.alternatives]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert all(0 <= p <= 1 for p in probabilities)
+        assert sum(probabilities) <= 1 + 1e-6
+        sets = [frozenset(prediction.labels)]
+        sets += [frozenset(each.labels) for each in prediction.alternatives]
+        assert len(set(sets)) == len(sets), "a set is listed twice"
+        for labels in (prediction.labels, *(each.labels for each in prediction.alternatives)):
+            assert len(set(labels)) == len(labels)
+            assert set(labels) <= set(tagger.labels.names)
+
+
+@pytest.mark.parametrize("top", [2, 5, 12, 13, 30])
+def test_top_does_not_change_the_prediction(tagger, test_texts, top):
+    alone = tagger.tag(test_texts)
+    for one, other in zip(alone, tagger.tag(test_texts, top=top), strict=True):
+        assert one.labels == other.labels
+        assert one.probability == pytest.approx(other.probability, rel=1e-4)
+        assert one.alternatives == ()
+
+
+@pytest.mark.parametrize("top", [0, -1])
+def test_a_top_below_one_is_refused(taggers, test_texts, top):
+    with pytest.raises(ConfigError, match="top"):
+        taggers["br"].tag(test_texts, top=top)
+
+
+def test_an_unknown_rule_is_refused_even_for_no_texts(taggers):
+    with pytest.raises(ConfigError, match="Did you mean 'set'"):
+        taggers["br"].tag([], rule="sets")
+
+
+@pytest.mark.parametrize("name", ["tag", "predict_proba"])
+def test_a_lone_string_is_refused(taggers, name):
+    with pytest.raises(DataError, match="list of texts"):
+        getattr(taggers["br"], name)("the cup final")
+
+
+@pytest.mark.parametrize("name", ["tag", "predict_proba"])
+@pytest.mark.parametrize("features", [[], [()], [(), (), ()]])
+def test_features_for_another_number_of_texts_are_refused(taggers, name, features):
+    with pytest.raises(DataError) as error:
+        getattr(taggers["br"], name)(["one", "two"], features=features)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["tag", "predict_proba"])
+@pytest.mark.parametrize("text", [None, 3, b"bytes", ["words"], ("a", "pair")], ids=ascii)
+def test_what_is_no_text_is_refused_in_our_words(taggers, name, text):
+    with pytest.raises(DataError, match="string") as error:
+        getattr(taggers["br"], name)(["fine", text])
+    assert "\n" not in str(error.value)
+
+
+def test_what_is_no_text_is_found_by_its_place_among_all_texts(taggers, monkeypatch):
+    def message(batch):
+        monkeypatch.setattr(module, "BATCH", batch)
+        with pytest.raises(DataError) as error:
+            taggers["br"].tag([*["fine"] * 5, None, "fine"])
+        return str(error.value)
+
+    assert message(4) == message(1000)
+
+
+def test_half_a_character_does_not_stop_a_text_from_being_tagged(taggers):
+    broken, whole = taggers["br"].tag(["the cup \ud83d final", "the cup final"])
+    assert broken == whole
+
+
+def test_a_lone_string_of_features_is_refused(taggers):
+    with pytest.raises(DataError):
+        taggers["br"].tag(["text"], features=["sport"])
+
+
+def test_no_texts_give_no_predictions(tagger):
+    assert tagger.tag([]) == []
+    assert tagger.tag([], features=[]) == []
+    assert tagger.predict_proba([]).shape == (0, len(tagger.labels))
+    assert list(tagger.tag_stream([])) == []
+
+
+def test_texts_without_a_known_word_are_tagged(tagger):
+    predictions = tagger.tag(["", "   ", "😀", "qqxxzz"])
+    # That there is an unknown word tells something, but to recurrent systems only.
+    alike = predictions[: 3 if METHODS[tagger.method].is_neural else 4]
+    assert len({prediction.labels for prediction in alike}) == 1
+    assert all(prediction.probability > 0 for prediction in predictions)
+
+
+def test_unknown_features_change_nothing(tagger, test_texts):
+    plain = tagger.tag(test_texts[:5])
+    assert tagger.tag(test_texts[:5], features=[("never heard of",)] * 5) == plain
+    assert tagger.tag(test_texts[:5], features=[()] * 5) == plain
+
+
+def test_features_are_used(tagger, test_texts, test_features):
+    assert any(test_features)
+    with_them = tagger.predict_proba(test_texts, test_features)
+    assert not np.array_equal(with_them, tagger.predict_proba(test_texts))
+
+
+def test_columns_of_predict_proba_stand_in_the_order_of_the_labels(taggers, test_texts):
+    """BR predicts exactly the labels above one half."""
+    tagger = taggers["br"]
+    marginals = tagger.predict_proba(test_texts)
+    for row, prediction in zip(marginals, tagger.tag(test_texts), strict=True):
+        above = {name for name, p in zip(tagger.labels.names, row, strict=True) if p > 0.5}
+        assert set(prediction.labels) == above
+
+
+def test_the_probability_of_a_br_set_is_the_product_of_its_marginals(taggers, test_texts):
+    tagger = taggers["br"]
+    marginals = tagger.predict_proba(test_texts).astype(float)
+    for row, prediction in zip(marginals, tagger.tag(test_texts, top=4), strict=True):
+        for each in (prediction, *prediction.alternatives):
+            is_in = np.isin(tagger.labels.names, each.labels)
+            product = np.prod(np.where(is_in, row, 1 - row))
+            assert each.probability == pytest.approx(product, rel=1e-3)
+
+
+@given(st.lists(st.text(max_size=30), max_size=4))
+@settings(
+    deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_any_text_is_tagged(taggers, texts):
+    for tagger in (taggers["pcc"], taggers["set-rnn"]):
+        predictions = tagger.tag(texts, top=2)
+        assert len(predictions) == len(texts)
+        assert np.isfinite(tagger.predict_proba(texts)).all()
+
+
+def test_a_saved_model_takes_a_path_or_a_string(taggers, test_texts, tmp_path):
+    taggers["br"].save(str(tmp_path / "model"))
+    expected = taggers["br"].tag(test_texts[:3])
+    assert load(str(tmp_path / "model")).tag(test_texts[:3]) == expected
+    assert load(tmp_path / "model").tag(test_texts[:3]) == expected
+
+
+@pytest.mark.parametrize("name", ["seq2seq-rnn", "sgm", "set-rnn"])
+def test_a_set_is_at_least_as_probable_as_its_best_sequence(taggers, test_texts, name):
+    by_set = taggers[name].tag(test_texts, rule="set", top=4)
+    for best, prediction in zip(
+        taggers[name].tag(test_texts, rule="sequence"), by_set, strict=True
+    ):
+        probs = {each.labels: each.probability for each in (prediction, *prediction.alternatives)}
+        assert best.probability <= probs[best.labels] * (1 + 1e-4)
+        assert prediction.probability >= probs[best.labels] * (1 - 1e-4)
+
+
+def test_the_methods_own_rule_is_the_default(taggers, test_texts):
+    for name, rule in {"br": "set", "seq2seq-rnn": "sequence", "set-rnn": "set"}.items():
+        tagger = taggers[name]
+        assert tagger.rule_or_own(None) == rule
+        assert tagger.tag(test_texts[:20]) == tagger.tag(test_texts[:20], rule=rule)
+
+
+@pytest.mark.parametrize("texts", [[], ["the cup final"]])
+def test_a_classical_system_has_no_sequences(taggers, texts):
+    with pytest.raises(ConfigError, match="emits labels one by one, and 'pcc' does not") as error:
+        taggers["pcc"].tag(texts, rule="sequence")
+    assert "\n" not in str(error.value)
+
+
+def test_alternatives_leave_out_the_predicted_set_wherever_it_stands(tagger):
+    """A rule need not choose the most probable set."""
+    candidates = SetCandidates(
+        labels=np.array([[[0, 1], [2, -1], [-1, -1]]], dtype=np.int32),
+        log_probs=np.log([[0.5, 0.3, 0.1]]),
+    )
+    second = Rule("sets", lambda choice: choice.candidates.labels[:, 1])
+    tokens = tagger.encoder.encode(["a text"])
+    names = tagger.labels.names
+    for top in (1, 2, 3, 4):
+        (found,) = tagger.predictions(tokens, candidates, second, top)
+        assert found.labels == (names[2],)
+        assert found.probability == pytest.approx(0.3)
+        others = [each.labels for each in found.alternatives]
+        assert others == [names[:2], ()][: top - 1]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_tagging_leaves_the_network_as_it_was(taggers, test_texts, rule):
+    tagger = with_thresholds(taggers["set-rnn"])
+    network = tagger.system.network
+    network.train()
+    trained = tagger.tag(test_texts[:5], rule=rule)
+    assert network.training
+    network.eval()
+    assert tagger.tag(test_texts[:5], rule=rule) == trained, "dropout was on"
+
+
+@pytest.mark.parametrize("rule", [name for name in RULES if name != "sequence"])
+def test_the_probability_is_that_of_the_predicted_set_whatever_the_rule(tagger, test_texts, rule):
+    texts = test_texts[:12]
+    found = with_thresholds(tagger).tag(texts, rule=rule, top=3)
+    sets = tagger.labels.encode([each.labels for each in found])
+    rows = padded(sets, np.arange(len(sets)), fill=-1, min_width=1).astype(np.int32)
+    log_probs = tagger.system.set_log_probs(tagger.encoder.encode(texts), rows[:, None])[:, 0]
+    wanted, probs = np.exp(log_probs), np.array([each.probability for each in found])
+    if tagger.method == "set-rnn-exact" and rule != "set":
+        # Sets that are not among the best may lack orders that the search has pruned.
+        assert (probs <= wanted * (1 + 1e-3) + 1e-12).all()
+    else:
+        np.testing.assert_allclose(probs, wanted, rtol=1e-3, atol=1e-12)
+
+
+@pytest.mark.parametrize("rule", ["micro-f1", "label-f1"])
+def test_without_thresholds_a_rule_says_how_to_get_them(taggers, rule):
+    with pytest.raises(ConfigError, match=f"'{rule}' needs thresholds.*setrnn calibrate") as error:
+        taggers["br"].tag(["a text"], rule=rule)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_all_that_is_predicted_is_within_the_limits(tagger, test_texts, rule):
+    if rule == "sequence" and not METHODS[tagger.method].emits_sequences:
+        return
+    first, second, third = tagger.labels.names[:3]
+    for limits in (
+        Limits(min_labels=2, max_labels=3),
+        Limits(required=[third], forbidden=[first, second]),
+        Limits(only_seen=True, min_labels=1),
+    ):
+        seen = {frozenset(row.tolist()) for row in tagger.seen_sets}
+        found = with_thresholds(tagger).tag(test_texts[:15], rule, top=3, limits=limits)
+        for each in (alike for one in found for alike in (one, *one.alternatives)):
+            names = set(each.labels)
+            assert len(names) >= limits.min_labels
+            assert limits.max_labels is None or len(names) <= limits.max_labels
+            assert set(limits.required) <= names
+            assert not set(limits.forbidden) & names
+            ids = frozenset(tagger.labels.index[name] for name in names)
+            assert not limits.only_seen or ids in seen
+
+
+def test_limits_that_hold_anyway_change_nothing(tagger, test_texts):
+    free = tagger.tag(test_texts[:20], rule="set")
+    wide = Limits(max_labels=len(tagger.labels) - 1)
+    assert_same(tagger.tag(test_texts[:20], rule="set", limits=wide), free)
+
+
+def test_the_seen_sets_are_kept_with_the_model(tagger, tmp_path, small_prepared):
+    tagger.save(tmp_path / "model")
+    loaded = load(tmp_path / "model", "cpu").seen_sets
+    wanted = {tuple(row.tolist()) for row in small_prepared.split("train").labels}
+    assert {tuple(row.tolist()) for row in loaded} == wanted
+    assert len(loaded) == len(wanted)
+
+
+def test_a_model_without_its_seen_sets_refuses_only_seen_and_works_otherwise(
+    taggers, tmp_path, test_texts
+):
+    replace(taggers["br"], seen_sets=None).save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    with pytest.raises(ConfigError, match="does not hold the label sets seen in training"):
+        loaded.tag(test_texts, limits=Limits(only_seen=True))
+    assert all(each.labels for each in loaded.tag(test_texts[:5], limits=Limits(min_labels=1)))
+
+
+def test_marginals_come_with_the_mass_they_do_not_rest_on(tagger, test_texts):
+    found = tagger.marginals(test_texts)
+    np.testing.assert_array_equal(found.probs, tagger.predict_proba(test_texts))
+    assert found.missing_mass.shape == (len(test_texts),)
+    assert ((found.missing_mass >= 0) & (found.missing_mass <= 1)).all()
+    is_whole = tagger.method in ("br", "br-support", "sigmoid")
+    assert (found.missing_mass.max() == 0) == is_whole
+
+
+@pytest.mark.parametrize("rule", ["f1", "hamming"])
+def test_only_the_rules_of_the_paper_are_explained(taggers, rule):
+    with pytest.raises(ConfigError, match="cannot be explained"):
+        taggers["set-rnn"].explain("a text", rule=rule)
+
+
+WRONG_ARRAYS = {
+    "one is missing": lambda arrays: arrays.pop("decoder.phi.bias"),
+    "words are missing": lambda arrays: arrays.pop("encoder.words.weight"),
+    "labels are missing": lambda arrays: arrays.pop("decoder.labels.weight"),
+    "one too many": lambda arrays: arrays.update(other=np.zeros(3, np.float32)),
+    "another shape": lambda arrays: arrays.update({"decoder.phi.bias": np.zeros(3, np.float32)}),
+    "fewer dimensions": lambda arrays: arrays.update(
+        {"decoder.labels.weight": arrays["decoder.labels.weight"][:, 0]}
+    ),
+    "other words": lambda arrays: arrays.update(
+        {"encoder.words.weight": arrays["encoder.words.weight"][:-1]}
+    ),
+    "other labels": lambda arrays: arrays.update(
+        {
+            name: arrays[name][:-1]
+            for name in ("decoder.labels.weight", "decoder.output.weight", "decoder.output.bias")
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("change", WRONG_ARRAYS.values(), ids=WRONG_ARRAYS)
+def test_weights_that_do_not_fit_are_refused_in_one_line(taggers, tmp_path, monkeypatch, change):
+    tagger = taggers["set-rnn"]
+    arrays = tagger.system.arrays()
+    change(arrays)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(tagger.system), "arrays", lambda system: arrays)
+        tagger.save(tmp_path / "model")
+    with pytest.raises(ModelError, match="holds other weights than its 'set-rnn'") as error:
+        load(tmp_path / "model")
+    assert "\n" not in str(error.value)
+
+
+def test_a_device_that_does_not_exist_is_refused(taggers, tmp_path):
+    taggers["set-rnn"].save(tmp_path / "model")
+    with pytest.raises(ConfigError, match="There is no device 'gpu'"):
+        load(tmp_path / "model", device="gpu")
