@@ -26,8 +26,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.metrics import evaluate_sets
 from setrnn.systems.classical import CLASSICAL, TrainingData
 from setrnn.systems.classical.features import indicator
-from setrnn.systems.classical.system import training_data
-from setrnn.systems.classical.tuning import tune_penalties
+from setrnn.systems.classical.system import make_training_data, tune_penalties
 
 Fit = Callable[[], Callable[[sp.csr_matrix], sp.csr_matrix]]
 
@@ -87,7 +86,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     prepared = open_prepared(Source(arguments.data), TextSettings())
-    tfidf, data = training_data(prepared, start_settings(arguments.words_only))
+    tfidf, data = make_training_data(prepared, start_settings(arguments.words_only))
     targets = indicator(data.label_sets, data.n_labels)
     test = prepared.split("test")
     test_features = tfidf.transform(test.tokens)

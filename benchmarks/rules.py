@@ -18,7 +18,7 @@ import numpy as np
 from setrnn.compare.run import rules_of
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
-from setrnn.systems.rules.thresholds import choose_thresholds
+from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.evaluation import evaluate_prepared
 from setrnn.tagging.loading import load

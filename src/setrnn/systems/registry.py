@@ -1,4 +1,4 @@
-"""The systems by name: the class that a method's system belongs to."""
+"""The systems by name: the class of each method's system."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
 from setrnn.systems.classical import CLASSICAL
-from setrnn.systems.independent import SigmoidSystem
+from setrnn.systems.independent import IndependentSystem
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import find_rule
@@ -17,7 +17,7 @@ SYSTEMS: dict[str, type[Any]] = {
     "rnn": RecurrentSystem,
     "sgm": RecurrentSystem,
     "order-free": OrderFreeSystem,
-    "sigmoid": SigmoidSystem,
+    "sigmoid": IndependentSystem,
     **CLASSICAL,
 }
 

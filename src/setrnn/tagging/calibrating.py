@@ -14,11 +14,11 @@ import numpy.typing as npt
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.systems.candidates import pack_labels
-from setrnn.systems.rules import SetCandidates, find_rule
-from setrnn.systems.rules.thresholds import choose_thresholds
+from setrnn.systems.rules import SetCandidates, count_candidates, find_rule
+from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.tagging.calibration import Calibration, Scaling
 from setrnn.tagging.calibration.acceptance import Acceptance, check_share, fit_acceptance
-from setrnn.tagging.calibration.fit import N_CANDIDATES, fit_scaling, held_out
+from setrnn.tagging.calibration.fit import fit_scaling, held_out
 from setrnn.tagging.calibration.reliability import Reliability, reliability
 from setrnn.tagging.tagger import Tagger
 
@@ -142,12 +142,12 @@ class _Documents:
             tokens.append(batch)
             label_sets.extend(map(frozenset, names))
             for source in sources:
-                found = tagger.system.candidates(batch, N_CANDIDATES, source)
+                found = tagger.system.candidates(batch, count_candidates(), source)
                 candidates[source].append(found)
             marginals.append(tagger.system.marginals(batch, candidates["sets"][-1]))
             on_documents(len(names))
         _check(label_sets, tagger)
-        joined = {source: _joined(parts) for source, parts in candidates.items()}
+        joined = {source: SetCandidates.concatenate(parts) for source, parts in candidates.items()}
         truth, is_known = _ids(tagger, label_sets)
         ranks = {
             source: np.where(is_known, found.ranks(truth), -1) for source, found in joined.items()
@@ -212,19 +212,6 @@ def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:
             f"The model knows {sum(is_known):,} of the documents' {len(is_known):,} labels: these "
             "are not labels of its kind. Name their field with --labels-field."
         )
-
-
-def _joined(parts: Sequence[SetCandidates]) -> SetCandidates:
-    """Put the documents of several batches behind each other."""
-    n_sets = max(each.labels.shape[1] for each in parts)
-    width = max(each.labels.shape[2] for each in parts)
-    labels, log_probs = [], []
-    for each in parts:
-        _, K, S = each.labels.shape
-        more = ((0, 0), (0, n_sets - K), (0, width - S))
-        labels.append(np.pad(each.labels, more, constant_values=-1))
-        log_probs.append(np.pad(each.log_probs, more[:2], constant_values=-np.inf))
-    return SetCandidates(np.concatenate(labels), np.concatenate(log_probs))
 
 
 def _ids(

@@ -13,11 +13,10 @@ import numpy.typing as npt
 from setrnn.data.labels import LabelVocabulary, problem_with_known
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
+from setrnn.systems.candidates import ScoredSet
 from setrnn.systems.known import Known, given_known, known_log_prob
-from setrnn.systems.scored_set import ScoredSet
+from setrnn.systems.rules import count_completions
 from setrnn.systems.system import System
-
-N_SETS = 64  # to share p(known | x) among; networks and pcc give what their beams hold
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def complete_tokens(
     top: int,
 ) -> Iterator[Completion]:
     """Complete a batch of documents, of which `known` has the ids that `rows` names."""
-    found = system.candidates(tokens, max(top, N_SETS), known=known)
+    found = system.candidates(tokens, count_completions(top), known=known)
     given = given_known(found)
     log_probs, mass = given.log_probs, np.exp(known_log_prob(found))
     is_known = known.is_present(len(labels)) | known.is_absent(len(labels))

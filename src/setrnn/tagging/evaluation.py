@@ -23,7 +23,7 @@ from setrnn.metrics import (
     evaluate_ranking,
     indicator_matrices,
 )
-from setrnn.systems.rules import MANY_SETS, Limits, SetCandidates, find_rule
+from setrnn.systems.rules import Limits, SetCandidates, count_candidates, find_rule
 from setrnn.tagging.calibration.acceptance import accuracy_interval
 from setrnn.tagging.calibration.reliability import reliability
 from setrnn.tagging.labelled import Batch, example_batches, prepared_batches
@@ -202,9 +202,10 @@ class _Searched:
         # Best sequences are not sets: the shares of their labels are no marginals. A search
         # that stops when the best is proved has not looked at the rest.
         found = self.candidates.get("sets")
-        if found is not None and (self.n_sets["sets"] >= MANY_SETS or found.certificates is None):
+        n_many = count_candidates()
+        if found is not None and (self.n_sets["sets"] >= n_many or found.certificates is None):
             return found
-        return self.tagger.system.candidates(self.tokens, MANY_SETS)
+        return self.tagger.system.candidates(self.tokens, n_many)
 
 
 class _RulePredictions:
@@ -214,7 +215,7 @@ class _RulePredictions:
         self.tagger, self.name = tagger, name
         self.rule, self.limits = find_rule(name), tagger.known_limits(limits)
         self.acceptance = tagger.acceptance(name)
-        self.n_sets = max(self.rule.n_sets(1, self.limits), tagger.n_candidates(self.rule))
+        self.n_sets = tagger.n_candidates(self.rule, 1, self.limits)
         self.predictions: list[Prediction] = []
         self.raw_probabilities: list[float] = []
         self.seconds = 0.0

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from setrnn.systems.candidates import ScoredSet
 from setrnn.systems.rules import SetCandidates
-from setrnn.systems.scored_set import ScoredSet
 
 
 @dataclass(frozen=True)

@@ -21,20 +21,20 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import find_method
+from setrnn.systems.candidates import ScoredSet
 from setrnn.systems.known import Known
 from setrnn.systems.registry import choose_rule
 from setrnn.systems.rules import (
-    MANY_SETS,
     Choice,
     Limits,
     Rule,
     SetCandidates,
     SetLimits,
     choose_sets,
+    count_candidates,
     find_rule,
 )
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
-from setrnn.systems.scored_set import ScoredSet
 from setrnn.systems.system import System
 from setrnn.tagging.calibration import Acceptance, Calibration
 from setrnn.tagging.completion import (
@@ -155,7 +155,7 @@ class Tagger:
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
         chosen = find_rule(name)
         acceptance = self.acceptance(name) if known is None else None
-        n_sets = max(chosen.n_sets(top, set_limits), self.n_candidates(chosen))
+        n_sets = self.n_candidates(chosen, top, set_limits)
         for start in range(0, len(tokens), BATCH):
             part = tokens.rows(start, min(start + BATCH, len(tokens)))
             part_known = None if known is None else known.rows(slice(start, start + BATCH))
@@ -211,9 +211,10 @@ class Tagger:
                 certificates[document],
             )
 
-    def n_candidates(self, rule: Rule) -> int:
-        """Return how many candidates `predictions` needs besides those that are to be given."""
-        return 1 if self.calibration is None else self.calibration.n_candidates(rule.source)
+    def n_candidates(self, rule: Rule, top: int = 1, limits: SetLimits | None = None) -> int:
+        """Return how many candidates `predictions` needs, of which `top` sets are shown."""
+        needed = 1 if self.calibration is None else self.calibration.n_candidates(rule.source)
+        return count_candidates(rule, top, limits, needed)
 
     def acceptance(self, rule: str) -> Acceptance | None:
         """Return which predictions by a rule need no second look, if that was fitted."""
@@ -398,7 +399,7 @@ class Tagger:
         """Return p(label | text), and the probability of the sets it does not rest on."""
         probs, missing = [np.zeros((0, len(self.labels)), np.float32)], [np.zeros(0)]
         for tokens in self._batches(_documents(texts, features)):
-            candidates = self.system.candidates(tokens, MANY_SETS)
+            candidates = self.system.candidates(tokens, count_candidates())
             probs.append(self.system.marginals(tokens, candidates))
             missing.append(candidates.missing_mass())
         return Marginals(np.concatenate(probs), np.concatenate(missing))

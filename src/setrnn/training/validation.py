@@ -15,7 +15,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.metrics import evaluate_sets
 from setrnn.systems.neural import MAX_DOCUMENTS
-from setrnn.systems.rules import Choice, choose_sets, find_rule, no_limits
+from setrnn.systems.rules import Choice, choose_sets, count_candidates, find_rule, no_limits
 from setrnn.systems.rules.choice import SetLogProbs
 from setrnn.systems.system import System
 
@@ -40,7 +40,7 @@ def validate(
     predicted, log_probs = [], []
     for start in range(0, len(rows), MAX_DOCUMENTS):
         tokens = take_rows(valid.tokens, rows[start : start + MAX_DOCUMENTS])
-        candidates = system.candidates(tokens, chosen.n_sets(1, limits), chosen.source)
+        candidates = system.candidates(tokens, count_candidates(chosen), chosen.source)
         labels, scores = choose_sets(chosen, Choice(candidates, limits, _asked(system, tokens)))
         predicted += [row[row >= 0] for row in labels]
         log_probs.append(scores)

@@ -5,7 +5,7 @@ import pytest
 
 from setrnn.errors import ModelError
 from setrnn.systems.rules import SetCandidates
-from setrnn.systems.rules.thresholds import Thresholds
+from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.calibration import Acceptance, Calibration, Scaling
 from setrnn.tagging.calibration.isotonic import Isotonic
 from synthetic import candidates

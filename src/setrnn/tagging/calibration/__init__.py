@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from setrnn.errors import ModelError
 from setrnn.systems.candidates import SetCandidates
-from setrnn.systems.rules.thresholds import Thresholds
+from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.calibration.acceptance import Acceptance
 from setrnn.tagging.calibration.scaling import Scaling
 

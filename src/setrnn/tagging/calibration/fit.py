@@ -14,7 +14,6 @@ from setrnn.tagging.calibration.isotonic import fit_isotonic
 from setrnn.tagging.calibration.scaling import Scaling
 from setrnn.tagging.calibration.temperature import fit_temperature
 
-N_CANDIDATES = MANY_SETS
 LEAST_FOR_ISOTONIC = 500
 N_FOLDS = 5
 
@@ -22,7 +21,7 @@ Floats = npt.NDArray[np.float64]
 Ranks = npt.NDArray[np.int64]  # which candidate is the true set; -1: none
 
 
-def fit_scaling(log_probs: Floats, true_rank: Ranks, n_candidates: int = N_CANDIDATES) -> Scaling:
+def fit_scaling(log_probs: Floats, true_rank: Ranks, n_candidates: int = MANY_SETS) -> Scaling:
     """Fit a temperature, and isotonic regression where it predicts unseen documents better.
 
     Args:
