@@ -6,7 +6,7 @@ from functools import partial
 import pool_works
 import pytest
 
-from setrnn.compare.pool import OVER_BUDGET, Ended, Job, Progressed, Started, run_jobs
+from setrnn.comparison.pool import OVER_BUDGET, Ended, Job, Progressed, Started, run_jobs
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def test_no_more_jobs_run_at_once_than_asked_for(job):
 
 def test_jobs_share_the_cores(job, monkeypatch):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr("setrnn.compare.pool.n_cores", lambda: 8)
+    monkeypatch.setattr("setrnn.comparison.pool.n_cores", lambda: 8)
     assert ended([job("one", pool_works.tell_threads)], n_jobs=3)["one"].value == "2"
     assert "OMP_NUM_THREADS" not in os.environ
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.compare.records import LabelSets
+from setrnn.comparison.records import LabelSets
 from setrnn.data.prepared import Prepared, PreparedSplit
 from setrnn.tagging.explanation import Explanation, explain_tokens
 from setrnn.tagging.tagger import Tagger

@@ -16,8 +16,8 @@ from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setrnn.compare.run import OnProgress
-from setrnn.compare.statistics import LOWER_IS_BETTER
+from setrnn.comparison.run import OnProgress
+from setrnn.comparison.statistics import LOWER_IS_BETTER
 from setrnn.config import Config, from_dict, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from setrnn.compare.records import Comparison, LabelSets, Record
+from setrnn.comparison.records import Comparison, LabelSets, Record
 from setrnn.errors import DataError
 from setrnn.metrics import document_f1, evaluate_sets, indicator_matrix
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from setrnn import __version__
-from setrnn.compare.cases import explained_cases
-from setrnn.compare.orders import best_orders, order_entropies
-from setrnn.compare.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
+from setrnn.comparison.cases import explained_cases
+from setrnn.comparison.orders import best_orders, order_entropies
+from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from setrnn.compare.records import (
+from setrnn.comparison.records import (
     COMPARISON_FILE,
     MODELS,
     REPORT,
@@ -17,9 +17,9 @@ from setrnn.compare.records import (
     Record,
     load_records,
 )
-from setrnn.compare.run import Task
-from setrnn.compare.time_left import expected_seconds
-from setrnn.compare.tuning import SPACES, TUNING
+from setrnn.comparison.run import Task
+from setrnn.comparison.time_left import expected_seconds
+from setrnn.comparison.tuning import SPACES, TUNING
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, DataError

@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 
 from fake_runs import fake_run
-from setrnn.compare.plan import (
+from setrnn.comparison.plan import (
     failed_record,
     find_methods,
     longest_first,
@@ -14,8 +14,8 @@ from setrnn.compare.plan import (
     seeds_of,
     with_command,
 )
-from setrnn.compare.records import Comparison, Failure, load_records
-from setrnn.compare.run import Task
+from setrnn.comparison.records import Comparison, Failure, load_records
+from setrnn.comparison.run import Task
 from setrnn.config import Config, TextSettings, load_config
 from setrnn.data.prepare import prepare
 from setrnn.errors import ConfigError, DataError

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.compare.records import Comparison, load_record, load_records
+from setrnn.comparison.records import Comparison, load_record, load_records
 from setrnn.errors import DataError
 
 

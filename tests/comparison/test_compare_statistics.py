@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.compare.records import Comparison, Failure, Record, TestResults
-from setrnn.compare.statistics import DRAWS, LOWER_IS_BETTER, MEASURES, Entry, bootstrap, holm
+from setrnn.comparison.records import Comparison, Failure, Record, TestResults
+from setrnn.comparison.statistics import DRAWS, LOWER_IS_BETTER, MEASURES, Entry, bootstrap, holm
 from setrnn.errors import DataError
 from setrnn.metrics import evaluate_sets, indicator_matrix
 
@@ -406,7 +406,7 @@ def test_weights_too_many_to_keep_are_made_again(monkeypatch):
     made = made_comparison(("set-rnn",), n_documents=60)
     entry = Entry("set-rnn", "set")
     kept = bootstrap(*made, draws=99).summary(entry, "label_f1")
-    monkeypatch.setattr("setrnn.compare.statistics._KEPT_WEIGHTS", 10)
+    monkeypatch.setattr("setrnn.comparison.statistics._KEPT_WEIGHTS", 10)
     assert bootstrap(*made, draws=99).summary(entry, "label_f1") == kept
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from setrnn.compare.pool import Job
-from setrnn.compare.records import RUNS
-from setrnn.compare.run import OnProgress, Task, run
-from setrnn.compare.tuning import TUNING
+from setrnn.comparison.pool import Job
+from setrnn.comparison.records import RUNS
+from setrnn.comparison.run import OnProgress, Task, run
+from setrnn.comparison.tuning import TUNING
 from setrnn.data.prepared import Prepared
 
 if TYPE_CHECKING:
-    from setrnn.compare.tuning import Tuned
+    from setrnn.comparison.tuning import Tuned
 
 # Training ends by itself within its budget; a run that takes far more is ended.
 LIMIT_FACTOR, LIMIT_SECONDS = 2, 60
@@ -38,7 +38,7 @@ def _limit(task: Task, n_trainings: int = 1) -> float | None:
 
 
 def _tune(task: Task, n_trials: int, on_progress: OnProgress) -> Tuned:
-    from setrnn.compare.tuning import tuned_config
+    from setrnn.comparison.tuning import tuned_config
 
     return tuned_config(
         Prepared(task.prepared),

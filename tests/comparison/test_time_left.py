@@ -1,6 +1,6 @@
 import pytest
 
-from setrnn.compare.time_left import Running, expected_seconds, time_left
+from setrnn.comparison.time_left import Running, expected_seconds, time_left
 from setrnn.methods import METHODS
 
 

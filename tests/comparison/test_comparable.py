@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from setrnn.compare.comparable import cut_note, open_comparable
+from setrnn.comparison.comparable import cut_note, open_comparable
 from setrnn.config import TextSettings
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.formats import write_examples

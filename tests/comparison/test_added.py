@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.compare.added import Addition, added_record, added_records, parse_addition
-from setrnn.compare.records import GIVEN, load_record
+from setrnn.comparison.added import Addition, added_record, added_records, parse_addition
+from setrnn.comparison.records import GIVEN, load_record
 from setrnn.errors import ConfigError, DataError
 
 

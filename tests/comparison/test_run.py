@@ -3,8 +3,8 @@ from dataclasses import replace
 
 import pytest
 
-from setrnn.compare.records import load_record
-from setrnn.compare.run import Task, run
+from setrnn.comparison.records import load_record
+from setrnn.comparison.run import Task, run
 from setrnn.config import load_config
 from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.tagging.loading import load

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from setrnn.compare.tuning import SPACES, Between, OneOf, Tuned, search, space_of, tuned_config
+from setrnn.comparison.tuning import SPACES, Between, OneOf, Tuned, search, space_of, tuned_config
 from setrnn.config import Config, TrainingSettings, load_config
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
 from setrnn.methods import METHODS
@@ -238,7 +238,7 @@ def test_a_network_is_chosen_by_its_best_epoch(small_prepared, tmp_path, monkeyp
         kept.append(train_system(*arguments))
         return kept[-1]
 
-    monkeypatch.setattr("setrnn.compare.tuning.train_system", train)
+    monkeypatch.setattr("setrnn.comparison.tuning.train_system", train)
     config = replace(SMALL, training=replace(SMALL.training, epochs=2))
     tuned = tuned_config(
         small_prepared, "sigmoid", config, 1, tmp_path, "cpu", lambda _, share: shares.append(share)

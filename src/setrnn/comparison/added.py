@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.compare.records import GIVEN, Comparison, LabelSets, Record, TestResults
+from setrnn.comparison.records import GIVEN, Comparison, LabelSets, Record, TestResults
 from setrnn.data.folders import file_hash
 from setrnn.data.formats import ReadOptions
 from setrnn.data.formats.jsonl import parse_object

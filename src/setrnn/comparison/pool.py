@@ -18,12 +18,12 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from setrnn.compare.records import Failure
+from setrnn.comparison.records import Failure
 from setrnn.cores import n_cores
 from setrnn.errors import SetRNNError
 
 if TYPE_CHECKING:
-    from setrnn.compare.run import OnProgress
+    from setrnn.comparison.run import OnProgress
 
 OVER_BUDGET = "over budget"
 TICK = 1.0  # seconds in which the caller hears of us, whatever happens
