@@ -8,13 +8,13 @@ import pytest
 import setrnn
 from setrnn.config import TextSettings
 from setrnn.data.prepare import prepare
-from setrnn.data.tiny import TINY
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS, find_method
 from setrnn.objective_words import BEST_SEQUENCE, BEST_SET, OBJECTIVE_WORDS
 from setrnn.systems.classical import BASELINES
 from setrnn.systems.rules import RULES
 from small_taggers import SMALL, trained_tagger, with_thresholds
+from tiny import TINY
 
 EVERY_METHOD = pytest.mark.parametrize("name", METHODS)
 CORPUS = TINY["independent"]
