@@ -7,7 +7,7 @@ import pytest
 
 import setrnn
 from setrnn.config import TextSettings
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS, find_method
 from setrnn.objective_words import BEST_SEQUENCE, BEST_SET, OBJECTIVE_WORDS

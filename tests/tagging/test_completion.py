@@ -4,7 +4,7 @@ import pytest
 
 from setrnn.errors import ConfigError, DataError
 from setrnn.tagging import tagger as module
-from setrnn.tagging.completion import KnownLabels
+from setrnn.data.example import KnownLabels
 
 
 @pytest.fixture(scope="module")
