@@ -200,6 +200,50 @@ class UniformOrderDecoder(PlainDecoder):
         return self.table[numbers]
 
 
+class OrderFreeTable(PlainDecoder):
+    """Random probabilities after every SET of labels of each of many documents, all at once."""
+
+    emits = "sets"
+
+    def __init__(self, n_labels, n_documents, seed=0):
+        super().__init__(n_labels)
+        random = torch.Generator().manual_seed(seed)
+        spread = 0.5 + 2 * torch.rand(n_documents, 1, 1, generator=random)
+        self.bits = 2 ** torch.arange(n_labels)
+        is_used = (torch.arange(2**n_labels)[:, None] & self.bits) > 0
+        is_used = torch.nn.functional.pad(is_used, (0, 1), value=False)
+        logits = torch.randn(n_documents, 2**n_labels, n_labels + 1, generator=random) * spread
+        self.table = logits.masked_fill(is_used, -torch.inf).log_softmax(-1)
+
+    def start(self, encoding):
+        return (torch.zeros(len(encoding.memory), 1, dtype=torch.long),)
+
+    def step(self, encoding, state, previous):
+        added = torch.nn.functional.pad(self.bits, (0, 1))[previous]
+        numbers = state[0] | added
+        return self.table[encoding.summary, numbers], (numbers,)
+
+    def after(self, encoding, subsets):
+        document = encoding.summary[subsets.documents[subsets.rows], 0]
+        return self.table[document, (self.bits[subsets.labels] * subsets.is_member).sum(1)]
+
+    def set_probs(self):
+        """p of every set, by the number that its labels make as bits: (documents, 2^labels)."""
+        probs = self.table.double().exp()
+        reached = torch.zeros(probs.shape[:2], dtype=torch.float64)
+        reached[:, 0] = 1.0
+        for number in range(1, 2**self.n_labels):
+            for label in range(self.n_labels):
+                if number & 2**label:
+                    before = number - 2**label
+                    reached[:, number] += reached[:, before] * probs[:, before, label]
+        return reached * probs[..., -1]
+
+    def number_of(self, label_sets):
+        """The number of each set (..., S), padded with -1."""
+        return (self.bits[label_sets.clamp(min=0)] * (label_sets >= 0)).sum(-1)
+
+
 def random_set_probs(n_labels, seed=0):
     sets = all_sets(n_labels)
     probs = np.random.default_rng(seed).dirichlet(np.ones(len(sets)))

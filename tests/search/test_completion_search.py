@@ -18,7 +18,7 @@ from brute_force_sequences import (
 )
 from setrnn.model.decoders import DECODERS
 from setrnn.search import beam_search, most_probable_sets
-from setrnn.search.completion_search import most_probable_completions
+from setrnn.search.set_search import most_probable_completions
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
 EVERYTHING = 1_000
