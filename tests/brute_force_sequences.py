@@ -9,24 +9,36 @@ import torch
 from setrnn.config import ModelSettings
 from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged
+from setrnn.model.decoders import DECODERS
+from setrnn.model.encoders import GRUEncoder
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network
 from setrnn.objectives import LabelSets
 
 N_WORDS = 20
-TEXTS = [[3, 4, 5, 6], [7, 8, 3], [9, 10], []]  # token ids, by falling length; one is empty
+# The decoders that emit labels one by one.
+STEPPING_DECODERS = [name for name, each in DECODERS.items() if each.emits != "labels"]
+TEXTS = [
+    [3, 4, 5, 6],
+    [7, 8, 3],
+    [9, 10],
+    [],
+]  # token ids, in descending order of length; one is empty
+
+
+def network_of(word_vectors, label_vectors, settings, decoder="rnn"):
+    """A network over given vectors, before training."""
+    encoder = GRUEncoder(word_vectors, settings)
+    return Network(encoder, DECODERS[decoder](encoder.memory_size, label_vectors, settings))
 
 
 def tiny_network(decoder="rnn", n_labels=4, seed=0, **settings):
     """A network of a few units, far from uniform; without dropout unless asked for."""
     torch.manual_seed(seed)
     sizes = {"encoder_units": 6, "decoder_units": 5, "dropout": 0.0, "word_dropout": 0.0}
-    network = Network(
-        torch.randn(N_WORDS, 4),
-        torch.randn(n_labels, 4) / 2,  # labels are read and written by them: it adds up
-        ModelSettings(**(sizes | settings)),
-        decoder=decoder,
-    )
+    words, labels = torch.randn(N_WORDS, 4), torch.randn(n_labels, 4) / 2
+    # Half as large: label vectors are both read and written.
+    network = network_of(words, labels, ModelSettings(**(sizes | settings)), decoder)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.mul_(2.0)
@@ -39,7 +51,7 @@ def batch_of(texts=TEXTS, label_sets=None):
 
 
 def label_rows(label_sets, width=None):
-    """Label sets as a matrix; -1 fills up."""
+    """Label sets as a matrix, padded with -1."""
     width = max(map(len, label_sets), default=0) if width is None else width
     rows = torch.full((len(label_sets), width), -1)
     for row, labels in zip(rows, label_sets, strict=True):
@@ -53,7 +65,7 @@ def sets_of(label_sets, width=None):
 
 
 def as_tuple(row):
-    """The labels of a row that -1 fills up; none may stand behind a -1."""
+    """The labels of a row that is padded with -1; none may follow a -1."""
     labels = [int(label) for label in row]
     found = tuple(label for label in labels if label >= 0)
     assert labels == [*found, *[-1] * (len(labels) - len(found))]

@@ -85,10 +85,10 @@ class Method:
 
     def check(self, config: Config) -> None:
         """Refuse settings it cannot be trained with, before any data is read."""
-        if self.is_neural and config.encoder.is_pretrained:
-            from setrnn.model.encoders.pretrained import check_pretrained
+        if self.is_neural:
+            from setrnn.model.encoders import find_encoder
 
-            check_pretrained(config)
+            find_encoder(config.encoder.name).check(config)
 
     def rule_or_own(self, rule: str | None) -> str:
         """Return the rule, or its own where none is given; refuse one it cannot predict by."""
@@ -121,10 +121,11 @@ def _neural(name: str, recipe: Recipe) -> Method:
         return Trained(system, notes)
 
     def rebuild(arrays: Arrays, config: Config, device: str) -> System:
+        from setrnn.model.decoders import find_decoder
         from setrnn.model.devices import find_device
         from setrnn.systems import SYSTEMS
 
-        system = SYSTEMS[recipe.decoder]
+        system = SYSTEMS[find_decoder(recipe.decoder).emits]
         return system.from_arrays(arrays, config, find_device(device), recipe.decoder)
 
     words = OBJECTIVE_WORDS[name]

@@ -53,7 +53,9 @@ def test_a_search_as_wide_as_the_space_finds_every_set_with_its_probability(seed
         sets = found_sets(found, row)
         assert sets.keys() == truth.keys()
         assert all(abs(sets[each] - truth[each]) < ROUNDING for each in truth)
-    torch.testing.assert_close(found.certificate.pruned, torch.zeros(len(TEXTS)), atol=ROUNDING, rtol=0)
+    torch.testing.assert_close(
+        found.certificate.pruned, torch.zeros(len(TEXTS)), atol=ROUNDING, rtol=0
+    )
     assert found.certificate.is_proved.all()
 
 
@@ -146,7 +148,9 @@ def test_the_neighbours_of_a_document_change_nothing():
         S = alone.labels.shape[2]
         assert torch.equal(alone.labels[0], together.labels[row][:, :S])
         torch.testing.assert_close(alone.log_probs[0], together.log_probs[row])
-        torch.testing.assert_close(alone.certificate.pruned[0], together.certificate.pruned[row], atol=1e-5, rtol=0)
+        torch.testing.assert_close(
+            alone.certificate.pruned[0], together.certificate.pruned[row], atol=1e-5, rtol=0
+        )
         assert alone.certificate.is_proved[0] == together.certificate.is_proved[row]
 
 

@@ -5,11 +5,11 @@ from setrnn.systems.neural import NeuralSystem
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
 
+# By what the decoder emits.
 SYSTEMS: dict[str, type[NeuralSystem]] = {
-    "rnn": RecurrentSystem,
-    "sgm": RecurrentSystem,
-    "order-free": OrderFreeSystem,
-    "sigmoid": SigmoidSystem,
+    "sequences": RecurrentSystem,
+    "sets": OrderFreeSystem,
+    "labels": SigmoidSystem,
 }
 
 __all__ = ["SYSTEMS", "NeuralSystem", "OrderFreeSystem", "RecurrentSystem", "SigmoidSystem"]

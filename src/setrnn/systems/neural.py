@@ -55,7 +55,7 @@ class NeuralSystem(ABC):
     ) -> Self:
         """Build the system from what it had learned."""
         weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        network = rebuild_network(weights, config.model, decoder)
+        network = rebuild_network(weights, config, decoder)
         return cls(network.to(device), config, device)
 
     @abstractmethod

@@ -17,7 +17,7 @@ from setrnn.config import Config
 from setrnn.data.batches import Batch, make_batch, training_batches
 from setrnn.data.prepared import Prepared
 from setrnn.model.network import Network
-from setrnn.objectives import LabelSets, SetObjective, find_objective
+from setrnn.objectives import LabelSets, Objective, find_objective
 from setrnn.systems import SYSTEMS
 from setrnn.training.checkpoints import Checkpoint, Position
 from setrnn.training.early_stopping import is_best, is_finished, is_out_of_time
@@ -101,7 +101,7 @@ class Trainer:
                     position.documents_per_second = n_documents / (time.perf_counter() - start)
                     self._look()
 
-    def _step(self, batch: Batch, objective: SetObjective) -> Tensor:
+    def _step(self, batch: Batch, objective: Objective) -> Tensor:
         """Find the orders of each set, and raise what the objective makes of their p(s | x)."""
         K = self.config.search.beam_width
         with self.fabric.autocast():
@@ -180,7 +180,7 @@ class Trainer:
         with clear_memory_errors("Measuring on the valid part", way_out):
             network = self.keeper.average.network
             return validate(
-                SYSTEMS[self.recipe.decoder](network, self.config, self.fabric.device),
+                SYSTEMS[network.decoder.emits](network, self.config, self.fabric.device),
                 self.prepared,
                 self.recipe.rule,
                 self.settings.valid_documents,

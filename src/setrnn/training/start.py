@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
-from setrnn.config import Config, VectorSettings, settings_hash, to_dict
+from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
-from setrnn.data.ragged import Ragged
-from setrnn.data.subwords import SubwordEncoder
-from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError
+from setrnn.model.decoders import find_decoder
 from setrnn.model.devices import find_device
-from setrnn.model.encoders.pretrained import check_architecture, load_pretrained, name_vectors
-from setrnn.model.network import Network
+from setrnn.model.network import make_network
 from setrnn.search.subset_sums import MOST_LABELS
 from setrnn.systems import SYSTEMS, NeuralSystem
 from setrnn.training.failures import check_data, check_set_sizes
@@ -33,7 +27,6 @@ from setrnn.training.run_folder import RunFolder
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
-MANY_DOCUMENTS = 10_000  # from which on word vectors are frozen, unless asked otherwise
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
 
 
@@ -47,7 +40,8 @@ def train_network(
     """
     place = find_device(options.device)
     check_data(prepared, config)
-    if recipe.decoder == "order-free":
+    kind = find_decoder(recipe.decoder).emits
+    if kind == "sets":
         check_set_sizes(prepared, MOST_LABELS, method)
     recipe.n_first_epochs(config.training)  # refused now if an objective gets no epoch
     run = checkpoint = None
@@ -55,7 +49,8 @@ def train_network(
         run = RunFolder(options.run_folder, identity_of(prepared, config, method))
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
-    network = _make_network(prepared, config, recipe, options).to(fabric.device)
+    network = make_network(prepared, config, recipe.decoder, options.on_vectors)
+    network = network.to(fabric.device)
     trainer = Trainer(
         network, prepared, config, recipe, fabric, run, options.on_progress, options.max_seconds
     )
@@ -66,37 +61,7 @@ def train_network(
         "best_epoch": position.best_epoch,
         "training_seconds": round(position.seconds, 2),
     }
-    return SYSTEMS[recipe.decoder](network.eval(), config, fabric.device), notes
-
-
-def _make_network(
-    prepared: Prepared, config: Config, recipe: Recipe, options: TrainOptions
-) -> Network:
-    """Build the network as it is before training."""
-    encoder, settings = prepared.encoder, config.model
-    if config.encoder.is_pretrained:
-        assert isinstance(encoder, SubwordEncoder)
-        transformer = load_pretrained(config.encoder.path, encoder.n_tokens)
-        check_architecture(transformer.config, config)
-        torch.manual_seed(config.seed)
-        names = Ragged.from_lists(encoder.encode_names(prepared.labels.names))
-        labels = name_vectors(transformer, names)
-        return Network(transformer, labels, settings, "transformer", recipe.decoder)
-    vectors = _vectors(prepared, config.vectors, options.on_vectors)
-    words, labels = vectors[: encoder.n_tokens], vectors[encoder.n_tokens :]
-    settings = replace(settings, word_vectors=_tuned_or_frozen(prepared, config))
-    torch.manual_seed(config.seed)
-    return Network(words, labels, settings, decoder=recipe.decoder)
-
-
-def _tuned_or_frozen(prepared: Prepared, config: Config) -> str:
-    """Decide what becomes of word vectors: learned from many texts, they are best left alone."""
-    if config.vectors.source == "none":  # they mean nothing before they are tuned
-        return "tuned"
-    if config.model.word_vectors != "auto":
-        return config.model.word_vectors
-    is_large = prepared.description["n_documents"]["train"] >= MANY_DOCUMENTS
-    return "frozen" if is_large else "tuned"
+    return SYSTEMS[kind](network.eval(), config, fabric.device), notes
 
 
 def identity_of(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:
@@ -135,16 +100,3 @@ def _quiet_lightning() -> Iterator[None]:
         finally:
             for logger, level in zip(loggers, levels, strict=True):
                 logger.setLevel(level)
-
-
-def _vectors(
-    prepared: Prepared, settings: VectorSettings, on_vectors: Callable[[str, float], None]
-) -> Tensor:
-    """Return a vector for each token and label: learned before, or random."""
-    if settings.source == "none":
-        n_rows = prepared.encoder.n_tokens + len(prepared.labels)
-        random = np.random.default_rng(settings.seed)
-        vectors = random.normal(0, 0.1, (n_rows, settings.dimensions)).astype(np.float32)
-        vectors[0] = 0.0  # padding
-        return torch.from_numpy(vectors)
-    return torch.from_numpy(np.array(word_vectors(prepared, settings, on_vectors)))
