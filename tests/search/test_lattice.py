@@ -15,7 +15,8 @@ from setrnn.config import Config, SearchSettings
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
 from setrnn.search.lattice import merge_equal, rank_by_exact, search_sets
-from setrnn.systems import OrderFreeSystem, neural
+from setrnn.systems import neural
+from setrnn.systems.order_free import OrderFreeSystem
 
 ROUNDING = 1e-5
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from setrnn.config import Config, ModelSettings
 from setrnn.model.layouts import Subsets
+from setrnn.progress import OnProgress
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -60,7 +61,7 @@ class Encoder(Protocol):
         ...     def check(cls, config):
         ...         pass
         ...     @classmethod
-        ...     def from_data(cls, prepared, config, on_vectors):
+        ...     def from_data(cls, prepared, config, on_progress):
         ...         encoder = cls(prepared.encoder.n_tokens, config.model)
         ...         return encoder, torch.randn(len(prepared.labels), encoder.memory_size)
         ...     @classmethod
@@ -87,7 +88,7 @@ class Encoder(Protocol):
 
     @classmethod
     def from_data(
-        cls, prepared: Prepared, config: Config, on_vectors: Callable[[str, float], None]
+        cls, prepared: Prepared, config: Config, on_progress: OnProgress
     ) -> tuple[Self, Tensor]:
         """Build the encoder before training, and vectors of the labels for the decoder, (L, D).
 
@@ -107,7 +108,7 @@ class AnyDecoder(Protocol):
     """What every decoder has: an `nn.Module` in `DECODERS`, chosen by its method.
 
     It is built from the encoder's memory size, the vectors of the labels (L, D) and the settings.
-    `emits` decides which system predicts with it (`setrnn.systems.SYSTEMS`):
+    `emits` decides which system predicts with it (`setrnn.systems.registry`):
 
     - "sequences": labels one by one; a `Decoder`.
     - "sets": labels one by one, whose probabilities ignore the order; an `OrderFree` decoder.

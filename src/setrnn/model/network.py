@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.model.decoders import find_decoder
 from setrnn.model.encoders import find_encoder
 from setrnn.model.interfaces import Encoding
+from setrnn.progress import OnProgress, ignore_progress
 
 
 class Network(nn.Module):
@@ -37,11 +38,11 @@ def make_network(
     prepared: Prepared,
     config: Config,
     decoder: str = "rnn",
-    on_vectors: Callable[[str, float], None] = lambda activity, share: None,
+    on_progress: OnProgress = ignore_progress,
 ) -> Network:
     """Build a network as it is before training: the same for the same seed."""
     torch.manual_seed(config.seed)
-    encoder, labels = find_encoder(config.encoder.name).from_data(prepared, config, on_vectors)
+    encoder, labels = find_encoder(config.encoder.name).from_data(prepared, config, on_progress)
     return Network(encoder, find_decoder(decoder)(encoder.memory_size, labels, config.model))
 
 

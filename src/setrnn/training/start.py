@@ -1,4 +1,4 @@
-"""Start a training run: word vectors, network, Fabric, and what names the run."""
+"""Start a training run: network, Fabric, and what identifies the run."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ import torch
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
+from setrnn.methods import Method
 from setrnn.model.decoders import find_decoder
 from setrnn.model.devices import find_device
+from setrnn.model.encoders import find_encoder
 from setrnn.model.network import make_network
 from setrnn.search.subset_sums import MOST_LABELS
-from setrnn.systems import SYSTEMS, NeuralSystem
+from setrnn.systems.registry import find_system
 from setrnn.training.failures import check_data, check_set_sizes
 from setrnn.training.loop import Trainer
-from setrnn.training.options import TrainOptions
-from setrnn.training.recipe import Recipe
+from setrnn.training.options import Trained, TrainOptions
+from setrnn.training.recipe import count_first_epochs
 from setrnn.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -30,29 +32,43 @@ if TYPE_CHECKING:
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
 
 
+def train_system(
+    method: Method, prepared: Prepared, config: Config, options: TrainOptions
+) -> Trained:
+    """Train any system on the train part of prepared data."""
+    if method.is_network:
+        return train_network(method, prepared, config, options)
+    return Trained(find_system(method).train(prepared, config, options.on_progress))
+
+
+def check_method(method: Method, config: Config) -> None:
+    """Refuse settings that a method cannot be trained with, before any data is read."""
+    if method.is_network:
+        find_encoder(config.encoder.name).check(config)
+
+
 def train_network(
-    prepared: Prepared, config: Config, recipe: Recipe, method: str, options: TrainOptions
-) -> tuple[NeuralSystem, dict[str, Any]]:
+    method: Method, prepared: Prepared, config: Config, options: TrainOptions
+) -> Trained:
     """Train a network on the train part, choosing the best epoch on the valid part.
 
-    Returns the system, and what is worth noting: a row of measures for each epoch, which of
-    them is the best (0 without a valid part: then it is the last), and the seconds it took.
+    The notes hold a row of measures per epoch, the number of the best epoch (0 without a valid
+    part: the last epoch is used then), and the seconds that training took.
     """
     place = find_device(options.device)
     check_data(prepared, config)
-    kind = find_decoder(recipe.decoder).emits
-    if kind == "sets":
-        check_set_sizes(prepared, MOST_LABELS, method)
-    recipe.n_first_epochs(config.training)  # refused now if an objective gets no epoch
+    if find_decoder(method.decoder).emits == "sets":
+        check_set_sizes(prepared, MOST_LABELS, method.name)
+    count_first_epochs(method, config.training)  # refused now if an objective gets no epoch
     run = checkpoint = None
     if options.run_folder is not None:
-        run = RunFolder(options.run_folder, identity_of(prepared, config, method))
+        run = RunFolder(options.run_folder, identity_of(prepared, config, method.name))
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
-    network = make_network(prepared, config, recipe.decoder, options.on_vectors)
+    network = make_network(prepared, config, method.decoder, options.on_progress)
     network = network.to(fabric.device)
     trainer = Trainer(
-        network, prepared, config, recipe, fabric, run, options.on_progress, options.max_seconds
+        network, prepared, config, method, fabric, run, options.on_progress, options.max_seconds
     )
     trainer.fit(checkpoint)
     position = trainer.position
@@ -61,7 +77,7 @@ def train_network(
         "best_epoch": position.best_epoch,
         "training_seconds": round(position.seconds, 2),
     }
-    return SYSTEMS[kind](network.eval(), config, fabric.device), notes
+    return Trained(find_system(method)(network.eval(), config, fabric.device), notes)
 
 
 def identity_of(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from setrnn.config import Config, ModelSettings, VectorSettings
 from setrnn.data.vectors import word_vectors
 from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding
+from setrnn.progress import OnProgress, Progress
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -47,10 +48,10 @@ class GRUEncoder(nn.Module):
 
     @classmethod
     def from_data(
-        cls, prepared: Prepared, config: Config, on_vectors: Callable[[str, float], None]
+        cls, prepared: Prepared, config: Config, on_progress: OnProgress
     ) -> tuple[Self, Tensor]:
         """Build the encoder over word vectors; labels have vectors in the same space, (L, D)."""
-        vectors = _make_vectors(prepared, config.vectors, on_vectors)
+        vectors = _make_vectors(prepared, config.vectors, on_progress)
         settings = replace(config.model, word_vectors=_choose_tuned_or_frozen(prepared, config))
         n_tokens = prepared.encoder.n_tokens
         return cls(vectors[:n_tokens], settings), vectors[n_tokens:]
@@ -109,9 +110,7 @@ def _choose_tuned_or_frozen(prepared: Prepared, config: Config) -> str:
     return "frozen" if is_large else "tuned"
 
 
-def _make_vectors(
-    prepared: Prepared, settings: VectorSettings, on_vectors: Callable[[str, float], None]
-) -> Tensor:
+def _make_vectors(prepared: Prepared, settings: VectorSettings, on_progress: OnProgress) -> Tensor:
     """Return a vector for each token and each label: learned before, or random."""
     if settings.source == "none":
         n_rows = prepared.encoder.n_tokens + len(prepared.labels)
@@ -119,4 +118,8 @@ def _make_vectors(
         vectors = random.normal(0, 0.1, (n_rows, settings.dimensions)).astype(np.float32)
         vectors[0] = 0.0  # padding
         return torch.from_numpy(vectors)
-    return torch.from_numpy(np.array(word_vectors(prepared, settings, on_vectors)))
+
+    def report(detail: str, share: float) -> None:
+        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
+
+    return torch.from_numpy(np.array(word_vectors(prepared, settings, report)))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -21,6 +21,7 @@ from setrnn.model.encoders.pretrained import (
     load_pretrained,
 )
 from setrnn.model.interfaces import Encoding
+from setrnn.progress import OnProgress
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -56,7 +57,7 @@ class TransformerEncoder(nn.Module):
 
     @classmethod
     def from_data(
-        cls, prepared: Prepared, config: Config, on_vectors: Callable[[str, float], None]
+        cls, prepared: Prepared, config: Config, on_progress: OnProgress
     ) -> tuple[Self, Tensor]:
         """Load the transformer; labels have the mean of the embeddings of their names, (L, M)."""
         subwords = prepared.encoder
