@@ -302,6 +302,7 @@ def _search(
         for row, log_prob in zip(found.labels[0], found.log_probs[0], strict=True)
         if log_prob > -torch.inf
     }
+    assert found.sequences is not None
     orders = _listed_orders(found.sequences)
     predicted = frozenset(orders[0][0]) if rule == "sequence" else next(iter(probs))
     ranked = [predicted, *(each for each in probs if each != predicted)]

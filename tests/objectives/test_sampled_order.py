@@ -8,6 +8,7 @@ import torch
 from scipy.stats import chisquare
 
 from brute_force_sequences import (
+    STEPPING_DECODERS,
     TEXTS,
     TableDecoder,
     as_tuple,
@@ -16,8 +17,7 @@ from brute_force_sequences import (
     label_rows,
     tiny_network,
 )
-from setrnn.model.decoders import DECODERS
-from setrnn.search import sample_orders
+from setrnn.objectives.sampled_order import sample_orders
 
 LABEL_SETS = [(0, 1, 3), (1, 2), (3,), ()]
 
@@ -31,7 +31,7 @@ def restricted_probability(decoder, document, order):
     return probability
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 def test_every_label_of_the_set_is_drawn_once_and_no_other(decoder):
     torch.manual_seed(0)
     network = tiny_network(decoder)

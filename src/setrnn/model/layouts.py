@@ -1,7 +1,10 @@
-"""The steps of many orders of different lengths, laid out without padding."""
+"""Layouts without padding: the steps of many orders, the subsets of many sets.
 
-# B documents, K orders a document at most, S labels of the longest, R orders in all, N steps in
-# all, Q steps of one document at most, V = labels + STOP
+A decoder evaluates all of them in one call.
+"""
+
+# B documents (or sets), K orders per document at most, S labels of the longest, R orders in all,
+# N steps or subsets in all, Q steps of one document at most, V = labels + STOP
 
 from __future__ import annotations
 
@@ -15,25 +18,25 @@ from setrnn.data.batches import send
 
 @dataclass(frozen=True)
 class Steps:
-    """Every step of every order, STOP's included: first steps first, long orders first.
+    """Every step of every order, including STOP: first steps first, long orders first.
 
-    That is the layout of a PackedSequence: no time is spent on what would be padding.
+    This is the layout of a PackedSequence: no time is spent on padding.
     """
 
-    orders: Tensor  # (R, S + 2) the longest first; -1 stands before, behind, and fills up
+    orders: Tensor  # (R, S + 2) the longest first, with a -1 before, and padded with -1
     shape: tuple[int, int, int]  # (B, K, Q)
-    n_rows: Tensor  # (S + 1,) on the CPU: how many orders have each step
+    n_rows: Tensor  # (S + 1,) on the CPU: the number of orders that have each step
     sequence: Tensor  # (R,) the place of each order among B K
     document: Tensor  # (R,)
-    row: Tensor  # (N,) the order each step is of, among R
+    row: Tensor  # (N,) the order of each step, among R
     step: Tensor  # (N,) from 0
     place: Tensor  # (N,) among B Q
 
     @classmethod
     def of(cls, orders: Tensor, lengths: Tensor | None = None) -> Steps:
-        """Lay out orders (B, K, S) of these lengths (B, K), -1 for none.
+        """Lay out orders (B, K, S) of given lengths (B, K); a length of -1 means no order.
 
-        All is computed on the CPU and sent at once: a GPU is not waited for.
+        Everything is computed on the CPU and sent at once: nothing waits for the GPU.
         """
         B, K, S = orders.shape
         if lengths is None:
@@ -45,7 +48,7 @@ class Steps:
         has_step = torch.arange(S + 1)[:, None] <= length  # (S + 1, R)
         step, row = has_step.nonzero(as_tuple=True)
         Q = int(n_steps.sum(1).max()) if B else 0
-        # A document's orders stand behind one another.
+        # The orders of a document follow one another.
         before = (n_steps.cumsum(1) - n_steps).flatten()[sequence]  # (R,)
         place = (sequence // K * Q + before)[row] + step
         indices = (sequence, sequence // K, row, step, place)
@@ -61,12 +64,12 @@ class Steps:
         return label.where(label >= 0, no_label_yet)
 
     def targets(self, stop: int) -> Tensor:
-        """Return what is emitted at each step: (N,)."""
+        """Return the label or STOP that is emitted at each step: (N,)."""
         label = self.orders[self.row, self.step + 1]
         return label.where(label >= 0, stop)
 
     def used_labels(self, n_labels: int) -> Tensor:
-        """Mark the labels that were emitted before each step; STOP never is: (N, V)."""
+        """Mark the labels that were emitted before each step, never STOP: (N, V)."""
         labels = self.orders[self.row]  # (N, S + 2)
         is_before = torch.arange(labels.shape[1], device=labels.device) <= self.step[:, None]
         labels = labels.where(is_before & (labels >= 0), n_labels)
@@ -76,17 +79,37 @@ class Steps:
         return is_used
 
     def by_document(self, values: Tensor) -> Tensor:
-        """Group values (N, M) by document: (B, Q, M), zero fills up."""
+        """Group values (N, M) by document: (B, Q, M), padded with 0."""
         B, _, Q = self.shape
         grouped = values.new_zeros(B * Q, values.shape[1]).index_copy(0, self.place, values)
         return grouped.view(B, Q, values.shape[1])
 
     def by_step(self, grouped: Tensor) -> Tensor:
-        """Bring grouped values (B, Q, M) back: (N, M)."""
+        """Return grouped values (B, Q, M) to one row per step: (N, M)."""
         return grouped.flatten(0, 1)[self.place]
 
     def sum_by_order(self, values: Tensor) -> Tensor:
-        """Sum values (N,) over the steps of each order: (B, K), -inf where there is none."""
+        """Sum values (N,) over the steps of each order: (B, K), -inf where there is no order."""
         B, K, _ = self.shape
         sums = values.new_zeros(len(self.sequence)).index_add(0, self.row, values)
         return values.new_full((B * K,), -torch.inf).index_copy(0, self.sequence, sums).view(B, K)
+
+
+@dataclass(frozen=True)
+class Subsets:
+    """Subsets of label sets, in blocks of documents that have equally many subsets each."""
+
+    documents: Tensor  # (B,) the document of each set, in the order of the blocks
+    blocks: list[tuple[int, int]]  # the number of documents, and of subsets per document
+    rows: Tensor  # (N,) the set of each subset, in the order of the blocks
+    labels: Tensor  # (N, S) the labels of the whole set, padded with any label
+    is_member: Tensor  # (N, S) marks the labels that the subset has
+
+    def used_labels(self, n_labels: int) -> Tensor:
+        """Mark the labels of each subset, never STOP: (N, V)."""
+        labels = self.labels.where(self.is_member, n_labels)
+        is_used = torch.zeros(
+            len(labels), n_labels + 1, dtype=torch.bool, device=labels.device
+        ).scatter_(1, labels, True)
+        is_used[:, n_labels] = False
+        return is_used

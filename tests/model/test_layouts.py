@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
-from setrnn.model.steps import Steps
+from setrnn.model.layouts import Steps
 
 N_LABELS = 5
 STOP = N_LABELS
