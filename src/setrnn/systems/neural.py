@@ -23,6 +23,7 @@ from setrnn.methods import Method
 from setrnn.model.devices import find_device
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, rebuild_network
+from setrnn.search.set_search import ScoredSets
 from setrnn.systems.candidates import Certificates, SetCandidates
 from setrnn.systems.known import Known
 
@@ -58,7 +59,7 @@ class NeuralSystem(ABC):
         """Rebuild the system from its arrays on a device: auto, cpu or cuda."""
         place = find_device(device)
         weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        network = rebuild_network(weights, config.model, method.decoder)
+        network = rebuild_network(weights, config, method.decoder)
         return cls(network.to(place), config, place)
 
     @property
@@ -159,14 +160,15 @@ class NeuralSystem(ABC):
             self.network.train(was_training)
 
     def gather_sets(
-        self, tokens: Ragged, n_sets: int, search: Callable[[Rows, Encoding], SetCandidates]
+        self, tokens: Ragged, n_sets: int, search: Callable[[Rows, Encoding], ScoredSets]
     ) -> SetCandidates:
         """Search in batches; return the sets of all documents, with at least `n_sets` columns."""
-        batches = list(self.by_batch(tokens, search))
-        joined = SetCandidates.concatenate([found for _, found in batches], n_sets)
-        if not batches:
-            return joined
-        return joined.take(np.argsort(np.concatenate([rows for rows, _ in batches])))
+        rows, parts = [np.zeros(0, dtype=np.int64)], []
+        for rows_of_batch, found in self.by_batch(tokens, search):
+            rows.append(rows_of_batch)
+            parts.append(as_candidates(found))
+        joined = SetCandidates.concatenate(parts, n_sets)
+        return joined.take(np.argsort(np.concatenate(rows)))
 
     def sets_on_device(self, label_sets: npt.NDArray[np.int32], rows: Rows) -> Tensor:
         """Copy the sets of a batch to the device, as wide as the largest: (B, G, S)."""
@@ -175,13 +177,17 @@ class NeuralSystem(ABC):
         return torch.from_numpy(chosen[..., :width].astype(np.int64)).to(self.device)
 
 
-def as_candidates(
-    labels: Tensor, log_probs: Tensor, certificates: Certificates | None = None
-) -> SetCandidates:
-    """Copy what a search found for a batch to the CPU: labels (B, K, S) and log p (B, K)."""
+def as_candidates(found: ScoredSets) -> SetCandidates:
+    """Copy what a search found for a batch to the CPU."""
+    certificates = None
+    if found.certificate is not None:
+        certificates = Certificates(
+            found.certificate.is_proved.cpu().numpy(),
+            found.certificate.pruned.cpu().numpy().astype(np.float64),
+        )
     return SetCandidates(
-        labels.cpu().numpy().astype(np.int32),
-        log_probs.cpu().numpy().astype(np.float64),
+        found.labels.cpu().numpy().astype(np.int32),
+        found.log_probs.cpu().numpy().astype(np.float64),
         certificates=certificates,
     )
 

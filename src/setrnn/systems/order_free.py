@@ -15,11 +15,12 @@ from torch import Tensor
 from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding, OrderFree
-from setrnn.search.lattice import search_sets
+from setrnn.search.lattice import rank_by_exact, search_sets
+from setrnn.search.set_search import ScoredSets
 from setrnn.search.subset_sums import EXACT_UP_TO, MOST_LABELS, set_log_prob_by_subsets
-from setrnn.systems.candidates import Certificates, SetCandidates
+from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.known import Known, check_known, make_completions
-from setrnn.systems.neural import Rows, as_candidates
+from setrnn.systems.neural import Rows
 from setrnn.systems.recurrent import RecurrentSystem
 
 # Limits of one call: subsets, and values of the memories of their documents.
@@ -59,18 +60,15 @@ class OrderFreeSystem(RecurrentSystem):
         """Search, and compute the exact probabilities of the best sets."""
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
 
-        def search(rows: Rows, encoding: Encoding) -> SetCandidates:
+        def search(rows: Rows, encoding: Encoding) -> ScoredSets:
             found = search_sets(self._decoder, encoding, width, max_labels, n_sets)
             best = found.labels[:, : self.config.search.exact_sets]
-            if best.shape[1]:
-                is_exact = (best >= 0).sum(2) <= EXACT_UP_TO
-                is_set = found.log_probs[:, : best.shape[1]] > -torch.inf
-                log_probs = self._sums(encoding, best).where(is_set, -torch.inf)
-                found = found.with_exact(log_probs, is_exact)
-            certificates = Certificates(
-                found.is_proved.cpu().numpy(), found.pruned.cpu().numpy().astype(np.float64)
-            )
-            return as_candidates(found.labels, found.log_probs, certificates)
+            if not best.shape[1]:
+                return found
+            is_exact = (best >= 0).sum(2) <= EXACT_UP_TO
+            is_set = found.log_probs[:, : best.shape[1]] > -torch.inf
+            log_probs = self._sums(encoding, best).where(is_set, -torch.inf)
+            return rank_by_exact(found, log_probs, is_exact)
 
         return self.gather_sets(tokens, max(width, n_sets), search)
 

@@ -15,11 +15,16 @@ from torch import Tensor
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
 from setrnn.search.beam_search import search_orders
-from setrnn.search.completion_search import most_probable_completions
-from setrnn.search.set_search import most_probable_sets, set_log_prob, sets_of_best_sequences
+from setrnn.search.set_search import (
+    ScoredSets,
+    most_probable_completions,
+    most_probable_sets,
+    set_log_prob,
+    sets_of_best_sequences,
+)
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.known import Known, check_known, make_completions
-from setrnn.systems.neural import NeuralSystem, Rows, as_candidates
+from setrnn.systems.neural import NeuralSystem, Rows
 
 
 @dataclass(frozen=True)
@@ -48,9 +53,8 @@ class RecurrentSystem(NeuralSystem):
         find = most_probable_sets if source == "sets" else sets_of_best_sequences
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
 
-        def search(rows: Rows, encoding: Encoding) -> SetCandidates:
-            found = find(self.network.decoder, encoding, width, max_labels)
-            return as_candidates(found.labels, found.log_probs)
+        def search(rows: Rows, encoding: Encoding) -> ScoredSets:
+            return find(self.network.decoder, encoding, width, max_labels)
 
         return self.gather_sets(tokens, width, search)
 
@@ -58,13 +62,12 @@ class RecurrentSystem(NeuralSystem):
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
         known.check_sizes(max_labels)
 
-        def search(rows: Rows, encoding: Encoding) -> SetCandidates:
+        def search(rows: Rows, encoding: Encoding) -> ScoredSets:
             present = self.sets_on_device(known.present, rows)
             absent = self.sets_on_device(known.absent, rows)
-            found = most_probable_completions(
+            return most_probable_completions(
                 self.network.decoder, encoding, present, absent, width, max_labels
             )
-            return as_candidates(found.labels, found.log_probs)
 
         return make_completions(self.gather_sets(tokens, 2 * width, search), known)
 
@@ -96,10 +99,10 @@ class RecurrentSystem(NeuralSystem):
         Returns orders (n, K, S) in descending order of probability, and log p of each, (n, K).
         """
 
-        def search(rows: Rows, encoding: Encoding) -> SetCandidates:
+        def search(rows: Rows, encoding: Encoding) -> ScoredSets:
             sets = self.sets_on_device(label_sets[:, None], rows)
             found = search_orders(self.network.decoder, encoding, sets, beam_width)
-            return as_candidates(found.labels[:, 0], found.log_probs[:, 0])
+            return ScoredSets(found.labels[:, 0], found.log_probs[:, 0])
 
         found = self.gather_sets(tokens, beam_width, search)
         return found.labels, found.log_probs

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from setrnn.config import ClassicalSettings, Config, TextSettings
-from setrnn.data import prepare as prepare_module
+from setrnn.data import prepared as prepare_module
 from setrnn.data.example import Example
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.errors import DataError, SetRNNError
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_label_sets
