@@ -1,8 +1,8 @@
 import pytest
 from tiny_runs import N_VALID, tiny_config
 
-from setrnn.config import TRAINING_METRICS
 from setrnn.methods import find_method
+from setrnn.metrics import MEASURES
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.tagging.evaluation import evaluate_prepared
 from setrnn.tagging.tagger import Tagger
@@ -17,7 +17,7 @@ def test_an_epoch_is_measured_as_its_model_will_be(train, tiny, method):
     tagger = Tagger(method, tiny_config(), tiny.encoder, tiny.labels, run.system)
     expected = evaluate_prepared(tagger, tiny, "valid").as_dict()
     (row,) = run.notes["epochs"]
-    for name in (*TRAINING_METRICS, "mean_probability"):
+    for name in (*MEASURES, "mean_probability"):
         assert row[name] == pytest.approx(expected[name], rel=1e-5)
 
 
@@ -40,7 +40,7 @@ def test_fewer_documents_are_measured_if_asked_to(never_stopped, tiny):
 
 def test_a_better_epoch_has_more_f1_or_less_loss():
     first, later = Position(), Position(best_epoch=1, best_value=0.5)
-    for metric in TRAINING_METRICS:
+    for metric in MEASURES:
         assert is_best({metric: 0.0}, first, metric)
         assert not is_best({metric: 0.5}, later, metric)
         assert is_best({metric: 0.6}, later, metric) == (metric != "hamming_loss")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from setrnn.data.model_folder import CALIBRATION, load_model
 from setrnn.data.ragged import Ragged
-from setrnn.errors import ModelError
+from setrnn.errors import ConfigError, ModelError
 from setrnn.methods import METHODS
 from setrnn.systems.registry import find_system
 from setrnn.tagging.calibration import Calibration
@@ -28,6 +28,8 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
         seen_sets = _popped_seen_sets(arrays)
         system = find_system(method).from_arrays(arrays, method, saved.config, device)
         system.check_sizes(saved.encoder.n_tokens, len(saved.labels))
+    except ConfigError:  # a device that is not there
+        raise
     except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
         raise ModelError(
             f"{folder} holds other weights than its '{saved.method}' model has: "

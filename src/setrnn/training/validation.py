@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from setrnn.config import TRAINING_METRICS
 from setrnn.data.batches import take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.metrics import evaluate_sets
+from setrnn.metrics import MEASURES, evaluate_sets
 from setrnn.systems.neural import MAX_DOCUMENTS
 from setrnn.systems.rules import Choice, choose_sets, count_candidates, find_rule, no_limits
 from setrnn.systems.rules.choice import SetLogProbs
@@ -50,7 +49,7 @@ def validate(
         _indicator(take_rows(valid.labels, rows), n_labels),
         _indicator(_ragged(predicted), n_labels),
     ).as_dict()
-    return {name: float(measured[name]) for name in TRAINING_METRICS} | {
+    return {name: float(measured[name]) for name in MEASURES} | {
         "mean_probability": float(np.exp(np.concatenate(log_probs)).mean())
     }
 
