@@ -47,7 +47,7 @@ def render_page(explanation: Explanation) -> str:
 
 
 def _beside(suffix: str) -> str:
-    return files("setrnn").joinpath(f"explanation_page.{suffix}").read_text(encoding="utf-8")
+    return files("setrnn.report").joinpath(f"explanation_page.{suffix}").read_text(encoding="utf-8")
 
 
 def _head(explanation: Explanation) -> str:

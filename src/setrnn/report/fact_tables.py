@@ -6,19 +6,20 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from setrnn.compare.records import Comparison, Record
-from setrnn.objective_words import OBJECTIVE_WORDS, Words
+from setrnn.comparison.records import Comparison, Record
+from setrnn.methods import METHODS
 from setrnn.report.parts import Cell, Row, Table
 from setrnn.report.score_tables import NOTHING, ordered_systems
 
-ADDED = Words("added: predictions from elsewhere", "as they were given")
+ADDED = ("added: predictions from elsewhere", "as they were given")
 RARE = 10  # training documents of a rare label, at most
 _UNIT = {"G": 1e9, "M": 1e6}
 
 
 def objectives_table(records: Sequence[Record]) -> Table:
     """Make the paper's Table 1."""
-    words = {name: OBJECTIVE_WORDS.get(name, ADDED) for name in ordered_systems(records)}
+    known = {name: (each.training, each.prediction) for name, each in METHODS.items()}
+    words = {name: known.get(name, ADDED) for name in ordered_systems(records)}
     return Table(
         name="objectives",
         title="Objectives",
@@ -28,7 +29,8 @@ def objectives_table(records: Sequence[Record]) -> Table:
         ),
         headers=["training objective", "prediction objective"],
         rows=[
-            Row(name, [Cell(each.training), Cell(each.prediction)]) for name, each in words.items()
+            Row(name, [Cell(training), Cell(prediction)])
+            for name, (training, prediction) in words.items()
         ],
     )
 

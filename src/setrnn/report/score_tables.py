@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from setrnn.compare.records import GIVEN, Record
-from setrnn.compare.statistics import LEVEL, MEASURES, Bootstrap, Entry, Standing, holm
-from setrnn.objective_words import OBJECTIVE_WORDS
+from setrnn.comparison.records import GIVEN, Record
+from setrnn.comparison.statistics import LEVEL, MEASURES, Bootstrap, Entry, Standing, holm
+from setrnn.methods import METHODS
 from setrnn.report.numbers import change, p_value, score
 from setrnn.report.parts import Cell, Row, Table
 
@@ -32,8 +32,8 @@ NOTHING = Cell("")
 def ordered_systems(records: Iterable[Record]) -> list[str]:
     """List the systems: the methods in their order, then what was added."""
     names = list(dict.fromkeys(record.method for record in records))
-    known = [name for name in OBJECTIVE_WORDS if name in names]
-    return known + [name for name in names if name not in OBJECTIVE_WORDS]
+    known = [name for name in METHODS if name in names]
+    return known + [name for name in names if name not in METHODS]
 
 
 def own_entries(records: Sequence[Record], bootstrap: Bootstrap) -> dict[str, Entry]:

@@ -15,9 +15,9 @@ from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, nearest_name
-from setrnn.methods import System
 from setrnn.systems.known import Known, given_known, known_log_prob
 from setrnn.systems.scored_set import ScoredSet
+from setrnn.systems.system import System
 
 N_SETS = 64  # to share p(known | x) among; networks and pcc give what their beams hold
 

@@ -13,6 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure as Drawing
 
+from setrnn.methods import METHODS
 from setrnn.report.series.systems import CLASSICAL, Systems
 
 WIDTH = 5.0  # inches, 360 points: on a phone of 360 px a point is a pixel
@@ -21,20 +22,7 @@ LINE_HEIGHT = 1.25  # of the text size
 PAPER, INK, FAINT, MUTED_INK, GRID = "#ffffff", "#222222", "#bdbdbd", "#6b6b6b", "#e6e6e6"
 
 # Okabe and Ito's colours, told apart by the colour-blind; shades of one for kindred systems.
-COLOURS = {
-    "br": "#8f6300",
-    "br-support": "#e69f00",
-    "pcc": "#b98a2e",
-    "seq2seq-rnn": "#009e73",
-    "vinyals-uniform": "#8ccdf2",
-    "vinyals-sample": "#56b4e9",
-    "vinyals-max": "#2f86b8",
-    "vinyals-max-direct": "#1f5c80",
-    "sgm": "#5cc9a7",
-    "set-rnn": "#d55e00",
-    "set-rnn-exact": "#0072b2",
-    "sigmoid": "#cc79a7",
-}
+COLOURS = {name: method.colour for name, method in METHODS.items()}
 ADDED = "#000000"
 FOCUS = ("seq2seq-rnn", "set-rnn", "set-rnn-exact")
 FEW = 5  # so many systems are all drawn in colour

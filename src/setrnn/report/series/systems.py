@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.compare.records import Comparison, Record, TestResults
+from setrnn.comparison.records import Comparison, Record, TestResults
+from setrnn.methods import METHODS
 from setrnn.metrics import document_f1, evaluate_labels, indicator_matrix
-from setrnn.objective_words import OBJECTIVE_WORDS
 
 if TYPE_CHECKING:
     from setrnn.metrics import Sparse
 
 Values = npt.NDArray[np.float64]
 
-CLASSICAL = ("br", "br-support", "pcc")
-SYSTEMS = tuple(OBJECTIVE_WORDS)  # in the order of the paper's tables, then what is beyond it
+CLASSICAL = tuple(name for name, each in METHODS.items() if not each.is_network)
+SYSTEMS = tuple(METHODS)  # in the order of the paper's tables, then what is beyond it
 
 
 @dataclass(frozen=True, eq=False)
