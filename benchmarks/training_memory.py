@@ -24,8 +24,7 @@ from setrnn.data.example import Example
 from setrnn.data.prepare import prepare
 from setrnn.data.prepared import Prepared
 from setrnn.methods import find_method
-from setrnn.training.options import TrainOptions
-from setrnn.training.start import train_system
+from setrnn.training.start import TrainOptions, train_system
 
 N_TRAINED = 6_000
 SETTINGS = ["vectors.source=none", "vectors.dimensions=50", "model.encoder_units=64"]

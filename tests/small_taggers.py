@@ -9,8 +9,7 @@ from setrnn.methods import METHODS
 from setrnn.systems.rules.thresholds import Thresholds
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.options import TrainOptions
-from setrnn.training.start import train_system
+from setrnn.training.start import TrainOptions, train_system
 
 # Recurrent systems that train in a second or two, and learn something.
 SMALL_OVERRIDES = (

@@ -12,9 +12,8 @@ from setrnn.config import TextSettings
 from setrnn.errors import ConfigError, DataError, StoppedError
 from setrnn.methods import find_method
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.options import TrainOptions
 from setrnn.training.run_folder import run_folder_of
-from setrnn.training.start import train_system
+from setrnn.training.start import TrainOptions, train_system
 from tiny_transformers import minilm, save_transformer
 
 METHODS = ("sigmoid", "set-rnn")

@@ -15,8 +15,7 @@ from setrnn.data.prepare import prepare
 from setrnn.data.tiny import TINY
 from setrnn.methods import METHODS
 from setrnn.objectives import OBJECTIVES
-from setrnn.training.options import TrainOptions
-from setrnn.training.start import train_network
+from setrnn.training.start import TrainOptions, train_network
 
 
 def in_true_proportion(corpus, n_per_text):

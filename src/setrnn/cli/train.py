@@ -49,7 +49,7 @@ def train(
     from setrnn.methods import find_method
     from setrnn.tagging.evaluation import evaluate_prepared
     from setrnn.tagging.train import check_training, open_training_data, train_prepared
-    from setrnn.training.options import TrainOptions
+    from setrnn.training.start import TrainOptions
 
     chosen = find_method(method)
     overrides = [*(settings or []), *([f"seed={seed}"] if seed is not None else [])]

@@ -1,4 +1,4 @@
-"""Start a training run: word vectors, network, Fabric, and what names the run."""
+"""Start a training run: the device, Fabric, the word vectors and the network."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,20 +29,37 @@ from setrnn.model.encoders.pretrained import (
     name_vectors,
 )
 from setrnn.model.network import Network
-from setrnn.progress import OnProgress, Progress
-from setrnn.search.subset_sums import MOST_LABELS
+from setrnn.progress import OnProgress, Progress, ignore_progress
 from setrnn.systems.registry import find_system
+from setrnn.systems.system import System
 from setrnn.training.failures import check_data, check_set_sizes
-from setrnn.training.loop import Trainer
-from setrnn.training.options import Trained, TrainOptions
-from setrnn.training.recipe import count_first_epochs
+from setrnn.training.loop import Trainer, count_first_epochs
 from setrnn.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
-MANY_DOCUMENTS = 10_000  # from which on word vectors are frozen, unless asked otherwise
+MANY_DOCUMENTS = 10_000  # from this number on, word vectors are frozen by default
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """How to train, apart from the settings: the device, the run on disk, and the progress."""
+
+    device: str = "auto"
+    run_folder: Path | None = None  # for checkpoints and logs; None keeps none
+    resume: bool = False
+    max_seconds: float | None = None  # no epoch begins that would probably exceed them
+    on_progress: OnProgress = ignore_progress
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained system, with notes on its training."""
+
+    system: System
+    notes: dict[str, Any] = field(default_factory=dict)
 
 
 def train_system(
@@ -69,12 +87,11 @@ def train_network(
     """
     place = find_device(options.device)
     check_data(prepared, config)
-    if method.decoder == "order-free":
-        check_set_sizes(prepared, MOST_LABELS, method.name)
-    count_first_epochs(method, config.training)  # refused now if an objective gets no epoch
+    check_set_sizes(prepared, find_system(method).max_training_labels, method.name)
+    count_first_epochs(method, config.training)  # raises if an objective gets no epoch
     run = checkpoint = None
     if options.run_folder is not None:
-        run = RunFolder(options.run_folder, identity_of(prepared, config, method.name))
+        run = RunFolder(options.run_folder, identify_run(prepared, config, method.name))
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
     network = _make_network(method, prepared, config, options.on_progress).to(fabric.device)
@@ -112,8 +129,8 @@ def _make_network(
 
 
 def _tuned_or_frozen(prepared: Prepared, config: Config) -> str:
-    """Decide what becomes of word vectors: learned from many texts, they are best left alone."""
-    if config.vectors.source == "none":  # they mean nothing before they are tuned
+    """Decide whether word vectors are trained; those from many texts are best frozen."""
+    if config.vectors.source == "none":  # random vectors must be trained
         return "tuned"
     if config.model.word_vectors != "auto":
         return config.model.word_vectors
@@ -121,8 +138,8 @@ def _tuned_or_frozen(prepared: Prepared, config: Config) -> str:
     return "frozen" if is_large else "tuned"
 
 
-def identity_of(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:
-    """Return what makes a run the one it is."""
+def identify_run(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:
+    """Return all that decides what a run trains."""
     settings = to_dict(config)
     del settings["classical"]
     return {"method": method, "config": settings, "data": settings_hash(prepared.description)}
@@ -143,7 +160,7 @@ def make_fabric(device: torch.device, precision: str) -> Fabric:
 
 @contextmanager
 def _quiet_lightning() -> Iterator[None]:
-    """Keep Lightning's tips and remarks from the user."""
+    """Hide Lightning's tips and warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import lightning.fabric  # noqa: F401 (its import sets the levels)
@@ -160,7 +177,7 @@ def _quiet_lightning() -> Iterator[None]:
 
 
 def _vectors(prepared: Prepared, settings: VectorSettings, on_progress: OnProgress) -> Tensor:
-    """Return a vector for each token and label: learned before, or random."""
+    """Return one vector per token and label: from word2vec or a file, or random."""
     if settings.source == "none":
         n_rows = prepared.encoder.n_tokens + len(prepared.labels)
         random = np.random.default_rng(settings.seed)
