@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from setrnn.compare.run import rules_of
+from setrnn.comparison.run import rules_of
 from setrnn.config import Config, load_config, to_dict
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.folders import whole_file

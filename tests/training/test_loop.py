@@ -7,11 +7,11 @@ import pytest
 import torch
 from tiny_runs import N_TRAIN, prepared_of, same_bits, tiny_config
 
+from brute_force_sequences import network_of
 from setrnn.config import TRAINING_METRICS, TrainingSettings
 from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS, find_method
-from setrnn.model.network import Network
 from setrnn.objectives import find_objective
 from setrnn.training.loop import (
     Trainer,
@@ -86,7 +86,7 @@ def _one_step(prepared, config):
     torch.manual_seed(0)
     vectors = torch.randn(prepared.encoder.n_tokens + len(prepared.labels), 8)
     n_tokens = prepared.encoder.n_tokens
-    network = Network(vectors[:n_tokens], vectors[n_tokens:], config.model)
+    network = network_of(vectors[:n_tokens], vectors[n_tokens:], config.model)
     fabric = make_fabric(torch.device("cpu"), config.training.precision)
     method = find_method("set-rnn")
     trainer = Trainer(network, prepared, config, method, fabric)

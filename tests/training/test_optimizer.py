@@ -4,9 +4,9 @@ import pytest
 import torch
 from tiny_runs import Run, same_bits, tiny_config
 
+from brute_force_sequences import network_of
 from setrnn.config import TrainingSettings
 from setrnn.errors import ConfigError, StoppedError
-from setrnn.model.network import Network
 from setrnn.training.optimizer import (
     AveragedNetwork,
     learning_rate,
@@ -57,7 +57,7 @@ def test_pretrained_weights_keep_a_rate_of_their_own():
 @pytest.fixture
 def network():
     settings = tiny_config("model.word_vectors=frozen").model
-    return Network(torch.randn(5, 8), torch.randn(3, 8), settings)
+    return network_of(torch.randn(5, 8), torch.randn(3, 8), settings)
 
 
 def _change(network):

@@ -23,7 +23,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
 from setrnn.model.network import Network
-from setrnn.objectives import LabelSets, SetObjective, find_objective
+from setrnn.objectives import LabelSets, Objective, find_objective
 from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
 from setrnn.systems.registry import find_system
 from setrnn.training.failures import (
@@ -109,7 +109,7 @@ class Trainer:
                     position.documents_per_second = n_documents / (time.perf_counter() - start)
                     self._report()
 
-    def _step(self, batch: Batch, objective: SetObjective) -> Tensor:
+    def _step(self, batch: Batch, objective: Objective) -> Tensor:
         """Find orders of each set, and raise the objective's value of their p(s | x)."""
         K = self.config.search.beam_width
         with self.fabric.autocast():
