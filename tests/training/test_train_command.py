@@ -94,7 +94,7 @@ def test_ctrl_c_while_word_vectors_are_made(command, tmp_path, monkeypatch, numb
         os.kill(os.getpid(), number)
         signal.sigtimedwait([], 5)
 
-    monkeypatch.setattr("setrnn.training.start.word_vectors", make)
+    monkeypatch.setattr("setrnn.model.encoders.gru.word_vectors", make)
     code, said = command("--set", "vectors.source=word2vec")
     assert code == 130
     assert "word vectors: word2vec: 1 of 5 epochs" in said
