@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich import progress as rich_progress
+from rich.text import Text
 
 from setrnn.cli.console import MEASURES, note, stderr, warn
 from setrnn.progress import Epoch, Note, OnProgress, Progress
@@ -54,10 +55,11 @@ def shared_progress() -> Iterator[Callable[[str, float], None]]:
 class _TimeLeft(rich_progress.TimeRemainingColumn):
     """Shows the time left, if the end is known."""
 
-    def render(self, task: rich_progress.Task) -> rich_progress.Text:
+    def render(self, task: rich_progress.Task) -> Text:
+        """Render the column of one task."""
         if task.total is None:
-            return rich_progress.Text()
-        return rich_progress.Text("left ") + super().render(task)
+            return Text()
+        return Text("left ") + super().render(task)
 
 
 class _Display:

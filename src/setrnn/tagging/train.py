@@ -64,7 +64,7 @@ def train(
         >>> import setrnn
         >>> tagger = setrnn.train("newsroom", "br", settings={"classical.max_pairs": 0})
         >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
-        ('sport', 'weather', 'storm')
+        ('weather', 'storm')
     """
     chosen = find_method(method)
     overrides = [f"{name}={json.dumps(value)}" for name, value in (settings or {}).items()]
