@@ -27,7 +27,7 @@ from setrnn.tagging.calibrating import fit_calibration
 from setrnn.tagging.evaluation import evaluate_prepared
 from setrnn.tagging.labelled import prepared_batches
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.options import TrainOptions
+from setrnn.training.start import TrainOptions
 
 SHOWN = {"set": "subset_accuracy", "f1": "instance_f1", "label-f1": "label_f1"}
 

@@ -253,10 +253,10 @@ def load_config(
         >>> config = load_config("paper", overrides=["training.epochs=10"])
         >>> config.training.epochs, config.training.learning_rate
         (10, 0.0005)
-        >>> load_config(overrides=["search.width=10"])
+        >>> load_config(overrides=["sed=3"])
         Traceback (most recent call last):
         ...
-        setrnn.errors.ConfigError: There is no setting 'search.width'. Did you mean 'search.beam_width'?
+        setrnn.errors.ConfigError: There is no setting 'sed'. Did you mean 'seed'?
     """
     if preset not in PRESETS:
         raise ConfigError(f"There is no preset '{preset}'. {nearest_name(preset, PRESETS)}")

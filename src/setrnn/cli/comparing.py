@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn.cli.compare_display import ComparisonDisplay, comparison_display
-from setrnn.cli.console import MEASURES, note, scores_table, shared_progress, stdout, warn
-from setrnn.cli.progress import terminal_progress
+from setrnn.cli.console import MEASURES, note, scores_table, stdout, warn
+from setrnn.cli.progress import shared_progress, terminal_progress
 from setrnn.errors import ConfigError, StoppedError, TrainingError
 
 if TYPE_CHECKING:
