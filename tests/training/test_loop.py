@@ -8,10 +8,11 @@ import torch
 from tiny_runs import N_TRAIN, prepared_of, same_bits, tiny_config
 
 from brute_force_sequences import network_of
+from setrnn.config import TrainingSettings
 from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS, find_method
-from setrnn.metrics import MEASURES, TrainingSettings
+from setrnn.metrics import MEASURES
 from setrnn.objectives import find_objective
 from setrnn.training.loop import (
     Trainer,
