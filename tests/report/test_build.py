@@ -12,6 +12,8 @@ from setrnn.compare.statistics import Entry, bootstrap
 from setrnn.errors import DataError
 from setrnn.report.build import build_report
 
+VERDICTS = ("holds", "holds in part", "mixed", "does not hold", "not shown")
+
 
 @pytest.fixture
 def without_figures(monkeypatch):
@@ -44,7 +46,7 @@ def test_the_summary_has_the_scores_and_the_verdicts(built, comparison_folder):
     assert summary["own_rules"]["seq2seq-rnn"] == "sequence"
     assert "sgm-1" in summary["failures"]
     for finding in summary["papers_findings"]:
-        assert finding["verdict"] in ("holds", "holds in part", "does not hold", "not shown")
+        assert finding["verdict"] in VERDICTS
         assert all(each["p"] is not None for each in finding["evidence"])
 
 

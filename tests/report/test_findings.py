@@ -6,7 +6,7 @@ from known_answers import DRAWS, GOOD, POOR, compared, flipped, found
 
 from made_comparison import made_comparison
 from setrnn.compare.statistics import Difference, Entry, bootstrap
-from setrnn.report.claims import FAILS, HOLDS, IN_PART, UNDECIDED, Evidence, Finding
+from setrnn.report.claims import FAILS, HOLDS, IN_PART, MIXED, UNDECIDED, Evidence, Finding
 from setrnn.report.figures import draw_figures
 from setrnn.report.papers_findings import _if_it_counts, _is_negligible
 
@@ -67,7 +67,8 @@ def test_a_claim_is_judged_by_the_numbers(name):
     ("entropies", "verdict"),
     [
         ((0.1, 0.3, 0.5, 0.9), HOLDS),
-        ((0.1, 0.5, 0.3, 0.9), FAILS),
+        ((0.1, 0.5, 0.3, 0.9), MIXED),
+        ((0.9, 0.5, 0.3, 0.1), FAILS),
         ((0.1, 0.3, 0.3, 0.3), IN_PART),
         ((0.3, 0.3, 0.3, 0.3), UNDECIDED),
     ],
@@ -121,7 +122,8 @@ def test_no_gain_holds_only_where_a_gain_is_ruled_out(errors, n_documents, verdi
     [
         ((HOLDS, HOLDS), HOLDS),
         ((HOLDS, UNDECIDED), IN_PART),
-        ((HOLDS, FAILS), FAILS),
+        ((HOLDS, FAILS), MIXED),
+        ((HOLDS, UNDECIDED, FAILS), MIXED),
         ((UNDECIDED, FAILS), FAILS),
         ((UNDECIDED, UNDECIDED), UNDECIDED),
         ((None,), None),
@@ -129,6 +131,29 @@ def test_no_gain_holds_only_where_a_gain_is_ruled_out(errors, n_documents, verdi
 )
 def test_a_finding_is_no_stronger_than_its_evidence(verdicts, verdict):
     assert Finding("", "", tuple(Evidence("", each) for each in verdicts)).verdict == verdict
+
+
+def test_ahead_in_one_measure_and_behind_in_the_other_is_mixed_with_the_counts():
+    """The recurrent systems are right more often, but never predict the rare labels."""
+    comparison, records = compared({"br": GOOD, "set-rnn": GOOD, "sgm": GOOD}, n_documents=400)
+    frequent = [[x for x in row if x in (0, 2, 4)] for row in comparison.truth]
+    rare = [[x for x in row if x not in (0, 2, 4)] for row in comparison.truth]
+    changed = [
+        replace(
+            record,
+            test=replace(
+                record.test,
+                predicted=dict.fromkeys(record.rules, rare if record.method == "br" else frequent),
+            ),
+        )
+        for record in records
+    ]
+    finding = found(comparison, changed)[0]["recurrent-ahead"]
+    assert [each.verdict for each in finding.evidence] == [HOLDS, FAILS]
+    assert finding.verdict == MIXED
+    assert "2 of 2 ahead" in finding.evidence[0].text
+    assert "0 of 2 ahead" in finding.evidence[1].text
+    assert "2 of 2 behind" in finding.evidence[1].text
 
 
 def test_the_best_is_said_to_stand_only_if_it_does():

@@ -148,10 +148,8 @@ class Bootstrap:
         """Sum up a score."""
         scores = self.scores(entry, measure)
         std = float(np.std(scores, ddof=1)) if len(scores) > 1 else None
-        mean, drawn = self.mean(entry, measure), self._draws(entry)[measure]
-        if measure == "label_f1":
-            # Its draws are lower than the score, as F1 is concave in a label's few documents.
-            drawn = drawn + (mean - drawn.mean())
+        mean = self.mean(entry, measure)
+        drawn = _correct_bias(self._draws(entry)[measure], mean, measure)
         low, high = _interval(drawn.clip(0, 1))
         return Summary(mean, std, len(scores), low, high)
 
@@ -159,8 +157,11 @@ class Bootstrap:
         """Compare two entries, on the same draws."""
         drawn = self._draws(first)[measure] - self._draws(second)[measure]
         mean = self.mean(first, measure) - self.mean(second, measure)
-        least = least_p(self._n_differing(first, second))
-        return Difference(mean, *_interval(drawn), p=max(two_sided(drawn), least))
+        corrected = _correct_bias(drawn, mean, measure)
+        # A draw without any document that differs shows nothing: it counts on both sides.
+        sides = np.where(drawn == 0, 0, corrected)
+        p = max(two_sided(sides), least_p(self._n_differing(first, second)))
+        return Difference(mean, *_interval(corrected.clip(-1, 1)), p=p)
 
     def standing(self, entries: Sequence[Entry], measure: str) -> Standing:
         """Find the best, and who is not told apart from it."""
@@ -337,6 +338,14 @@ class _Documents:
         by_label: Sparse = counts.T.tocsr()[self._occurring]
         by_label.eliminate_zeros()
         return by_label
+
+
+def _correct_bias(drawn: Values, mean: float, measure: str) -> Values:
+    """Shift the draws of label-F1 so that their mean is the score on all documents.
+
+    F1 is concave in the few documents of a rare label, so that its draws are lower than the score.
+    """
+    return drawn + (mean - drawn.mean()) if measure == "label_f1" else drawn
 
 
 def _interval(drawn: Values) -> tuple[float, float]:

@@ -10,7 +10,8 @@ from setrnn.compare.statistics import LEVEL, MEASURES, Bootstrap, Difference, En
 from setrnn.report import wording
 from setrnn.report.numbers import p_value, score
 
-HOLDS, IN_PART, FAILS, UNDECIDED = "holds", "holds in part", "does not hold", "not shown"
+HOLDS, IN_PART, MIXED = "holds", "holds in part", "mixed"
+FAILS, UNDECIDED = "does not hold", "not shown"
 PAPERS_MEASURES = ("instance_f1", "label_f1")
 
 
@@ -34,15 +35,17 @@ class Finding:
 
     @property
     def verdict(self) -> str | None:
-        """Hold what all comparisons show; drop what any contradicts; None is only told."""
-        verdicts = [each.verdict for each in self.evidence if each.verdict is not None]
+        """Combine the verdicts of the comparisons; None where there is nothing to judge."""
+        verdicts = {each.verdict for each in self.evidence if each.verdict is not None}
         if not verdicts:
             return None
+        if HOLDS in verdicts and FAILS in verdicts:
+            return MIXED
         if FAILS in verdicts:
             return FAILS
-        if all(each == HOLDS for each in verdicts):
-            return HOLDS
-        return IN_PART if HOLDS in verdicts or IN_PART in verdicts else UNDECIDED
+        if HOLDS in verdicts:
+            return HOLDS if verdicts == {HOLDS} else IN_PART
+        return UNDECIDED
 
 
 class Evidences:

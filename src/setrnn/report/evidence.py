@@ -64,14 +64,14 @@ def rare_labels(
         return None  # all are as frequent
     true_columns = truth[:, rare].astype(np.float64)
 
-    def mean_f1(records: Sequence[Record]) -> Statistic:
-        predicted = [
-            indicator_matrix(_own_sets(each), comparison.n_labels)[:, rare] for each in records
+    def predict(records: Sequence[Record]) -> list[Sparse]:
+        return [
+            indicator_matrix(_own_sets(each), comparison.n_labels)[:, rare].astype(np.float64)
+            for each in records
         ]
-        pairs = [
-            (true_columns.multiply(each).tocsr(), true_columns + each.astype(np.float64))
-            for each in predicted
-        ]
+
+    def mean_f1(predicted: Sequence[Sparse]) -> Statistic:
+        pairs = [(true_columns.multiply(each).tocsr(), true_columns + each) for each in predicted]
 
         def measure(weights: Values) -> Values:
             scores = []
@@ -83,14 +83,18 @@ def rare_labels(
 
         return measure
 
-    ours, theirs = mean_f1(first), mean_f1(second)
+    predicted = predict(first), predict(second)
+    ours, theirs = map(mean_f1, predicted)
+    runs = [*predicted[0], *predicted[1]]
+    differs = sum(abs(each - runs[0]) for each in runs[1:])
+    n_differing = np.count_nonzero(np.asarray(differs.sum(axis=1)))
     everyone = np.ones((1, len(comparison.truth)))
     return RareLabels(
         len(rare),
         most,
         float(ours(everyone).mean()),
         float(theirs(everyone).mean()),
-        resampled(len(comparison.truth), ours, theirs),
+        resampled(len(comparison.truth), n_differing, ours, theirs),
     )
 
 
@@ -103,7 +107,9 @@ def entropy_difference(first: Sequence[Record], second: Sequence[Record]) -> Dif
     if is_known.sum() < 2:
         return None
     ours, theirs = ours[:, is_known], theirs[:, is_known]
-    return resampled(ours.shape[1], _mean_of(ours), _mean_of(theirs))
+    both = np.concatenate([ours, theirs])
+    n_differing = int((both != both[0]).any(axis=0).sum())
+    return resampled(ours.shape[1], n_differing, _mean_of(ours), _mean_of(theirs))
 
 
 def gain_by_size(comparison: Comparison, records: Sequence[Record]) -> GainBySize | None:
@@ -126,7 +132,7 @@ def gain_by_size(comparison: Comparison, records: Sequence[Record]) -> GainBySiz
         middle,
         float(gains[:, is_small].mean()),
         float(gains[:, ~is_small].mean()),
-        resampled(len(sizes), growth),
+        resampled(len(sizes), int(gains.any(axis=0).sum()), growth),
     )
 
 
@@ -153,8 +159,13 @@ def accepted_share(comparison: Comparison, records: Sequence[Record]) -> list[fl
     return shares
 
 
-def resampled(n: int, first: Statistic, second: Statistic | None = None) -> Difference:
+def resampled(
+    n: int, n_differing: int, first: Statistic, second: Statistic | None = None
+) -> Difference:
     """Bootstrap a statistic of one system, or the difference of two, over documents and runs.
+
+    `n_differing` of the n documents are not the same in all runs: p is not below that of a sign
+    test over them.
 
     Drawn as `setrnn.compare.statistics` draws: documents together, of each system's runs one
     fewer than there are.
@@ -171,7 +182,7 @@ def resampled(n: int, first: Statistic, second: Statistic | None = None) -> Diff
     low, high = np.percentile(draws, [2.5, 97.5])
     everyone = np.ones((1, n))
     mean = first(everyone).mean() - (0 if second is None else second(everyone).mean())
-    p = max(two_sided(draws), least_p(n))
+    p = max(two_sided(draws), least_p(n_differing))
     return Difference(float(mean), float(low), float(high), p)
 
 

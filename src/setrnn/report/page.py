@@ -12,7 +12,7 @@ from importlib.resources import files
 from setrnn import __version__
 from setrnn.compare.records import Comparison, Record
 from setrnn.report.case_studies import render_case_studies
-from setrnn.report.claims import FAILS, HOLDS, IN_PART, UNDECIDED, Evidence, Finding
+from setrnn.report.claims import FAILS, HOLDS, IN_PART, MIXED, UNDECIDED, Evidence, Finding
 from setrnn.report.findings import Findings
 from setrnn.report.html_table import render_table
 from setrnn.report.parts import Figure, Table
@@ -35,7 +35,7 @@ CLAIMS_HINT = (
     "difference can still be."
 )
 FORM_NAMES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
-LOOKS = {HOLDS: "right", IN_PART: "part", FAILS: "wrong", UNDECIDED: "open"}
+LOOKS = {HOLDS: "right", IN_PART: "part", MIXED: "part", FAILS: "wrong", UNDECIDED: "open"}
 
 
 @dataclass(frozen=True)
@@ -328,10 +328,11 @@ give one as large, if there were none. Where several are looked at together, p i
 <dt>Bold and underlined</dt>
 <dd>Bold is the best of a column if it is told apart from every other system. If it is not, the best
 and those not told apart from it are underlined: any of them may be the best.</dd>
-<dt>Holds, holds in part, does not hold, not shown</dt>
-<dd>A finding holds if every comparison it takes shows it; in part, if some do and none contradicts.
-It does not hold if a comparison shows the contrary. Otherwise it is not shown, which is no proof of
-the contrary: the interval tells how large a difference can still be.</dd>
+<dt>Holds, holds in part, mixed, does not hold, not shown</dt>
+<dd>A finding holds if every comparison shows it; in part, if some do and none shows the contrary.
+It is mixed if some comparisons show it and others show the contrary. It does not hold if some show the
+contrary and none shows it. Otherwise it is not shown, which is not a proof of the contrary: the
+interval gives how large a difference can still be.</dd>
 <dt>Measures</dt>
 <dd>Instance-F1 is the mean over documents, label-F1 over labels (rare ones count as much as
 frequent ones), micro-F1 pools all decisions; subset accuracy is the share of documents whose whole

@@ -96,9 +96,9 @@ def _most_ahead(
         verdict = HOLDS
     words = {HOLDS: "ahead", FAILS: "behind", UNDECIDED: "not told apart"}
     parts = [
-        f"{len(told)} of {len(recurrent)} {words[each]} ({'; '.join(told)})"
+        f"{len(told)} of {len(recurrent)} {words[each]}" + (f" ({'; '.join(told)})" if told else "")
         for each, told in groups.items()
-        if told
+        if told or each == HOLDS
     ]
     value = score(known.bootstrap.mean(best, measure))
     return Evidence(
