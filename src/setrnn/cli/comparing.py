@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn.cli.compare_display import ComparisonDisplay, comparison_display
-from setrnn.cli.console import MEASURES, note, scores_table, shared_progress, stdout, warn
+from setrnn.cli.console import note, scores_table, shared_progress, stdout, warn
 from setrnn.cli.opening import opened_data
 from setrnn.errors import ConfigError, StoppedError, TrainingError
 
@@ -127,6 +127,7 @@ def show_results(compared: Compared) -> None:
 def mean_scores(records: Sequence[Record]) -> dict[str, dict[str, float]]:
     """Return each system's measures on test by its own rule, the mean over its seeds."""
     from setrnn.methods import METHODS
+    from setrnn.metrics import MEASURES
 
     ranks = {method: rank for rank, method in enumerate(METHODS)}
     found: dict[str, list[Mapping[str, Any]]] = {}

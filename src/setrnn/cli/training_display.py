@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from rich import progress as rich_progress
 
-from setrnn.cli.console import MEASURES, note, stderr
+from setrnn.cli.console import note, stderr
 
 if TYPE_CHECKING:
     from setrnn.training.progress import Progress
 
-# A row fits 80 characters.
-COLUMNS = MEASURES | {"hamming_loss": "hamming", "subset_accuracy": "subset"}
+# Short names, so that a row fits into 80 characters.
+SHORT_NAMES = {"hamming_loss": "hamming", "subset_accuracy": "subset"}
 
 
 @contextmanager
@@ -78,17 +78,23 @@ class TrainingDisplay:
             self._task = None
 
 
+def _columns(progress: Progress) -> dict[str, str]:
+    """Return the names of the measures that an epoch has, in the order of `MEASURES`."""
+    from setrnn.metrics import MEASURES
+
+    names = MEASURES | SHORT_NAMES
+    return {key: name for key, name in names.items() if key in (progress.scores or {})}
+
+
 def _header(progress: Progress) -> str:
-    names = [name for key, name in COLUMNS.items() if key in (progress.scores or {})]
+    names = _columns(progress).values()
     return "  ".join(["epoch", "loss".rjust(7), *names, "docs/s".rjust(7)])
 
 
 def _row(progress: Progress) -> str:
-    scores = progress.scores or {}
     cells = [f"{progress.epoch}/{progress.n_epochs}".rjust(5), f"{progress.loss:7.3f}"]
-    for key, name in COLUMNS.items():
-        if key in scores:
-            digits = 4 if key == "hamming_loss" else 3
-            cells.append(f"{scores[key]:.{digits}f}".rjust(len(name)))
+    for key, name in _columns(progress).items():
+        digits = 4 if key == "hamming_loss" else 3
+        cells.append(f"{(progress.scores or {})[key]:.{digits}f}".rjust(len(name)))
     cells.append(f"{progress.documents_per_second:7,.0f}")
     return "  ".join(cells) + ("  best" if progress.is_best else "")

@@ -87,7 +87,7 @@ def rare_labels(
     ours, theirs = map(mean_f1, predicted)
     runs = [*predicted[0], *predicted[1]]
     differs = sum(abs(each - runs[0]) for each in runs[1:])
-    n_differing = np.count_nonzero(np.asarray(differs.sum(axis=1)))
+    n_differing = int(np.count_nonzero(np.asarray(differs.sum(axis=1))))
     everyone = np.ones((1, len(comparison.truth)))
     return RareLabels(
         len(rare),
