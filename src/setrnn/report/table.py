@@ -1,20 +1,15 @@
-"""The forms a table takes: Markdown, CSV, LaTeX; and a comparison's numbers as plain values."""
+"""A table of a report, and its forms: Markdown, CSV and LaTeX."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from setrnn.compare.records import Comparison, Record
-from setrnn.compare.statistics import MEASURES, Bootstrap
-from setrnn.report.parts import Cell, Table
-from setrnn.report.score_tables import own_entries
-
-_LINE = 40  # characters of a text that still fits into a LaTeX column
-# What LaTeX reads as commands, and what its fonts lack.
+_LINE = 40  # characters of the longest text that fits into a LaTeX column without wrapping
+# Characters that LaTeX reads as commands, and characters that its usual fonts lack.
 _LATEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -29,7 +24,7 @@ _LATEX = {
     "|": r"\textbar{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
-    "[": "{[}",  # at the start of a row it would be an option of the line before
+    "[": "{[}",  # at the start of a row LaTeX would read it as an option of the previous line
     "*": "{*}",
     "±": r"$\pm$",
     "→": r"$\to$",
@@ -45,9 +40,53 @@ _LATEX = {
 }
 
 
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a table."""
+
+    text: str  # as people read it: ".741 ± .002"
+    value: float | None = None  # the number to sort by; None where there is none
+    is_best: bool = False  # significantly better than all others of its column
+    is_tied: bool = False  # not significantly different from the best of its column
+    note: str = ""  # the 95% interval, the p-value; parts are separated by "; "
+    more: Mapping[str, float | None] = field(default_factory=dict)  # as numbers: std, low, high, p
+
+
+NO_CELL = Cell("")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table: its name and its cells."""
+
+    name: str
+    cells: Sequence[Cell]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: one header per cell, and the rows."""
+
+    name: str  # of its files: "systems" becomes systems.csv, systems.tex ...
+    title: str
+    caption: str  # how to read the table
+    headers: Sequence[str]
+    rows: Sequence[Row]
+    row_header: str = "system"
+    groups: Sequence[tuple[str, int]] = ()  # above the headers: a name, and how many it spans
+
+    @property
+    def full_headers(self) -> list[str]:
+        """The headers, each after the name of its group."""
+        groups = [name for name, n in self.groups for _ in range(n)] or [""] * len(self.headers)
+        return [
+            f"{group} {header}".strip() for group, header in zip(groups, self.headers, strict=True)
+        ]
+
+
 def to_markdown(table: Table) -> str:
-    """Write a table for Markdown: bold as is, those not told apart in italics."""
-    headers = [table.row_header, *full_headers(table)]
+    """Write a table as Markdown, with tied cells in italics instead of underlined."""
+    headers = [table.row_header, *table.full_headers]
     lines = [_markdown_row(map(_markdown_text, headers)), _markdown_row(["---"] * len(headers))]
     lines += [
         _markdown_row([_markdown_text(row.name), *map(_markdown_cell, row.cells)])
@@ -58,15 +97,15 @@ def to_markdown(table: Table) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """Write a table for programs: a column of plain numbers for each header, more beside it.
+    """Write a table as CSV: for each header a column of plain numbers, and related columns.
 
-    `X` is the value, `X std`, `X low`, `X high` and `X p` what there is of it, `X mark` is best or
-    tied, and `X text` is what stands where there is no value, such as failed.
+    `X` is the value; `X std`, `X low`, `X high` and `X p` follow where they are known; `X mark` is
+    "best" or "tied"; `X text` is the text of a cell without a value, such as "failed".
     """
     columns: list[tuple[str, list[Any]]] = [
         (table.row_header, [row.name for row in table.rows]),
     ]
-    for number, header in enumerate(full_headers(table)):
+    for number, header in enumerate(table.full_headers):
         columns += _csv_columns(header, [row.cells[number] for row in table.rows])
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -76,7 +115,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """Write a table in the paper's form; it needs no package."""
+    """Write a table as LaTeX in the form of the paper's tables; no package is needed."""
     spans = [n for _, n in table.groups] or [len(table.headers)]
     letters = [
         _latex_column([row.cells[number] for row in table.rows]) for number in range(sum(spans))
@@ -104,62 +143,6 @@ def to_latex(table: Table) -> str:
         r"\end{table*}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def summary_json(
-    comparison: Comparison, records: Sequence[Record], bootstrap: Bootstrap
-) -> dict[str, Any]:
-    """Give every number of a comparison as plain values: scores, intervals, p-values, costs."""
-    own = own_entries(records, bootstrap)
-    entries = list(own.values())
-    scores: dict[str, dict[str, Any]] = {}
-    for entry in bootstrap.entries:
-        scores.setdefault(entry.system, {})[entry.rule] = {
-            measure: {
-                **asdict(bootstrap.summary(entry, measure)),
-                "by_seed": bootstrap.scores(entry, measure),
-            }
-            for measure in MEASURES
-        }
-    return {
-        "data": comparison.data,
-        "data_hash": comparison.data_hash,
-        "n_documents": dict(comparison.n_documents),
-        "n_labels": comparison.n_labels,
-        "n_draws": bootstrap.n_draws,
-        "own_rules": {name: entry.rule for name, entry in own.items()},
-        "scores": scores,
-        "standings": {
-            measure: _standing(bootstrap, own, measure) for measure in MEASURES if entries
-        },
-        "differences": {
-            measure: [
-                {"first": first.system, "second": second.system, **asdict(difference)}
-                for (first, second), difference in bootstrap.pairs(entries, measure).items()
-            ]
-            for measure in MEASURES
-        },
-        "costs": {record.name: asdict(record.costs) for record in records if record.costs},
-        "failures": {record.name: asdict(record.failure) for record in records if record.failure},
-    }
-
-
-def _standing(bootstrap: Bootstrap, own: dict[str, Any], measure: str) -> dict[str, Any]:
-    standing = bootstrap.standing(list(own.values()), measure)
-    return {
-        "best": standing.best.system,
-        "stands": standing.stands,
-        "tied": [name for name, entry in own.items() if entry in standing.tied],
-        "p": {entry.system: p for entry, p in standing.p.items()},
-    }
-
-
-def full_headers(table: Table) -> list[str]:
-    """Return the headers with their groups before them."""
-    groups = [name for name, n in table.groups for _ in range(n)] or [""] * len(table.headers)
-    return [
-        f"{group} {header}".strip() for group, header in zip(groups, table.headers, strict=True)
-    ]
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
@@ -200,7 +183,7 @@ def _csv_value(value: float | None) -> str:
 
 
 def _latex_column(cells: Sequence[Cell]) -> str:
-    """Choose how a column is set: numbers in its middle, long texts in lines."""
+    """Choose the form of a column: numbers are centred, long texts wrap."""
     if any(cell.value is not None for cell in cells):
         return "c"
     is_long = any(len(cell.text) > _LINE for cell in cells)

@@ -1,5 +1,5 @@
 "use strict";
-// Sorts tables by their headers, hides notes, saves figures; the page reads without it too.
+// Sorts tables by their headers, hides notes, saves figures; the page is readable without it.
 document.documentElement.classList.add("has-script");
 
 function keyOf(row, column) {
@@ -26,7 +26,7 @@ function sort(table, header) {
   const sign = order === "ascending" ? 1 : -1;
   const isThere = ([key]) => (isNumeric ? typeof key === "number" : key !== null);
   const known = rows.filter(isThere).sort(([a], [b]) => sign * compare(a, b));
-  const missing = rows.filter((row) => !isThere(row)); // last, whichever way
+  const missing = rows.filter((row) => !isThere(row)); // last in both orders
   for (const each of header.parentElement.cells) each.removeAttribute("aria-sort");
   header.setAttribute("aria-sort", order);
   body.append(...[...known, ...missing].map(([, row]) => row));
@@ -42,7 +42,7 @@ for (const table of document.querySelectorAll("table.has-notes")) {
   const choice = document.createElement("label");
   const box = document.createElement("input");
   box.type = "checkbox";
-  box.checked = !matchMedia("(max-width: 36rem)").matches; // a small screen has the scores first
+  box.checked = !matchMedia("(max-width: 36rem)").matches; // a small screen shows the scores only
   const apply = () => table.classList.toggle("hides-notes", !box.checked);
   box.addEventListener("change", apply);
   apply();
@@ -59,7 +59,7 @@ for (const link of document.querySelectorAll("a.save")) {
   });
 }
 
-// What is folded away would be missing on paper; of the long tables only those that were opened.
+// Open folded parts before printing; long tables are printed only where the reader opened them.
 addEventListener("beforeprint", () => {
   for (const each of document.querySelectorAll("section:not(#tables) details")) each.open = true;
 });

@@ -1,5 +1,5 @@
 "use strict";
-// Lights up the words a step attends to; without it, the page lists them for every step.
+// Lights up the words with the attention of a step; without scripts, the page lists them per step.
 const weights = JSON.parse(document.getElementById("weights").textContent);
 const words = [...document.querySelectorAll("[data-place]")];
 const panels = [...document.querySelectorAll(".attended")];
