@@ -20,7 +20,7 @@ from torch import Tensor
 from setrnn.data.batches import padded, take_rows
 from setrnn.data.cache import Source, open_prepared
 from setrnn.search.subset_sums import EXACT_UP_TO, set_log_prob_by_subsets
-from setrnn.systems import OrderFreeSystem
+from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.tagging.loading import load
 
 

@@ -24,6 +24,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.methods import find_method
 from setrnn.systems.neural import MAX_DOCUMENTS, MAX_WORDS, NeuralSystem
 from setrnn.training.options import TrainOptions
+from setrnn.training.start import train_system
 
 PASSES = 5
 
@@ -43,7 +44,9 @@ def main() -> None:
     tokens = tokens.rows(0, min(arguments.documents, len(tokens)))
     rows = {}
     for method in arguments.methods.split(","):
-        trained = find_method(method).train(prepared, config, TrainOptions(arguments.device))
+        trained = train_system(
+            find_method(method), prepared, config, TrainOptions(arguments.device)
+        )
         system = trained.system
         assert isinstance(system, NeuralSystem)
         row = {"training": trained.notes["epochs"][-1]["documents_per_second"]}

@@ -25,6 +25,7 @@ from setrnn.data.prepare import prepare
 from setrnn.data.prepared import Prepared
 from setrnn.methods import find_method
 from setrnn.training.options import TrainOptions
+from setrnn.training.start import train_system
 
 N_TRAINED = 6_000
 SETTINGS = ["vectors.source=none", "vectors.dimensions=50", "model.encoder_units=64"]
@@ -72,7 +73,7 @@ def _train(folder: Path) -> str:
 
     options, config = TrainOptions("cpu", on_progress=watch), load_config("default", None, SETTINGS)
     with suppress(Enough):
-        find_method("set-rnn").train(Prepared(folder), config, options)
+        train_system(find_method("set-rnn"), Prepared(folder), config, options)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     own = int(next(line for line in status.splitlines() if "RssAnon" in line).split()[1]) / 2**10

@@ -10,6 +10,7 @@ from setrnn.systems.rules.thresholds import Thresholds
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.options import TrainOptions
+from setrnn.training.start import train_system
 
 # Recurrent systems that train in a second or two, and learn something.
 SMALL_OVERRIDES = (
@@ -29,7 +30,7 @@ SMALL = load_config(overrides=SMALL_OVERRIDES)
 
 
 def trained_tagger(prepared, method, config=SMALL):
-    trained = METHODS[method].train(prepared, config, TrainOptions(device="cpu"))
+    trained = train_system(METHODS[method], prepared, config, TrainOptions(device="cpu"))
     notes = {"data": "newsroom, synthetic"}
     return Tagger.trained_on(prepared, method, config, trained.system, notes)
 

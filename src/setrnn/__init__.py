@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.loading import load
     from setrnn.tagging.prediction import Prediction
     from setrnn.tagging.tagger import Tagger
+    from setrnn.tagging.train import train
 
 __version__ = "0.1.0"
 
@@ -27,6 +28,7 @@ __all__ = [
     "Limits",
     "Explanation",
     "Example",
+    "train",
     "load",
     "open_dataset",
     "SetRNNError",
@@ -36,6 +38,7 @@ __all__ = [
 # Imported when first asked for: torch and scikit-learn take seconds, `setrnn --help` must not.
 _HOMES = {
     "SetRNNClassifier": "setrnn.tagging.estimator",
+    "train": "setrnn.tagging.train",
     "Tagger": "setrnn.tagging.tagger",
     "Prediction": "setrnn.tagging.prediction",
     "Completion": "setrnn.tagging.completion",

@@ -28,7 +28,7 @@ SMALL_SETTINGS = [
 )
 def test_a_method_trains_predicts_and_evaluates(setrnn, corpus, tmp_path, method):
     model, out, scores = tmp_path / "model", tmp_path / "out.jsonl", tmp_path / "scores.json"
-    settings = SMALL_SETTINGS if METHODS[method].is_neural else []
+    settings = SMALL_SETTINGS if METHODS[method].is_network else []
     if method == "set-rnn-exact":  # with so few documents it is slower to begin with
         settings = [*settings, "--set", "training.epochs=20"]
     trained = setrnn("train", corpus, "--method", method, "--out", model, *settings)
@@ -49,7 +49,7 @@ def test_a_method_trains_predicts_and_evaluates(setrnn, corpus, tmp_path, method
     for name in ("label_f1", "instance_f1", "micro_f1", "hamming_loss", "subset_accuracy"):
         assert 0 <= measures[name] <= 1
     # The same set for every document comes to 0.13.
-    assert measures["instance_f1"] > (0.4 if METHODS[method].is_neural else 0.5)
+    assert measures["instance_f1"] > (0.4 if METHODS[method].is_network else 0.5)
 
 
 def test_predict_writes_a_row_a_document_in_input_order(setrnn, corpus, trained, tmp_path):

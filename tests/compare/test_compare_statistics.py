@@ -7,9 +7,9 @@ import pytest
 
 from made_comparison import made_comparison
 from setrnn.compare.records import Comparison, Failure, Record, TestResults
-from setrnn.compare.statistics import DRAWS, LOWER_IS_BETTER, MEASURES, Entry, bootstrap, holm
+from setrnn.compare.statistics import DRAWS, Entry, bootstrap, holm
 from setrnn.errors import DataError
-from setrnn.metrics import evaluate_sets, indicator_matrix
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_matrix
 
 A, B, C = (Entry(system, "set") for system in "abc")
 

@@ -6,9 +6,9 @@ from known_answers import DRAWS, GOOD, POOR, compared, flipped, found
 
 from made_comparison import made_comparison
 from setrnn.compare.statistics import Difference, Entry, bootstrap
-from setrnn.report.claims import FAILS, HOLDS, IN_PART, MIXED, UNDECIDED, Evidence, Finding
+from setrnn.report.evidence import FAILS, HOLDS, IN_PART, MIXED, UNDECIDED, Evidence, Finding
 from setrnn.report.figures import draw_figures
-from setrnn.report.papers_findings import _if_it_counts, _is_negligible
+from setrnn.report.papers_findings import _discount_negligible, _judge_negligible
 
 SETS = {"set": GOOD, "sequence": POOR}
 SEQUENCES = {"set": POOR, "sequence": GOOD}
@@ -160,9 +160,9 @@ def test_the_best_is_said_to_stand_only_if_it_does():
     errors = {"set-rnn": GOOD, "br": POOR, "sigmoid": POOR}
     _, findings = found(*compared(errors))
     assert len(findings.best) == 5
-    assert all("set-rnn" in each and "ahead of every other" in each for each in findings.best)
+    assert all("set-rnn" in each and "better than every other" in each for each in findings.best)
     _, findings = found(*compared(dict.fromkeys(errors, POOR)))
-    assert all("not told apart" in each and "ahead" not in each for each in findings.best)
+    assert all("not significantly different" in each for each in findings.best)
 
 
 def test_the_sentences_have_the_numbers():
@@ -227,10 +227,10 @@ def test_the_frontier_is_that_of_the_figure():
     ],
 )
 def test_a_gain_is_no_help_only_where_it_is_surely_negligible(low, mean, high, p, verdict):
-    assert _is_negligible(Difference(mean, low, high, p), p) == verdict
+    assert _judge_negligible(Difference(mean, low, high, p), p) == verdict
 
 
 def test_a_gain_that_hardly_counts_is_no_help():
     tiny, clear = Difference(0.002, 0.001, 0.003, 0.001), Difference(0.01, 0.004, 0.02, 0.001)
-    assert _if_it_counts(Evidence("gain", HOLDS, tiny, 0.001)).verdict == UNDECIDED
-    assert _if_it_counts(Evidence("gain", HOLDS, clear, 0.001)).verdict == HOLDS
+    assert _discount_negligible(Evidence("gain", HOLDS, tiny, 0.001)).verdict == UNDECIDED
+    assert _discount_negligible(Evidence("gain", HOLDS, clear, 0.001)).verdict == HOLDS

@@ -6,7 +6,6 @@ import pytest
 
 from setrnn.data import newsroom
 from setrnn.errors import ConfigError, DataError
-from setrnn.methods import find_method
 from setrnn.systems.rules import RULES
 from setrnn.tagging.calibrating import LEAST_DOCUMENTS, calibrate, fit_calibration
 from setrnn.tagging.calibration import Scaling
@@ -40,7 +39,7 @@ def texts_of(examples):
 
 def test_a_scaling_is_fitted_for_each_way_to_search(tagger, valid):
     found = fit_calibration(tagger, example_batches(tagger, valid))
-    emits_sequences = find_method(tagger.method).emits_sequences
+    emits_sequences = tagger.system.emits_sequences
     expected = {"sets", "sequences"} if emits_sequences else {"sets"}
     assert set(found.scalings) == expected
     assert found.n_documents == len(valid)
@@ -55,9 +54,7 @@ def test_the_sets_stay_and_their_probabilities_are_calibrated(tagger, valid):
     texts, features = texts_of(valid[:30])
     for name, rule in RULES.items():
         is_by_sequence = rule.source == "sequences"
-        if rule.needs_thresholds or (
-            is_by_sequence and not find_method(tagger.method).emits_sequences
-        ):
+        if rule.needs_thresholds or (is_by_sequence and not tagger.system.emits_sequences):
             continue
         found = after.tag(texts, name, 3, features)
         raw = after.tag(texts, name, 3, features, calibrated=False)

@@ -150,7 +150,8 @@ def test_more_present_labels_than_a_network_can_emit_are_refused(taggers):
     tagger = taggers["set-rnn"]
     limit = tagger.max_labels
     model = replace(tagger.config.model, max_labels=2)
-    tagger = replace(tagger, config=replace(tagger.config, model=model))
+    system = replace(tagger.system, config=replace(tagger.config, model=model))
+    tagger = replace(tagger, system=system)
     with pytest.raises(DataError, match=r"3 labels are present, but .* at most 2"):
         tagger.complete("a text", tagger.labels.names[:3])
     assert limit == 50

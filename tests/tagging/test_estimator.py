@@ -28,6 +28,7 @@ from setrnn.data import newsroom
 from setrnn.data.tiny import TINY
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.methods import METHODS
+from setrnn.systems.registry import find_system
 from setrnn.tagging.estimator import InputError, SetRNNClassifier
 
 N_TRAIN = 180
@@ -151,7 +152,7 @@ CHECKED = [RowsAsTexts("br-support"), RowsAsTexts(settings=QUICK, device="cpu")]
 
 
 def exempt(estimator):
-    return EXEMPT_RECURRENT if METHODS[estimator.method].is_neural else EXEMPT
+    return EXEMPT_RECURRENT if METHODS[estimator.method].is_network else EXEMPT
 
 
 @parametrize_with_checks(CHECKED, expected_failed_checks=exempt)
@@ -321,7 +322,7 @@ def test_constant_data_can_be_learned(method, texts, y):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         classifier = quick(method, epochs=8)
-        if METHODS[method].is_neural and not np.any([len(row) and np.any(row) for row in y]):
+        if METHODS[method].is_network and not np.any([len(row) and np.any(row) for row in y]):
             with pytest.raises(InputError, match="No text has a label"):
                 classifier.fit(texts, y)
             return
@@ -618,7 +619,9 @@ def test_a_recurrent_system_goes_through_cross_validation_and_grid_search():
     assert search.best_params_ == {"settings": many}
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if METHODS[name].emits_sequences])
+@pytest.mark.parametrize(
+    "method", [name for name in METHODS if find_system(METHODS[name]).emits_sequences]
+)
 def test_rules_of_a_recurrent_system(method):
     classifier = quick(method, epochs=3).fit(TEXTS[:60], LABEL_SETS[:60])
     own = classifier.predict_sets(NEW_TEXTS)

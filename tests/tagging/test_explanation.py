@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError, DataError
+from setrnn.methods import METHODS
 from setrnn.report.explanation_page import render_page
 from setrnn.tagging.explanation import _letters, explain_tokens
 
@@ -268,7 +269,7 @@ def test_an_empty_set_has_one_step(taggers):
     arrays = system.arrays()
     arrays["decoder.output.bias"] = arrays["decoder.output.bias"].copy()
     arrays["decoder.output.bias"][-1] += 50  # STOP at once
-    stops = type(system).from_arrays(arrays, system.config, system.device)
+    stops = type(system).from_arrays(arrays, METHODS["set-rnn"], system.config, "cpu")
     found = replace(tagger, system=stops).explain(TEXT)
     assert found.predicted.labels == ()
     assert [step.label for step in found.steps] == [None]

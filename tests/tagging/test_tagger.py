@@ -167,7 +167,7 @@ def test_no_texts_give_no_predictions(tagger):
 def test_texts_without_a_known_word_are_tagged(tagger):
     predictions = tagger.tag(["", "   ", "😀", "qqxxzz"])
     # That there is an unknown word tells something, but to recurrent systems only.
-    alike = predictions[: 3 if METHODS[tagger.method].is_neural else 4]
+    alike = predictions[: 3 if METHODS[tagger.method].is_network else 4]
     assert len({prediction.labels for prediction in alike}) == 1
     assert all(prediction.probability > 0 for prediction in predictions)
 
@@ -298,7 +298,7 @@ def test_without_thresholds_a_rule_says_how_to_get_them(taggers, rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_all_that_is_predicted_is_within_the_limits(tagger, test_texts, rule):
-    if rule == "sequence" and not METHODS[tagger.method].emits_sequences:
+    if rule == "sequence" and not tagger.system.emits_sequences:
         return
     first, second, third = tagger.labels.names[:3]
     for limits in (

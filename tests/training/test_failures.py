@@ -85,7 +85,7 @@ def test_a_full_gpu_names_the_setting_and_a_smaller_batch_goes_on(
     fail_at_step(0, None)
     seen = []
     run = train("training.batch_size=2", folder=folder, resume=True, watch=seen.append)
-    assert seen[0].epoch == (1 if step == 1 else 2)
+    assert seen[0].epoch.number == (1 if step == 1 else 2)
     assert len(run.losses) == 2
 
 
@@ -133,7 +133,7 @@ def test_a_full_disk_stops_with_one_line_and_the_run_goes_on(
     folder = tmp_path / "m.run"
 
     def fill(progress):
-        if progress.n_documents > N_TRAIN // 2:
+        if progress.n_done > N_TRAIN // 2:
             limit.__enter__()
 
     limit = small_files(3000)

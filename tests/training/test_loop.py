@@ -7,9 +7,9 @@ from tiny_runs import N_TRAIN, prepared_of, same_bits, tiny_config
 from setrnn.methods import METHODS, find_method
 from setrnn.training.loop import Trainer
 from setrnn.training.options import TrainOptions
-from setrnn.training.start import make_fabric
+from setrnn.training.start import make_fabric, train_system
 
-RECURRENT = [name for name, method in METHODS.items() if method.is_neural]
+RECURRENT = [name for name, method in METHODS.items() if method.is_network]
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_others(train, never_stopped):
@@ -76,8 +76,8 @@ def _one_step(prepared, config):
     n_tokens = prepared.encoder.n_tokens
     network = Network(vectors[:n_tokens], vectors[n_tokens:], config.model)
     fabric = make_fabric(torch.device("cpu"), config.training.precision)
-    recipe = find_method("set-rnn").recipe
-    trainer = Trainer(network, prepared, config, recipe, fabric)
+    method = find_method("set-rnn")
+    trainer = Trainer(network, prepared, config, method, fabric)
     train = prepared.split("train")
     rows = train.labels.lengths.argsort()[-8:]  # large sets: they are searched
     assert train.labels.lengths[rows].min() > 2
@@ -137,14 +137,14 @@ def test_patience_ends_training_after_so_many_epochs_without_gain(train, monkeyp
 def test_those_who_watch_see_every_epoch_and_never_go_back(train):
     seen = []
     run = train(watch=seen.append)
-    ends = [each for each in seen if each.scores is not None]
-    assert [each.epoch for each in ends] == [1, 2]
+    ends = [each.epoch for each in seen if each.epoch.scores is not None]
+    assert [each.number for each in ends] == [1, 2]
     assert [each.loss for each in ends] == run.losses
     assert {each.n_total for each in seen} == {2 * N_TRAIN}
-    done = [each.n_documents for each in seen]
+    done = [each.n_done for each in seen]
     assert done == sorted(done)
     assert done[-1] == 2 * N_TRAIN
-    assert {"measuring", "set-probability"} == {each.activity for each in seen}
+    assert {"measuring", "set-probability"} == {each.epoch.activity for each in seen}
 
 
 def test_the_csv_log_has_a_row_for_each_epoch(train, tmp_path):
@@ -167,6 +167,6 @@ def test_training_prints_nothing(tiny, tmp_path, capfd):
     for precision in ("float32", "bfloat16"):
         config = tiny_config(f"training.precision={precision}", "training.epochs=1")
         options = TrainOptions("cpu", tmp_path / f"{precision}.run")
-        find_method("set-rnn").train(tiny, config, options)
+        train_system(find_method("set-rnn"), tiny, config, options)
     captured = capfd.readouterr()
     assert captured.out + captured.err == ""

@@ -10,7 +10,7 @@ import pytest
 from tiny_runs import N_TRAIN, same_bits
 
 from setrnn.errors import ConfigError, StoppedError
-from setrnn.systems import RecurrentSystem
+from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.training.run_folder import LAST, run_folder_of
 
 
@@ -134,8 +134,8 @@ def test_another_batch_size_starts_the_epoch_in_hand_again(train, stopped):
     seen = []
     folder = stopped()
     run = train("training.batch_size=4", folder=folder, resume=True, watch=seen.append)
-    assert seen[0].epoch == 2
-    assert seen[0].n_documents == N_TRAIN + 4
+    assert seen[0].epoch.number == 2
+    assert seen[0].n_done == N_TRAIN + 4
     assert len(run.losses) == 2
     # A second stop and another batch size again are no trouble.
     assert train("training.batch_size=16", folder=folder, resume=True).losses == run.losses

@@ -46,7 +46,7 @@ def train(corpus, method, folder, n_per_text, *overrides):
         ]
     )
     prepared = prepare({"train": partial(iter, examples)}, folder, "tiny", config.text, {})
-    system, _ = train_network(prepared, config, METHODS[method].recipe, method, TrainOptions("cpu"))
+    system = train_network(METHODS[method], prepared, config, TrainOptions("cpu")).system
     texts = list(corpus.truth)
     candidates = system.candidates(prepared.encoder.encode(texts), 64)
     learned = {}

@@ -3,7 +3,7 @@ from tiny_runs import N_VALID, tiny_config
 
 from setrnn.config import TRAINING_METRICS
 from setrnn.methods import find_method
-from setrnn.systems import RecurrentSystem
+from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.tagging.evaluation import evaluate_prepared
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.checkpoints import Position

@@ -10,6 +10,7 @@ from setrnn.data import newsroom
 from setrnn.data.prepare import prepare
 from setrnn.methods import find_method
 from setrnn.training.options import TrainOptions
+from setrnn.training.start import train_system
 
 N_TRAIN, N_VALID = 28, 8  # four batches, the last of 4 documents
 WORDS = TextSettings()
@@ -44,7 +45,7 @@ class Run:
     ):
         watch = watch or (lambda progress: None)
         options = TrainOptions("cpu", folder, resume, on_progress=watch)
-        trained = find_method(method).train(prepared, tiny_config(*settings), options)
+        trained = train_system(find_method(method), prepared, tiny_config(*settings), options)
         self.system, self.notes = trained.system, trained.notes
         self.weights = trained.system.network.state_dict()
 

@@ -21,7 +21,6 @@ from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
-    from setrnn.data.prepared import Prepared
     from setrnn.tagging.calibrating import Batches, Calibrated
     from setrnn.tagging.calibration import Acceptance
     from setrnn.tagging.calibration.reliability import Reliability
@@ -81,7 +80,7 @@ def calibrate(
     replace(tagger, calibration=found.calibration).save(model)
     _show(found, tagger.method)
     if figure is not None:
-        from setrnn.report.reliability_figure import draw_reliability
+        from setrnn.report.figures.reliability import draw_reliability
 
         with whole_file(figure) as file:
             draw_reliability(found.before, found.after, file, figure.suffix[1:])
@@ -89,30 +88,6 @@ def calibrate(
     if json is not None:
         write_json(json, {"model": model.name, "method": tagger.method, **found.as_dict()})
     note(f"Updated {model}")
-
-
-def calibrated_on_valid(tagger: Tagger, prepared: Prepared) -> Tagger:
-    """Calibrate a tagger that was just trained, where there are documents enough, and say so."""
-    from setrnn.tagging.calibrating import LEAST_DOCUMENTS, fit_calibration
-    from setrnn.tagging.labelled import prepared_batches
-
-    n_documents = prepared.description["n_documents"].get("valid", 0)
-    if n_documents < LEAST_DOCUMENTS:
-        if n_documents:
-            note(
-                f"The valid part has {n_documents:,} documents, and {LEAST_DOCUMENTS} are needed "
-                "to calibrate: probabilities are the model's own."
-            )
-        return tagger
-    with documents_progress() as advance:
-        batches = prepared_batches(tagger, prepared, "valid")
-        calibration = fit_calibration(tagger, batches, lambda n: advance("calibrating", n))
-    temperature = calibration.scalings["sets"].temperature
-    note(
-        f"Calibrated on the {n_documents:,} documents of valid: temperature {temperature:.2f}. "
-        "Predictions give calibrated probabilities; predict --raw gives the model's own."
-    )
-    return replace(tagger, calibration=calibration)
 
 
 def calibration_note(evaluation: Evaluation) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from setrnn.cli.compare_display import ComparisonDisplay, comparison_display
 from setrnn.cli.console import note, scores_table, shared_progress, stdout, warn
-from setrnn.cli.opening import opened_data
+from setrnn.cli.progress import terminal_progress
 from setrnn.errors import ConfigError, StoppedError, TrainingError
 
 if TYPE_CHECKING:
@@ -79,16 +79,24 @@ def compare_systems(request: Request) -> Compared:
     from setrnn.compare.records import load_records
     from setrnn.methods import find_method
     from setrnn.report.build import build_report
+    from setrnn.tagging.train import open_training_data
+    from setrnn.training.start import check_method
 
     refuse_other_folder(request.out)
     if request.config.classical.tune:
         raise ConfigError("classical.tune goes with train. To search settings here: --tune N.")
     for method in request.methods:
-        find_method(method).check(request.config)
+        check_method(find_method(method), request.config)
     _check_device(request)
-    prepared, config = opened_data(
-        request.source, request.config, request.overrides, request.prepared_in, open_comparable
-    )
+    with terminal_progress() as show:
+        prepared, config = open_training_data(
+            request.source,
+            request.config,
+            request.overrides,
+            request.prepared_in,
+            open_comparable,
+            show,
+        )
     if prepared.valid_is_cut:
         note(cut_note(prepared))
     comparison = open_comparison(request.out, prepared)
@@ -155,7 +163,7 @@ def _check_device(request: Request) -> None:
     """Refuse a device that is not there, before the data is read."""
     from setrnn.methods import find_method
 
-    if any(find_method(method).is_neural for method in request.methods):
+    if any(find_method(method).is_network for method in request.methods):
         from setrnn.model.devices import find_device
 
         find_device(request.device)
@@ -211,7 +219,7 @@ def _make_vectors(request: Request, prepared: Prepared, config: Config) -> None:
     from setrnn.data.vectors import word_vectors
     from setrnn.methods import find_method
 
-    needs_vectors = any(find_method(method).is_neural for method in request.methods)
+    needs_vectors = any(find_method(method).is_network for method in request.methods)
     if not needs_vectors or config.encoder.is_pretrained or config.vectors.source == "none":
         return
     with ExitStack() as shown:

@@ -13,7 +13,7 @@ from rich.text import Text
 from setrnn.cli.console import note, stdout, warn
 
 if TYPE_CHECKING:
-    from setrnn.report.parts import Cell, Table
+    from setrnn.report.table import Cell, Table
 
 
 def report(

@@ -9,7 +9,6 @@ import numpy as np
 
 from setrnn.compare.records import LabelSets
 from setrnn.data.prepared import Prepared, PreparedSplit
-from setrnn.systems import NeuralSystem
 from setrnn.tagging.explanation import Explanation, explain_tokens
 from setrnn.tagging.tagger import Tagger
 
@@ -24,7 +23,6 @@ def explained_cases(
     tagger: Tagger, prepared: Prepared, by_set: LabelSets, by_sequence: LabelSets
 ) -> list[dict[str, Any]]:
     """Explain documents of test: the shared ones, and some where set and sequence differ."""
-    assert isinstance(tagger.system, NeuralSystem)
     test = prepared.split("test")
     own = differing_documents(test, by_set, by_sequence)
     chosen = sorted({*shared_documents(test, len(prepared.labels)), *own})
@@ -63,9 +61,10 @@ def differing_documents(
 
 
 def _case(tagger: Tagger, prepared: Prepared, test: PreparedSplit, document: int) -> dict[str, Any]:
-    assert isinstance(tagger.system, NeuralSystem)
+    system = tagger.system.sequences
+    assert system is not None, "only systems that emit sequences are explained"
     explanation = explain_tokens(
-        tagger.system,
+        system,
         tagger.encoder,
         tagger.labels,
         test.tokens.rows(document, document + 1),

@@ -48,7 +48,7 @@ def find_methods(names: str) -> list[str]:
 
 def seeds_of(method: str, n_seeds: int) -> range:
     """Return the seeds a method is run with: there is no chance in a classical one."""
-    return range(n_seeds if find_method(method).is_neural else 1)
+    return range(n_seeds if find_method(method).is_network else 1)
 
 
 def refuse_other_folder(folder: Path) -> None:

@@ -20,15 +20,14 @@ from setrnn.compare.records import MODELS, RUNS, Costs, LabelSets, Record, TestR
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.methods import Method, Trained, find_method
-from setrnn.systems.recurrent import RecurrentSystem
+from setrnn.methods import Method, find_method
+from setrnn.progress import Note, Progress
 from setrnn.systems.rules import RULES
-from setrnn.tagging.calibrating import LEAST_DOCUMENTS, fit_calibration
 from setrnn.tagging.evaluation import Measured, measure_rules
 from setrnn.tagging.labelled import prepared_batches
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.train import train_prepared
 from setrnn.training.options import TrainOptions
-from setrnn.training.progress import Progress
 from setrnn.training.run_folder import has_run
 
 OnProgress = Callable[[str, float], None]  # what it does, and which share of the run is done
@@ -68,13 +67,10 @@ class Task:
 def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> Record:
     """Train and measure; what a stopped run left in the folder is gone on with."""
     prepared, method = Prepared(task.prepared), find_method(task.method)
-    trained, seconds = _train(task, method, prepared, on_progress)
-    on_progress("measuring", TRAINING_SHARE)
     start = time.perf_counter()
-    tagger = Tagger.trained_on(prepared, task.method, task.config, trained.system)
-    if prepared.description["n_documents"].get("valid", 0) >= LEAST_DOCUMENTS:
-        batches = prepared_batches(tagger, prepared, "valid")
-        tagger = replace(tagger, calibration=fit_calibration(tagger, batches))
+    tagger = _train(task, method, prepared, on_progress)
+    seconds = float(tagger.notes["training_seconds"])  # before a stop too
+    on_progress("measuring", TRAINING_SHARE)
     measured = {
         split: measure_rules(tagger, prepared_batches(tagger, prepared, split), rules_of(tagger))
         for split in ("valid", "test")
@@ -83,9 +79,7 @@ def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> R
     on_progress("predicting", 0.96)
     speed = _prediction_speed(tagger, prepared)
     test, cases = _test_results(tagger, prepared, measured["test"])
-    if task.keep_model:
-        tagger.save(task.folder / MODELS / task.name)
-    epochs = trained.notes.get("epochs", [])
+    epochs = tagger.notes.get("epochs", [])
     return Record(
         method=task.method,
         seed=task.seed,
@@ -94,7 +88,7 @@ def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> R
         config=to_dict(task.config),
         treatment={
             **task.treatment,
-            "checkpoint_by": task.config.training.metric if method.is_neural else None,
+            "checkpoint_by": task.config.training.metric if method.is_network else None,
             "budget_seconds": task.budget_seconds,
             "was_cut_by_budget": _was_cut(task, epochs),
         },
@@ -103,14 +97,14 @@ def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> R
             training_seconds=round(seconds, 2),
             training_documents_per_second=_training_speed(prepared, epochs, seconds),
             prediction_documents_per_second=round(speed, 1),
-            total_seconds=round(seconds + time.perf_counter() - start, 2),
+            total_seconds=round(max(seconds, time.perf_counter() - start), 2),
             peak_memory_bytes=_peak_memory(),
             peak_gpu_bytes=_peak_gpu_memory(),
-            n_parameters=sum(array.size for array in trained.system.arrays().values()),
+            n_parameters=sum(array.size for array in tagger.system.arrays().values()),
             n_jobs=task.n_jobs,
         ),
         epochs=epochs,
-        best_epoch=trained.notes.get("best_epoch"),
+        best_epoch=tagger.notes.get("best_epoch"),
         trials=task.trials,
         scores={
             split: {rule: each.evaluation.as_dict() for rule, each in found.items()}
@@ -123,7 +117,7 @@ def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> R
 
 def rules_of(tagger: Tagger) -> list[str]:
     """List the rules a tagger can predict by."""
-    emits_sequences = find_method(tagger.method).emits_sequences
+    emits_sequences = tagger.system.emits_sequences
     has_thresholds = tagger.calibration is not None and tagger.calibration.thresholds is not None
     return [
         name
@@ -133,34 +127,25 @@ def rules_of(tagger: Tagger) -> list[str]:
     ]
 
 
-def _train(
-    task: Task, method: Method, prepared: Prepared, on_progress: OnProgress
-) -> tuple[Trained, float]:
-    """Train, going on with a stopped run; return how long it took, before the stop too."""
-    n_labels = 0
+def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress) -> Tagger:
+    """Train, resuming a run that was stopped."""
 
-    def on_labels(n: int) -> None:
-        nonlocal n_labels
-        n_labels += n
-        on_progress("training", TRAINING_SHARE * min(n_labels / len(prepared.labels), 1.0))
+    def report(event: Progress | Note) -> None:
+        if isinstance(event, Note) or event.activity != "training":
+            return
+        epoch = event.epoch
+        what = "training" if epoch is None else f"epoch {epoch.number}/{epoch.n_epochs}"
+        on_progress(what, TRAINING_SHARE * event.share)
 
-    def on_training(progress: Progress) -> None:
-        what = f"epoch {progress.epoch}/{progress.n_epochs}"
-        on_progress(what, TRAINING_SHARE * progress.n_documents / max(progress.n_total, 1))
-
-    run_folder = task.run_folder if method.is_neural else None
     options = TrainOptions(
         device=task.device,
-        run_folder=run_folder,
-        resume=run_folder is not None and has_run(run_folder),
+        run_folder=task.run_folder if method.is_network else None,
+        resume=method.is_network and has_run(task.run_folder),
         max_seconds=task.budget_seconds,
-        on_labels=on_labels,
-        on_progress=on_training,
+        on_progress=report,
     )
-    start = time.perf_counter()
-    trained = method.train(prepared, task.config, options)
-    seconds = time.perf_counter() - start
-    return trained, max(seconds, float(trained.notes.get("training_seconds", 0.0)))
+    out = task.folder / MODELS / task.name if task.keep_model else None
+    return train_prepared(prepared, method, task.config, options, out)
 
 
 def _test_results(
@@ -182,9 +167,9 @@ def _test_results(
             rule: _rounded(found.raw_probabilities) for rule, found in measured.items()
         },
     )
-    if not find_method(tagger.method).emits_sequences:
+    system = tagger.system.sequences
+    if system is None:
         return results, []
-    assert isinstance(tagger.system, RecurrentSystem)
     test = prepared.split("test")
     sets = Ragged.from_lists(predicted["set"])
     is_known = np.array([bool((row < len(prepared.labels)).all()) for row in test.labels])
@@ -193,8 +178,8 @@ def _test_results(
     ]
     results = replace(
         results,
-        order_entropy=order_entropies(tagger.system, test.tokens, sets),
-        true_orders=best_orders(tagger.system, test.tokens, Ragged.from_lists(true_sets)),
+        order_entropy=order_entropies(system, test.tokens, sets),
+        true_orders=best_orders(system, test.tokens, Ragged.from_lists(true_sets)),
     )
     if tagger.config.encoder.is_pretrained:  # it reads parts of words: nothing to show
         return results, []
@@ -233,8 +218,7 @@ def _environment(task: Task, tagger: Tagger) -> dict[str, Any]:
     import sklearn
     import torch
 
-    device = getattr(tagger.system, "device", None)
-    is_gpu = device is not None and device.type == "cuda"
+    is_gpu = tagger.system.device_name == "cuda"
     return {
         "setrnn": __version__,
         "python": platform.python_version(),

@@ -111,8 +111,8 @@ def bootstrap(
             if len(predicted) != len(comparison.truth):
                 raise DataError(
                     f"Run '{record.name}' has {len(predicted)} predictions by rule '{rule}', but "
-                    f"there are {len(comparison.truth)} test documents. Remove the record, then run "
-                    "'setrnn compare' again."
+                    f"there are {len(comparison.truth)} test documents. Remove the record, then "
+                    "run 'setrnn compare' again."
                 )
             runs.setdefault(Entry(record.method, rule), []).append(predicted)
     return Bootstrap(_Documents(comparison, draws, seed), runs)
@@ -261,8 +261,8 @@ class _Documents:
         n = len(comparison.truth)
         counts = np.bincount(self._truth.indices, minlength=self._n_labels)
         self._occurring = np.flatnonzero(counts)
-        # A draw may miss all documents of a rare label, whose F1 is then 0. Weight each label by 1 /
-        # its chance to be drawn: otherwise draws would be below the score where labels are rare.
+        # A draw may miss all documents of a rare label, whose F1 is then 0. Weight labels by 1 /
+        # the chance to be drawn: otherwise draws would be below the score of rare labels.
         chances = 1 - (1 - counts[self._occurring] / n) ** n
         self._label_shares = (1 / (chances * self._n_labels)).astype(np.float32)  # (L,)
         self._kept: list[tuple[Floats, Floats]] | None = None

@@ -6,22 +6,8 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-# What a run costs beside others, before any was measured: newsroom on a CPU, with --quick.
-RELATIVE_COSTS = {
-    "br": 1,
-    "br-support": 1,
-    "pcc": 1,
-    "sigmoid": 4,
-    "seq2seq-rnn": 6,
-    "sgm": 7,
-    "vinyals-uniform": 11,
-    "set-rnn-exact": 12,
-    "vinyals-max-direct": 13,
-    "vinyals-sample": 15,
-    "vinyals-max": 15,
-    "set-rnn": 15,
-}
-USUAL_COST = 8  # of a method that has none above
+from setrnn.methods import METHODS
+
 TELLING_SHARE = 0.1  # of a run: done, it tells how long the whole takes
 
 
@@ -84,4 +70,4 @@ def _seconds_to_go(run: Running, expected: float, is_measured: bool) -> float:
 
 
 def _cost(method: str) -> float:
-    return RELATIVE_COSTS.get(method, USUAL_COST)
+    return METHODS[method].relative_cost if method in METHODS else 1.0

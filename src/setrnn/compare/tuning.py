@@ -22,7 +22,9 @@ from setrnn.config import Config, from_dict, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
 from setrnn.methods import Method, find_method
+from setrnn.progress import Note, Progress
 from setrnn.training.options import TrainOptions
+from setrnn.training.start import train_system
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -94,7 +96,7 @@ class Tuned:
 
 def space_of(method: Method, config: Config) -> Space:
     """Return what is searched for a system."""
-    if not method.is_neural:
+    if not method.is_network:
         return SPACES["classical"]
     return SPACES["transformer" if config.encoder.is_pretrained else "network"]
 
@@ -225,23 +227,15 @@ def _valid_score(
     budget_seconds: float | None = None,
 ) -> float:
     """Train, and return the measure on valid that training.metric names."""
-    n_labels = len(prepared.labels)
-    n_done = 0
 
-    def on_labels(n: int) -> None:
-        nonlocal n_done
-        n_done += n
-        on_share(min(n_done / n_labels, 1.0))
+    def report(event: Progress | Note) -> None:
+        if isinstance(event, Progress) and event.activity == "training":
+            on_share(event.share)
 
-    options = TrainOptions(
-        device=device,
-        max_seconds=budget_seconds,
-        on_labels=on_labels,
-        on_progress=lambda at: on_share(at.n_documents / max(at.n_total, 1)),
-    )
-    trained = method.train(prepared, config, options)
+    options = TrainOptions(device=device, max_seconds=budget_seconds, on_progress=report)
+    trained = train_system(method, prepared, config, options)
     metric = config.training.metric
-    if method.is_neural:
+    if method.is_network:
         best = trained.notes["best_epoch"]
         return float(trained.notes["epochs"][best - 1][metric])
     from setrnn.training.validation import validate

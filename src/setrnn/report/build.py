@@ -58,7 +58,8 @@ def build_report(folder: Path, out: Path | None = None, beside: Sequence[Path] =
     Example:
         >>> from pathlib import Path
         >>> report = build_report(Path("results"))  # doctest: +SKIP
-        >>> print(*report.findings.best, sep="\n")  # doctest: +SKIP
+        >>> report.findings.best[0]  # doctest: +SKIP
+        'instance-F1: set-rnn, .914 (.895 to .933); significantly better than every other system'
     """
     comparison, records = _read(folder)
     others = [_read(each) for each in beside]

@@ -37,20 +37,20 @@ def _data(comparison: Comparison) -> list[str]:
         )
     if comparison.valid_is_cut:
         n_valid = comparison.n_documents.get("valid", 0)
-        said.append(
-            f"The data had no valid part: {format_count(n_valid, 'document')} of train are used as one."
-        )
+        n_cut = format_count(n_valid, "document")
+        said.append(f"The data had no valid part: {n_cut} of train are used as one.")
     n_valid = comparison.n_documents.get("valid", 0)
     if n_valid < LEAST_VALID:
         said.append(
-            f"{format_count(n_valid, 'valid document')} are too few to calibrate: probabilities are not "
-            "calibrated, and the rules micro-f1 and label-f1, which need thresholds, are left out."
+            f"{format_count(n_valid, 'valid document')} are too few to calibrate: probabilities "
+            "are not calibrated, and the rules micro-f1 and label-f1, which need thresholds, are "
+            "left out."
         )
     n_test = len(comparison.truth)
     if n_test < FEW_DOCUMENTS:
         said.append(
-            f"The test part has only {format_count(n_test, 'document')}: small differences cannot be "
-            "shown."
+            f"The test part has only {format_count(n_test, 'document')}: small differences cannot "
+            "be shown."
         )
     return said
 
@@ -98,7 +98,9 @@ def _budget(records: Sequence[Record]) -> list[str]:
     cut = [record.name for record in records if record.treatment.get("was_cut_by_budget")]
     if not cut:
         return []
-    return [f"The budget ended the training of {join_names(cut)}: with more time their scores may be higher."]
+    return [
+        f"The budget ended the training of {join_names(cut)}: more time may raise their scores."
+    ]
 
 
 def _machine(records: Sequence[Record]) -> list[str]:
@@ -116,7 +118,7 @@ def _machine(records: Sequence[Record]) -> list[str]:
     }
     if len(devices) > 1:
         said.append(
-            f"Runs used different devices ({join_names(sorted(devices))}): do not compare their times."
+            f"Runs used different devices ({join_names(sorted(devices))}): do not compare times."
         )
     return said
 
@@ -126,8 +128,8 @@ def _versions(records: Sequence[Record]) -> list[str]:
     if len(found) == 1:
         return []
     return [
-        f"The runs and this report were made by different versions of setrnn ({join_names(found)}), "
-        "which may affect the numbers."
+        "The runs and this report were made by different versions of setrnn "
+        f"({join_names(found)}): this may affect the numbers."
     ]
 
 

@@ -229,9 +229,9 @@ def compare_gains_by_size(comparison: Comparison, records: Sequence[Record]) -> 
     is_small = sizes <= middle
 
     def growth(weights: Values) -> Values:
-        return _averaging(gains[:, ~is_small])(weights[:, ~is_small]) - _averaging(gains[:, is_small])(
-            weights[:, is_small]
-        )
+        return _averaging(gains[:, ~is_small])(weights[:, ~is_small]) - _averaging(
+            gains[:, is_small]
+        )(weights[:, is_small])
 
     return GainBySize(
         middle,

@@ -41,9 +41,7 @@ def _compare_set_rnn_with_others(study: Study) -> list[Evidence]:
     return [_compare_with_best(study, "set-rnn", others, measure) for measure in PAPERS_MEASURES]
 
 
-def _compare_with_best(
-    study: Study, system: str, others: Sequence[str], measure: str
-) -> Evidence:
+def _compare_with_best(study: Study, system: str, others: Sequence[str], measure: str) -> Evidence:
     """Compare a system with the best of the others."""
     own = study.own(system)
     standing = study.bootstrap.standing([own, *map(study.own, others)], measure)

@@ -131,11 +131,10 @@ def rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
         system, measure, rule = place
         before = bootstrap.mean(Entry(system, "sequence"), measure)
         large = "" if abs(gain.mean) <= LARGE_GAIN else " ↑" if gain.mean > 0 else " ↓"
+        marks = large + (" *" if p < LEVEL else "")
+        scores = f"{format_score(before)} → {format_score(before + gain.mean)}"
         cells[place] = Cell(
-            text=(
-                f"{format_score(before)} → {format_score(before + gain.mean)} ({format_change(gain.mean)}){large}"
-                f"{' *' if p < LEVEL else ''}"
-            ),
+            text=f"{scores} ({format_change(gain.mean)}){marks}",
             value=gain.mean,
             note=f"95% {format_change(gain.low)} to {format_change(gain.high)}; {format_p(p)}",
             more={
@@ -198,8 +197,8 @@ def differences_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
         name="differences",
         title="Differences between all pairs of systems",
         caption=(
-            "The score of the first system minus that of the second, each by its own rule, with its "
-            "95% interval. p: paired bootstrap, Holm-corrected over all pairs of a measure. *: "
+            "The score of the first system minus that of the second, each by its own rule, with "
+            "its 95% interval. p: paired bootstrap, Holm-corrected over all pairs of a measure. *: "
             "significant (p < .05)."
         ),
         headers=[

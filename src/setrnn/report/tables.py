@@ -170,7 +170,11 @@ def _cost_cells(
             cells.append(NO_CELL)
             continue
         low, high = min(values), max(values)
-        note = f"{_format_number(low)} to {_format_number(high)}" if _format_number(low) != _format_number(high) else ""
+        note = (
+            f"{_format_number(low)} to {_format_number(high)}"
+            if _format_number(low) != _format_number(high)
+            else ""
+        )
         mean = float(np.mean(values))
         std = float(np.std(values, ddof=1)) if len(values) > 1 else None
         cells.append(Cell(_format_number(mean), mean, note=note, more={"std": std}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,13 @@ from setrnn.systems.neural import CandidateTable, NeuralSystem, Rows
 @dataclass(frozen=True)
 class RecurrentSystem(NeuralSystem):
     """A network whose decoder emits labels one by one, and the two-level search (Algorithm 3)."""
+
+    emits_sequences: ClassVar[bool] = True
+
+    @property
+    def sequences(self) -> RecurrentSystem:
+        """The system itself: it emits sequences."""
+        return self
 
     @torch.inference_mode()
     def candidates(

@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
-from setrnn.methods import find_method
 from setrnn.systems.candidates import pack_labels
 from setrnn.systems.rules import SetCandidates, find_rule
 from setrnn.systems.rules.thresholds import choose_thresholds
@@ -134,8 +133,7 @@ class _Documents:
     @classmethod
     def collect(cls, tagger: Tagger, batches: Batches, on_documents: OnDocuments) -> _Documents:
         """Run the tagger once over all documents; refuse too few, or none with a label."""
-        emits_sequences = find_method(tagger.method).emits_sequences
-        sources = ("sets", "sequences") if emits_sequences else ("sets",)
+        sources = ("sets", "sequences") if tagger.system.emits_sequences else ("sets",)
         tokens: list[Ragged] = []
         label_sets: list[frozenset[str]] = []
         candidates: dict[str, list[SetCandidates]] = {source: [] for source in sources}

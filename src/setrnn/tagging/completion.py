@@ -13,9 +13,9 @@ import numpy.typing as npt
 from setrnn.data.labels import LabelVocabulary, problem_with_known
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
-from setrnn.methods import System
 from setrnn.systems.known import Known, given_known, known_log_prob
 from setrnn.systems.scored_set import ScoredSet
+from setrnn.systems.system import System
 
 N_SETS = 64  # to share p(known | x) among; networks and pcc give what their beams hold
 

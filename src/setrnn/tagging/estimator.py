@@ -6,7 +6,6 @@ import json
 import reprlib
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -28,16 +27,15 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.stratify import stratified_split
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
-from setrnn.tagging.calibrating import LEAST_DOCUMENTS, fit_calibration
-from setrnn.tagging.labelled import prepared_batches
+from setrnn.progress import Note, Progress, ignore_progress
+from setrnn.systems.registry import choose_rule
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.train import check_training, train_prepared
 from setrnn.training.options import TrainOptions
 
 if TYPE_CHECKING:
     from typing import TypeAlias
-
-    from setrnn.training.progress import Progress
 
     # Sets of labels, or an indicator matrix (texts x labels) of 0 and 1.
     Targets: TypeAlias = Sequence[Collection[str]] | npt.NDArray[Any] | sp.csr_matrix
@@ -115,12 +113,12 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             features: each document's features (the paper's user tags), where there are some.
         """
         method, config = find_method(self.method), self._config()
-        method.rule_or_own(self.rule)
+        choose_rule(method, self.rule)
         documents = _read_texts(texts)
         if not documents:
             raise InputError("There are 0 texts: fit needs at least 1.")
         label_sets, n_columns = _read_targets(y, len(documents))
-        if method.is_neural and not any(label_sets):
+        if method.is_network and not any(label_sets):
             raise InputError(
                 f"No text has a label: '{method.name}' has nothing to learn. Give labels, or use "
                 "a classical method such as br."
@@ -131,7 +129,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             for number, each in enumerate(zip(documents, label_sets, rows, strict=True))
         ]
         options = TrainOptions(
-            device=self.device, on_progress=_write_epoch if self.verbose else lambda progress: None
+            device=self.device, on_progress=_write_epoch if self.verbose else ignore_progress
         )
         self.tagger_ = _train(method, config, self._splits(examples, config.seed), options)
         if n_columns is None:
@@ -268,25 +266,20 @@ def _train(
     method: Method, config: Config, splits: Mapping[str, list[Example]], options: TrainOptions
 ) -> Tagger:
     """Train on a prepared folder that is gone afterwards: the tagger holds nothing of it."""
-    method.check(config)
+    check_training(method, config, options.device, resume=False)
     with TemporaryDirectory(prefix="setrnn-", ignore_cleanup_errors=True) as folder:
         streams = {name: partial(iter, examples) for name, examples in splits.items()}
         prepared = prepare(streams, Path(folder) / "texts", "texts", config.text, source={})
-        trained = method.train(prepared, config, options)
-        notes = {"n_documents": len(splits["train"]), **trained.notes}
-        tagger = Tagger.trained_on(prepared, method.name, config, trained.system, notes)
-        if len(splits.get("valid", ())) < LEAST_DOCUMENTS:
-            return tagger
-        batches = prepared_batches(tagger, prepared, "valid")
-        return replace(tagger, calibration=fit_calibration(tagger, batches))
+        return train_prepared(prepared, method, config, options)
 
 
-def _write_epoch(progress: Progress) -> None:
-    """Tell a person how training goes, an epoch a line."""
-    if progress.scores is None:
+def _write_epoch(progress: Progress | Note) -> None:
+    """Write one line per epoch to standard error."""
+    epoch = None if isinstance(progress, Note) else progress.epoch
+    if epoch is None or epoch.scores is None:
         return
-    scores = "".join(f", {name} {value:.3f}" for name, value in progress.scores.items())
-    line = f"epoch {progress.epoch}/{progress.n_epochs}: loss {progress.loss:.3f}{scores}"
+    scores = "".join(f", {name} {value:.3f}" for name, value in epoch.scores.items())
+    line = f"epoch {epoch.number}/{epoch.n_epochs}: loss {epoch.loss:.3f}{scores}"
     sys.stderr.write(line + "\n")
 
 

@@ -32,7 +32,7 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import DataError
 from setrnn.model.interfaces import Encoding
 from setrnn.search import Sequences, most_probable_sets, search_orders
-from setrnn.systems import NeuralSystem
+from setrnn.systems.recurrent import RecurrentSystem
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ def given_set(
 
 @torch.inference_mode()
 def explain_text(
-    system: NeuralSystem,
+    system: RecurrentSystem,
     encoder: TextEncoder,
     labels: LabelVocabulary,
     text: str,
@@ -229,7 +229,7 @@ def explain_text(
 
 @torch.inference_mode()
 def explain_tokens(
-    system: NeuralSystem,
+    system: RecurrentSystem,
     encoder: TextEncoder,
     labels: LabelVocabulary,
     tokens: Ragged,
@@ -258,7 +258,7 @@ def explain_tokens(
 
 
 def _explained(
-    system: NeuralSystem,
+    system: RecurrentSystem,
     labels: LabelVocabulary,
     tokens: Ragged,
     top: int,
@@ -291,7 +291,7 @@ def _explained(
 
 
 def _search(
-    system: NeuralSystem, encoding: Encoding, labels: LabelVocabulary, rule: str | None
+    system: RecurrentSystem, encoding: Encoding, labels: LabelVocabulary, rule: str | None
 ) -> tuple[list[FoundSequence], list[FoundSet]]:
     """Run Algorithm 3: the sequences it finds, and their sets, the predicted one first."""
     width, most = system.config.search.beam_width, system.config.model.max_labels
@@ -322,7 +322,7 @@ def _search(
 
 
 def _orders(
-    system: NeuralSystem, encoding: Encoding, label_set: Sequence[int]
+    system: RecurrentSystem, encoding: Encoding, label_set: Sequence[int]
 ) -> list[tuple[list[int], float]]:
     """Find the best orders of a set, and their probabilities, by Algorithm 1 with ALL = 1."""
     sets = torch.tensor(label_set, dtype=torch.long, device=system.device).view(1, 1, -1)
@@ -340,7 +340,7 @@ def _listed_orders(found: Sequences) -> list[tuple[list[int], float]]:
 
 
 def _as_one_set(
-    system: NeuralSystem, labels: LabelVocabulary, orders: list[tuple[list[int], float]]
+    system: RecurrentSystem, labels: LabelVocabulary, orders: list[tuple[list[int], float]]
 ) -> tuple[list[FoundSequence], list[FoundSet]]:
     """Name the orders found for one set, and sum them."""
     name, n_labels = _letters(0), len(orders[0][0])
@@ -357,7 +357,7 @@ def _as_one_set(
 
 
 def _steps(
-    system: NeuralSystem,
+    system: RecurrentSystem,
     encoding: Encoding,
     labels: LabelVocabulary,
     order: Sequence[int],

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy.typing as npt
 
-from setrnn.data.model_folder import CALIBRATION, SavedModel, load_model
+from setrnn.data.model_folder import CALIBRATION, load_model
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ModelError
-from setrnn.methods import METHODS, System, find_method
+from setrnn.methods import METHODS
+from setrnn.systems.registry import find_system
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.tagger import SEEN_SETS, SEEN_SETS_OFFSETS, Tagger
 
@@ -21,13 +22,12 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
     saved = load_model(Path(folder))
     if saved.method not in METHODS:
         raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
-    method = find_method(saved.method)
+    method = METHODS[saved.method]
     try:
         arrays = dict(saved.arrays)
         seen_sets = _popped_seen_sets(arrays)
-        system = method.rebuild(arrays, saved.config, device)
-        if method.is_neural:
-            _check_sizes(saved, system)
+        system = find_system(method).from_arrays(arrays, method, saved.config, device)
+        system.check_sizes(saved.encoder.n_tokens, len(saved.labels))
     except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
         raise ModelError(
             f"{folder} holds other weights than its '{saved.method}' model has: "
@@ -53,22 +53,6 @@ def _popped_seen_sets(arrays: dict[str, npt.NDArray[Any]]) -> Ragged | None:
     if SEEN_SETS not in arrays:
         return None
     return Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
-
-
-def _check_sizes(saved: SavedModel, system: System) -> None:
-    """Refuse weights for other words or labels than those listed."""
-    from setrnn.systems import NeuralSystem
-
-    assert isinstance(system, NeuralSystem)
-    n_words, n_labels = system.network.encoder.n_tokens, system.network.decoder.n_labels
-    # A transformer may have more embeddings than its tokenizer has tokens.
-    n_needed = saved.encoder.n_tokens
-    fits = n_words >= n_needed if saved.config.encoder.is_pretrained else n_words == n_needed
-    if not fits or n_labels != len(saved.labels):
-        raise ValueError(
-            f"they are for {n_words:,} words and {n_labels:,} labels, the lists have "
-            f"{saved.encoder.n_tokens:,} and {len(saved.labels):,}"
-        )
 
 
 def _first_line(error: Exception) -> str:

@@ -20,8 +20,9 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, DataError
-from setrnn.methods import System, find_method
+from setrnn.methods import find_method
 from setrnn.systems.known import Known
+from setrnn.systems.registry import choose_rule
 from setrnn.systems.rules import (
     MANY_SETS,
     Choice,
@@ -34,6 +35,7 @@ from setrnn.systems.rules import (
 )
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
 from setrnn.systems.scored_set import ScoredSet
+from setrnn.systems.system import System
 from setrnn.tagging.calibration import Acceptance, Calibration
 from setrnn.tagging.completion import (
     Completion,
@@ -225,7 +227,7 @@ class Tagger:
 
     def rule_or_own(self, rule: str | None) -> str:
         """Return the rule, or the one the paper predicts with for this method."""
-        chosen = find_method(self.method).rule_or_own(rule)
+        chosen = choose_rule(find_method(self.method), rule)
         has_thresholds = self.calibration is not None and self.calibration.thresholds is not None
         if find_rule(chosen).needs_thresholds and not has_thresholds:
             raise ConfigError(NO_THRESHOLDS.format(rule=chosen))
@@ -294,20 +296,18 @@ class Tagger:
 
         Thresholds and calibration stay those of the width they were fitted with.
         """
-        from setrnn.systems import NeuralSystem
-
-        if not isinstance(self.system, NeuralSystem):
-            raise ConfigError(f"'{self.method}' has no search to widen: train a network.")
         if not isinstance(beam_width, int):
             raise ConfigError(f"beam_width must be a whole number, got {beam_width!r}.")
+        system = self.system.with_beam_width(beam_width)
+        if system is None:
+            raise ConfigError(f"'{self.method}' has no search to widen: train a network.")
         search = replace(self.config.search, beam_width=beam_width)
-        config = replace(self.config, search=search)
-        return replace(self, config=config, system=replace(self.system, config=config))
+        return replace(self, config=replace(self.config, search=search), system=system)
 
     @property
     def max_labels(self) -> int | None:
         """The most labels a set may have; None for no limit."""
-        return self.config.model.max_labels if find_method(self.method).is_neural else None
+        return self.system.max_labels
 
     def _batches_with_known(
         self, documents: Iterable[tuple[str, Sequence[str]]], known: Iterable[KnownLabels]
@@ -338,7 +338,6 @@ class Tagger:
             labels: the set to explain instead of the predicted one, in any order: its own orders,
                 their sum, and the words of its best order. No rule goes with it.
         """
-        from setrnn.systems import NeuralSystem
         from setrnn.tagging.explanation import explain_text, given_set
 
         _check_top(top)
@@ -348,15 +347,16 @@ class Tagger:
             raise DataError("Features are a list of strings, got one string.")
         chosen = self.explained_rule(rule, labels)
         given = None if labels is None else given_set(self.labels, labels, self.max_labels)
-        assert isinstance(self.system, NeuralSystem), "no other emits sequences"
+        system = self.system.sequences
+        assert system is not None, "checked by explained_rule"
         return explain_text(
-            self.system, self.encoder, self.labels, text, features, top, self.method, chosen, given
+            system, self.encoder, self.labels, text, features, top, self.method, chosen, given
         )
 
     @property
     def why_not_explained(self) -> str | None:
         """What keeps `explain` from this model, and the way out; None if nothing does."""
-        if not find_method(self.method).emits_sequences:
+        if not self.system.emits_sequences:
             return (
                 f"Only a system that emits labels one by one can be explained, and '{self.method}' "
                 "does not. Train a recurrent system such as set-rnn."

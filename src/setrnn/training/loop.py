@@ -16,9 +16,11 @@ from torch.optim import Optimizer
 from setrnn.config import Config
 from setrnn.data.batches import Batch, make_batch, training_batches
 from setrnn.data.prepared import Prepared
+from setrnn.methods import Method
 from setrnn.model.network import Network
 from setrnn.objectives import LabelSets, SetObjective, find_objective
-from setrnn.systems import SYSTEMS
+from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
+from setrnn.systems.registry import find_system
 from setrnn.training.checkpoints import Checkpoint, Position
 from setrnn.training.early_stopping import is_best, is_finished, is_out_of_time
 from setrnn.training.failures import clear_memory_errors, not_finite, smaller_batches
@@ -26,8 +28,7 @@ from setrnn.training.interrupts import polite_interrupts
 from setrnn.training.keeper import Keeper
 from setrnn.training.optimizer import make_optimizer, set_learning_rate
 from setrnn.training.prefetch import prefetched
-from setrnn.training.progress import OnProgress, Progress
-from setrnn.training.recipe import Recipe
+from setrnn.training.recipe import count_first_epochs, objective_at
 from setrnn.training.run_folder import RunFolder
 from setrnn.training.validation import has_valid, validate
 
@@ -45,14 +46,14 @@ class Trainer:
         network: Network,
         prepared: Prepared,
         config: Config,
-        recipe: Recipe,
+        method: Method,
         fabric: Fabric,
         run: RunFolder | None = None,
-        on_progress: OnProgress = lambda progress: None,
+        on_progress: OnProgress = ignore_progress,
         max_seconds: float | None = None,
     ) -> None:
         """Get ready to train a network that is on Fabric's device."""
-        self.network, self.prepared, self.config, self.recipe = network, prepared, config, recipe
+        self.network, self.prepared, self.config, self.method = network, prepared, config, method
         self.fabric, self.run, self.on_progress = fabric, run, on_progress
         self.max_seconds = max_seconds
         self.settings, self.train = config.training, prepared.split("train")
@@ -144,16 +145,16 @@ class Trainer:
         self.keeper.check_weights()
         scores = self._validate()
         # An epoch of the first objective is another system's: it cannot be the best.
-        is_own = position.epoch >= self.recipe.n_first_epochs(self.settings)
+        is_own = position.epoch >= count_first_epochs(self.method, self.settings)
         is_better = is_own and is_best(scores, position, metric)
         if is_better:
             self.keeper.keep_best(scores[metric])
         self._log({f"valid/{name}": each for name, each in scores.items()})
         progress = self._progress(self._objective_name(), scores, is_better)
         row = {
-            "epoch": progress.epoch,
-            "objective": progress.activity,
-            "loss": progress.loss,
+            "epoch": position.epoch + 1,
+            "objective": self._objective_name(),
+            "loss": self._loss(),
             "documents_per_second": round(position.documents_per_second, 1),
         }
         position.history.append(row | scores)
@@ -180,9 +181,9 @@ class Trainer:
         with clear_memory_errors("Measuring on the valid part", way_out):
             network = self.keeper.average.network
             return validate(
-                SYSTEMS[self.recipe.decoder](network, self.config, self.fabric.device),
+                find_system(self.method)(network, self.config, self.fabric.device),
                 self.prepared,
-                self.recipe.rule,
+                self.method.rule,
                 self.settings.valid_documents,
                 between_batches,
             )
@@ -212,7 +213,7 @@ class Trainer:
         return make_batch(self.train.tokens, self.train.labels, rows).to(self.fabric.device)
 
     def _objective_name(self) -> str:
-        return self.recipe.objective_at(self.position.epoch, self.settings)
+        return objective_at(self.method, self.position.epoch, self.settings)
 
     def _n_documents_done(self) -> int:
         return self.position.epoch * len(self.train) + self.position.n_documents
@@ -227,14 +228,14 @@ class Trainer:
     def _progress(
         self, activity: str, scores: dict[str, float] | None = None, is_best: bool = False
     ) -> Progress:
-        return Progress(
-            epoch=self.position.epoch + 1,
+        epoch = Epoch(
+            number=self.position.epoch + 1,
             n_epochs=self.n_epochs,
             activity=activity,
-            n_documents=self._n_documents_done(),
-            n_total=self.n_epochs * len(self.train),
             loss=self._loss(),
             documents_per_second=self.position.documents_per_second,
             scores=scores,
             is_best=is_best,
         )
+        n_total = self.n_epochs * len(self.train)
+        return Progress("training", self._n_documents_done(), n_total, epoch=epoch)

@@ -1,22 +1,29 @@
-"""Where and how a system is trained, beside its settings."""
+"""Where and how a system is trained, apart from its settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from setrnn.training.progress import OnProgress
+from setrnn.progress import OnProgress, ignore_progress
+from setrnn.systems.system import System
 
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """The device, what is kept on disk, and who is told what."""
+    """The device, what is kept on disk, and who is told about the progress."""
 
     device: str = "auto"
-    run_folder: Path | None = None  # checkpoints and logs; none are kept without
+    run_folder: Path | None = None  # for checkpoints and logs; None keeps none
     resume: bool = False
-    max_seconds: float | None = None  # no epoch begins that would probably end after them
-    on_labels: Callable[[int], None] = lambda n_labels: None  # classical systems
-    on_progress: OnProgress = lambda progress: None  # recurrent ones
-    on_vectors: Callable[[str, float], None] = lambda message, share: None
+    max_seconds: float | None = None  # no epoch begins that would probably exceed them
+    on_progress: OnProgress = ignore_progress
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained system, and what is worth noting of its training."""
+
+    system: System
+    notes: dict[str, Any] = field(default_factory=dict)

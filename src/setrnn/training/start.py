@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,15 +19,22 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.subwords import SubwordEncoder
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError
+from setrnn.methods import Method
 from setrnn.model.devices import find_device
-from setrnn.model.encoders.pretrained import check_architecture, load_pretrained, name_vectors
+from setrnn.model.encoders.pretrained import (
+    check_architecture,
+    check_pretrained,
+    load_pretrained,
+    name_vectors,
+)
 from setrnn.model.network import Network
+from setrnn.progress import OnProgress, Progress
 from setrnn.search.subset_sums import MOST_LABELS
-from setrnn.systems import SYSTEMS, NeuralSystem
+from setrnn.systems.registry import find_system
 from setrnn.training.failures import check_data, check_set_sizes
 from setrnn.training.loop import Trainer
-from setrnn.training.options import TrainOptions
-from setrnn.training.recipe import Recipe
+from setrnn.training.options import Trained, TrainOptions
+from setrnn.training.recipe import count_first_epochs
 from setrnn.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -37,27 +44,42 @@ MANY_DOCUMENTS = 10_000  # from which on word vectors are frozen, unless asked o
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
 
 
+def train_system(
+    method: Method, prepared: Prepared, config: Config, options: TrainOptions
+) -> Trained:
+    """Train any system on the train part of prepared data."""
+    if method.is_network:
+        return train_network(method, prepared, config, options)
+    return Trained(find_system(method).train(prepared, config, options.on_progress))
+
+
+def check_method(method: Method, config: Config) -> None:
+    """Refuse settings that a method cannot be trained with, before any data is read."""
+    if method.is_network and config.encoder.is_pretrained:
+        check_pretrained(config)
+
+
 def train_network(
-    prepared: Prepared, config: Config, recipe: Recipe, method: str, options: TrainOptions
-) -> tuple[NeuralSystem, dict[str, Any]]:
+    method: Method, prepared: Prepared, config: Config, options: TrainOptions
+) -> Trained:
     """Train a network on the train part, choosing the best epoch on the valid part.
 
-    Returns the system, and what is worth noting: a row of measures for each epoch, which of
-    them is the best (0 without a valid part: then it is the last), and the seconds it took.
+    The notes hold a row of measures per epoch, the number of the best epoch (0 without a valid
+    part: the last epoch is used then), and the seconds that training took.
     """
     place = find_device(options.device)
     check_data(prepared, config)
-    if recipe.decoder == "order-free":
-        check_set_sizes(prepared, MOST_LABELS, method)
-    recipe.n_first_epochs(config.training)  # refused now if an objective gets no epoch
+    if method.decoder == "order-free":
+        check_set_sizes(prepared, MOST_LABELS, method.name)
+    count_first_epochs(method, config.training)  # refused now if an objective gets no epoch
     run = checkpoint = None
     if options.run_folder is not None:
-        run = RunFolder(options.run_folder, identity_of(prepared, config, method))
+        run = RunFolder(options.run_folder, identity_of(prepared, config, method.name))
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
-    network = _make_network(prepared, config, recipe, options).to(fabric.device)
+    network = _make_network(method, prepared, config, options.on_progress).to(fabric.device)
     trainer = Trainer(
-        network, prepared, config, recipe, fabric, run, options.on_progress, options.max_seconds
+        network, prepared, config, method, fabric, run, options.on_progress, options.max_seconds
     )
     trainer.fit(checkpoint)
     position = trainer.position
@@ -66,11 +88,11 @@ def train_network(
         "best_epoch": position.best_epoch,
         "training_seconds": round(position.seconds, 2),
     }
-    return SYSTEMS[recipe.decoder](network.eval(), config, fabric.device), notes
+    return Trained(find_system(method)(network.eval(), config, fabric.device), notes)
 
 
 def _make_network(
-    prepared: Prepared, config: Config, recipe: Recipe, options: TrainOptions
+    method: Method, prepared: Prepared, config: Config, on_progress: OnProgress
 ) -> Network:
     """Build the network as it is before training."""
     encoder, settings = prepared.encoder, config.model
@@ -81,12 +103,12 @@ def _make_network(
         torch.manual_seed(config.seed)
         names = Ragged.from_lists(encoder.encode_names(prepared.labels.names))
         labels = name_vectors(transformer, names)
-        return Network(transformer, labels, settings, "transformer", recipe.decoder)
-    vectors = _vectors(prepared, config.vectors, options.on_vectors)
+        return Network(transformer, labels, settings, "transformer", method.decoder)
+    vectors = _vectors(prepared, config.vectors, on_progress)
     words, labels = vectors[: encoder.n_tokens], vectors[encoder.n_tokens :]
     settings = replace(settings, word_vectors=_tuned_or_frozen(prepared, config))
     torch.manual_seed(config.seed)
-    return Network(words, labels, settings, decoder=recipe.decoder)
+    return Network(words, labels, settings, decoder=method.decoder)
 
 
 def _tuned_or_frozen(prepared: Prepared, config: Config) -> str:
@@ -137,9 +159,7 @@ def _quiet_lightning() -> Iterator[None]:
                 logger.setLevel(level)
 
 
-def _vectors(
-    prepared: Prepared, settings: VectorSettings, on_vectors: Callable[[str, float], None]
-) -> Tensor:
+def _vectors(prepared: Prepared, settings: VectorSettings, on_progress: OnProgress) -> Tensor:
     """Return a vector for each token and label: learned before, or random."""
     if settings.source == "none":
         n_rows = prepared.encoder.n_tokens + len(prepared.labels)
@@ -147,4 +167,8 @@ def _vectors(
         vectors = random.normal(0, 0.1, (n_rows, settings.dimensions)).astype(np.float32)
         vectors[0] = 0.0  # padding
         return torch.from_numpy(vectors)
-    return torch.from_numpy(np.array(word_vectors(prepared, settings, on_vectors)))
+
+    def report(detail: str, share: float) -> None:
+        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
+
+    return torch.from_numpy(np.array(word_vectors(prepared, settings, report)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +15,9 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.metrics import evaluate_sets
 from setrnn.systems.neural import MAX_DOCUMENTS
-from setrnn.systems.rules import Choice, SetCandidates, choose_sets, find_rule, no_limits
+from setrnn.systems.rules import Choice, choose_sets, find_rule, no_limits
 from setrnn.systems.rules.choice import SetLogProbs
-
-
-class Measured(Protocol):
-    """What can be measured: any system, not only a network."""
-
-    def candidates(self, tokens: Ragged, n_sets: int, source: str = "sets") -> SetCandidates:
-        """Find the most probable sets of each document, or the sets of its best sequences."""
-
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
-        """Return log p of given sets of each document."""
+from setrnn.systems.system import System
 
 
 def has_valid(prepared: Prepared) -> bool:
@@ -37,7 +26,7 @@ def has_valid(prepared: Prepared) -> bool:
 
 
 def validate(
-    system: Measured,
+    system: System,
     prepared: Prepared,
     rule: str,
     max_documents: int,
@@ -66,7 +55,7 @@ def validate(
     }
 
 
-def _asked(system: Measured, tokens: Ragged) -> SetLogProbs:
+def _asked(system: System, tokens: Ragged) -> SetLogProbs:
     return lambda rows, sets: system.set_log_probs(take_rows(tokens, rows), sets)
 
 

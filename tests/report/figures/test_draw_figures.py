@@ -14,16 +14,10 @@ from matplotlib.colors import to_rgb
 
 from made_comparison import made_comparison
 from setrnn.compare.records import GIVEN, Failure, Record, TestResults
+from setrnn.methods import METHODS
 from setrnn.report.figures import FIGURES, draw_figures
-from setrnn.report.figures.style import (
-    COLOURS,
-    SMALL_SIZE,
-    WIDTH,
-    contrast,
-    text_colour,
-)
-from setrnn.report.figures.words import text_width
-from setrnn.report.series.systems import SYSTEMS, systems_of
+from setrnn.report.figures.style import SMALL_SIZE, WIDTH, contrast, text_colour, text_width
+from setrnn.report.systems import group_by_system
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -92,7 +86,7 @@ def test_names_at_the_ends_of_lines_are_apart(name):
     figure = {figure.name: figure for figure in drawn()}[name]
     root = ElementTree.fromstring(figure.svg)
     heights = sorted(
-        float(text.get("y")) for text in root.iter(f"{SVG}text") if text.text in SYSTEMS
+        float(text.get("y")) for text in root.iter(f"{SVG}text") if text.text in METHODS
     )
     assert len(heights) == (9 if name == "learning" else 12)
     assert min(b - a for a, b in pairwise(heights)) > SMALL_SIZE
@@ -194,14 +188,14 @@ def test_runs_that_shared_the_machine_are_told():
     shared = [replace(each, costs=replace(each.costs, n_jobs=4)) for each in records]
     for some, is_told in ((records, False), (shared, True)):
         for name in ("training-time", "prediction-speed"):
-            caption = FIGURES[name](systems_of(comparison, some)).caption
+            caption = FIGURES[name](group_by_system(comparison, some)).caption
             assert ("shared the machine" in caption) == is_told
 
 
 def test_each_system_has_a_colour_of_its_own_that_can_be_read_as_text():
-    assert set(COLOURS) == set(SYSTEMS)
-    assert len(set(COLOURS.values())) == len(COLOURS)
-    for colour in COLOURS.values():
+    colours = [method.colour for method in METHODS.values()]
+    assert len(set(colours)) == len(colours)
+    for colour in colours:
         assert contrast(*to_rgb(text_colour(colour))) >= 4.5
 
 

@@ -2,13 +2,13 @@ import json
 
 import numpy as np
 import pytest
-from synthetic import candidates
 
 from setrnn.errors import ModelError
 from setrnn.systems.rules import SetCandidates
 from setrnn.systems.rules.thresholds import Thresholds
 from setrnn.tagging.calibration import Acceptance, Calibration, Scaling
 from setrnn.tagging.calibration.isotonic import Isotonic
+from synthetic import candidates
 
 FULL = Calibration(
     1234,

@@ -75,9 +75,9 @@ def draw_training_time(systems: Systems) -> Picture | None:
     ]
     return Picture(
         "Quality against training time",
-        f"Instance-F1 on test against training time, {systems.over_seeds}. Time is on a logarithmic "
-        "axis. The grey band connects the systems that no other beats in both quality and time."
-        + _note_shared_machine(systems),
+        f"Instance-F1 on test against training time, {systems.over_seeds}. Time is on a "
+        "logarithmic axis. The grey band connects the systems that no other beats in both quality "
+        "and time." + _note_shared_machine(systems),
         f"Dots of instance-F1 against training time. Not beaten in both: {join_names(names)}.",
         _draw(points, best, "training time", (_TIMES, _MORE_TIMES, _MOST_TIMES)),
     )
@@ -116,7 +116,7 @@ def _format_seconds(value: float) -> str:
 
 def _note_shared_machine(systems: Systems) -> str:
     """Write that runs shared the machine, which makes them slower."""
-    n = {run.secondss.n_jobs for system in systems.all for run in system.runs if run.secondss}
+    n = {run.costs.n_jobs for system in systems.all for run in system.runs if run.costs}
     if max(n, default=1) < 2:
         return ""
     at_once = f"{min(n)} to {max(n)}" if len(n) > 1 else str(max(n))
@@ -201,7 +201,10 @@ def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> 
         taken += [Box.around(x, y, half, half) for x, y in sample_path(path)]
     unbeaten_names = {point.system for point in best}
     sizes = [
-        (text_width(clean_name(name), SMALL_SIZE) * (1.08 if name in unbeaten_names else 1), _HEIGHT)
+        (
+            text_width(clean_name(name), SMALL_SIZE) * (1.08 if name in unbeaten_names else 1),
+            _HEIGHT,
+        )
         for name in dots
     ]
     places = place_labels(list(dots.values()), sizes, inside, taken)

@@ -83,13 +83,16 @@ def draw_rare_labels(systems: Systems) -> Picture | None:
     ranking = sorted(lines, key=lambda name: -values[name])
     return Picture(
         "Rare labels",
-        f"Mean F1 of the {systems.comparison.n_labels:,} labels, grouped by their number of training "
-        "documents. The bars show the number of labels per group. Each system by its own "
+        f"Mean F1 of the {systems.comparison.n_labels:,} labels, grouped by their number of "
+        "training documents. The bars show the number of labels per group. Each system by its own "
         f"rule, {systems.over_seeds}.{absent}",
         f"Lines of mean label F1 by training frequency. In the rarest group "
         f"({_format_range(bins, int(bins.bins[rarest]))}, {format_count(int(n[rarest]), 'label')}) "
         + join_names([f"{name} has {format_score(values[name])}" for name in ranking[:3]])
-        + (f"; the last is {ranking[-1]} with {format_score(values[ranking[-1]])}" * (len(ranking) > 3))
+        + (
+            f"; the last is {ranking[-1]} with {format_score(values[ranking[-1]])}"
+            * (len(ranking) > 3)
+        )
         + ".",
         drawing,
     )
@@ -134,20 +137,17 @@ def draw_set_size(systems: Systems) -> Picture | None:
         "true labels per document",
         "instance-F1",
     )
+    extremes = [
+        f"{_describe_best(lines, place)} for the {format_count(int(n[place]), 'document')} with "
+        f"{_format_size(groups.names[place])}"
+        for place in sorted({0, len(n) - 1})
+    ]
     return Picture(
         "Quality by set size",
-        f"Instance-F1 of the {systems.n_documents:,} test documents, grouped by their number of true "
-        "labels. The bars show the number of documents per group. Each system by its own rule, "
-        f"{systems.over_seeds}.",
-        "Lines of instance-F1 by the size of the true set. "
-        + join_names(
-            [
-                f"{_describe_best(lines, place)} for the {format_count(int(n[place]), 'document')} of "
-                + _format_size(groups.names[place])
-                for place in sorted({0, len(n) - 1})
-            ]
-        )
-        + ".",
+        f"Instance-F1 of the {systems.n_documents:,} test documents, grouped by their number of "
+        "true labels. The bars show the number of documents per group. Each system by its own "
+        f"rule, {systems.over_seeds}.",
+        f"Lines of instance-F1 by the size of the true set. {join_names(extremes)}.",
         drawing,
     )
 
@@ -159,7 +159,9 @@ def _describe_best(lines: Mapping[str, Values], place: int) -> str:
 
 def _format_size(size: str) -> str:
     return (
-        f"{size.removesuffix('+')} or more labels" if "+" in size else format_count(int(size), "label")
+        f"{size.removesuffix('+')} or more labels"
+        if "+" in size
+        else format_count(int(size), "label")
     )
 
 

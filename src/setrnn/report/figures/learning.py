@@ -56,12 +56,13 @@ def draw_learning(systems: Systems) -> Picture | None:
         return None
     kept = sorted(curves, key=lambda name: -curves[name].best[1])
     values = [
-        f"{name} {format_score(curves[name].best[1])} (epoch {curves[name].best[0]:.0f})" for name in kept
+        f"{name} {format_score(curves[name].best[1])} (epoch {curves[name].best[0]:.0f})"
+        for name in kept
     ]
     return Picture(
         "Learning",
         "Instance-F1 on the valid part after each epoch, by the system's own rule, "
-        f"{systems.over_seeds}, for the epochs that all runs have. The dot is the epoch that was kept."
+        f"{systems.over_seeds}, for the epochs that all runs have. The dot is the epoch kept."
         + _note_first_objectives(curves),
         f"Lines of instance-F1 on valid by epoch. Kept: {join_names(values)}.",
         _draw(systems, curves),

@@ -164,7 +164,9 @@ def set_plain_ticks(axis: Axis, most: int = 7) -> None:
     values = [round(float(value), 6) for value in axis.get_majorticklocs()]
     values = [value for value in values if low <= value <= high]
     digits = max((len(f"{value:g}".partition(".")[2]) for value in values), default=0)
-    texts = [f"{value:.0f}" if value in (0, 1) else format_decimal(value, digits) for value in values]
+    texts = [
+        f"{value:.0f}" if value in (0, 1) else format_decimal(value, digits) for value in values
+    ]
     axis.set_ticks(values, labels=texts)
 
 
@@ -291,4 +293,6 @@ def _list_places(points: Values, size: tuple[float, float]) -> Iterator[Place]:
                 box = Box.around(middle_x, middle_y, width / 2, height / 2)
                 end = np.clip(point, box.sides[:2], box.sides[2:])
                 is_far = distance > _NEAR
-                yield Place(box, sample_path(np.array([point, end])) if is_far else np.empty((0, 2)))
+                yield Place(
+                    box, sample_path(np.array([point, end])) if is_far else np.empty((0, 2))
+                )

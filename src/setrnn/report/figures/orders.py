@@ -151,7 +151,9 @@ def draw_entropy(systems: Systems) -> Picture | None:
     if not found:
         return None
     found = dict(sorted(found.items(), key=lambda item: (float(np.median(item[1])), item[0])))
-    medians = [f"{name} {format_decimal(float(np.median(values)), 2)}" for name, values in found.items()]
+    medians = [
+        f"{name} {format_decimal(float(np.median(values)), 2)}" for name, values in found.items()
+    ]
     n = [len(values) for values in found.values()]
     return Picture(
         "How sharp the orders are",
@@ -241,7 +243,11 @@ def _draw_row(axes: Axes, row: int, name: str, values: Values) -> None:
 
 
 def _format_range(low: int, high: int) -> str:
-    return format_count(low, "document") if low == high else f"{low:,} to {format_count(high, 'document')}"
+    return (
+        format_count(low, "document")
+        if low == high
+        else f"{low:,} to {format_count(high, 'document')}"
+    )
 
 
 def keep_orderable(sets: LabelSets) -> list[Sequence[int]]:

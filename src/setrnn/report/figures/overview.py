@@ -69,10 +69,15 @@ def draw_overview(systems: Systems) -> Picture | None:
     dots = " Dots are means, lines the standard deviation over seeds." if many else " One seed."
     return Picture(
         "All systems",
-        "Each system on test by its own rule, as in the paper, and by the rule for the measure (f1, "
-        f"label-f1), in descending order of instance-F1.{dots}",
+        "Each system on test by its own rule, as in the paper, and by the rule for the measure "
+        f"(f1, label-f1), in descending order of instance-F1.{dots}",
         f"Dots of instance-F1 and label-F1 of {join_names(list(found))}. Highest: "
-        + join_names([f"{best[m]} in {MEASURES[m]} with {format_score(_highest(found[best[m]][m]))}" for m in SHOWN])
+        + join_names(
+            [
+                f"{best[m]} in {MEASURES[m]} with {format_score(_highest(found[best[m]][m]))}"
+                for m in SHOWN
+            ]
+        )
         + ".",
         _draw(found),
     )

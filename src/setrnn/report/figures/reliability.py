@@ -77,10 +77,10 @@ def draw_reliability_diagrams(systems: Systems) -> Picture | None:
     ]
     return Picture(
         "Can probabilities be trusted?",
-        "The share of predicted sets (rule set) that are exactly right, by their probability. On the "
-        "diagonal, the two are equal. Grey: the probability of the model; in colour: calibrated on "
-        "the valid part. The numbers are the expected calibration errors, before → after, "
-        f"{systems.over_seeds}. Each point stands for an equal share of the "
+        "The share of predicted sets (rule set) that are exactly right, by their probability. On "
+        "the diagonal, the two are equal. Grey: the probability of the model; in colour: "
+        "calibrated on the valid part. The numbers are the expected calibration errors, before → "
+        f"after, {systems.over_seeds}. Each point stands for an equal share of the "
         f"{systems.n_documents:,} test documents.",
         f"Reliability diagrams. Calibration errors: {join_names(errors)}.",
         _draw_grid(found),
@@ -133,7 +133,11 @@ def _draw_one(axes: Axes, name: str, before: _Runs | None, after: _Runs) -> None
     _draw_line(axes, after.diagram, colour_of(name), 1.8)
     axes.set(xlim=(0, 1), ylim=(0, 1))
     write(axes, clean_name(name, 20), (0, 1), (0, 14), of=WHOLE, color=text_colour(colour_of(name)))
-    errors = f"{format_score(before.error)} → {format_score(after.error)}" if before else format_score(after.error)
+    errors = (
+        f"{format_score(before.error)} → {format_score(after.error)}"
+        if before
+        else format_score(after.error)
+    )
     write(axes, errors, (0, 1), (0, 4), of=WHOLE)
 
 
@@ -185,7 +189,9 @@ def draw_accepted(systems: Systems) -> Picture | None:
     for system in systems.all:
         found = system.probabilities()
         if found is not None:
-            runs = [make_acceptance_curve(*run).accuracy_at(SHARES) for run in zip(*found, strict=True)]
+            runs = [
+                make_acceptance_curve(*run).accuracy_at(SHARES) for run in zip(*found, strict=True)
+            ]
             lines[system.name] = Line(SHARES, np.mean(runs, axis=0))
     if not lines:
         return None
@@ -201,9 +207,9 @@ def draw_accepted(systems: Systems) -> Picture | None:
     axes.set_xlabel("accepted documents")
     return Picture(
         "Accepted documents",
-        "The documents with the highest calibrated probability (rule set) are accepted: the share of "
-        "accepted documents with exactly the true set, against the share that is accepted. At 100% "
-        f"this is subset accuracy. The lines start at {SHARES[0]:.0%}; {systems.over_seeds}.",
+        "The documents with the highest calibrated probability (rule set) are accepted: the share "
+        "of accepted documents with exactly the true set, against the share that is accepted. At "
+        f"100% this is subset accuracy. The lines start at {SHARES[0]:.0%}; {systems.over_seeds}.",
         "Curves of accuracy against the accepted share. " + _describe_shares(lines),
         drawing,
     )

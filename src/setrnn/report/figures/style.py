@@ -260,7 +260,9 @@ def to_svg(drawing: Drawing, name: str, alt: str) -> str:
     svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", svg, flags=re.DOTALL)
     svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
     svg = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", svg)
-    svg = re.sub(r"(?<= d=\")[^\"]*|(?<=transform=\")[^\"]*|(?<= [xy]=\")[^\"]*", _round_numbers, svg)
+    svg = re.sub(
+        r"(?<= d=\")[^\"]*|(?<=transform=\")[^\"]*|(?<= [xy]=\")[^\"]*", _round_numbers, svg
+    )
     svg = _make_ids_unique(re.sub(r">\s+<", ">\n<", svg), name)
     opening = (
         f'<svg role="img" aria-label="{escape(alt)}" font-family="sans-serif" '

@@ -43,4 +43,4 @@ def _environment() -> Environment:
 
 def _read_asset(name: str) -> Markup:
     """Return a style or a script of this folder, to be inserted as it is."""
-    return Markup(files(__name__).joinpath(name).read_text(encoding="utf-8"))  # noqa: S704
+    return Markup(files(__name__).joinpath(name).read_text(encoding="utf-8"))

@@ -8,9 +8,10 @@ import re
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.compare.statistics import MEASURES, Entry, bootstrap
-from setrnn.report.forms import summary_json, to_csv, to_latex, to_markdown
-from setrnn.report.parts import Cell, Row, Table
+from setrnn.compare.statistics import Entry, bootstrap
+from setrnn.metrics import MEASURES
+from setrnn.report.build import summarise_scores
+from setrnn.report.table import Cell, Row, Table, to_csv, to_latex, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
 
 SPECIAL = r"50% a_b & c#1 {x} ~y^2 \z $5 [q]* | <w>"
@@ -164,7 +165,7 @@ def test_groups_name_the_columns_of_csv_and_markdown():
 
 def test_a_summary_holds_every_score_and_p_as_plain_values(made):
     comparison, records, statistics, _ = made
-    values = summary_json(comparison, records, statistics)
+    values = summarise_scores(comparison, records, statistics)
     assert json.loads(json.dumps(values)) == values
     for entry in statistics.entries:
         for measure in MEASURES:

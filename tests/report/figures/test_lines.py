@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setrnn.report.figures.placing import Box, along, place_labels, spread
+from setrnn.report.figures.lines import Box, place_labels, sample_path, spread
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=10))
@@ -55,7 +55,7 @@ def test_a_label_without_room_is_left_out():
 
 
 def test_points_along_a_line_are_at_most_two_steps_apart():
-    path = along(np.array([(0.0, 0.0), (30.0, 0.0), (30.0, 40.0)]), step=3)
+    path = sample_path(np.array([(0.0, 0.0), (30.0, 0.0), (30.0, 40.0)]), step=3)
     assert path[0].tolist() == [0, 0]
     assert path[-1].tolist() == [30, 40]
     assert np.hypot(*np.diff(path, axis=0).T).max() < 6
