@@ -7,8 +7,9 @@ from known_answers import DRAWS, GOOD, POOR, compared, flipped, found
 from made_comparison import made_comparison
 from setrnn.compare.statistics import Difference, Entry, bootstrap
 from setrnn.report.evidence import FAILS, HOLDS, IN_PART, MIXED, UNDECIDED, Evidence, Finding
-from setrnn.report.figures import draw_figures
+from setrnn.report.figures import FIGURES
 from setrnn.report.papers_findings import _discount_negligible, _judge_negligible
+from setrnn.report.systems import group_by_system
 
 SETS = {"set": GOOD, "sequence": POOR}
 SEQUENCES = {"set": POOR, "sequence": GOOD}
@@ -210,11 +211,11 @@ def test_the_frontier_has_whom_none_beats_in_both():
 def test_the_frontier_is_that_of_the_figure():
     comparison, records = made_comparison(n_seeds=1, n_documents=60)
     told = found(comparison, records)[0]["frontier"].evidence
-    figures = {figure.name: figure for figure in draw_figures(comparison, records)}
+    systems = group_by_system(comparison, records)
     for each, name in zip(told, ("training-time", "prediction-speed"), strict=True):
         named = re.findall(r"([\w-]+) by rule ([\w-]+)", each.text)
         assert named
-        assert named == re.findall(r"([\w-]+) by rule ([\w-]+)", figures[name].alt)
+        assert named == re.findall(r"([\w-]+) by rule ([\w-]+)", FIGURES[name](systems).alt)
 
 
 @pytest.mark.parametrize(

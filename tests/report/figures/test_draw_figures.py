@@ -1,6 +1,4 @@
 import re
-import subprocess
-import sys
 import warnings
 from collections import Counter
 from dataclasses import replace
@@ -100,10 +98,11 @@ def test_ids_are_unique_over_all_figures_and_all_references_are_met():
 
 
 def test_the_same_records_give_the_same_bytes_and_settings_are_left_alone():
+    made = made_comparison(("br", "set-rnn"), n_seeds=2, n_documents=60)
     before = dict(mpl.rcParams)
     with mpl.rc_context({"font.size": 30, "axes.facecolor": "red", "svg.fonttype": "path"}):
-        again = draw_figures(*made_comparison())
-    assert again == drawn()
+        again = draw_figures(*made)
+    assert again == draw_figures(*made)
     assert dict(mpl.rcParams) == before
 
 
@@ -197,12 +196,3 @@ def test_each_system_has_a_colour_of_its_own_that_can_be_read_as_text():
     assert len(set(colours)) == len(colours)
     for colour in colours:
         assert contrast(*to_rgb(text_colour(colour))) >= 4.5
-
-
-def test_figures_load_neither_torch_nor_pyplot():
-    code = (
-        "import sys, setrnn.report.figures; "
-        "print([name for name in ('torch', 'matplotlib.pyplot') if name in sys.modules])"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
