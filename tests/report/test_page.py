@@ -72,6 +72,15 @@ def test_names_that_look_like_html_are_text(page):
     assert page.count("<script>") == 1
 
 
+def test_templates_escape_all_but_what_python_marks_as_safe():
+    environment = _environment()
+    assert environment.autoescape is True
+    for name in environment.list_templates(extensions=["html"]):
+        source, _, _ = environment.loader.get_source(environment, name)
+        assert not re.search(r"\|\s*safe|autoescape", source)
+        environment.get_template(name)
+
+
 def test_every_table_has_a_caption_and_every_figure_words(page, outline):
     n_tables = sum(tag == "table" for tag, _ in outline.tags)
     assert n_tables == sum(tag == "caption" for tag, _ in outline.tags)

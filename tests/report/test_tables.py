@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from made_comparison import made_comparison
+from setrnn.cli.console import scores_table
 from setrnn.compare.records import GIVEN, Failure, Record, TestResults
 from setrnn.compare.statistics import Entry, bootstrap, holm
 from setrnn.methods import METHODS
@@ -63,6 +64,13 @@ def test_rows_are_in_the_order_of_the_methods_then_what_was_added(made):
     _, _, tables, _ = made
     for name in ("objectives", "systems", "best-rules", "costs"):
         assert [row.name for row in tables[name].rows] == [*METHODS, "mine"]
+
+
+def test_terminal_and_report_list_the_measures_in_one_order(made):
+    _, records, tables, _ = made
+    shown = scores_table("title", {"set-rnn": records[0].scores["test"]["set"]})
+    names = [column.header.replace("\n", " ") for column in shown.columns[1:]]
+    assert names == list(tables["systems"].headers) == list(MEASURES.values())
 
 
 def test_objectives_are_the_words_of_the_methods(made):
