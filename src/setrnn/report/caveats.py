@@ -82,11 +82,12 @@ def _seeds(records: Sequence[Record]) -> list[str]:
             by_system[record.method] = by_system.get(record.method, 0) + 1
     single = [system for system, n in by_system.items() if n == 1]
     if single:
-        who = "Each network was" if len(single) == len(by_system) > 1 else f"{join_names(single)} "
-        if not who.endswith("was"):
-            who += "was" if len(single) == 1 else "were"
+        if len(single) == len(by_system) > 1:
+            which = "Each network was"
+        else:
+            which = f"{join_names(single)} {'was' if len(single) == 1 else 'were'}"
         return [
-            f"{who} trained with one seed only: the intervals cover the choice of documents, not "
+            f"{which} trained with one seed only: the intervals cover the choice of documents, not "
             "the chance in training."
         ]
     if len(set(by_system.values())) > 1:
