@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from setrnn.compare.records import Comparison, load_records
+from setrnn.comparison.records import Comparison, load_records
 from setrnn.metrics import MEASURES
 
 Record = dict[str, Any]

@@ -5,7 +5,7 @@ import pytest
 from known_answers import DRAWS, GOOD, POOR, compared, flipped, found
 
 from made_comparison import made_comparison
-from setrnn.compare.statistics import Difference, Entry, bootstrap
+from setrnn.comparison.statistics import Difference, Entry, bootstrap
 from setrnn.report.evidence import FAILS, HOLDS, IN_PART, MIXED, UNDECIDED, Evidence, Finding
 from setrnn.report.figures import FIGURES
 from setrnn.report.papers_findings import _discount_negligible, _judge_negligible

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from made_comparison import made_comparison
-from setrnn.compare.records import GIVEN, Failure, Record, TestResults
+from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
 from setrnn.report.systems import CLASSICAL, RECURRENT, Point, find_frontier, group_by_system
 
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.compare.statistics import Entry, bootstrap
+from setrnn.comparison.statistics import Entry, bootstrap
 from setrnn.metrics import MEASURES
 from setrnn.report.build import summarise_scores
 from setrnn.report.table import Cell, Row, Table, to_csv, to_latex, to_markdown

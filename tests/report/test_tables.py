@@ -6,8 +6,8 @@ import pytest
 
 from made_comparison import made_comparison
 from setrnn.cli.console import scores_table
-from setrnn.compare.records import GIVEN, Failure, Record, TestResults
-from setrnn.compare.statistics import Entry, bootstrap, holm
+from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
+from setrnn.comparison.statistics import Entry, bootstrap, holm
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
 from setrnn.report.tables import joint_systems_table, make_tables

@@ -72,8 +72,8 @@ def compare(
 
     Each run leaves a record in OUT as soon as it ends: the same command goes on where it stopped.
     """
-    from setrnn.compare.added import parse_additions
-    from setrnn.compare.plan import find_methods
+    from setrnn.comparison.added import parse_additions
+    from setrnn.comparison.plan import find_methods
     from setrnn.config import load_config
     from setrnn.cores import n_cores
 

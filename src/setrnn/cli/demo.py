@@ -22,7 +22,7 @@ from setrnn.cli.explain import sequences_table, sets_table
 from setrnn.cli.quick import MOST_JOBS, quick_overrides
 
 if TYPE_CHECKING:
-    from setrnn.compare.records import Comparison, Record
+    from setrnn.comparison.records import Comparison, Record
     from setrnn.data.example import Example
 
 METHODS = ("br", "br-support", "pcc", "seq2seq-rnn", "set-rnn", "set-rnn-exact")
@@ -163,7 +163,7 @@ def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], w
 
 
 def _show_what_next(out: Path, page: Path) -> None:
-    from setrnn.compare.records import MODELS, run_name
+    from setrnn.comparison.records import MODELS, run_name
 
     program = "python -m setrnn" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
     model = shlex.quote(str(out / MODELS / run_name(EXPLAINED, 0)))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from setrnn.compare.records import Record
+from setrnn.comparison.records import Record
 
 MOST_SEQUENCES, MOST_WORDS, MOST_ATTENDED = 12, 150, 5
 

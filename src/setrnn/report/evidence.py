@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.compare.records import Comparison, LabelSets, Record
-from setrnn.compare.statistics import (
+from setrnn.comparison.records import Comparison, LabelSets, Record
+from setrnn.comparison.statistics import (
     LEVEL,
     Bootstrap,
     Difference,
@@ -269,8 +269,8 @@ def resample(
 ) -> Difference:
     """Bootstrap a statistic of one system, or the difference of two, over documents and runs.
 
-    Documents and runs are drawn as in `setrnn.compare.statistics`. `n_differing` of the n documents
-    are not the same in all runs: p is at least that of a sign test over them.
+    Documents and runs are drawn as in `setrnn.comparison.statistics`. `n_differing` of the n
+    documents are not the same in all runs: p is at least that of a sign test over them.
     """
     random = np.random.default_rng(0)
     drawn = []

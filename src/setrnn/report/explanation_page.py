@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from setrnn.data.reading import AS_NUMBER, AS_UNKNOWN, CUT
+from setrnn.data.tokenizing import AS_NUMBER, AS_UNKNOWN, CUT
 from setrnn.report.templates import format_probability, render
 
 if TYPE_CHECKING:

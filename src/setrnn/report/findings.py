@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from setrnn.compare.records import Comparison, Record
-from setrnn.compare.statistics import Bootstrap, Entry, holm
+from setrnn.comparison.records import Comparison, Record
+from setrnn.comparison.statistics import Bootstrap, Entry, holm
 from setrnn.metrics import MEASURES
 from setrnn.report.evidence import (
     CONFIDENCE,

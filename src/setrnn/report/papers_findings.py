@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from setrnn.compare.statistics import LEVEL, Difference, Entry, holm
+from setrnn.comparison.statistics import LEVEL, Difference, Entry, holm
 from setrnn.metrics import MEASURES
 from setrnn.report.evidence import (
     FAILS,

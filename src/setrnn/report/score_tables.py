@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from setrnn.compare.records import GIVEN, Record
-from setrnn.compare.statistics import LEVEL, Bootstrap, Entry, Standing, holm
+from setrnn.comparison.records import GIVEN, Record
+from setrnn.comparison.statistics import LEVEL, Bootstrap, Entry, Standing, holm
 from setrnn.metrics import MEASURES
 from setrnn.report.systems import order_systems
 from setrnn.report.table import NO_CELL, Cell, Row, Table

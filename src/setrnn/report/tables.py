@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from setrnn.compare.records import Comparison, Record
-from setrnn.compare.statistics import Bootstrap
+from setrnn.comparison.records import Comparison, Record
+from setrnn.comparison.statistics import Bootstrap
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
 from setrnn.report.score_tables import (

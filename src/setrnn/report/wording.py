@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from setrnn.compare.statistics import Difference, Summary
+from setrnn.comparison.statistics import Difference, Summary
 
 
 def format_decimal(value: float, n_digits: int = 3) -> str:

@@ -11,7 +11,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from made_comparison import made_comparison
-from setrnn.compare.records import GIVEN, Failure, Record, TestResults
+from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
 from setrnn.methods import METHODS
 from setrnn.report.figures import FIGURES, draw_figures
 from setrnn.report.figures.style import SMALL_SIZE, WIDTH, contrast, text_colour, text_width

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from setrnn.compare.records import Comparison, Record
+from setrnn.comparison.records import Comparison, Record
 from setrnn.report.figures.costs import draw_prediction_speed, draw_training_time
 from setrnn.report.figures.groups import draw_rare_labels, draw_set_size
 from setrnn.report.figures.learning import draw_learning

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.compare.records import LabelSets
+from setrnn.comparison.records import LabelSets
 from setrnn.report.figures.lines import Groups, draw_over_groups
 from setrnn.report.figures.style import Picture, choose_looks
 from setrnn.report.systems import Systems

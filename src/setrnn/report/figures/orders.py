@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as Drawing
 
-from setrnn.compare.records import LabelSets
+from setrnn.comparison.records import LabelSets
 from setrnn.report.figures.style import (
     INK,
     MUTED_INK,
