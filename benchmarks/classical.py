@@ -1,12 +1,13 @@
-"""BR beside scikit-learn and LibMultiLabel on the same tf-idf; BR-support and PCC.
+"""Compare br with scikit-learn and LibMultiLabel on the same tf-idf; also br-support and pcc.
 
     pip install --constraint constraints.txt libmultilabel
     python benchmarks/classical.py DATA [--out FILE.json] [--words-only] [--skip-scikit-learn]
 
-DATA has train, valid and test. The tf-idf is of words and word pairs, or of words only. The
-penalties of our systems are chosen on valid (for BR, and used by all three), outside the
-measured time; the others run as they come. Every system is trained once and measured once on
-test. Times are of training alone, from the same sparse matrix, in one process on all cores.
+DATA has train, valid and test parts. The tf-idf vectors are those of words and word pairs, or of
+words only. The penalties of our systems are chosen on valid for br, and used for all three, outside
+the measured time; the other libraries use their defaults. Every system is trained once and measured
+once on test. Times are those of training alone, from the same sparse matrix, in one process on all
+cores.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def main() -> None:
     reference = rows["LibMultiLabel 1vsrest"]["training_seconds"]
     for name, row in rows.items():
         row["time_against_libmultilabel"] = row["training_seconds"] / reference
-        print(f"{name:24} x{row['time_against_libmultilabel']:.2f} of LibMultiLabel's time")
+        print(f"{name:24} {row['time_against_libmultilabel']:.2f} times the time of LibMultiLabel")
     if arguments.out:
         arguments.out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -26,6 +26,7 @@ from setrnn.model.network import Network, rebuild_network
 from setrnn.search.set_search import ScoredSets
 from setrnn.systems.candidates import Certificates, SetCandidates
 from setrnn.systems.known import Known
+from setrnn.systems.system import Arrays
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,9 +55,7 @@ class NeuralSystem(ABC):
     max_training_labels: ClassVar[int | None] = None
 
     @classmethod
-    def from_arrays(
-        cls, arrays: Mapping[str, npt.NDArray[Any]], method: Method, config: Config, device: str
-    ) -> Self:
+    def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
         """Rebuild the system from its arrays on a device: auto, cpu or cuda."""
         place = find_device(device)
         weights = {name: torch.from_numpy(array) for name, array in arrays.items()}

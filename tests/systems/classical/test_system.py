@@ -1,5 +1,5 @@
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -52,17 +52,24 @@ def test_a_system_learns_its_training_documents(system_class, small_prepared):
     check_answers(system, train.tokens, len(small_prepared.labels))
 
 
+@pytest.fixture(scope="module")
+def trained(small_prepared):
+    """Train a system once for all tests of the default settings."""
+    return cache(lambda system_class: system_class.train(small_prepared, Config()))
+
+
 @EVERY_BASELINE
-def test_training_twice_gives_the_same_bits(system_class, small_prepared):
-    first, second = (system_class.train(small_prepared, Config()).arrays() for _ in range(2))
+def test_training_twice_gives_the_same_bits(system_class, small_prepared, trained):
+    first = trained(system_class).arrays()
+    second = system_class.train(small_prepared, Config()).arrays()
     assert first.keys() == second.keys()
     for name, array in first.items():
         np.testing.assert_array_equal(second[name], array)
 
 
 @EVERY_BASELINE
-def test_arrays_rebuild_the_same_system(system_class, small_prepared):
-    system = system_class.train(small_prepared, Config())
+def test_arrays_rebuild_the_same_system(system_class, small_prepared, trained):
+    system = trained(system_class)
     again = system_class.from_arrays(system.arrays(), METHODS["br"], Config(), "cpu")
     tokens = small_prepared.split("test").tokens
     np.testing.assert_array_equal(again.marginals(tokens), system.marginals(tokens))
@@ -85,14 +92,14 @@ def test_training_data_holds_the_labels_of_train(small_prepared, small_examples)
 
 @EVERY_BASELINE
 def test_token_ids_of_four_bytes_make_no_difference(
-    system_class, small_prepared, small_examples, tmp_path, monkeypatch
+    system_class, trained, small_examples, tmp_path, monkeypatch
 ):
     """What a vocabulary of more than 65,536 words brings."""
     monkeypatch.setattr(prepare_module, "smallest_dtype", lambda n_values: np.dtype(np.int32))
     streams = {name: partial(iter, examples) for name, examples in small_examples.items()}
     wide = prepare(streams, tmp_path / "wide", "newsroom", TextSettings(), {})
     assert wide.split("train").tokens.values.dtype == np.int32
-    expected = system_class.train(small_prepared, Config()).arrays()
+    expected = trained(system_class).arrays()
     for name, array in system_class.train(wide, Config()).arrays().items():
         np.testing.assert_array_equal(array, expected[name])
 

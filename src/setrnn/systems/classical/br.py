@@ -14,9 +14,10 @@ from setrnn.config import ClassicalSettings
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
-from setrnn.systems.classical.system import Arrays, LinearWeights, TrainingData
+from setrnn.systems.classical.system import LinearWeights, TrainingData
 from setrnn.systems.known import Known
 from setrnn.systems.products import most_probable_products, product_log_probs
+from setrnn.systems.system import Arrays
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,11 @@ from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import LabelSizeProbs, SetCandidates, pack_labels
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.features import indicator
-from setrnn.systems.classical.system import Arrays, TrainingData
+from setrnn.systems.classical.system import TrainingData
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.limits import set_keys
 from setrnn.systems.products import list_likely_labels, sum_over_sets
+from setrnn.systems.system import Arrays
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +12,7 @@ import scipy.sparse as sp
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import PAD, SPECIAL_TOKENS, UNKNOWN
 from setrnn.errors import DataError
+from setrnn.systems.system import Arrays
 
 MIN_PAIR_COUNT = 4
 MAX_PAIR_DOCUMENTS = 100_000  # pairs are chosen on an even sample of larger corpora
@@ -52,7 +52,7 @@ class Tfidf:
         return {"idf": self.idf, "pairs": self.pairs}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Tfidf:
+    def from_arrays(cls, arrays: Arrays) -> Tfidf:
         """Build from the learned arrays."""
         return cls(np.asarray(arrays["idf"]), np.asarray(arrays["pairs"]))
 

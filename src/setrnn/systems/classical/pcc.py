@@ -16,8 +16,9 @@ from setrnn.config import ClassicalSettings
 from setrnn.systems.candidates import SetCandidates, log_sigmoid, pack_labels
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
-from setrnn.systems.classical.system import Arrays, LinearWeights, TrainingData
+from setrnn.systems.classical.system import LinearWeights, TrainingData
 from setrnn.systems.known import Known, make_completions
+from setrnn.systems.system import Arrays
 
 # n documents, K beams, L labels, G given sets, S labels of a beam
 

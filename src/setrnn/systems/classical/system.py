@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -21,11 +21,10 @@ from setrnn.progress import OnProgress, Progress, ignore_progress
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
 from setrnn.systems.known import Known, check_known, refuse_sequences
+from setrnn.systems.system import Arrays
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-Arrays = Mapping[str, npt.NDArray[Any]]
 
 # (l1, l2) that are good on most data; weaker penalties take far longer and gain little
 GRID = ((0.1, 0.03), (0.2, 0.03), (0.3, 0.05), (0.05, 0.03), (0.1, 0.1), (0.0, 0.1))
