@@ -24,8 +24,7 @@ from setrnn.data.cache import Source, open_prepared
 from setrnn.data.ragged import Ragged
 from setrnn.methods import find_method
 from setrnn.systems.neural import MAX_DOCUMENTS, MAX_WORDS, NeuralSystem
-from setrnn.training.options import TrainOptions
-from setrnn.training.start import train_system
+from setrnn.training.start import TrainOptions, train_system
 
 PASSES = 5
 
@@ -36,7 +35,9 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--methods", default="seq2seq-rnn,set-rnn")
     parser.add_argument("--set", action="append", default=[], dest="settings")
-    parser.add_argument("--documents", type=int, default=5_000, help="number of test documents to predict")
+    parser.add_argument(
+        "--documents", type=int, default=5_000, help="number of test documents to predict"
+    )
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args(given)
     config = load_config("default", None, ["training.epochs=2", *arguments.settings])

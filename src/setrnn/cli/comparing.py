@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn.cli.compare_display import ComparisonDisplay, comparison_display
-from setrnn.cli.console import note, scores_table, shared_progress, stdout, warn
-from setrnn.cli.progress import terminal_progress
+from setrnn.cli.console import note, scores_table, stdout, warn
+from setrnn.cli.progress import shared_progress, terminal_progress
 from setrnn.errors import ConfigError, StoppedError, TrainingError
+from setrnn.metrics import MEASURES
 
 if TYPE_CHECKING:
     from setrnn.comparison.added import Addition
@@ -135,7 +136,6 @@ def show_results(compared: Compared) -> None:
 def mean_scores(records: Sequence[Record]) -> dict[str, dict[str, float]]:
     """Return each system's measures on test by its own rule, the mean over its seeds."""
     from setrnn.methods import METHODS
-    from setrnn.metrics import MEASURES
 
     ranks = {method: rank for rank, method in enumerate(METHODS)}
     found: dict[str, list[Mapping[str, Any]]] = {}

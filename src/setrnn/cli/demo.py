@@ -46,9 +46,9 @@ def demo(
     Three classical systems and three networks, small enough for two cores and three minutes.
     """
     from setrnn.config import load_config
-    from setrnn.cores import n_cores
     from setrnn.data import newsroom
     from setrnn.data.cache import Source
+    from setrnn.model.devices import n_cores
 
     note(newsroom.DESCRIPTION)
     overrides = quick_overrides()

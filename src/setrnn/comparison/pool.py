@@ -19,8 +19,8 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from setrnn.comparison.records import Failure
-from setrnn.cores import n_cores
 from setrnn.errors import SetRNNError
+from setrnn.model.devices import n_cores
 
 if TYPE_CHECKING:
     from setrnn.comparison.run import OnProgress

@@ -27,8 +27,8 @@ from setrnn.tagging.evaluation import Measured, measure_rules
 from setrnn.tagging.labelled import prepared_batches
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.train import train_prepared
-from setrnn.training.options import TrainOptions
 from setrnn.training.run_folder import has_run
+from setrnn.training.start import TrainOptions
 
 OnProgress = Callable[[str, float], None]  # what it does, and which share of the run is done
 

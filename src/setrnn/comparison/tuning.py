@@ -23,8 +23,7 @@ from setrnn.errors import ConfigError, MissingExtraError, StoppedError
 from setrnn.methods import Method, find_method
 from setrnn.metrics import LOWER_IS_BETTER
 from setrnn.progress import Note, Progress
-from setrnn.training.options import TrainOptions
-from setrnn.training.start import train_system
+from setrnn.training.start import TrainOptions, train_system
 
 if TYPE_CHECKING:
     from optuna import Study

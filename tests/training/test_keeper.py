@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from setrnn.config import TrainingSettings
+from setrnn.training.keeper import restore_training_state, training_state
 from setrnn.training.optimizer import make_optimizer
-from setrnn.training.state import restore_training_state, training_state
 
 
 def _fabric(precision):
