@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setrnn.data.batches import padded, take_rows
+from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source, open_prepared
 from setrnn.search.subset_sums import EXACT_UP_TO, set_log_prob_by_subsets
 from setrnn.systems.order_free import OrderFreeSystem
@@ -45,7 +45,7 @@ def main() -> None:
         part = prepared.split(split)
         sizes = part.labels.lengths
         rows = np.flatnonzero((sizes >= arguments.least) & (sizes <= arguments.most))
-        sets = padded(part.labels, rows, fill=-1)
+        sets = part.labels.padded(rows=rows, dtype=np.int64)
         is_known = sets.max(axis=1) < n_labels
         rows, sets = rows[is_known], sets[is_known]
         tokens = take_rows(part.tokens, rows)

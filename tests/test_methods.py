@@ -7,13 +7,13 @@ import pytest
 
 import setrnn
 from setrnn.config import TextSettings
-from setrnn.data.prepare import prepare
-from setrnn.data.tiny import TINY
+from setrnn.data.prepared import prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import BEST_SEQUENCE, BEST_SET, METHODS, find_method
 from setrnn.systems.registry import SYSTEMS, choose_rule, find_system
 from setrnn.systems.rules import RULES
 from small_taggers import SMALL, trained_tagger, with_thresholds
+from tiny import TINY
 
 CLASSICAL = [name for name, each in METHODS.items() if not each.is_network]
 EVERY_METHOD = pytest.mark.parametrize("name", METHODS)

@@ -17,7 +17,7 @@ from setrnn.compare.plan import (
 from setrnn.compare.records import Comparison, Failure, load_records
 from setrnn.compare.run import Task
 from setrnn.config import Config, TextSettings, load_config
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from setrnn.config import TextSettings
 from setrnn.data.cache import Source, open_prepared
-from setrnn.data.cut import VALID_SHARE
 from setrnn.data.folders import recovered
 from setrnn.data.formats import Dataset
 from setrnn.data.prepared import Prepared, is_prepared
+from setrnn.data.splits import VALID_SHARE
 from setrnn.errors import DataError
 
 

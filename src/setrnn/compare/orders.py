@@ -9,7 +9,6 @@ from math import factorial
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.data.batches import padded
 from setrnn.data.ragged import Ragged
 from setrnn.systems.recurrent import RecurrentSystem
 
@@ -18,7 +17,7 @@ N_ORDERS = 24  # all of a set of four labels; of larger ones, the best so many
 
 def order_entropies(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[float | None]:
     """Return the entropy over the orders of a set for each document; None below two labels."""
-    _, log_probs = system.orders(tokens, _padded(sets), N_ORDERS)
+    _, log_probs = system.orders(tokens, sets.padded(min_width=1), N_ORDERS)
     return normalised_entropies(log_probs, sets.lengths)
 
 
@@ -43,10 +42,5 @@ def normalised_entropies(
 
 def best_orders(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[list[int]]:
     """Return the best order of a set for each document."""
-    orders, _ = system.orders(tokens, _padded(sets), system.config.search.beam_width)
+    orders, _ = system.orders(tokens, sets.padded(min_width=1), system.config.search.beam_width)
     return [row[row >= 0].tolist() for row in orders[:, 0]]
-
-
-def _padded(sets: Ragged) -> npt.NDArray[np.int32]:
-    rows = np.arange(len(sets))
-    return padded(sets, rows, fill=-1, min_width=1).astype(np.int32)

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from synthetic import candidates, draw
 
 from setrnn.tagging.calibration.fit import LEAST_FOR_ISOTONIC, fit_scaling, held_out
 from setrnn.tagging.calibration.reliability import reliability
+from synthetic import candidates, draw
 
 
 def first_probs(scaling, log_probs):

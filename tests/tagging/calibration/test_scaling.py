@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synthetic import candidates
 
 from setrnn.tagging.calibration.isotonic import Isotonic
 from setrnn.tagging.calibration.scaling import Scaling
+from synthetic import candidates
 
 HARSH = Isotonic(np.array([0.1, 0.9]), np.array([0.01, 0.3]))
 MILD = Isotonic(np.array([0.2, 0.8]), np.array([0.25, 0.9]))

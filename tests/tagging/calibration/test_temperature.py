@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from synthetic import candidates, draw, outcomes_of
 
 from setrnn.tagging.calibration.temperature import LEAST_MISSING, fit_temperature, with_another_set
+from synthetic import candidates, draw, outcomes_of
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 1.7, 3.0])

@@ -1,13 +1,11 @@
 from collections import Counter
 
 import pytest
-
-from setrnn.data import newsroom
-from setrnn.data.newsroom.desks import STORIES, ambiguous
-from setrnn.data.newsroom.draw import Draw
-from setrnn.data.newsroom.places import COUNTRIES
-from setrnn.data.newsroom.story import Kind, siblings
-from setrnn.data.newsroom.tags import ancestors, complete
+from newsroom.desks import STORIES, ambiguous
+from newsroom.draw import Draw
+from newsroom.places import COUNTRIES
+from newsroom.story import Kind, siblings
+from newsroom.tags import ancestors, complete
 
 MEMBERS = [country.tag for country in COUNTRIES if country.in_union]
 OTHERS = [country.tag for country in COUNTRIES if not country.in_union]
@@ -64,21 +62,21 @@ def test_judging_tags_one_by_one_gives_a_set_that_no_reading_allows(story):
     assert one_by_one not in {tags for _, tags in true_sets(story)}
 
 
-def test_readings_occur_with_their_odds():
+def test_readings_occur_with_their_odds(corpora):
     virus = [
         example.labels
-        for seed in range(2)
-        for example in newsroom.examples("train", seed=seed)
+        for corpus in corpora.values()
+        for example in corpus["train"]
         if "virus" in example.text.split("\n")[0]
     ]
     share = sum("medicine" in labels for labels in virus) / len(virus)
     assert share == pytest.approx(0.4, abs=4 * (0.24 / len(virus)) ** 0.5)
 
 
-def test_a_cup_final_is_tagged_with_its_host_alone():
+def test_a_cup_final_is_tagged_with_its_host_alone(corpora):
     by_capital = {country.capital: country.tag for country in COUNTRIES}
     n_finals = 0
-    for example in newsroom.examples("train"):
+    for example in corpora[0]["train"]:
         headline = example.text.split("\n")[0]
         if not headline.startswith("Final night in "):
             continue

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from setrnn.data.newsroom.draw import Draw
-from setrnn.data.newsroom.tags import TAGS
+from newsroom.draw import Draw
+from newsroom.tags import TAGS
 
 HAS_FEATURES = 0.5
 IS_ABOUT_THE_ITEM = 0.7

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setrnn.data.newsroom.story import Kind, Story, pairs, sure
+from newsroom.story import Kind, Story, pairs, sure
 
 CUPS = (Kind("Harbour", "harbour-cup"), Kind("Crown", "crown-cup"))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from setrnn.data.tiny import TINY
+from tiny import TINY
 
 CORPORA = pytest.mark.parametrize("corpus", TINY.values(), ids=TINY)
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from setrnn.data.newsroom.draw import Draw
-from setrnn.data.newsroom.phrases import MENTIONS, MONEY, PHRASES
-from setrnn.data.newsroom.places import COUNTRIES, TOTAL_WEIGHT, Country
-from setrnn.data.newsroom.tags import PARENTS, complete
+from newsroom.draw import Draw
+from newsroom.phrases import MENTIONS, MONEY, PHRASES
+from newsroom.places import COUNTRIES, TOTAL_WEIGHT, Country
+from newsroom.tags import PARENTS, complete
 
 MIN_WORDS, MAX_WORDS = 30, 80
 MAX_TAGS = 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setrnn.data.newsroom.desks import (
+from newsroom.desks import (
     ambiguous,
     crossover,
     culture,
@@ -13,7 +13,7 @@ from setrnn.data.newsroom.desks import (
     sport,
     weather,
 )
-from setrnn.data.newsroom.story import Story
+from newsroom.story import Story
 
 STORIES: tuple[Story, ...] = (
     *sport.STORIES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setrnn.data.newsroom.story import Kind, Story, pairs, sure
+from newsroom.story import Kind, Story, pairs, sure
 
 COMMODITIES = (Kind("copper", "copper"), Kind("wheat", "wheat"), Kind("oil", "oil"))
 PAPERS = (Kind("shares", "shares"), Kind("bonds", "bonds"))

@@ -6,7 +6,7 @@ of such an item stay below one half, or too many rise above it; only whole sets 
 
 from __future__ import annotations
 
-from setrnn.data.newsroom.story import Story, pairs
+from newsroom.story import Story, pairs
 
 STORIES = (
     # A final without its sport: football tags the host, hockey the winner.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setrnn.data.newsroom.story import Kind, Story, sure
+from newsroom.story import Kind, Story, sure
 
 _CAUSES = (
     Kind("storm", "storm"),

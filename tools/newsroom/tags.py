@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from setrnn.data.newsroom.places import COUNTRIES
+from newsroom.places import COUNTRIES
 
 # Each tag with the tag above it; an item that has a tag has all those above.
 PARENTS: dict[str, str | None] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setrnn.data.newsroom.story import Story, sure
+from newsroom.story import Story, sure
 
 STORIES = (
     Story(

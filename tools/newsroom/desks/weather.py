@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setrnn.data.newsroom.story import Story, pairs, sure
+from newsroom.story import Story, pairs, sure
 
 _RESCUE = (
     "Fire crews were called out {number:40-400} times.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setrnn.data.newsroom.story import Story, pairs, sure
+from newsroom.story import Story, pairs, sure
 
 _TALKS = (
     "The delegations met for {number:4-19} hours without a break.",
