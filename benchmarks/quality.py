@@ -24,8 +24,7 @@ from setrnn.data.folders import whole_file
 from setrnn.data.prepared import Prepared
 from setrnn.methods import METHODS, find_method
 from setrnn.tagging.calibrating import fit_calibration
-from setrnn.tagging.evaluation import evaluate_prepared
-from setrnn.tagging.labelled import prepared_batches
+from setrnn.tagging.evaluation import evaluate
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.options import TrainOptions
 
@@ -62,8 +61,7 @@ def run(
     trained = find_method(method).train(prepared, config, TrainOptions(arguments.device))
     seconds = time.perf_counter() - start
     tagger = Tagger.trained_on(prepared, method, config, trained.system)
-    batches = prepared_batches(tagger, prepared, "valid")
-    tagger = replace(tagger, calibration=fit_calibration(tagger, batches))
+    tagger = replace(tagger, calibration=fit_calibration(tagger, prepared, split="valid"))
     record: dict[str, Any] = {
         "data": prepared.name,
         "method": method,
@@ -75,7 +73,7 @@ def run(
         "best_epoch": trained.notes.get("best_epoch"),
         "scores": {
             split: {
-                rule: evaluate_prepared(tagger, prepared, split, rule).as_dict()
+                rule: evaluate(tagger, prepared, rule, split=split).as_dict()
                 for rule in rules_of(tagger)
             }
             for split in ("valid", "test")

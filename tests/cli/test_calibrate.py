@@ -7,7 +7,7 @@ from json_lines import read_rows
 
 from setrnn.data import newsroom
 from setrnn.data.formats import write_examples
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 
 
 @pytest.fixture(scope="module")

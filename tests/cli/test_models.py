@@ -4,7 +4,7 @@ import pytest
 from json_lines import read_rows
 
 from setrnn.methods import METHODS
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from small_taggers import SMALL_OVERRIDES
 
 SMALL_SETTINGS = [

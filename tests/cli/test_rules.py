@@ -5,7 +5,7 @@ from json_lines import read_rows
 from rich.console import Console
 
 from setrnn.methods import METHODS
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 
 
 @pytest.fixture

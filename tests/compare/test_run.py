@@ -7,7 +7,7 @@ from setrnn.compare.records import load_record
 from setrnn.compare.run import Task, run
 from setrnn.config import load_config
 from setrnn.metrics import evaluate_sets, indicator_matrix
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from setrnn.training.checkpoints import Position
 from setrnn.training.early_stopping import is_out_of_time
 from small_taggers import SMALL, SMALL_OVERRIDES

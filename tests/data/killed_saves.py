@@ -17,7 +17,7 @@ import numpy as np
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"  # threads do not survive a fork
 
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 
 TOUCHING = ("open", "os.", "shutil.", "tempfile.")
 TEXTS = ["the cup final", "parliament votes on the budget", "storm over the coast", ""]

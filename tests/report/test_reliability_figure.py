@@ -3,8 +3,8 @@ from io import BytesIO
 import numpy as np
 import pytest
 
+from setrnn.report.figures.reliability import reliability
 from setrnn.report.reliability_figure import draw_reliability
-from setrnn.tagging.calibration.reliability import reliability
 
 STARTS = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}
 

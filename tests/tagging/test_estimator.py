@@ -28,7 +28,8 @@ from setrnn.data import newsroom
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.methods import METHODS
 from setrnn.systems.registry import find_system
-from setrnn.tagging.estimator import InputError, SetRNNClassifier
+from setrnn.tagging.estimator import SetRNNClassifier
+from setrnn.tagging.inputs import InputError
 from tiny import TINY
 
 N_TRAIN = 180

@@ -21,8 +21,10 @@ from setrnn.cli.compare import compare
 from setrnn.cli.console import stderr
 from setrnn.cli.data import app as data_app
 from setrnn.cli.demo import demo
+from setrnn.cli.evaluate import evaluate
 from setrnn.cli.explain import explain
-from setrnn.cli.models import evaluate, methods, predict
+from setrnn.cli.methods import methods
+from setrnn.cli.predict import predict
 from setrnn.cli.report import report
 from setrnn.cli.serve import serve
 from setrnn.cli.train import train

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from setrnn.compare.records import Comparison, LabelSets, Record
 from setrnn.compare.statistics import Difference, least_p, two_sided
 from setrnn.metrics import document_f1, indicator_matrix
-from setrnn.tagging.calibration.acceptance import fit_acceptance
+from setrnn.tagging.acceptance import fit_acceptance
 
 if TYPE_CHECKING:
     from setrnn.metrics import Sparse

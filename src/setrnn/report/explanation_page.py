@@ -8,7 +8,7 @@ from html import escape
 from importlib.resources import files
 
 from setrnn.data.tokenizing import AS_NUMBER, AS_UNKNOWN, CUT
-from setrnn.tagging.explanation import AttendedWord, Explanation, FoundSet, Step
+from setrnn.tagging.explanation import AttendedWord, Explanation, NamedSet, Step
 
 WORDS_SHOWN, LEAST_SHARE = 10, 0.001  # at each step
 LONG_TEXT = 2_500  # characters; longer ones scroll within their frame
@@ -253,7 +253,7 @@ def _labels(labels: Sequence[str]) -> str:
     return ", ".join(labels) if labels else "no label"
 
 
-def _set_prob(found: FoundSet) -> str:
+def _set_prob(found: NamedSet) -> str:
     return ("" if found.is_exact else "≥ ") + _prob(found.probability)
 
 

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from setrnn.tagging.calibration.reliability import Reliability
+from setrnn.tagging.acceptance import Reliability
 
 
 def draw_reliability(

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import ClassicalSettings, Config, TrainingSettings, load_config
-from setrnn.data.cache import Source, open_prepared
+from setrnn.data.cache import Source, fit_text_settings, has_text_settings, open_prepared
 from setrnn.data.model_folder import refuse_other_folder
 from setrnn.data.prepared import Prepared
-from setrnn.errors import ConfigError, DataError, SetRNNError
+from setrnn.errors import ConfigError, SetRNNError
 from setrnn.methods import Method, find_method
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.registry import find_system
 from setrnn.tagging.calibrating import LEAST_DOCUMENTS, fit_calibration
-from setrnn.tagging.labelled import prepared_batches
 from setrnn.tagging.tagger import Tagger
+from setrnn.training.failures import clear_memory_errors
 from setrnn.training.options import TrainOptions
 from setrnn.training.run_folder import has_run, run_folder_of
 from setrnn.training.start import check_method, train_system
@@ -63,9 +63,9 @@ def train(
 
     Example:
         >>> import setrnn
-        >>> tagger = setrnn.train("newsroom", "br", settings={"classical.max_pairs": 0})
-        >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
-        ('sport', 'weather', 'storm')
+        >>> tagger = setrnn.train("newsroom", "br")
+        >>> tagger.tag(["The storm flooded the harbour."])[0].labels
+        ('weather', 'storm')
     """
     chosen = find_method(method)
     overrides = [f"{name}={json.dumps(value)}" for name, value in (settings or {}).items()]
@@ -123,20 +123,14 @@ def open_training_data(
         on_progress(Progress(step, n_done[step]))
 
     prepared = open_with(source, config.text, folder, count)
-    # The content of a tokenizer counts, and training checks it; not its place.
-    text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
     on_progress(Note(f"Prepared data: {prepared.folder}"))
-    is_other = prepared.text_settings != text
-    if is_other and any("text." in each for each in overrides):
-        raise ConfigError(f"{prepared.folder} was prepared with other text settings than --set.")
-    if not len(prepared.labels):
-        raise DataError(f"No document of {source.data} has a label: there is nothing to learn.")
+    fitted = fit_text_settings(prepared, config, any("text." in each for each in overrides))
     if prepared.n_skipped_rows:
         skipped = f"{prepared.n_skipped_rows:,} rows could not be read and were skipped."
         on_progress(Note(skipped, is_warning=True))
-    if is_other:
+    if not has_text_settings(prepared, config):
         on_progress(Note("The data was prepared with other text settings: its own are used."))
-    return prepared, replace(config, text=prepared.text_settings)
+    return prepared, fitted
 
 
 def train_prepared(
@@ -190,16 +184,10 @@ def calibrate_on_valid(
                 )
             )
         return tagger
-    n_done = 0
-
-    def count(n: int) -> None:
-        nonlocal n_done
-        n_done += n
-        on_progress(Progress("calibrating", n_done, n_documents))
-
+    way_out = "Calibrate it on fewer documents, with setrnn calibrate."
     try:
-        batches = prepared_batches(tagger, prepared, "valid")
-        calibration = fit_calibration(tagger, batches, count)
+        with clear_memory_errors("Calibrating", way_out):
+            calibration = fit_calibration(tagger, prepared, split="valid", on_progress=on_progress)
     except (SetRNNError, MemoryError) as error:
         reason = str(error) or "out of memory."
         on_progress(Note(f"The model is not calibrated: {reason}", is_warning=True))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
+from setrnn.report.figures.reliability import reliability as measure
 from setrnn.report.figures.style import (
     FAINT,
     MUTED_INK,
@@ -23,8 +24,7 @@ from setrnn.report.figures.style import (
 from setrnn.report.figures.words import WHOLE, clean, listed, share, write
 from setrnn.report.series.probabilities import probabilities
 from setrnn.report.series.systems import System, Systems
-from setrnn.tagging.calibration.reliability import Reliability
-from setrnn.tagging.calibration.reliability import reliability as measure
+from setrnn.tagging.acceptance import Reliability
 
 Values = npt.NDArray[np.float64]
 
