@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from setrnn.compare.statistics import MEASURES
+from setrnn.comparison.statistics import MEASURES
 
 Record = dict[str, Any]
 RULES = ("set", "f1", "hamming", "micro-f1", "label-f1")

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from setrnn.compare.run import rules_of
+from setrnn.comparison.run import rules_of
 from setrnn.config import Config, load_config, to_dict
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.folders import whole_file
@@ -26,7 +26,7 @@ from setrnn.methods import METHODS, find_method
 from setrnn.tagging.calibrating import fit_calibration
 from setrnn.tagging.evaluation import evaluate
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.options import TrainOptions
+from setrnn.training.start import TrainOptions
 
 SHOWN = {"set": "subset_accuracy", "f1": "instance_f1", "label-f1": "label_f1"}
 

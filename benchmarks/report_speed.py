@@ -17,8 +17,8 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from setrnn.compare.records import RUNS, Comparison, load_records
-from setrnn.compare.statistics import bootstrap
+from setrnn.comparison.records import RUNS, Comparison, load_records
+from setrnn.comparison.statistics import bootstrap
 from setrnn.report.build import build_report
 from setrnn.report.figures import draw_figures
 from setrnn.report.tables import make_tables

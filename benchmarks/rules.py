@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from setrnn.compare.run import rules_of
+from setrnn.comparison.run import rules_of
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
 from setrnn.systems.rules.thresholds import choose_thresholds

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from setrnn.compare.records import Comparison, Costs, Record, TestResults
+from setrnn.comparison.records import Comparison, Costs, Record, TestResults
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.systems.registry import find_system

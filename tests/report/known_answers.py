@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from made_comparison import made_comparison
-from setrnn.compare.statistics import bootstrap
+from setrnn.comparison.statistics import bootstrap
 from setrnn.report.findings import find
 
 GOOD, POOR = 0.05, 0.6

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.compare.statistics import Entry, bootstrap
+from setrnn.comparison.statistics import Entry, bootstrap
 from setrnn.errors import DataError
 from setrnn.report.build import build_report
 

@@ -5,7 +5,7 @@ import pytest
 from known_answers import DRAWS, GOOD, POOR, compared, flipped, found
 
 from made_comparison import made_comparison
-from setrnn.compare.statistics import Difference, Entry, bootstrap
+from setrnn.comparison.statistics import Difference, Entry, bootstrap
 from setrnn.report.claims import FAILS, HOLDS, IN_PART, UNDECIDED, Evidence, Finding
 from setrnn.report.figures import draw_figures
 from setrnn.report.papers_findings import _if_it_counts, _is_negligible

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.compare.statistics import MEASURES, Entry, bootstrap
+from setrnn.comparison.statistics import MEASURES, Entry, bootstrap
 from setrnn.report.forms import summary_json, to_csv, to_latex, to_markdown
 from setrnn.report.parts import Cell, Row, Table
 from setrnn.report.tables import joint_systems_table, make_tables

@@ -117,7 +117,7 @@ def test_a_table_keeps_its_values_and_its_best():
 
 
 def test_settings_part_what_differs_from_what_does_not(comparison_folder):
-    from setrnn.compare.records import Comparison, load_records
+    from setrnn.comparison.records import Comparison, load_records
 
     records = load_records(comparison_folder, Comparison.load(comparison_folder))
     settings = split_settings(records, "config")

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.compare.records import GIVEN, Failure, Record, TestResults
-from setrnn.compare.statistics import MEASURES, Entry, bootstrap, holm
+from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
+from setrnn.comparison.statistics import MEASURES, Entry, bootstrap, holm
 from setrnn.methods import METHODS
 from setrnn.report.tables import joint_systems_table, make_tables
 from setrnn.systems.registry import find_system

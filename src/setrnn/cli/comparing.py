@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn.cli.compare_display import ComparisonDisplay, comparison_display
-from setrnn.cli.console import MEASURES, note, scores_table, shared_progress, stdout, warn
-from setrnn.cli.progress import terminal_progress
+from setrnn.cli.console import MEASURES, note, scores_table, stdout, warn
+from setrnn.cli.progress import shared_progress, terminal_progress
 from setrnn.errors import ConfigError, StoppedError, TrainingError
 
 if TYPE_CHECKING:
-    from setrnn.compare.added import Addition
-    from setrnn.compare.plan import Plan
-    from setrnn.compare.pool import Ended, Job
-    from setrnn.compare.records import Comparison, Failure, Record
-    from setrnn.compare.run import Task
+    from setrnn.comparison.added import Addition
+    from setrnn.comparison.plan import Plan
+    from setrnn.comparison.pool import Ended, Job
+    from setrnn.comparison.records import Comparison, Failure, Record
+    from setrnn.comparison.run import Task
     from setrnn.config import Config
     from setrnn.data.cache import Source
     from setrnn.data.prepared import Prepared
@@ -68,15 +68,15 @@ class Compared:
 
 def compare_systems(request: Request) -> Compared:
     """Run what is not done yet, and make the report; refuse bad input before anything is run."""
-    from setrnn.compare.comparable import cut_note, open_comparable
-    from setrnn.compare.plan import (
+    from setrnn.comparison.comparable import cut_note, open_comparable
+    from setrnn.comparison.plan import (
         make_plan,
         open_comparison,
         refuse_other_folder,
         refuse_unequal_treatment,
         with_command,
     )
-    from setrnn.compare.records import load_records
+    from setrnn.comparison.records import load_records
     from setrnn.methods import find_method
     from setrnn.report.build import build_report
     from setrnn.tagging.train import open_training_data
@@ -180,8 +180,8 @@ def _way_to_go_on(out: Path) -> Iterator[None]:
 
 def _tasks(request: Request, prepared: Prepared, config: Config) -> list[Task]:
     """Make the tasks of all runs that are asked for."""
-    from setrnn.compare.plan import seeds_of
-    from setrnn.compare.run import Task
+    from setrnn.comparison.plan import seeds_of
+    from setrnn.comparison.run import Task
 
     budget = request.budget_minutes
     return [
@@ -205,8 +205,8 @@ def _tasks(request: Request, prepared: Prepared, config: Config) -> list[Task]:
 def _add_predictions(request: Request, comparison: Comparison) -> None:
     """Make records of the predictions that came from elsewhere."""
     if request.added:
-        from setrnn.compare.added import added_records
-        from setrnn.compare.records import load_records
+        from setrnn.comparison.added import added_records
+        from setrnn.comparison.records import load_records
 
         present = load_records(request.out, comparison)
         for record in added_records(comparison, request.added, present):
@@ -236,9 +236,9 @@ def _tuned(
     request: Request, comparison: Comparison, tasks: Sequence[Task]
 ) -> tuple[list[Task], list[Record]]:
     """Search the settings of each method: its tasks with them, or records of their failure."""
-    from setrnn.compare.jobs import tuning_job
-    from setrnn.compare.plan import failed_record, longest_first
-    from setrnn.compare.records import load_records
+    from setrnn.comparison.jobs import tuning_job
+    from setrnn.comparison.plan import failed_record, longest_first
+    from setrnn.comparison.records import load_records
 
     first = {task.method: task for task in reversed(tasks)}
     jobs = [tuning_job(task, request.n_trials) for task in longest_first([*first.values()], {})]
@@ -277,8 +277,8 @@ def _tuned(
 
 def _run(request: Request, comparison: Comparison, plan: Plan) -> list[Record]:
     """Run what is left of the plan; write each record as soon as its run ends."""
-    from setrnn.compare.jobs import run_job
-    from setrnn.compare.plan import failed_record, measured_seconds
+    from setrnn.comparison.jobs import run_job
+    from setrnn.comparison.plan import failed_record, measured_seconds
 
     if plan.done:
         note(f"{len(plan.done)} runs are done already.")
@@ -319,7 +319,7 @@ def _watch(
     keep: Callable[[Ended], str],
 ) -> None:
     """Run jobs and show them; `keep` gets what came of each, and says it in words."""
-    from setrnn.compare.pool import Ended, Progressed, Started, run_jobs
+    from setrnn.comparison.pool import Ended, Progressed, Started, run_jobs
 
     with closing(run_jobs(jobs, n_jobs, _say_stopping)) as events:
         for event in events:

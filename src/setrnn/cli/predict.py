@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from setrnn.cli.console import documents_progress, note, warn
+from setrnn.cli.console import note, warn
 from setrnn.cli.data import refuse_own_input, report_skipped
 from setrnn.cli.options import (
     BeamWidth,
@@ -24,6 +24,7 @@ from setrnn.cli.options import (
     with_group,
     with_reading,
 )
+from setrnn.cli.progress import documents_progress
 from setrnn.data.cache import Source
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.folders import check_file_place, whole_file

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from setrnn.config import WORDS, Config, TextSettings, settings_hash, to_dict
+from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.example import Example
 from setrnn.data.folders import file_hash, recovered
 from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
@@ -18,7 +18,7 @@ from setrnn.data.prepared import FORMAT, Prepared, is_prepared, prepare
 from setrnn.data.splits import SEED, VALID_SHARE, with_valid
 from setrnn.data.subwords import pretrained_encoder
 from setrnn.data.tokenizing import read_stop_words
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import DataError
 
 CACHE_VARIABLE = "SETRNN_CACHE"
 
@@ -84,30 +84,6 @@ def open_prepared(
         count_skipped=lambda: {name: rows.n_skipped for name, rows in bad_rows.items()},
         valid_is_cut=dataset.valid_is_cut,
     )
-
-
-def fit_text_settings(prepared: Prepared, config: Config, is_given: bool = False) -> Config:
-    """Return a configuration with the text settings of prepared data, which training must use.
-
-    Args:
-        prepared: the data.
-        config: the configuration.
-        is_given: whether the user chose its text settings: others are then an error.
-    """
-    if not len(prepared.labels):
-        raise DataError(f"No document of {prepared.name} has a label: there is nothing to learn.")
-    if is_given and not has_text_settings(prepared, config):
-        raise ConfigError(f"{prepared.folder} is prepared with other text settings than --set.")
-    return replace(config, text=prepared.text_settings)
-
-
-def has_text_settings(prepared: Prepared, config: Config) -> bool:
-    """Return whether data was prepared with the text settings of a configuration.
-
-    The path of a tokenizer does not count: training compares its content.
-    """
-    tokenizer = prepared.text_settings.tokenizer
-    return prepared.text_settings == replace(config.text, tokenizer=tokenizer)
 
 
 def prepared_path(

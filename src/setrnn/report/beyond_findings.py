@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from setrnn.compare.records import Record
-from setrnn.compare.statistics import Entry, holm
+from setrnn.comparison.records import Record
+from setrnn.comparison.statistics import Entry, holm
 from setrnn.report import evidence, wording
 from setrnn.report.claims import PAPERS_MEASURES, Evidence, Evidences, Look, verdict_of
 from setrnn.report.numbers import p_value, score

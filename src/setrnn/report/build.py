@@ -11,14 +11,14 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from setrnn import __version__
-from setrnn.compare.records import (
+from setrnn.comparison.records import (
     COMPARISON_FILE,
     REPORT,
     Comparison,
     Record,
     load_records,
 )
-from setrnn.compare.statistics import Bootstrap, bootstrap
+from setrnn.comparison.statistics import Bootstrap, bootstrap
 from setrnn.data.folders import whole_folder
 from setrnn.errors import DataError
 from setrnn.report.caveats import caveats

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from setrnn.compare.records import Record
+from setrnn.comparison.records import Record
 
 WORDS_SHOWN, MOST_WORDS_READ = 5, 150
 MOST_SEQUENCES = 12

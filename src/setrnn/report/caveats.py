@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from setrnn import __version__
-from setrnn.compare.records import Comparison, Record
+from setrnn.comparison.records import Comparison, Record
 from setrnn.report.series.systems import CLASSICAL
 from setrnn.report.wording import counted, listed
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from setrnn.compare.records import Comparison, Record
-from setrnn.compare.statistics import LEVEL, MEASURES, Bootstrap, Difference, Entry, holm
+from setrnn.comparison.records import Comparison, Record
+from setrnn.comparison.statistics import LEVEL, MEASURES, Bootstrap, Difference, Entry, holm
 from setrnn.report import wording
 from setrnn.report.numbers import p_value, score
 

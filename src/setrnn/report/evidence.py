@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.compare.records import Comparison, LabelSets, Record
-from setrnn.compare.statistics import Difference, least_p, two_sided
+from setrnn.comparison.records import Comparison, LabelSets, Record
+from setrnn.comparison.statistics import Difference, least_p, two_sided
 from setrnn.metrics import document_f1, indicator_matrix
 from setrnn.tagging.acceptance import fit_acceptance
 
@@ -156,7 +156,7 @@ def accepted_share(comparison: Comparison, records: Sequence[Record]) -> list[fl
 def resampled(n: int, first: Statistic, second: Statistic | None = None) -> Difference:
     """Bootstrap a statistic of one system, or the difference of two, over documents and runs.
 
-    Drawn as `setrnn.compare.statistics` draws: documents together, of each system's runs one
+    Drawn as `setrnn.comparison.statistics` draws: documents together, of each system's runs one
     fewer than there are.
     """
     random = np.random.default_rng(0)

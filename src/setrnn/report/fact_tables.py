@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from setrnn.compare.records import Comparison, Record
+from setrnn.comparison.records import Comparison, Record
 from setrnn.methods import METHODS
 from setrnn.report.parts import Cell, Row, Table
 from setrnn.report.score_tables import NOTHING, ordered_systems

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from setrnn.compare.records import Comparison, Record
-from setrnn.compare.statistics import MEASURES, Bootstrap
+from setrnn.comparison.records import Comparison, Record
+from setrnn.comparison.statistics import MEASURES, Bootstrap
 from setrnn.report import wording
 from setrnn.report.beyond_findings import BEYOND_FINDINGS
 from setrnn.report.claims import Evidences, Finding

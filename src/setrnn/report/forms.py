@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from setrnn.compare.records import Comparison, Record
-from setrnn.compare.statistics import MEASURES, Bootstrap
+from setrnn.comparison.records import Comparison, Record
+from setrnn.comparison.statistics import MEASURES, Bootstrap
 from setrnn.report.parts import Cell, Table
 from setrnn.report.score_tables import own_entries
 

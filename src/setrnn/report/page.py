@@ -10,7 +10,7 @@ from html import escape
 from importlib.resources import files
 
 from setrnn import __version__
-from setrnn.compare.records import Comparison, Record
+from setrnn.comparison.records import Comparison, Record
 from setrnn.report.case_studies import render_case_studies
 from setrnn.report.claims import FAILS, HOLDS, IN_PART, UNDECIDED, Evidence, Finding
 from setrnn.report.findings import Findings

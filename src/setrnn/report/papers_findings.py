@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from setrnn.compare.statistics import LEVEL, MEASURES, Difference, Entry, holm
+from setrnn.comparison.statistics import LEVEL, MEASURES, Difference, Entry, holm
 from setrnn.report import evidence, wording
 from setrnn.report.claims import (
     FAILS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from setrnn.compare.records import GIVEN, Record
-from setrnn.compare.statistics import LEVEL, MEASURES, Bootstrap, Entry, Standing, holm
+from setrnn.comparison.records import GIVEN, Record
+from setrnn.comparison.statistics import LEVEL, MEASURES, Bootstrap, Entry, Standing, holm
 from setrnn.methods import METHODS
 from setrnn.report.numbers import change, p_value, score
 from setrnn.report.parts import Cell, Row, Table

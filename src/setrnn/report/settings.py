@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from setrnn.compare.records import Record
+from setrnn.comparison.records import Record
 
 VARYING = ("seed", "time", "started", "ended", "finished", "date")  # of every run its own
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from setrnn.compare.records import Comparison, Record
-from setrnn.compare.statistics import MEASURES, Bootstrap
+from setrnn.comparison.records import Comparison, Record
+from setrnn.comparison.statistics import MEASURES, Bootstrap
 from setrnn.report.fact_tables import costs_table, data_table, objectives_table
 from setrnn.report.parts import Table
 from setrnn.report.score_tables import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from setrnn.compare.statistics import Difference, Summary
+from setrnn.comparison.statistics import Difference, Summary
 from setrnn.report.numbers import change, score
 
 

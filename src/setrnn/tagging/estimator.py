@@ -30,7 +30,7 @@ from setrnn.tagging.inputs import InputError, read_features, read_targets, read_
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.train import check_training, train_prepared
-from setrnn.training.options import TrainOptions
+from setrnn.training.start import TrainOptions
 
 if TYPE_CHECKING:
     from setrnn.tagging.inputs import Features, Targets

@@ -71,13 +71,15 @@ class Explanation:
     """How a recurrent system tags one text.
 
     Example:
-        >>> import setrnn
-        >>> tagger = setrnn.load("set-rnn-model")
-        >>> explanation = tagger.explain("The storm flooded the harbour.")
-        >>> explanation.predicted.labels == tagger.tag([explanation.text])[0].labels
+        >>> from setrnn import SetRNNClassifier
+        >>> small = {"vectors.dimensions": 8, "vectors.source": "none", "training.epochs": 20}
+        >>> texts, label_sets = ["red apple", "red car"] * 8, [{"fruit", "red"}, {"red"}] * 8
+        >>> tagger = SetRNNClassifier("set-rnn", settings=small).fit(texts, label_sets).tagger_
+        >>> explanation = tagger.explain("The red apple")
+        >>> [(word.text, word.fate) for word in explanation.words]
+        [('The', 'stop word'), ('red', 'known'), ('apple', 'known')]
+        >>> explanation.predicted.labels == tagger.tag(["The red apple"])[0].labels
         True
-        >>> [word.text for word in explanation.words]
-        ['The', 'storm', 'flooded', 'the', 'harbour']
         >>> explanation.steps[-1].label is None  # STOP
         True
     """
@@ -315,6 +317,7 @@ def _search(
         for row, log_prob in zip(found.labels[0], found.log_probs[0], strict=True)
         if log_prob > -torch.inf
     }
+    assert found.sequences is not None
     orders = _list_orders(found.sequences)
     predicted = frozenset(orders[0][0]) if rule == "sequence" else next(iter(probs))
     ranked = [predicted, *(each for each in probs if each != predicted)]

@@ -10,19 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import ClassicalSettings, Config, TrainingSettings, load_config
-from setrnn.data.cache import Source, fit_text_settings, has_text_settings, open_prepared
+from setrnn.data.cache import Source, open_prepared
 from setrnn.data.model_folder import refuse_other_folder
 from setrnn.data.prepared import Prepared
-from setrnn.errors import ConfigError, SetRNNError
+from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.methods import Method, find_method
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.registry import find_system
 from setrnn.tagging.calibrating import LEAST_DOCUMENTS, fit_calibration
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.failures import clear_memory_errors
-from setrnn.training.options import TrainOptions
+from setrnn.training.failures import explain_full_gpu
 from setrnn.training.run_folder import has_run, run_folder_of
-from setrnn.training.start import check_method, train_system
+from setrnn.training.start import TrainOptions, check_method, train_system
 
 FEW_STEPS = 300  # with fewer, the default settings learn little
 
@@ -123,14 +122,20 @@ def open_training_data(
         on_progress(Progress(step, n_done[step]))
 
     prepared = open_with(source, config.text, folder, count)
+    # The content of a tokenizer counts, and training checks it; not its place.
+    text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
     on_progress(Note(f"Prepared data: {prepared.folder}"))
-    fitted = fit_text_settings(prepared, config, any("text." in each for each in overrides))
+    is_other = prepared.text_settings != text
+    if is_other and any("text." in each for each in overrides):
+        raise ConfigError(f"{prepared.folder} was prepared with other text settings than --set.")
+    if not len(prepared.labels):
+        raise DataError(f"No document of {source.data} has a label: there is nothing to learn.")
     if prepared.n_skipped_rows:
         skipped = f"{prepared.n_skipped_rows:,} rows could not be read and were skipped."
         on_progress(Note(skipped, is_warning=True))
-    if not has_text_settings(prepared, config):
+    if is_other:
         on_progress(Note("The data was prepared with other text settings: its own are used."))
-    return prepared, fitted
+    return prepared, replace(config, text=prepared.text_settings)
 
 
 def train_prepared(
@@ -186,7 +191,7 @@ def calibrate_on_valid(
         return tagger
     way_out = "Calibrate it on fewer documents, with setrnn calibrate."
     try:
-        with clear_memory_errors("Calibrating", way_out):
+        with explain_full_gpu("Calibrating", way_out):
             calibration = fit_calibration(tagger, prepared, split="valid", on_progress=on_progress)
     except (SetRNNError, MemoryError) as error:
         reason = str(error) or "out of memory."

@@ -28,7 +28,7 @@ def validate(
     max_documents: int,
     between_batches: Callable[[], None] = lambda: None,
 ) -> dict[str, float]:
-    """Measure on the valid part, or on documents drawn evenly from a larger one."""
+    """Measure on the valid part; on `max_documents` evenly spaced ones if there are more."""
     valid = prepared.split("valid")
     rows = np.linspace(0, len(valid) - 1, min(max_documents, len(valid))).round().astype(np.int64)
     rows = rows[np.argsort(-valid.tokens.lengths[rows], kind="stable")]

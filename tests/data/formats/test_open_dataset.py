@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -270,3 +271,13 @@ class TestAFormatFromOutside:
         assert (dataset.name, self.read(dataset)) == ("news", [("news", ())])
         with pytest.raises(DataError, match=r"no 'test' part.*Name another dataset"):
             dataset.require("test")
+
+
+def test_the_format_that_the_docs_add_can_be_read(tmp_path, monkeypatch):
+    docs = Path(__file__).parents[3] / "docs" / "data.md"
+    block = docs.read_text(encoding="utf-8").rpartition("```python\n")[2].partition("```")[0]
+    monkeypatch.setitem(READERS, "lines", READERS["jsonl"])  # removed at the end
+    exec(block, {})
+    (tmp_path / "news.lines").write_text("Rates rise | economy markets\n")
+    (example,) = open_dataset(tmp_path / "news.lines").require("train").read(BadRows())
+    assert (example.text, example.labels) == ("Rates rise", ("economy", "markets"))

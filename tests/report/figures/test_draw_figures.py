@@ -13,7 +13,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from made_comparison import made_comparison
-from setrnn.compare.records import GIVEN, Failure, Record, TestResults
+from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
 from setrnn.report.figures import FIGURES, draw_figures
 from setrnn.report.figures.style import (
     COLOURS,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.compare.records import GIVEN, Failure, Record, TestResults
+from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
 from setrnn.methods import METHODS
 from setrnn.report.series.probabilities import probabilities
 from setrnn.report.series.systems import SYSTEMS, systems_of

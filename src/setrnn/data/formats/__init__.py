@@ -98,7 +98,7 @@ def open_dataset(
         >>> list(dataset.splits)
         ['train', 'valid', 'test']
         >>> next(dataset.splits["test"].read(BadRows())).labels
-        ('sport', 'football', 'harbour-cup', 'velmara')
+        ('politics', 'parliament', 'budget', 'economy', 'sundareth')
     """
     if reader is not None and reader not in READERS:
         raise DataError(f"No format is called '{reader}'. {nearest_name(reader, READERS)}")

@@ -24,6 +24,6 @@ def examples(split: str) -> Iterator[Example]:
 
     Example:
         >>> next(examples("test")).labels
-        ('sport', 'football', 'harbour-cup', 'velmara')
+        ('politics', 'parliament', 'budget', 'economy', 'sundareth')
     """
     return open_dataset(EMBEDDED).require(split).read(BadRows())

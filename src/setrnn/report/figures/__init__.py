@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from setrnn.compare.records import Comparison, Record
+from setrnn.comparison.records import Comparison, Record
 from setrnn.report.figures.accepted import accepted
 from setrnn.report.figures.entropy import entropy
 from setrnn.report.figures.learning import learning

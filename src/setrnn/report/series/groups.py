@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.compare.records import LabelSets
+from setrnn.comparison.records import LabelSets
 
 Values = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.compare.records import LabelSets
+from setrnn.comparison.records import LabelSets
 
 Values = npt.NDArray[np.float64]
 

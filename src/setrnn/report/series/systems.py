@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.compare.records import Comparison, Record, TestResults
+from setrnn.comparison.records import Comparison, Record, TestResults
 from setrnn.methods import METHODS
 from setrnn.metrics import document_f1, evaluate_labels, indicator_matrix
 
