@@ -65,16 +65,16 @@ class Tagger:
     Example:
         >>> import setrnn
         >>> tagger = setrnn.train("newsroom", "br")
-        >>> prediction = tagger.tag(["The storm flooded the harbour."], top=2)[0]
+        >>> text = "The ski race was cancelled because of the storm."
+        >>> prediction = tagger.tag([text], top=2)[0]
         >>> prediction.labels
         ('weather', 'storm')
         >>> prediction.alternatives[0].labels
-        ('weather', 'storm', 'flood')
-        >>> tagger.complete("The storm flooded the harbour.", present={"flood"}).added
+        ('sport', 'weather', 'storm')
+        >>> tagger.complete(text, present={"sport"}).added
         ('weather', 'storm')
-        >>> limits = setrnn.Limits(max_labels=1)
-        >>> tagger.tag(["The storm flooded the harbour."], limits=limits)[0].labels
-        ('weather',)
+        >>> tagger.tag([text], limits=setrnn.Limits(max_labels=1))[0].labels
+        ('storm',)
     """
 
     method: str
@@ -404,7 +404,7 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
         >>> import setrnn
         >>> setrnn.train("newsroom", "br").save("model")
         >>> tagger = setrnn.load("model")
-        >>> tagger.tag(["The storm flooded the harbour."])[0].labels
+        >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
         ('weather', 'storm')
     """
     saved = load_model(Path(folder))

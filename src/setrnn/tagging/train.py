@@ -63,7 +63,7 @@ def train(
     Example:
         >>> import setrnn
         >>> tagger = setrnn.train("newsroom", "br")
-        >>> tagger.tag(["The storm flooded the harbour."])[0].labels
+        >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
         ('weather', 'storm')
     """
     chosen = find_method(method)
