@@ -110,7 +110,7 @@ def calibrate(
         >>> calibrated = setrnn.calibrate(tagger, "newsroom", target=0.8)
         >>> calibrated.after.error < calibrated.before.error
         True
-        >>> prediction = calibrated.tagger.tag(["The ski race was cancelled because of the storm."])[0]
+        >>> prediction = calibrated.tagger.tag(["The ski race was cancelled."])[0]
         >>> prediction.accepted == (prediction.probability >= calibrated.acceptance.threshold)
         True
     """
