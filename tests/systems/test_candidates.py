@@ -7,7 +7,6 @@ from scipy.special import expit
 
 from setrnn.systems.candidates import (
     Certificates,
-    ScoredSet,
     SetCandidates,
     log_sigmoid,
     pack_labels,
@@ -172,9 +171,3 @@ def test_certificates_are_joined_if_all_batches_have_them():
     assert joined.certificates.is_proved.tolist() == [True]
     assert joined.certificates.pruned.tolist() == [0.25]
     assert SetCandidates.concatenate([with_one, without]).certificates is None
-
-
-def test_a_set_is_equal_by_its_labels_probability_name_and_exactness():
-    assert ScoredSet(("a",), 0.5) == ScoredSet(("a",), 0.5)
-    assert ScoredSet(("a",), 0.5, name="A") != ScoredSet(("a",), 0.5)
-    assert ScoredSet(("a",), 0.5, is_exact=False).is_exact is False

@@ -23,9 +23,6 @@ class ScoredSet:
     Attributes:
         labels: the names of the labels.
         probability: p(set | document), or p(set | document, known labels) in a completion.
-        name: a letter that an explanation refers to the set by; None elsewhere.
-        is_exact: whether the probability is exact; if False, it is a lower bound. None if the
-            search does not say.
 
     Example:
         >>> ScoredSet(("sport", "weather"), 0.25)
@@ -34,8 +31,6 @@ class ScoredSet:
 
     labels: tuple[str, ...]
     probability: float
-    name: str | None = field(default=None, kw_only=True, repr=False)
-    is_exact: bool | None = field(default=None, kw_only=True, repr=False)
 
 
 @dataclass(frozen=True)
