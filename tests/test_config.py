@@ -22,7 +22,7 @@ from setrnn.config import (
     settings_hash,
     to_dict,
 )
-from setrnn.errors import ConfigError, SetRNNError
+from setrnn.errors import BadRowError, ConfigError, DataError, SetRNNError
 
 GROUPS = {
     "text": TextSettings,
@@ -394,3 +394,10 @@ def test_an_encoder_that_cannot_be_is_one_line(overrides, said):
     with pytest.raises(ConfigError, match=said) as error:
         load_config(overrides=overrides)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("error", [ConfigError, DataError, BadRowError])
+def test_bad_arguments_and_data_are_value_errors(error):
+    """What a caller of a scikit-learn estimator expects."""
+    assert issubclass(error, ValueError)
+    assert issubclass(error, SetRNNError)

@@ -89,7 +89,7 @@ class NeuralSystem(ABC):
         is_padded = self.config.encoder.is_pretrained and n_words > n_tokens
         if (n_words != n_tokens and not is_padded) or n_outputs != n_labels:
             raise ValueError(
-                f"they are for {n_words:,} words and {n_outputs:,} labels, the lists have "
+                f"they are for {n_words:,} words and {n_outputs:,} labels, but the lists have "
                 f"{n_tokens:,} and {n_labels:,}"
             )
 
