@@ -6,9 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from setrnn.comparison.compare import ComparisonResult, compare
     from setrnn.data.example import Example
     from setrnn.data.formats import open_dataset
     from setrnn.errors import SetRNNError
+    from setrnn.report.build import build_report
     from setrnn.systems.limits import Limits
     from setrnn.tagging.completion import Completion
     from setrnn.tagging.estimator import SetRNNClassifier
@@ -28,8 +30,11 @@ __all__ = [
     "Limits",
     "Explanation",
     "Example",
+    "ComparisonResult",
     "train",
     "load",
+    "compare",
+    "build_report",
     "open_dataset",
     "SetRNNError",
     "__version__",
@@ -46,6 +51,9 @@ _HOMES = {
     "Explanation": "setrnn.tagging.explanation",
     "Example": "setrnn.data.example",
     "load": "setrnn.tagging.loading",
+    "compare": "setrnn.comparison.compare",
+    "ComparisonResult": "setrnn.comparison.compare",
+    "build_report": "setrnn.report.build",
     "open_dataset": "setrnn.data.formats",
     "SetRNNError": "setrnn.errors",
 }
