@@ -23,13 +23,14 @@ import numpy.typing as npt
 
 from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source, open_prepared
+from setrnn.data.example import KnownLabels
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.serve.registry import ServedModel
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.scored_set import ScoredSet
-from setrnn.tagging.completion import KnownLabels, complete_tokens, encode_known
+from setrnn.tagging.completion import complete_tokens, encode_known
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import BATCH, Tagger
 

@@ -21,8 +21,7 @@ from pathlib import Path
 
 from setrnn.config import Config, load_config
 from setrnn.data.example import Example
-from setrnn.data.prepare import prepare
-from setrnn.data.prepared import Prepared
+from setrnn.data.prepared import Prepared, prepare
 from setrnn.methods import find_method
 from setrnn.training.options import TrainOptions
 from setrnn.training.start import train_system

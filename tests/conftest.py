@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from setrnn.config import TextSettings
 from setrnn.data import newsroom
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from small_taggers import trained_tagger
 
 torch.set_num_threads(1)  # where torch was loaded before

@@ -7,13 +7,14 @@ import pytest
 
 import setrnn
 from setrnn.config import TextSettings
-from setrnn.data.prepare import prepare
-from setrnn.data.tiny import TINY
+from setrnn.data.prepared import prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import BEST_SEQUENCE, BEST_SET, METHODS, find_method
+from setrnn.model.decoders import find_decoder
 from setrnn.systems.registry import SYSTEMS, choose_rule, find_system
 from setrnn.systems.rules import RULES
 from small_taggers import SMALL, trained_tagger, with_thresholds
+from tiny import TINY
 
 CLASSICAL = [name for name, each in METHODS.items() if not each.is_network]
 EVERY_METHOD = pytest.mark.parametrize("name", METHODS)
@@ -244,7 +245,10 @@ def test_given_sets_have_the_probability_they_are_found_with(tagger, small_prepa
 
 
 def test_every_system_belongs_to_a_method():
-    wanted = {each.decoder if each.is_network else each.name for each in METHODS.values()}
+    wanted = {
+        find_decoder(each.decoder).emits if each.is_network else each.name
+        for each in METHODS.values()
+    }
     assert set(SYSTEMS) == wanted
 
 

@@ -24,7 +24,7 @@ from setrnn.comparison.run import Task
 from setrnn.config import Config, TextSettings, load_config
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.formats import write_examples
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
 

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from setrnn.data.example import KnownLabels
 from setrnn.errors import ConfigError, DataError
 from setrnn.tagging import tagger as module
-from setrnn.tagging.completion import KnownLabels
 
 
 @pytest.fixture(scope="module")

@@ -25,11 +25,11 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 import setrnn
 from setrnn.data import newsroom
-from setrnn.data.tiny import TINY
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.methods import METHODS
 from setrnn.systems.registry import find_system
 from setrnn.tagging.estimator import InputError, SetRNNClassifier
+from tiny import TINY
 
 N_TRAIN = 180
 EXAMPLES = list(newsroom.examples("train"))[: N_TRAIN + 60]

@@ -3,7 +3,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from setrnn.data.batches import padded
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import evaluate_label_sets
 from setrnn.systems.rules import Limits
@@ -87,7 +86,7 @@ def test_the_log_likelihood_is_the_mean_of_the_true_sets(tagger, small_examples)
     known = [each for each in examples if set(each.labels) <= set(tagger.labels.names)]
     texts, features = [each.text for each in known], [each.features for each in known]
     sets = tagger.labels.encode([each.labels for each in known])
-    rows = padded(sets, np.arange(len(sets)), fill=-1).astype(np.int32)[:, None]
+    rows = sets.padded()[:, None]
     log_probs = tagger.system.set_log_probs(tagger.encoder.encode(texts, features), rows)
     found = evaluate(tagger, examples)
     assert found.set_log_likelihood.mean == pytest.approx(

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from setrnn.data.batches import padded
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS
 from setrnn.systems.rules import RULES, Limits, Rule, SetCandidates
@@ -279,7 +278,7 @@ def test_the_probability_is_that_of_the_predicted_set_whatever_the_rule(tagger, 
     texts = test_texts[:12]
     found = with_thresholds(tagger).tag(texts, rule=rule, top=3)
     sets = tagger.labels.encode([each.labels for each in found])
-    rows = padded(sets, np.arange(len(sets)), fill=-1, min_width=1).astype(np.int32)
+    rows = sets.padded(min_width=1)
     log_probs = tagger.system.set_log_probs(tagger.encoder.encode(texts), rows[:, None])[:, 0]
     wanted, probs = np.exp(log_probs), np.array([each.probability for each in found])
     if tagger.method == "set-rnn-exact" and rule != "set":

@@ -4,9 +4,9 @@ import pytest
 import torch
 from tiny_runs import same_bits, tiny_config
 
+from brute_force_sequences import network_of
 from setrnn.config import TrainingSettings
 from setrnn.errors import ConfigError, StoppedError
-from setrnn.model.network import Network
 from setrnn.training.averaging import AveragedNetwork
 
 AVERAGE = "training.average=0.9"
@@ -15,7 +15,7 @@ AVERAGE = "training.average=0.9"
 @pytest.fixture
 def network():
     settings = tiny_config("model.word_vectors=frozen").model
-    return Network(torch.randn(5, 8), torch.randn(3, 8), settings)
+    return network_of(torch.randn(5, 8), torch.randn(3, 8), settings)
 
 
 def _change(network):

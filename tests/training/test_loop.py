@@ -4,6 +4,7 @@ import pytest
 import torch
 from tiny_runs import N_TRAIN, prepared_of, same_bits, tiny_config
 
+from brute_force_sequences import network_of
 from setrnn.methods import METHODS, find_method
 from setrnn.training.loop import Trainer
 from setrnn.training.options import TrainOptions
@@ -68,13 +69,12 @@ def test_gradients_are_clipped_to_the_norm(tiny):
 
 def _one_step(prepared, config):
     from setrnn.data.batches import make_batch
-    from setrnn.model.network import Network
     from setrnn.objectives import find_objective
 
     torch.manual_seed(0)
     vectors = torch.randn(prepared.encoder.n_tokens + len(prepared.labels), 8)
     n_tokens = prepared.encoder.n_tokens
-    network = Network(vectors[:n_tokens], vectors[n_tokens:], config.model)
+    network = network_of(vectors[:n_tokens], vectors[n_tokens:], config.model)
     fabric = make_fabric(torch.device("cpu"), config.training.precision)
     method = find_method("set-rnn")
     trainer = Trainer(network, prepared, config, method, fabric)

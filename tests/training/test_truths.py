@@ -11,12 +11,12 @@ from torch import nn
 from brute_force_sequences import documents, sets_of, without_order
 from setrnn.config import load_config
 from setrnn.data.example import Example
-from setrnn.data.prepare import prepare
-from setrnn.data.tiny import TINY
+from setrnn.data.prepared import prepare
 from setrnn.methods import METHODS
 from setrnn.objectives import OBJECTIVES
 from setrnn.training.options import TrainOptions
 from setrnn.training.start import train_network
+from tiny import TINY
 
 
 def in_true_proportion(corpus, n_per_text):

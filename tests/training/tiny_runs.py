@@ -7,7 +7,7 @@ import torch
 
 from setrnn.config import TextSettings, load_config
 from setrnn.data import newsroom
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.methods import find_method
 from setrnn.training.options import TrainOptions
 from setrnn.training.start import train_system

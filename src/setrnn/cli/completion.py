@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import tee
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -46,7 +47,7 @@ def with_known_fields(
     rule: str | None,
 ) -> Source:
     """Read the known labels too, checked against those of the model."""
-    from setrnn.data.formats.reader import KnownFields
+    from setrnn.tagging.completion import check_known
 
     if rule not in (None, "set"):
         raise ConfigError(
@@ -57,17 +58,22 @@ def with_known_fields(
         raise ConfigError(
             f"--present-field and --absent-field are both '{present_field}'. Name two fields."
         )
-    known = KnownFields(present_field, absent_field, tagger.labels, tagger.max_labels)
-    return replace(source, options=replace(source.options, known=known))
+    options = replace(
+        source.options,
+        present_field=present_field,
+        absent_field=absent_field,
+        check_known=partial(check_known, tagger.labels, max_labels=tagger.max_labels),
+    )
+    return replace(source, options=options)
 
 
 def completion_rows(tagger: Tagger, examples: Iterable[Example], top: int) -> Iterator[str]:
     """Write a JSON line for each document; warn where no row has a known label."""
-    from setrnn.tagging.completion import KnownLabels
+    from setrnn.data.example import KnownLabels
 
     for_texts, for_known, for_ids = tee(examples, 3)
     documents = ((each.text, each.features) for each in for_texts)
-    known = (KnownLabels(each.present, each.absent) for each in for_known)
+    known = (each.known or KnownLabels() for each in for_known)
     has_known = False
     for example, found in zip(for_ids, tagger.complete_stream(documents, known, top), strict=True):
         has_known = has_known or bool(found.present or found.absent)

@@ -14,7 +14,7 @@ from setrnn.comparison.records import GIVEN, Comparison, LabelSets, Record, Test
 from setrnn.data.folders import file_hash
 from setrnn.data.formats import ReadOptions
 from setrnn.data.formats.jsonl import parse_object
-from setrnn.data.formats.lines import numbered_lines
+from setrnn.data.formats.reader import numbered_lines
 from setrnn.data.formats.row import (
     RowProblem,
     bad_line,

@@ -21,10 +21,10 @@ from setrnn.comparison.run import Task
 from setrnn.comparison.tuning import SPACES, TUNING
 from setrnn.config import Config, TextSettings, settings_hash, to_dict
 from setrnn.data.cache import Source, open_prepared
-from setrnn.data.cut import VALID_SHARE
 from setrnn.data.folders import recovered
 from setrnn.data.formats import Dataset
 from setrnn.data.prepared import Prepared, is_prepared
+from setrnn.data.splits import VALID_SHARE
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS, find_method
 

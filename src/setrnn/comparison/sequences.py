@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.comparison.records import LabelSets
-from setrnn.data.batches import padded
 from setrnn.data.prepared import Prepared, PreparedSplit
 from setrnn.data.ragged import Ragged
 from setrnn.systems.recurrent import RecurrentSystem
@@ -31,7 +30,7 @@ N_WORDS, N_SEQUENCES = 6, 12  # kept per step of the attention, and per document
 
 def order_entropies(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[float | None]:
     """Return the entropy over the orders of one set per document; None below two labels."""
-    _, log_probs = system.orders(tokens, _pad(sets), N_ORDERS)
+    _, log_probs = system.orders(tokens, sets.padded(min_width=1), N_ORDERS)
     return normalised_entropies(log_probs, sets.lengths)
 
 
@@ -57,13 +56,8 @@ def normalised_entropies(
 
 def best_orders(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[list[int]]:
     """Return the most probable order of one set per document."""
-    orders, _ = system.orders(tokens, _pad(sets), system.config.search.beam_width)
+    orders, _ = system.orders(tokens, sets.padded(min_width=1), system.config.search.beam_width)
     return [row[row >= 0].tolist() for row in orders[:, 0]]
-
-
-def _pad(sets: Ragged) -> npt.NDArray[np.int32]:
-    rows = np.arange(len(sets))
-    return padded(sets, rows, fill=-1, min_width=1).astype(np.int32)
 
 
 def explain_documents(

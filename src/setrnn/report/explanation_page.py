@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
-from setrnn.data.reading import AS_NUMBER, AS_UNKNOWN, CUT
+from setrnn.data.tokenizing import AS_NUMBER, AS_UNKNOWN, CUT
 from setrnn.tagging.explanation import AttendedWord, Explanation, FoundSet, Step
 
 WORDS_SHOWN, LEAST_SHARE = 10, 0.001  # at each step

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from setrnn.data.reading import whole_characters
+from setrnn.data.tokenizing import whole_characters
 from setrnn.errors import ConfigError
 
 

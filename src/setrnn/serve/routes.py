@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from setrnn.data.labels import problem_with_known
+from setrnn.data.example import KnownLabels
 from setrnn.errors import DataError
 from setrnn.serve import answers
 from setrnn.serve.access_log import CLIENT_GONE
@@ -32,7 +32,7 @@ from setrnn.serve.sending import sent
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Completing, Explaining, Tagging
 from setrnn.systems.rules import Limits
-from setrnn.tagging.completion import KnownLabels
+from setrnn.tagging.completion import problem_with_known
 from setrnn.tagging.explanation import given_set
 
 RETRY_SECONDS = 2  # while models are loaded

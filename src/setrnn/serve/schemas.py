@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from setrnn.data.reading import whole_characters
+from setrnn.data.tokenizing import whole_characters
 from setrnn.serve import examples
 from setrnn.systems.rules import RULES
 

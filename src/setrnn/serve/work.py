@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from setrnn.data.example import KnownLabels
 from setrnn.serve.registry import ServedModel
 from setrnn.systems.rules import MANY_SETS, Limits, find_rule
-from setrnn.tagging.completion import Completion, KnownLabels
+from setrnn.tagging.completion import Completion
 from setrnn.tagging.explanation import Explanation
 from setrnn.tagging.prediction import Marginals, Prediction
 from setrnn.tagging.tagger import Tagger

@@ -57,7 +57,7 @@ class NeuralSystem(ABC):
         """Rebuild the system from its arrays on a device: auto, cpu or cuda."""
         place = find_device(device)
         weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        network = rebuild_network(weights, config.model, method.decoder)
+        network = rebuild_network(weights, config, method.decoder)
         return cls(network.to(place), config, place)
 
     @property

@@ -13,9 +13,9 @@ from torch import Tensor
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
 from setrnn.search.beam_search import Sequences, search_orders
-from setrnn.search.completion_search import most_probable_completions
 from setrnn.search.set_search import (
     ScoredSets,
+    most_probable_completions,
     most_probable_sets,
     set_log_prob,
     sets_of_best_sequences,

@@ -6,25 +6,25 @@ from typing import Any
 
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
+from setrnn.model.decoders import find_decoder
 from setrnn.systems.classical import CLASSICAL
 from setrnn.systems.independent import SigmoidSystem
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import find_rule
 
-# Networks by their decoder, fitted systems by the name of their method.
+# Networks by what their decoder emits, fitted systems by the name of their method.
 SYSTEMS: dict[str, type[Any]] = {
-    "rnn": RecurrentSystem,
-    "sgm": RecurrentSystem,
-    "order-free": OrderFreeSystem,
-    "sigmoid": SigmoidSystem,
+    "sequences": RecurrentSystem,
+    "sets": OrderFreeSystem,
+    "labels": SigmoidSystem,
     **CLASSICAL,
 }
 
 
 def find_system(method: Method) -> type[Any]:
     """Return the class of a method's system."""
-    return SYSTEMS[method.decoder if method.is_network else method.name]
+    return SYSTEMS[find_decoder(method.decoder).emits if method.is_network else method.name]
 
 
 def choose_rule(method: Method, rule: str | None) -> str:

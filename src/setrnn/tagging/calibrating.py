@@ -182,7 +182,11 @@ class _Documents:
         with np.errstate(divide="ignore"):
             log_probs = np.log(probs)
         return _Predicted(
-            source, self.candidates[source], _padded(label_ids), log_probs, np.array(is_right)
+            source,
+            self.candidates[source],
+            pack_labels(label_ids.padded(min_width=1)),
+            log_probs,
+            np.array(is_right),
         )
 
     def held_out_probs(self, predicted: _Predicted, calibration: Calibration) -> Floats:
@@ -233,12 +237,4 @@ def _ids(
     """Return the label ids (n, S) of each true set, and whether the model knows all of them."""
     known = tagger.labels.encode([tuple(each) for each in label_sets])
     sizes = np.fromiter(map(len, label_sets), dtype=np.int64, count=len(label_sets))
-    return _padded(known), known.lengths == sizes
-
-
-def _padded(rows: Ragged) -> npt.NDArray[np.int32]:
-    lengths = rows.lengths
-    width = max(int(lengths.max(initial=0)), 1)
-    padded = np.full((len(rows), width), -1, dtype=np.int32)
-    padded[np.arange(width) < lengths[:, None]] = rows.values
-    return pack_labels(padded)
+    return pack_labels(known.padded(min_width=1)), known.lengths == sizes

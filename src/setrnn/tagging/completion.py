@@ -4,28 +4,22 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.data.labels import LabelVocabulary, problem_with_known
+from setrnn.data.example import KnownLabels
+from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.errors import DataError
+from setrnn.errors import DataError, nearest_name
 from setrnn.systems.known import Known, given_known, known_log_prob
 from setrnn.systems.scored_set import ScoredSet
 from setrnn.systems.system import System
 
 N_SETS = 64  # to share p(known | x) among; networks and pcc give what their beams hold
-
-
-@dataclass(frozen=True)
-class KnownLabels:
-    """What is known of one document: labels that are right, and labels that are wrong."""
-
-    present: tuple[str, ...] = ()
-    absent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +67,36 @@ def known_of_each(
             raise DataError(f"There are {n_texts} texts but {len(rows)} rows of '{name}' labels.")
         sides.append([tuple(dict.fromkeys(row or ())) for row in rows])
     return [KnownLabels(*each) for each in zip(*sides, strict=True)]
+
+
+def problem_with_known(
+    labels: LabelVocabulary,
+    present: Collection[str],
+    absent: Collection[str],
+    max_labels: int | None = None,
+) -> str | None:
+    """Return what is wrong with known labels and how to correct it, or None."""
+    for name in (*present, *absent):
+        if name not in labels.index:
+            nearest = nearest_name(name, labels.names) if isinstance(name, str) else ""
+            advice = nearest if nearest.startswith("Did") else "Its labels.json lists those it has."
+            return f"the model has no label {reprlib.repr(name)}. {advice}"
+    both = [name for name in present if name in absent]
+    if both:
+        return f"{reprlib.repr(both[0])} is both present and absent. Remove it from one."
+    if max_labels is not None and len(set(present)) > max_labels:
+        return (
+            f"{len(set(present))} labels are present, but the model's sets have at most "
+            f"{max_labels}. Give fewer, or train with a larger model.max_labels."
+        )
+    return None
+
+
+def check_known(labels: LabelVocabulary, known: KnownLabels, max_labels: int | None = None) -> None:
+    """Raise DataError if known labels do not fit the labels of a model."""
+    problem = problem_with_known(labels, known.present, known.absent, max_labels)
+    if problem is not None:
+        raise DataError(problem)
 
 
 def encode_known(

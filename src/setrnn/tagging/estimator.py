@@ -22,9 +22,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from setrnn.config import Config, load_config
 from setrnn.data.example import Example
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.data.ragged import Ragged
-from setrnn.data.stratify import stratified_split
+from setrnn.data.splits import stratified_split
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
 from setrnn.progress import Note, Progress, ignore_progress

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.data.batches import padded, take_rows
+from setrnn.data.batches import take_rows
 from setrnn.data.example import Example
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
@@ -263,8 +263,8 @@ def _log_probs_of_truth(
     is_known = [all(name in tagger.labels.index for name in row) for row in labels]
     rows = np.flatnonzero(is_known)
     sets = tagger.labels.encode([labels[row] for row in rows])
-    padded_sets = padded(sets, np.arange(len(rows)), fill=-1, min_width=1).astype(np.int32)
-    return tagger.system.set_log_probs(take_rows(tokens, rows), padded_sets[:, None])[:, 0]
+    padded = sets.padded(min_width=1)
+    return tagger.system.set_log_probs(take_rows(tokens, rows), padded[:, None])[:, 0]
 
 
 def _log_likelihood(log_probs: npt.NDArray[np.float64]) -> SetLogLikelihood:

@@ -15,24 +15,25 @@ import torch
 from torch import Tensor
 
 from setrnn.data.batches import make_batch
-from setrnn.data.labels import LabelVocabulary, problem_with_known
+from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.data.reading import (
+from setrnn.data.tokenizing import (
     AS_NUMBER,
     AS_UNKNOWN,
     CUT,
     STOP_WORD,
+    TextEncoder,
     Word,
     read_of,
     whole_characters,
     words_of,
     words_read,
 )
-from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import DataError
 from setrnn.model.interfaces import Encoding
 from setrnn.search import Sequences, most_probable_sets, search_orders
 from setrnn.systems.recurrent import RecurrentSystem
+from setrnn.tagging.completion import problem_with_known
 
 
 @dataclass(frozen=True)
@@ -301,6 +302,7 @@ def _search(
         for row, log_prob in zip(found.labels[0], found.log_probs[0], strict=True)
         if log_prob > -torch.inf
     }
+    assert found.sequences is not None
     orders = _listed_orders(found.sequences)
     predicted = frozenset(orders[0][0]) if rule == "sequence" else next(iter(probs))
     ranked = [predicted, *(each for each in probs if each != predicted)]

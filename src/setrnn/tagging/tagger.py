@@ -14,6 +14,7 @@ import numpy.typing as npt
 from setrnn import __version__
 from setrnn.config import Config
 from setrnn.data.batches import take_rows
+from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import SavedModel, save_model
 from setrnn.data.prepared import Prepared
@@ -37,13 +38,7 @@ from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
 from setrnn.systems.scored_set import ScoredSet
 from setrnn.systems.system import System
 from setrnn.tagging.calibration import Acceptance, Calibration
-from setrnn.tagging.completion import (
-    Completion,
-    KnownLabels,
-    complete_tokens,
-    encode_known,
-    known_of_each,
-)
+from setrnn.tagging.completion import Completion, complete_tokens, encode_known, known_of_each
 from setrnn.tagging.prediction import Marginals, Prediction, certificates_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from setrnn.data.batches import Batch, make_batch, training_batches
 from setrnn.data.prepared import Prepared
 from setrnn.methods import Method
 from setrnn.model.network import Network
-from setrnn.objectives import LabelSets, SetObjective, find_objective
+from setrnn.objectives import LabelSets, Objective, find_objective
 from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
 from setrnn.systems.registry import find_system
 from setrnn.training.checkpoints import Checkpoint, Position
@@ -102,7 +102,7 @@ class Trainer:
                     position.documents_per_second = n_documents / (time.perf_counter() - start)
                     self._look()
 
-    def _step(self, batch: Batch, objective: SetObjective) -> Tensor:
+    def _step(self, batch: Batch, objective: Objective) -> Tensor:
         """Find the orders of each set, and raise what the objective makes of their p(s | x)."""
         K = self.config.search.beam_width
         with self.fabric.autocast():

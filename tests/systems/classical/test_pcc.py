@@ -10,15 +10,15 @@ from hypothesis.extra.numpy import arrays
 
 from brute_force import all_sets, found_sets, identity_weights, sigmoid
 from setrnn.config import ClassicalSettings, Config, TextSettings
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.data.ragged import Ragged
-from setrnn.data.tiny import TINY
 from setrnn.methods import METHODS
 from setrnn.systems.classical.linear import TrainingData
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.options import TrainOptions
 from setrnn.training.start import train_system
+from tiny import TINY
 
 weight = st.floats(-5, 5, width=32)
 chains = st.integers(1, 5).flatmap(

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from setrnn.config import ClassicalSettings, Config, TextSettings
-from setrnn.data import prepare as prepare_module
+from setrnn.data import prepared as prepare_module
 from setrnn.data.example import Example
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.errors import SetRNNError
 from setrnn.methods import METHODS
 from setrnn.systems.classical import CLASSICAL

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from setrnn.config import ClassicalSettings, TextSettings
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.errors import DataError
 from setrnn.metrics import evaluate_label_sets
 from setrnn.systems.classical import CLASSICAL, tuning
