@@ -5,7 +5,8 @@ from functools import partial
 import pool_works
 import pytest
 
-from setrnn.comparison.pool import OVER_BUDGET, Ended, Job, run_jobs
+from setrnn.comparison.pool import OVER_BUDGET, Ended, Job, Overall, format_duration, run_jobs
+from setrnn.comparison.records import Failure
 from setrnn.progress import Note, Progress
 
 
@@ -91,3 +92,24 @@ def test_a_generator_closed_early_stops_the_running_jobs(job, tmp_path):
     with closing(run_jobs(jobs, 2)) as all_ended:
         assert isinstance(next(all_ended), Ended)
     assert not list((tmp_path / "runs").iterdir())
+
+
+def test_the_end_of_a_job_says_how_much_is_left(tmp_path):
+    events, now = [], [0.0]
+    costs = {"a": 3.0, "b": 1.0, "c": 1.0}
+    overall = Overall("runs", costs, events.append, n_ended=1, clock=lambda: now[0])
+    now[0] = 300.0
+    jobs = {name: Job(name, None, tmp_path / name) for name in costs}
+    overall.end(Ended(jobs["a"], 300.0), "fine")
+    overall.end(Ended(jobs["b"], 2.0, failure=Failure("ValueError", "no")), "")
+    overall.end(Ended(jobs["c"], 2.0), "fine")
+    assert [each.text for each in events if isinstance(each, Note)] == [
+        "a: fine; 5 min (2 of 4 runs, about 3 min left)",
+        "b: failed: no; 2 s (3 of 4 runs, 1 failed, about 75 s left)",
+        "c: fine; 2 s (4 of 4 runs, 1 failed)",
+    ]
+
+
+def test_durations_are_written_for_people():
+    found = [format_duration(each) for each in (0.4, 100, 600, 9000)]
+    assert found == ["0 s", "100 s", "10 min", "2.5 h"]

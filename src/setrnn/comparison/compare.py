@@ -247,10 +247,12 @@ def _compare(request: _Request, command: str, on_progress: OnProgress) -> Compar
             tasks, failed = _tune_all(request, comparison, tasks, on_progress)
         plan = make_plan(request.out, comparison, tasks)
         ended = [*failed, *plan.done, *_run_all(request, comparison, plan, on_progress)]
-    if ended and all(record.failure is not None for record in ended):
+    failures = [(each.name, each.failure) for each in ended if each.failure is not None]
+    if failures and len(failures) == len(ended):
+        name, failure = failures[0]
+        message = failure.message.rstrip(".")
         raise TrainingError(
-            f"Every run failed ({len(ended)}), such as {ended[0].name}: "
-            f"{_message(ended[0])} See {request.out / RUNS}."
+            f"Every run failed ({len(ended)}). {name}: {message}. See {request.out / RUNS}."
         )
     return ComparisonResult(request.out, comparison, load_records(request.out, comparison))
 
@@ -422,7 +424,3 @@ def _run_jobs(
     with closing(run_jobs(jobs, n_jobs, overall)) as all_ended:
         for ended in all_ended:
             overall.end(ended, keep(ended))
-
-
-def _message(record: Record) -> str:
-    return "" if record.failure is None else record.failure.message
