@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from setrnn.comparison.run import rules_of
+from setrnn.comparison.run import list_rules
 from setrnn.config import Config, load_config, to_dict
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.folders import whole_file
@@ -76,14 +76,14 @@ def run(
         "scores": {
             split: {
                 rule: evaluate_prepared(tagger, prepared, split, rule).as_dict()
-                for rule in rules_of(tagger)
+                for rule in list_rules(tagger)
             }
             for split in ("valid", "test")
         },
     }
     if arguments.predictions:
         record["predicted"] = {
-            rule: predicted_ids(tagger, prepared, rule) for rule in rules_of(tagger)
+            rule: predicted_ids(tagger, prepared, rule) for rule in list_rules(tagger)
         }
     if arguments.models is not None:
         tagger.save(arguments.models / name)

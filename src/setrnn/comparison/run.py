@@ -81,7 +81,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     seconds = float(tagger.notes["training_seconds"])  # before a stop too
     on_progress(_progress("measuring"))
     measured = {
-        split: measure_rules(tagger, prepared_batches(tagger, prepared, split), rules_of(tagger))
+        split: measure_rules(tagger, prepared_batches(tagger, prepared, split), list_rules(tagger))
         for split in ("valid", "test")
         if prepared.description["n_documents"].get(split)
     }
@@ -124,7 +124,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     )
 
 
-def rules_of(tagger: Tagger) -> list[str]:
+def list_rules(tagger: Tagger) -> list[str]:
     """List the rules that a tagger can predict by."""
     emits_sequences = tagger.system.emits_sequences
     has_thresholds = tagger.calibration is not None and tagger.calibration.thresholds is not None
