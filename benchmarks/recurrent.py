@@ -24,8 +24,7 @@ from setrnn.data.cache import Source, open_prepared
 from setrnn.data.ragged import Ragged
 from setrnn.methods import find_method
 from setrnn.systems.neural import MAX_DOCUMENTS, MAX_WORDS, NeuralSystem
-from setrnn.training.options import TrainOptions
-from setrnn.training.start import train_system
+from setrnn.training.start import TrainOptions, train_system
 
 PASSES = 5
 

@@ -1,9 +1,11 @@
 """Runs of a comparison without training, and a pool without processes."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 
+import setrnn
 from made_comparison import ERRORS, made_record
 from setrnn.comparison.pool import Ended, describe_error
 from setrnn.comparison.records import Comparison
@@ -22,7 +24,7 @@ def fake_run(task, on_progress=ignore_progress):
     )
 
 
-def run_here(jobs, n_jobs, on_progress=ignore_progress):
+def run_here(jobs, n_jobs, on_progress=ignore_progress, n_threads=1):
     """Run jobs one after the other, in this process."""
     for job in jobs:
 
@@ -48,3 +50,12 @@ def install_fake_runs(monkeypatch, run=fake_run):
     monkeypatch.setattr("setrnn.comparison.compare.run", noted)
     monkeypatch.setattr("setrnn.comparison.compare.run_jobs", run_here)
     return names
+
+
+def install_fake_report(monkeypatch):
+    """Let reports be only the name of their page: what the page holds is tested elsewhere."""
+
+    def build_report(folder, out=None, beside=()):
+        return SimpleNamespace(page=folder / "report" / "index.html")
+
+    monkeypatch.setitem(vars(setrnn), "build_report", build_report)

@@ -40,7 +40,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Note:
-    """A sentence for the person who waits."""
+    """A sentence for the user."""
 
     text: str
     is_warning: bool = False

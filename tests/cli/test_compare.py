@@ -1,11 +1,8 @@
 """`setrnn compare`: options, exit codes and what is printed; the rest is `setrnn.compare`'s."""
 
-import sys
-from types import SimpleNamespace
-
 import pytest
 
-from fake_runs import fake_run, install_fake_runs
+from fake_runs import fake_run, install_fake_report, install_fake_runs
 from setrnn.cli.progress import terminal_progress
 from setrnn.comparison.records import Comparison, load_records
 from setrnn.progress import Progress
@@ -14,13 +11,7 @@ from setrnn.tagging.loading import load
 
 @pytest.fixture
 def page(monkeypatch):
-    """A report that is only a name: what the page holds is tested elsewhere."""
-
-    def build_report(folder, out=None):
-        return SimpleNamespace(page=folder / "report" / "index.html")
-
-    fake = SimpleNamespace(build_report=build_report)
-    monkeypatch.setitem(sys.modules, "setrnn.report.build", fake)
+    install_fake_report(monkeypatch)
 
 
 @pytest.fixture

@@ -1,9 +1,6 @@
-import sys
-from types import SimpleNamespace
-
 import pytest
 
-from fake_runs import fake_run, install_fake_runs
+from fake_runs import fake_run, install_fake_report, install_fake_runs
 from setrnn.cli import demo
 from setrnn.comparison.records import Comparison, load_records
 
@@ -13,10 +10,7 @@ def quick_demo(monkeypatch):
     """The demo without training, and a report that is only a name."""
     install_fake_runs(monkeypatch)
     monkeypatch.setattr("setrnn.comparison.compare._make_vectors", lambda *_: None)
-    fake = SimpleNamespace(
-        build_report=lambda folder: SimpleNamespace(page=folder / "report" / "index.html")
-    )
-    monkeypatch.setitem(sys.modules, "setrnn.report.build", fake)
+    install_fake_report(monkeypatch)
 
 
 @pytest.mark.usefixtures("quick_demo")

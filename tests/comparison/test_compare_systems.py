@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import setrnn
-from fake_runs import fake_run, install_fake_runs
+from fake_runs import fake_run, install_fake_runs, run_here
 from setrnn.comparison.compare import QUICK_SETTINGS
 from setrnn.comparison.records import Comparison, Failure, load_records
 from setrnn.comparison.tuning import Tuned
@@ -167,7 +167,13 @@ def test_the_budget_and_the_jobs_reach_the_run(compare, monkeypatch):
         tasks.append(task)
         return fake_run(task, on_progress)
 
+    def run_jobs(jobs, n_jobs, on_progress, n_threads):
+        assert (n_jobs, n_threads) == (3, 2)  # the jobs share the cores
+        return run_here(jobs, n_jobs, on_progress)
+
     install_fake_runs(monkeypatch, run)
+    monkeypatch.setattr("setrnn.comparison.compare.n_cores", lambda: 8)
+    monkeypatch.setattr("setrnn.comparison.compare.run_jobs", run_jobs)
     compare("br", budget=2, jobs=3, keep_models=False)
     (task,) = tasks
     assert (task.budget_seconds, task.n_jobs, task.keep_model) == (120.0, 3, False)

@@ -8,8 +8,8 @@ from setrnn.comparison.run import Task, run
 from setrnn.config import load_config
 from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.tagging.loading import load
-from setrnn.training.checkpoints import Position
-from setrnn.training.early_stopping import is_out_of_time
+from setrnn.training.loop import is_out_of_time
+from setrnn.training.run_folder import Position
 from small_taggers import SMALL, SMALL_OVERRIDES
 
 

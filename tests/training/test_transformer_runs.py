@@ -12,9 +12,8 @@ from setrnn.config import TextSettings
 from setrnn.errors import ConfigError, DataError, StoppedError
 from setrnn.methods import find_method
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.options import TrainOptions
 from setrnn.training.run_folder import run_folder_of
-from setrnn.training.start import train_system
+from setrnn.training.start import TrainOptions, train_system
 from tiny_transformers import minilm, save_transformer
 
 METHODS = ("sigmoid", "set-rnn")
@@ -97,7 +96,7 @@ def test_a_model_is_loaded_without_the_folder_it_came_from(data, folder, tmp_pat
 
 
 def test_data_prepared_in_words_is_refused(train_with, tiny):
-    with pytest.raises(DataError, match="prepared by another tokenizer"):
+    with pytest.raises(DataError, match="another tokenizer"):
         train_with(data=tiny)
 
 
@@ -105,7 +104,7 @@ def test_prepared_texts_that_are_too_long_for_it_are_refused(folder, tmp_path):
     text = TextSettings(tokenizer=str(folder), max_tokens=65)
     prepared = prepared_of({"train": 8}, tmp_path / "p", text)
     settings = tiny_config("encoder.name=transformer", f"encoder.path={folder}")
-    with pytest.raises(ConfigError, match=r"reads 64 tokens at most, text\.max_tokens is 65"):
+    with pytest.raises(ConfigError, match=r"64 tokens.*text\.max_tokens.*65"):
         train_system(
             find_method("sigmoid"), prepared, replace(settings, text=text), TrainOptions("cpu")
         )

@@ -14,8 +14,7 @@ from setrnn.data.example import Example
 from setrnn.data.prepared import prepare
 from setrnn.methods import METHODS
 from setrnn.objectives import OBJECTIVES
-from setrnn.training.options import TrainOptions
-from setrnn.training.start import train_network
+from setrnn.training.start import TrainOptions, train_network
 from tiny import TINY
 
 

@@ -6,8 +6,6 @@ from setrnn.methods import find_method
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.tagging.evaluation import evaluate_prepared
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.checkpoints import Position
-from setrnn.training.early_stopping import is_best
 from setrnn.training.validation import validate
 
 
@@ -36,12 +34,3 @@ def test_fewer_documents_are_measured_if_asked_to(never_stopped, tiny):
     rule = find_method("set-rnn").rule
     few = validate(never_stopped.system, tiny, rule, 1)
     assert few["subset_accuracy"] in (0.0, 1.0)
-
-
-def test_a_better_epoch_has_more_f1_or_less_loss():
-    first, later = Position(), Position(best_epoch=1, best_value=0.5)
-    for metric in TRAINING_METRICS:
-        assert is_best({metric: 0.0}, first, metric)
-        assert not is_best({metric: 0.5}, later, metric)
-        assert is_best({metric: 0.6}, later, metric) == (metric != "hamming_loss")
-        assert not is_best({}, first, metric)

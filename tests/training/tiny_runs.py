@@ -9,8 +9,7 @@ from setrnn.config import TextSettings, load_config
 from setrnn.data import newsroom
 from setrnn.data.prepared import prepare
 from setrnn.methods import find_method
-from setrnn.training.options import TrainOptions
-from setrnn.training.start import train_system
+from setrnn.training.start import TrainOptions, train_system
 
 N_TRAIN, N_VALID = 28, 8  # four batches, the last of 4 documents
 WORDS = TextSettings()

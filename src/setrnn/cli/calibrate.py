@@ -14,9 +14,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from setrnn.cli.console import documents_progress, note, stdout, warn, write_json
+from setrnn.cli.console import note, stdout, warn, write_json
 from setrnn.cli.data import report_skipped
 from setrnn.cli.options import Device, JsonFile, Model, Reading, Rule, with_reading
+from setrnn.cli.progress import documents_progress
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError, ModelError
 
@@ -80,7 +81,7 @@ def calibrate(
     replace(tagger, calibration=found.calibration).save(model)
     _show(found, tagger.method)
     if figure is not None:
-        from setrnn.report.reliability_figure import draw_reliability
+        from setrnn.report.figures.reliability import draw_reliability
 
         with whole_file(figure) as file:
             draw_reliability(found.before, found.after, file, figure.suffix[1:])

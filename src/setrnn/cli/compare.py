@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,9 +20,9 @@ from setrnn.cli.options import (
     SetOption,
     with_reading,
 )
-
-if TYPE_CHECKING:
-    from setrnn.comparison.compare import ComparisonResult
+from setrnn.cli.progress import terminal_progress
+from setrnn.comparison.added import parse_additions
+from setrnn.comparison.compare import ComparisonResult
 
 
 @with_reading
@@ -85,9 +85,6 @@ def compare(
     Each run leaves a record in OUT as soon as it ends. A stopped comparison continues when the
     same command is given again.
     """
-    from setrnn.cli.progress import terminal_progress
-    from setrnn.comparison.added import parse_additions
-
     with terminal_progress() as show:
         result = setrnn.compare(
             reading.source(data, valid),
@@ -119,10 +116,8 @@ def given_command() -> str:
 
 def write_report(result: ComparisonResult) -> Path:
     """Write the report of a comparison, and return its page."""
-    from setrnn.report.build import build_report
-
     note("Making the report")
-    return build_report(result.folder).page
+    return setrnn.build_report(result.folder).page
 
 
 def show_results(result: ComparisonResult) -> None:

@@ -13,15 +13,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from setrnn.cli.console import (
-    documents_progress,
-    note,
-    shared_progress,
-    stdout,
-    warn,
-    write_json,
-)
+from setrnn.cli.console import note, stdout, warn, write_json
 from setrnn.cli.options import ConfigFile, Data, JsonFile, Reading, SetOption, with_reading
+from setrnn.cli.progress import documents_progress, shared_progress
 from setrnn.errors import ConfigError, DataError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Group
@@ -21,10 +21,10 @@ from setrnn.cli.compare import given_command, show_results, write_report
 from setrnn.cli.console import labels_text, note, stdout
 from setrnn.cli.explain import sequences_table, sets_table
 from setrnn.cli.progress import terminal_progress
-
-if TYPE_CHECKING:
-    from setrnn.comparison.records import Comparison, Record
-    from setrnn.data.example import Example
+from setrnn.comparison.records import MODELS, Comparison, Record, run_name
+from setrnn.data import newsroom
+from setrnn.data.example import Example
+from setrnn.tagging.explanation import FoundSequence, FoundSet
 
 METHODS = ("br", "br-support", "pcc", "seq2seq-rnn", "set-rnn", "set-rnn-exact")
 EXPLAINED = "set-rnn"
@@ -46,8 +46,6 @@ def demo(
 
     Three classical systems and three networks, small enough for two cores and three minutes.
     """
-    from setrnn.data import newsroom
-
     note(newsroom.DESCRIPTION)
     with terminal_progress() as show:
         result = setrnn.compare(
@@ -135,8 +133,6 @@ def _show_explanation(examples: Sequence[Example], record: Record) -> None:
 
 def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], what: str) -> Panel:
     """Lay out a document with its true set, its sequences and their sets."""
-    from setrnn.tagging.explanation import FoundSequence, FoundSet
-
     truth = Table.grid(padding=(0, 2))
     truth.add_row("truth", Text(labels_text(sorted(example.labels))))
     sequences = [
@@ -160,8 +156,6 @@ def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], w
 
 
 def _show_what_next(out: Path, page: Path) -> None:
-    from setrnn.comparison.records import MODELS, run_name
-
     program = "python -m setrnn" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
     model = shlex.quote(str(out / MODELS / run_name(EXPLAINED, 0)))
     line = json.dumps({"text": "The cup final in ..."})

@@ -20,14 +20,7 @@ from setrnn.cli.completion import (
     row_values,
     with_known_fields,
 )
-from setrnn.cli.console import (
-    documents_progress,
-    note,
-    scores_table,
-    stdout,
-    warn,
-    write_json,
-)
+from setrnn.cli.console import note, scores_table, stdout, warn, write_json
 from setrnn.cli.data import refuse_own_input, report_skipped
 from setrnn.cli.limit_options import LimitOptions, with_limits
 from setrnn.cli.options import (
@@ -40,6 +33,7 @@ from setrnn.cli.options import (
     Rule,
     with_reading,
 )
+from setrnn.cli.progress import documents_progress
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError
 

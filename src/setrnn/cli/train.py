@@ -1,4 +1,4 @@
-"""`setrnn train`: train a system, with progress, and say how to resume when it is stopped."""
+"""`setrnn train`: train a system, and explain how to resume after a stop."""
 
 from __future__ import annotations
 
@@ -19,38 +19,42 @@ from setrnn.cli.options import (
     SetOption,
     with_reading,
 )
+from setrnn.cli.progress import terminal_progress
+from setrnn.config import load_config
+from setrnn.data.model_folder import refuse_other_folder
 from setrnn.errors import StoppedError
+from setrnn.methods import find_method
+from setrnn.tagging.evaluation import evaluate_prepared
+from setrnn.tagging.train import check_training, open_training_data, train_prepared
+from setrnn.training.run_folder import has_run, run_folder_of
+from setrnn.training.start import TrainOptions
 
 
 @with_reading
 def train(
     data: Data,
-    method: Annotated[str, typer.Option(help="A system; `setrnn methods` lists them.")],
+    method: Annotated[str, typer.Option(help="The system to train; `setrnn methods` lists them.")],
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
     reading: Reading,
     valid: Annotated[
-        Path | None, typer.Option(help="A file that becomes the valid part.", show_default=False)
+        Path | None, typer.Option(help="A file to use as the valid part.", show_default=False)
     ] = None,
     preset: Preset = "default",
     config: ConfigFile = None,
     settings: SetOption = None,
     device: Device = "auto",
     seed: Annotated[
-        int | None, typer.Option(help="The seed; the same seed repeats a run.", show_default="0")
+        int | None,
+        typer.Option(help="The random seed; the same seed gives the same model.", show_default="0"),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Resume the run kept in OUT.run.")
+        bool, typer.Option("--resume", help="Continue the run in OUT.run from its last checkpoint.")
     ] = False,
 ) -> None:
-    """Train a system and write its model folder; a network keeps its checkpoints in OUT.run."""
-    from setrnn.cli.progress import terminal_progress
-    from setrnn.config import load_config
-    from setrnn.data.model_folder import refuse_other_folder
-    from setrnn.methods import find_method
-    from setrnn.tagging.evaluation import evaluate_prepared
-    from setrnn.tagging.train import check_training, open_training_data, train_prepared
-    from setrnn.training.options import TrainOptions
+    """Train a system and write its model folder.
 
+    A network also keeps its checkpoints and logs in OUT.run.
+    """
     chosen = find_method(method)
     overrides = [*(settings or []), *([f"seed={seed}"] if seed is not None else [])]
     full = load_config(preset, config, overrides)
@@ -70,14 +74,12 @@ def train(
 
 @contextmanager
 def _explain_resuming(is_network: bool, out: Path) -> Iterator[None]:
-    """After a Ctrl-C that stopped at once, say how to resume."""
+    """Explain how to resume when Ctrl-C stops training at once."""
     try:
         yield
     except KeyboardInterrupt:
         if not is_network:
             raise
-        from setrnn.training.run_folder import has_run, run_folder_of
-
         is_saved = has_run(run_folder_of(out))
-        way = "Resume with --resume." if is_saved else "Nothing was trained yet: start again."
+        way = "Resume with --resume." if is_saved else "No checkpoint was written: start again."
         raise StoppedError(f"Stopped. {way}") from None

@@ -30,15 +30,15 @@ from setrnn.comparison.plan import (
 from setrnn.comparison.pool import Ended, Job, Overall, run_jobs
 from setrnn.comparison.records import RUNS, Comparison, Failure, Record, load_records
 from setrnn.comparison.run import Task, run
-from setrnn.comparison.statistics import MEASURES
 from setrnn.comparison.tuning import TUNING, Tuned, tune_method
 from setrnn.config import Config, load_config
-from setrnn.cores import n_cores
 from setrnn.data.cache import Source
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, StoppedError, TrainingError
 from setrnn.methods import METHODS, find_method
+from setrnn.metrics import MEASURES
+from setrnn.model.devices import n_cores
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.tagging.train import check_training, open_training_data
 
@@ -421,6 +421,7 @@ def _run_jobs(
     jobs: Sequence[Job], n_jobs: int, overall: Overall, keep: Callable[[Ended], str]
 ) -> None:
     """Run jobs; `keep` stores the result of each and returns it in words."""
-    with closing(run_jobs(jobs, n_jobs, overall)) as all_ended:
+    n_threads = max(1, n_cores() // n_jobs)
+    with closing(run_jobs(jobs, n_jobs, overall, n_threads)) as all_ended:
         for ended in all_ended:
             overall.end(ended, keep(ended))

@@ -19,7 +19,6 @@ from types import FrameType
 from typing import Any
 
 from setrnn.comparison.records import Failure
-from setrnn.cores import n_cores
 from setrnn.errors import SetRNNError
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 
@@ -54,9 +53,12 @@ class Ended:
 
 
 def run_jobs(
-    jobs: Sequence[Job], n_jobs: int, on_progress: OnProgress = ignore_progress
+    jobs: Sequence[Job],
+    n_jobs: int,
+    on_progress: OnProgress = ignore_progress,
+    n_threads: int = 1,
 ) -> Generator[Ended, None, None]:
-    """Run jobs in their order, `n_jobs` at a time, and yield each as it ends.
+    """Run jobs in their order, `n_jobs` at a time with `n_threads` each, and yield each at its end.
 
     When the generator is closed early, or on Ctrl-C, the running jobs are asked to stop and get
     time to save; the others never start. `on_progress` is called with the progress of each job,
@@ -67,7 +69,7 @@ def run_jobs(
     try:
         while waiting or running:
             while waiting and len(running) < n_jobs:
-                child = _Child(waiting.pop(0), n_jobs, on_progress)
+                child = _Child(waiting.pop(0), n_threads, on_progress)
                 running[child.messages] = child
             limits = [child.seconds_left for child in running.values()]
             seconds = min([TICK, *(each for each in limits if each is not None)])
@@ -159,7 +161,7 @@ def format_duration(seconds: float) -> str:
 class _Child:
     """The process of one job, seen from its parent."""
 
-    def __init__(self, job: Job, n_jobs: int, on_progress: OnProgress) -> None:
+    def __init__(self, job: Job, n_threads: int, on_progress: OnProgress) -> None:
         self.job, self._on_progress = job, on_progress
         context = multiprocessing.get_context("spawn")
         self.messages, theirs = context.Pipe(duplex=False)
@@ -168,7 +170,7 @@ class _Child:
         )
         job.log.parent.mkdir(parents=True, exist_ok=True)
         self._start = time.monotonic()
-        with _limited_threads(max(1, n_cores() // n_jobs)), _ignored_interrupts():
+        with _limited_threads(n_threads), _ignored_interrupts():
             self.process.start()
         theirs.close()
         self._report(Progress("", 0.0, 1.0, unit="", detail="starting"))

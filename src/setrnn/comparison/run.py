@@ -34,8 +34,8 @@ from setrnn.tagging.evaluation import Measured, measure_rules
 from setrnn.tagging.labelled import prepared_batches
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.train import train_prepared
-from setrnn.training.options import TrainOptions
 from setrnn.training.run_folder import has_run
+from setrnn.training.start import TrainOptions
 
 # The share of a run's time, roughly, that has passed when each step begins.
 STEPS = {"training": 0.0, "measuring": 0.9, "predicting": 0.96}

@@ -1,7 +1,8 @@
-"""Devices that a network runs on, and networks without values."""
+"""Devices that a network runs on, the cores of the CPU, and networks without values."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,6 +25,13 @@ def find_device(name: str) -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise ConfigError("There is no GPU that torch can use here. Use device cpu.")
     return torch.device(name)
+
+
+def n_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager

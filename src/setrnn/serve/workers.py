@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from setrnn.cores import n_cores
-from setrnn.model.devices import find_device
+from setrnn.model.devices import find_device, n_cores
 
 
 def usual_workers(device: str) -> int:

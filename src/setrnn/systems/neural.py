@@ -49,6 +49,7 @@ class NeuralSystem(ABC):
     config: Config
     device: torch.device
     emits_sequences: ClassVar[bool] = False
+    max_training_labels: ClassVar[int | None] = None
 
     @classmethod
     def from_arrays(

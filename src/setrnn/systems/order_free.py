@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,8 @@ MAX_SUBSETS, MAX_MEMORY = 65_536, 2**26
 @dataclass(frozen=True)
 class OrderFreeSystem(RecurrentSystem):
     """A network whose decoder forgets the order of the labels so far."""
+
+    max_training_labels: ClassVar[int | None] = MOST_LABELS
 
     @torch.inference_mode()
     def candidates(

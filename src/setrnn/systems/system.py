@@ -30,6 +30,7 @@ class System(Protocol):
     """A trained system: rows of token ids to label sets with probabilities."""
 
     emits_sequences: ClassVar[bool]  # whether labels come one by one, so that rule "sequence" works
+    max_training_labels: ClassVar[int | None]  # the most labels per training document, if limited
 
     def candidates(
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None

@@ -32,7 +32,7 @@ from setrnn.systems.registry import choose_rule
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.train import check_training, train_prepared
-from setrnn.training.options import TrainOptions
+from setrnn.training.start import TrainOptions
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -20,9 +20,8 @@ from setrnn.systems.registry import find_system
 from setrnn.tagging.calibrating import LEAST_DOCUMENTS, fit_calibration
 from setrnn.tagging.labelled import prepared_batches
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.options import TrainOptions
 from setrnn.training.run_folder import has_run, run_folder_of
-from setrnn.training.start import check_method, train_system
+from setrnn.training.start import TrainOptions, check_method, train_system
 
 FEW_STEPS = 300  # with fewer, the default settings learn little
 
@@ -65,7 +64,7 @@ def train(
         >>> import setrnn
         >>> tagger = setrnn.train("newsroom", "br", settings={"classical.max_pairs": 0})
         >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
-        ('sport', 'weather', 'storm')
+        ('weather', 'storm')
     """
     chosen = find_method(method)
     overrides = [f"{name}={json.dumps(value)}" for name, value in (settings or {}).items()]

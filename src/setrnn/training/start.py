@@ -1,4 +1,4 @@
-"""Start a training run: network, Fabric, and what identifies the run."""
+"""Start a training run: the device, Fabric, the network, and what identifies the run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,22 +16,39 @@ from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
-from setrnn.model.decoders import find_decoder
 from setrnn.model.devices import find_device
 from setrnn.model.encoders import find_encoder
 from setrnn.model.network import make_network
-from setrnn.search.subset_sums import MOST_LABELS
+from setrnn.progress import OnProgress, ignore_progress
 from setrnn.systems.registry import find_system
+from setrnn.systems.system import System
 from setrnn.training.failures import check_data, check_set_sizes
-from setrnn.training.loop import Trainer
-from setrnn.training.options import Trained, TrainOptions
-from setrnn.training.recipe import count_first_epochs
+from setrnn.training.loop import Trainer, count_first_epochs
 from setrnn.training.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """How to train, apart from the settings: the device, the run on disk, and the progress."""
+
+    device: str = "auto"
+    run_folder: Path | None = None  # for checkpoints and logs; None keeps none
+    resume: bool = False
+    max_seconds: float | None = None  # no epoch begins that would probably exceed them
+    on_progress: OnProgress = ignore_progress
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained system, with notes on its training."""
+
+    system: System
+    notes: dict[str, Any] = field(default_factory=dict)
 
 
 def train_system(
@@ -57,12 +76,11 @@ def train_network(
     """
     place = find_device(options.device)
     check_data(prepared, config)
-    if find_decoder(method.decoder).emits == "sets":
-        check_set_sizes(prepared, MOST_LABELS, method.name)
-    count_first_epochs(method, config.training)  # refused now if an objective gets no epoch
+    check_set_sizes(prepared, find_system(method).max_training_labels, method.name)
+    count_first_epochs(method, config.training)  # raises if an objective gets no epoch
     run = checkpoint = None
     if options.run_folder is not None:
-        run = RunFolder(options.run_folder, identity_of(prepared, config, method.name))
+        run = RunFolder(options.run_folder, identify_run(prepared, config, method.name))
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
     network = make_network(prepared, config, method.decoder, options.on_progress)
@@ -80,8 +98,8 @@ def train_network(
     return Trained(find_system(method)(network.eval(), config, fabric.device), notes)
 
 
-def identity_of(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:
-    """Return what makes a run the one it is."""
+def identify_run(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:
+    """Return all that decides what a run trains."""
     settings = to_dict(config)
     del settings["classical"]
     return {"method": method, "config": settings, "data": settings_hash(prepared.description)}
@@ -102,7 +120,7 @@ def make_fabric(device: torch.device, precision: str) -> Fabric:
 
 @contextmanager
 def _quiet_lightning() -> Iterator[None]:
-    """Keep Lightning's tips and remarks from the user."""
+    """Hide Lightning's tips and warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import lightning.fabric  # noqa: F401 (its import sets the levels)

@@ -1,4 +1,4 @@
-"""How good a system is on the valid part, for the choice of the best epoch or settings."""
+"""Measure a system on the valid part, to choose the best epoch or settings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from setrnn.systems.system import System
 
 
 def has_valid(prepared: Prepared) -> bool:
-    """Tell whether there are documents to measure on."""
+    """Return whether there are documents to measure on."""
     return bool(prepared.description["n_documents"].get("valid"))
 
 
@@ -32,7 +32,7 @@ def validate(
     max_documents: int,
     between_batches: Callable[[], None] = lambda: None,
 ) -> dict[str, float]:
-    """Measure on the valid part, or on documents evenly drawn from a larger one."""
+    """Measure on the valid part; on `max_documents` evenly spaced ones if there are more."""
     valid = prepared.split("valid")
     rows = np.linspace(0, len(valid) - 1, min(max_documents, len(valid))).round().astype(np.int64)
     rows = rows[np.argsort(-valid.tokens.lengths[rows], kind="stable")]
@@ -41,29 +41,30 @@ def validate(
     for start in range(0, len(rows), MAX_DOCUMENTS):
         tokens = take_rows(valid.tokens, rows[start : start + MAX_DOCUMENTS])
         candidates = system.candidates(tokens, chosen.n_sets(1, limits), chosen.source)
-        labels, scores = choose_sets(chosen, Choice(candidates, limits, _asked(system, tokens)))
+        score = _score_sets_with(system, tokens)
+        labels, scores = choose_sets(chosen, Choice(candidates, limits, score))
         predicted += [row[row >= 0] for row in labels]
         log_probs.append(scores)
         between_batches()
     n_labels = len(prepared.labels) + len(prepared.unseen_labels)
     measured = evaluate_sets(
-        _indicator(take_rows(valid.labels, rows), n_labels),
-        _indicator(_ragged(predicted), n_labels),
+        _indicate(take_rows(valid.labels, rows), n_labels),
+        _indicate(_join_rows(predicted), n_labels),
     ).as_dict()
     return {name: float(measured[name]) for name in TRAINING_METRICS} | {
         "mean_probability": float(np.exp(np.concatenate(log_probs)).mean())
     }
 
 
-def _asked(system: System, tokens: Ragged) -> SetLogProbs:
+def _score_sets_with(system: System, tokens: Ragged) -> SetLogProbs:
     return lambda rows, sets: system.set_log_probs(take_rows(tokens, rows), sets)
 
 
-def _ragged(rows: list[npt.NDArray[np.int32]]) -> Ragged:
+def _join_rows(rows: list[npt.NDArray[np.int32]]) -> Ragged:
     lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
     return Ragged.from_lengths(np.concatenate(rows), lengths)
 
 
-def _indicator(sets: Ragged, n_labels: int) -> csr_array[Any, tuple[int, int]]:
+def _indicate(sets: Ragged, n_labels: int) -> csr_array[Any, tuple[int, int]]:
     ones = np.ones(len(sets.values), dtype=np.int8)
     return csr_array((ones, sets.values, sets.offsets), shape=(len(sets), n_labels))

@@ -16,8 +16,7 @@ from setrnn.methods import METHODS
 from setrnn.systems.classical.linear import TrainingData
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.options import TrainOptions
-from setrnn.training.start import train_system
+from setrnn.training.start import TrainOptions, train_system
 from tiny import TINY
 
 weight = st.floats(-5, 5, width=32)

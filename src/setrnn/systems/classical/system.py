@@ -30,6 +30,7 @@ class ClassicalSystem:
     model: ClassicalModel
     model_class: ClassVar[type[ClassicalModel]]
     emits_sequences: ClassVar[bool] = False
+    max_training_labels: ClassVar[int | None] = None
 
     @classmethod
     def train(
