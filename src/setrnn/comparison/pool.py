@@ -112,6 +112,8 @@ class Overall:
 
     def __call__(self, event: Progress | Note) -> None:
         """Pass on the progress of one job, and report that of all."""
+        if not self.shares:
+            self._report()  # first, so that the bar of all jobs is the first bar
         self.on_progress(event)
         if isinstance(event, Progress):
             self.shares[event.activity] = event.share
@@ -123,7 +125,7 @@ class Overall:
         self.n_ended += 1
         if ended.failure is not None:
             self.n_failed += 1
-            result = f"failed: {ended.failure.message}"
+            result = f"failed: {ended.failure.message.rstrip('.')}"
         self(Progress(name, 1.0, 1.0, unit="", detail="done", part_of=self.name))
         left = self._estimate_seconds_left()
         about = "" if left is None else f", about {format_duration(left)} left"
