@@ -24,7 +24,7 @@ from setrnn.cli.progress import terminal_progress
 from setrnn.comparison.records import MODELS, Comparison, Record, run_name
 from setrnn.data import newsroom
 from setrnn.data.example import Example
-from setrnn.tagging.explanation import FoundSequence, FoundSet
+from setrnn.tagging.explanation import FoundSequence, NamedSet
 
 METHODS = ("br", "br-support", "pcc", "seq2seq-rnn", "set-rnn", "set-rnn-exact")
 EXPLAINED = "set-rnn"
@@ -140,7 +140,7 @@ def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], w
         for each in case["sequences"]
     ]
     sets = [
-        FoundSet(each["name"], tuple(each["labels"]), each["probability"], each["is_exact"])
+        NamedSet(tuple(each["labels"]), each["probability"], each["name"], each["is_exact"])
         for each in case["sets"]
     ]
     parts = (
