@@ -9,7 +9,7 @@ from setrnn.serve import schemas
 from setrnn.serve.registry import ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Tagged
-from setrnn.systems.scored_set import ScoredSet
+from setrnn.systems.candidates import ScoredSet
 from setrnn.tagging.explanation import Explanation, Step
 from setrnn.tagging.prediction import Completion
 
