@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from page_site import (
+
+from page.page_site import (
     another,
     chips,
     expect,

@@ -1,7 +1,8 @@
 """What hands do on the page: keys held down or pressed too early, a phone tapped."""
 
 import pytest
-from page_site import (
+
+from page.page_site import (
     chips,
     expect,
     open_queue,

@@ -1,7 +1,8 @@
 """What the page keeps: on a reload, beside another tab, and where the browser refuses."""
 
 import pytest
-from page_site import (
+
+from page.page_site import (
     another,
     chips,
     drop,

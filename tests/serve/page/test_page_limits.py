@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from page_site import another, chips, expect, open_queue, serving, settled, tag
 
+from page.page_site import another, chips, expect, open_queue, serving, settled, tag
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ServeSettings
 

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from page_site import chips, drop, expect, exported, open_queue, settled, visit_page, wait_for
 
+from page.page_site import chips, drop, expect, exported, open_queue, settled, visit_page, wait_for
 from setrnn.data.formats import BadRows, open_dataset
 
 

@@ -7,7 +7,8 @@ from collections import namedtuple
 from contextlib import ExitStack
 
 import pytest
-from page_site import (
+
+from page.page_site import (
     another,
     chips,
     expect,
@@ -19,8 +20,7 @@ from page_site import (
     tag,
     wait_for,
 )
-
-from setrnn.serve.keys import ApiKeys
+from setrnn.serve.guards import ApiKeys
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Tagging
@@ -99,7 +99,7 @@ def test_a_full_server_is_asked_again_without_the_person(kept_tab, site, registr
             tab.fill("#text", TEXT)
             tab.press("#text", "Control+Enter")
             trouble = tab.locator("#trouble:visible")
-            expect(trouble).to_contain_text("The server is busy. Too much is waiting.")
+            expect(trouble).to_contain_text("The server is busy. The queue is full.")
             expect(trouble).to_contain_text("Trying again in")
         finally:
             is_free.set()

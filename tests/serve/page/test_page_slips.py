@@ -2,7 +2,7 @@
 
 import json
 
-from page_site import (
+from page.page_site import (
     chips,
     drop,
     expect,
@@ -14,7 +14,6 @@ from page_site import (
     visit_page,
     wait_for,
 )
-
 from setrnn.data.formats import BadRows, open_dataset
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0 and lift the trophy."

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from page_site import expect, open_queue, reopened, settled, tag
+
+from page.page_site import expect, open_queue, reopened, settled, tag
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0."
 
