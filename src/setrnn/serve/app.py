@@ -60,14 +60,13 @@ def make_app(
             await batcher.close()
 
     app = FastAPI(
+        routes=list(router.routes),  # included, each request would be matched twice
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=lambda route: route.name,
     )
     app.state.service = Service(registry, settings, metrics, batchers)
-    app.include_router(router)
     page = StaticFiles(directory=PAGE)
     app.mount(PAGE_FILES, page)
     app.add_route("/", partial(_index, page), ["GET"], include_in_schema=False)

@@ -40,6 +40,7 @@ from setrnn.tagging.explanation import given_set
 RETRY_SECONDS = 2  # while models are loaded
 VERSION_HEADER = "X-Model-Version"
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
+NO_LIMITS, NOTHING_KNOWN = Limits(), KnownLabels()
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ _OF_POSTS = _VERSION | describe_problems(
     "bad-json", "too-slow", "body-too-large", "not-json-type", "invalid", "queue-full"
 )
 
-router = APIRouter()
+router = APIRouter(generate_unique_id_function=lambda route: route.name)
 
 
 @router.post("/v1/tag", responses=_OF_POSTS)
@@ -99,7 +100,7 @@ async def tag(wanted: TagRequest, request: Request, response: Response) -> TagAn
         forbidden=wanted.forbid,
     )
     rule = model.tagger.rule_or_own(wanted.rule)
-    if limits != Limits():  # slow with many labels or seen sets
+    if limits != NO_LIMITS:  # slow with many labels or seen sets
         await asyncio.to_thread(model.tagger.known_limits, limits)
     features = wanted.features or [[]] * len(wanted.texts)
     work = Tagging(model, rule, wanted.top, limits, wanted.calibrated, wanted.marginals)
@@ -115,7 +116,7 @@ async def complete(wanted: CompleteRequest, request: Request, response: Response
     model = service.model(wanted.model)
     _check_texts(service.settings, [wanted.text])
     known = KnownLabels(tuple(dict.fromkeys(wanted.present)), tuple(dict.fromkeys(wanted.absent)))
-    if known != KnownLabels():
+    if known != NOTHING_KNOWN:
         tagger = model.tagger
         problem = await asyncio.to_thread(
             problem_with_known, tagger.labels, known.present, known.absent, tagger.max_labels
