@@ -26,7 +26,6 @@ def hold(tab, key):
     """Hold a key down until it repeats."""
     for _ in range(4):
         tab.keyboard.down(key)
-        tab.wait_for_timeout(120)
         settled(tab)
     tab.keyboard.up(key)
 

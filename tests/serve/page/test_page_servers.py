@@ -51,7 +51,7 @@ def test_a_key_is_asked_for_and_what_was_wanted_goes_on(kept_tab, site, registry
         another(kept_tab, Server(address), may_fail=True) as tab,
     ):
         give_key(tab, "wrong")
-        expect(tab.locator("#key-hint")).to_contain_text("does not take this key")
+        expect(tab.locator("#key-hint")).to_contain_text("does not accept this key")
         give_key(tab, "the-first-of-the-keys")
         expect(tab.locator("#key-form")).to_be_hidden()
         tag(tab, TEXT)
@@ -60,7 +60,7 @@ def test_a_key_is_asked_for_and_what_was_wanted_goes_on(kept_tab, site, registry
         keys.load()
         label = suggested(tab)
         tab.keyboard.press("y")
-        expect(tab.locator("#key-hint")).to_contain_text("does not take this key")
+        expect(tab.locator("#key-hint")).to_contain_text("does not accept this key")
         give_key(tab, "another-key-from-now-on")
         expect(tab.locator("#key-form")).to_be_hidden()
         settled(tab)
