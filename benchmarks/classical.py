@@ -24,7 +24,7 @@ from setrnn.config import ClassicalSettings, TextSettings
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.ragged import Ragged
 from setrnn.metrics import evaluate_sets
-from setrnn.systems.classical import BASELINES, TrainingData
+from setrnn.systems.classical import CLASSICAL, TrainingData
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.system import training_data
 from setrnn.systems.classical.tuning import tune_penalties
@@ -37,7 +37,7 @@ def start_settings(words_only: bool) -> ClassicalSettings:
 
 
 def ours(name: str, data: TrainingData, settings: ClassicalSettings) -> Fit:
-    model = BASELINES[name]
+    model = CLASSICAL[name].model_class
 
     def fit() -> Callable[[sp.csr_matrix], sp.csr_matrix]:
         fitted = model.fit(data, settings, lambda n_labels: None)
@@ -93,11 +93,13 @@ def main() -> None:
     test_features = tfidf.transform(test.tokens)
     test_truth = indicator(test.labels, data.n_labels)
 
-    chosen = tune_penalties(BASELINES["br"], prepared, start_settings(arguments.words_only))
+    chosen = tune_penalties(
+        CLASSICAL["br"].model_class, prepared, start_settings(arguments.words_only)
+    )
     print(f"{data.features.shape[1]:,} features; chosen on valid: l1={chosen.l1} l2={chosen.l2}")
     systems = {
         "LibMultiLabel 1vsrest": libmultilabel(data.features, targets),
-        **{name: ours(name, data, chosen) for name in BASELINES},
+        **{name: ours(name, data, chosen) for name in CLASSICAL},
     }
     if not arguments.skip_scikit_learn:
         systems["scikit-learn OneVsRest"] = scikit_learn(data.features, targets)

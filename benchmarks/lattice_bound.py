@@ -1,11 +1,11 @@
-"""How far the search over subsets stays below the exact probability of large sets.
+"""The gap between the search over subsets and the exact probability of large sets.
 
     python benchmarks/lattice_bound.py MODEL DATA [--widths 6,12,24] [--least 9] [--most 12]
 
-MODEL is a set-rnn-exact model, DATA what it was trained on (its prepared folder, or the data).
-Of the valid and test documents with so many labels, log p of the true set is summed exactly, over
-all its subsets, and over the best K subsets of each level, as training does for sets of more
-than ten labels.
+MODEL is a set-rnn-exact model; DATA is its training data (the prepared folder, or the data). For
+the valid and test documents with `--least` to `--most` labels, log p of the true set is computed
+exactly, over all its subsets, and over the best K subsets of each size, as training does for sets
+of more than ten labels.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from setrnn.data.batches import padded, take_rows
+from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source, open_prepared
 from setrnn.search.subset_sums import EXACT_UP_TO, set_log_prob_by_subsets
-from setrnn.systems import OrderFreeSystem
-from setrnn.tagging.loading import load
+from setrnn.systems.order_free import OrderFreeSystem
+from setrnn.tagging.tagger import load
 
 
 def main() -> None:
@@ -36,7 +36,7 @@ def main() -> None:
     tagger = load(arguments.model, arguments.device)
     prepared = open_prepared(Source(arguments.data), tagger.config.text)
     system, n_labels = tagger.system, len(tagger.labels)
-    assert isinstance(system, OrderFreeSystem), "this is about set-rnn-exact"
+    assert isinstance(system, OrderFreeSystem), "MODEL must be a set-rnn-exact model"
     train = prepared.split("train").labels.lengths
     print(f"{(train > EXACT_UP_TO).mean():.1%} of the training sets have over {EXACT_UP_TO} labels")
     widths = [int(each) for each in arguments.widths.split(",")]
@@ -45,7 +45,7 @@ def main() -> None:
         part = prepared.split(split)
         sizes = part.labels.lengths
         rows = np.flatnonzero((sizes >= arguments.least) & (sizes <= arguments.most))
-        sets = padded(part.labels, rows, fill=-1)
+        sets = part.labels.padded(rows=rows, dtype=np.int64)
         is_known = sets.max(axis=1) < n_labels
         rows, sets = rows[is_known], sets[is_known]
         tokens = take_rows(part.tokens, rows)
@@ -60,7 +60,7 @@ def main() -> None:
                     for width in widths:
                         found = _log_prob(system, one, labels, size, width, arguments.least - 1)
                         gaps[width].append((exact - found).cpu())
-    print("| K | sets | below by (mean) | median | 90% of them | worst | over 0.1 below |")
+    print("| K | sets | mean gap | median | 90% quantile | largest | gap over 0.1 |")
     print("|---" * 7 + "|")
     for width, found in gaps.items():
         gap = torch.cat(found)

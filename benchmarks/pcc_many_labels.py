@@ -18,7 +18,7 @@ import numpy as np
 from setrnn.config import ClassicalSettings
 from setrnn.data.ragged import Ragged
 from setrnn.metrics import evaluate_sets
-from setrnn.systems.classical import BASELINES, TrainingData
+from setrnn.systems.classical import CLASSICAL, TrainingData
 from setrnn.systems.classical.features import Tfidf, indicator
 
 N_TOKENS = 30_000
@@ -58,7 +58,8 @@ def main() -> None:
     data = TrainingData(features, label_sets, arguments.labels)
     truth = indicator(test_sets, arguments.labels)
     print(f"{arguments.documents:,} documents, {label_sets.lengths.mean():.2f} labels each")
-    for name, model in BASELINES.items():
+    for name in CLASSICAL:
+        model = CLASSICAL[name].model_class
         start = time.perf_counter()
         fitted = model.fit(data, ClassicalSettings(), lambda n_labels: None)
         trained = time.perf_counter() - start

@@ -1,11 +1,11 @@
-"""How fast data is prepared, and in how much memory.
+"""Measure the speed and peak memory of preparing data.
 
     python benchmarks/prepare_speed.py --documents 1000000
 
-Writes a JSON Lines file of made-up documents (100 words each, words by Zipf's law from
-200,000, short ones frequent as in English; upper case, punctuation and numbers among them;
-3 labels of 100) to a temporary folder, prepares it without word vectors, and prints
-documents a second and the peak memory.
+Writes a JSON Lines file of artificial documents to a temporary folder, prepares it without word
+vectors, and prints documents per second and the peak memory. A document has 100 words from a
+vocabulary of 200,000, distributed by Zipf's law, with capitals, punctuation and numbers, and 3 of
+100 labels.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import numpy as np
 WORDS = 100
 
 
-def _spelled(rank: int, syllables: list[str]) -> str:
-    """Spell a word: the rarer the longer, five letters in the mean of a text, as in English."""
+def _spell(rank: int, syllables: list[str]) -> str:
+    """Spell a word: rarer words are longer, and the mean of a text is five letters."""
     spelled = syllables[rank % 65]
     while rank := rank // 65:
         spelled += syllables[rank % 65]
@@ -36,7 +36,7 @@ def _spelled(rank: int, syllables: list[str]) -> str:
 def write_documents(file: Path, n_documents: int) -> None:
     random = np.random.default_rng(0)
     syllables = [a + b for a in "bdfgklmnprstv" for b in "aeiou"]
-    words = [_spelled(rank, syllables) for rank in range(200_000)]
+    words = [_spell(rank, syllables) for rank in range(200_000)]
     words[:10] = ["the", "of", "and", "to", "in", "a", "is", "that", "for", "it"]
     words = [word.capitalize() if i % 17 == 16 else word for i, word in enumerate(words)]
     ranks = np.arange(1, len(words) + 1)
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=1_000_000)
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.file:  # the measured process: it has not made the documents
+    if arguments.file:  # the measured process, which has not written the documents
         with tempfile.TemporaryDirectory() as folder:
             print(json.dumps(prepare(arguments.file, Path(folder))))
         return

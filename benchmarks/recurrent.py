@@ -1,9 +1,10 @@
-"""Speed of the recurrent systems: training and prediction, as ratios in one run.
+"""Speed of the networks: training and prediction, as ratios in one run.
 
     python benchmarks/recurrent.py DATA [--device cuda] [--methods seq2seq-rnn,set-rnn]
 
 DATA is a prepared folder (`setrnn data prepare`) or any data. Training speed is that of the
-last epoch, prediction speed the median of several passes over the test part.
+last epoch; prediction speed is the median of several passes over the test part. A system that
+emits no sequences, such as sigmoid, is measured by rule `set` alone.
 """
 
 from __future__ import annotations
@@ -23,32 +24,36 @@ from setrnn.data.cache import Source, open_prepared
 from setrnn.data.ragged import Ragged
 from setrnn.methods import find_method
 from setrnn.systems.neural import MAX_DOCUMENTS, MAX_WORDS, NeuralSystem
-from setrnn.training.options import TrainOptions
+from setrnn.training.start import TrainOptions, train_system
 
 PASSES = 5
 
 
-def main() -> None:
+def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--methods", default="seq2seq-rnn,set-rnn")
     parser.add_argument("--set", action="append", default=[], dest="settings")
-    parser.add_argument("--documents", type=int, default=5_000, help="of test, to predict")
+    parser.add_argument(
+        "--documents", type=int, default=5_000, help="number of test documents to predict"
+    )
     parser.add_argument("--json", type=Path)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     config = load_config("default", None, ["training.epochs=2", *arguments.settings])
     prepared = open_prepared(Source(arguments.data), config.text)
     tokens = prepared.split("test").tokens
     tokens = tokens.rows(0, min(arguments.documents, len(tokens)))
     rows = {}
     for method in arguments.methods.split(","):
-        trained = find_method(method).train(prepared, config, TrainOptions(arguments.device))
+        trained = train_system(
+            find_method(method), prepared, config, TrainOptions(arguments.device)
+        )
         system = trained.system
         assert isinstance(system, NeuralSystem)
         row = {"training": trained.notes["epochs"][-1]["documents_per_second"]}
         row["encoder"] = _speed(tokens, lambda system=system: _encode(system, tokens))
-        for source in ("sequences", "sets"):
+        for source in ("sequences", "sets") if system.emits_sequences else ("sets",):
             row[source] = _speed(
                 tokens, lambda system=system, source=source: system.candidates(tokens, 1, source)
             )
@@ -60,8 +65,9 @@ def main() -> None:
         print(method, {name: round(value, 1) for name, value in row.items()}, flush=True)
     first = next(iter(rows.values()))
     for method, row in rows.items():
-        print(f"{method}: training costs x{first['training'] / row['training']:.2f} of the first,")
-        print(f"  `set` takes x{row['sequences'] / row['sets']:.2f} the time of `sequence`")
+        print(f"{method}: training costs x{first['training'] / row['training']:.2f} of the first")
+        if "sequences" in row:
+            print(f"  `set` takes x{row['sequences'] / row['sets']:.2f} the time of `sequence`")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     print(f"peak memory of the process: {peak:,.0f} MB")
     if arguments.json:
@@ -69,7 +75,7 @@ def main() -> None:
 
 
 def _speed(tokens: Ragged, work) -> float:  # noqa: ANN001
-    """Return documents a second, the median of several passes after a first."""
+    """Return documents per second, the median of several passes after a first one."""
     seconds = []
     for _ in range(PASSES + 1):
         start = time.perf_counter()

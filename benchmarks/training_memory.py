@@ -1,10 +1,10 @@
-"""Memory of training against the number of documents: made-up data of two sizes.
+"""Measure the memory of training on synthetic data of two sizes.
 
     python benchmarks/training_memory.py [--documents 20000 400000]
 
-Each size is prepared, then trained on for some thousand documents in a process of its own,
-whose memory is read: the peak, and of it what is not a mapped page of the data, which the
-system takes back when it needs to.
+Each size is prepared, and a network is trained on some thousand documents in a process of its
+own. Its memory is printed: the peak, and the part that is not mapped pages of the data, which
+the operating system can reclaim.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from pathlib import Path
 
 from setrnn.config import Config, load_config
 from setrnn.data.example import Example
-from setrnn.data.prepare import prepare
-from setrnn.data.prepared import Prepared
+from setrnn.data.prepared import Prepared, prepare
 from setrnn.methods import find_method
-from setrnn.training.options import TrainOptions
+from setrnn.progress import Note, Progress
+from setrnn.training.start import TrainOptions, train_system
 
 N_TRAINED = 6_000
 SETTINGS = ["vectors.source=none", "vectors.dimensions=50", "model.encoder_units=64"]
 
 
 class Enough(Exception):  # noqa: N818
-    """Enough documents were trained on."""
+    """Ends the training after enough documents."""
 
 
 def main() -> None:
@@ -64,19 +64,19 @@ def _examples(n_documents: int) -> Iterator[Example]:
 
 
 def _train(folder: Path) -> str:
-    """Train on some documents, and read the memory used."""
+    """Train on some documents, and return the memory used."""
 
-    def watch(progress) -> None:  # noqa: ANN001
-        if progress.n_documents >= N_TRAINED:
+    def watch(event: Progress | Note) -> None:
+        if isinstance(event, Progress) and event.n_done >= N_TRAINED:
             raise Enough
 
     options, config = TrainOptions("cpu", on_progress=watch), load_config("default", None, SETTINGS)
     with suppress(Enough):
-        find_method("set-rnn").train(Prepared(folder), config, options)
+        train_system(find_method("set-rnn"), Prepared(folder), config, options)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     own = int(next(line for line in status.splitlines() if "RssAnon" in line).split()[1]) / 2**10
-    return f"peak {peak:.0f} MB, {own:.0f} MB its own"
+    return f"peak {peak:.0f} MB, {own:.0f} MB of its own"
 
 
 if __name__ == "__main__":

@@ -9,24 +9,36 @@ import torch
 from setrnn.config import ModelSettings
 from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged
+from setrnn.model.decoders import DECODERS
+from setrnn.model.encoders import GRUEncoder
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network
 from setrnn.objectives import LabelSets
 
 N_WORDS = 20
-TEXTS = [[3, 4, 5, 6], [7, 8, 3], [9, 10], []]  # token ids, by falling length; one is empty
+# The decoders that emit labels one by one.
+STEPPING_DECODERS = [name for name, each in DECODERS.items() if each.emits != "labels"]
+TEXTS = [
+    [3, 4, 5, 6],
+    [7, 8, 3],
+    [9, 10],
+    [],
+]  # token ids, in descending order of length; one is empty
+
+
+def network_of(word_vectors, label_vectors, settings, decoder="rnn"):
+    """A network over given vectors, before training."""
+    encoder = GRUEncoder(word_vectors, settings)
+    return Network(encoder, DECODERS[decoder](encoder.memory_size, label_vectors, settings))
 
 
 def tiny_network(decoder="rnn", n_labels=4, seed=0, **settings):
     """A network of a few units, far from uniform; without dropout unless asked for."""
     torch.manual_seed(seed)
     sizes = {"encoder_units": 6, "decoder_units": 5, "dropout": 0.0, "word_dropout": 0.0}
-    network = Network(
-        torch.randn(N_WORDS, 4),
-        torch.randn(n_labels, 4) / 2,  # labels are read and written by them: it adds up
-        ModelSettings(**(sizes | settings)),
-        decoder=decoder,
-    )
+    words, labels = torch.randn(N_WORDS, 4), torch.randn(n_labels, 4) / 2
+    # Half as large: label vectors are both read and written.
+    network = network_of(words, labels, ModelSettings(**(sizes | settings)), decoder)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.mul_(2.0)
@@ -39,7 +51,7 @@ def batch_of(texts=TEXTS, label_sets=None):
 
 
 def label_rows(label_sets, width=None):
-    """Label sets as a matrix; -1 fills up."""
+    """Label sets as a matrix, padded with -1."""
     width = max(map(len, label_sets), default=0) if width is None else width
     rows = torch.full((len(label_sets), width), -1)
     for row, labels in zip(rows, label_sets, strict=True):
@@ -53,7 +65,7 @@ def sets_of(label_sets, width=None):
 
 
 def as_tuple(row):
-    """The labels of a row that -1 fills up; none may stand behind a -1."""
+    """The labels of a row that is padded with -1; none may follow a -1."""
     labels = [int(label) for label in row]
     found = tuple(label for label in labels if label >= 0)
     assert labels == [*found, *[-1] * (len(labels) - len(found))]
@@ -198,6 +210,50 @@ class UniformOrderDecoder(PlainDecoder):
     def _logits(self, document, sequences, is_used):
         numbers = (is_used[..., :-1] * 2 ** torch.arange(self.n_labels)).sum(2)
         return self.table[numbers]
+
+
+class OrderFreeTable(PlainDecoder):
+    """Random probabilities after every SET of labels of each of many documents, all at once."""
+
+    emits = "sets"
+
+    def __init__(self, n_labels, n_documents, seed=0):
+        super().__init__(n_labels)
+        random = torch.Generator().manual_seed(seed)
+        spread = 0.5 + 2 * torch.rand(n_documents, 1, 1, generator=random)
+        self.bits = 2 ** torch.arange(n_labels)
+        is_used = (torch.arange(2**n_labels)[:, None] & self.bits) > 0
+        is_used = torch.nn.functional.pad(is_used, (0, 1), value=False)
+        logits = torch.randn(n_documents, 2**n_labels, n_labels + 1, generator=random) * spread
+        self.table = logits.masked_fill(is_used, -torch.inf).log_softmax(-1)
+
+    def start(self, encoding):
+        return (torch.zeros(len(encoding.memory), 1, dtype=torch.long),)
+
+    def step(self, encoding, state, previous):
+        added = torch.nn.functional.pad(self.bits, (0, 1))[previous]
+        numbers = state[0] | added
+        return self.table[encoding.summary, numbers], (numbers,)
+
+    def after(self, encoding, subsets):
+        document = encoding.summary[subsets.documents[subsets.rows], 0]
+        return self.table[document, (self.bits[subsets.labels] * subsets.is_member).sum(1)]
+
+    def set_probs(self):
+        """p of every set, by the number that its labels make as bits: (documents, 2^labels)."""
+        probs = self.table.double().exp()
+        reached = torch.zeros(probs.shape[:2], dtype=torch.float64)
+        reached[:, 0] = 1.0
+        for number in range(1, 2**self.n_labels):
+            for label in range(self.n_labels):
+                if number & 2**label:
+                    before = number - 2**label
+                    reached[:, number] += reached[:, before] * probs[:, before, label]
+        return reached * probs[..., -1]
+
+    def number_of(self, label_sets):
+        """The number of each set (..., S), padded with -1."""
+        return (self.bits[label_sets.clamp(min=0)] * (label_sets >= 0)).sum(-1)
 
 
 def random_set_probs(n_labels, seed=0):

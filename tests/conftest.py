@@ -1,34 +1,37 @@
-"""Small things that many tests share, made once a session."""
+"""What many tests share: small data and trained taggers, made once per test run."""
 
 import os
 import signal
 from collections.abc import Mapping
 from functools import cache, partial
 from itertools import islice
+from pathlib import Path
 
-# Two test processes on two cores: more threads would wait for each other.
+# Two test processes on two cores: more threads would slow each other down.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 import torch
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from setrnn.config import TextSettings
 from setrnn.data import newsroom
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import Prepared, prepare
+from setrnn.tagging.tagger import load
 from small_taggers import trained_tagger
 
-torch.set_num_threads(1)  # where torch was loaded before
+torch.set_num_threads(1)  # if torch was imported before
 
-# A shell's background jobs ignore Ctrl-C, and so would all that the tests start.
+# Background jobs of a shell ignore Ctrl-C, and so would the processes that tests start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# A busy machine is no failure of the code.
+# A busy machine must not fail a test.
 settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("calm")
 
-# Of each way to predict, one; the other recurrent systems only train otherwise.
+# One method per way to predict: the others differ in training only.
 PREDICTORS = (
     "br",
     "br-support",
@@ -42,6 +45,53 @@ PREDICTORS = (
 SIZES = {"train": 300, "valid": 60, "test": 60}
 
 
+# Tests that use one of these train a system, start a process or a browser, or need a service.
+SLOW_FIXTURES = {
+    "averaged",
+    "browser",
+    "client",
+    "finished",
+    "never_stopped",
+    "page",
+    "records",
+    "served",
+    "server",
+    "stopped",
+    "tagger",
+    "taggers",
+    "train",
+    "train_with",
+}
+SLOW_FOLDERS = {"benchmarks", "cli", "docs", "serve"}
+
+
+def pytest_collection_modifyitems(items):
+    """Mark as slow all tests of whole commands, services and trained systems."""
+    folder = Path(__file__).parent
+    for item in items:
+        is_whole = item.path.relative_to(folder).parts[0] in SLOW_FOLDERS
+        if is_whole or not SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
+
+
+@pytest.fixture(scope="session")
+def make_once(tmp_path_factory):
+    """Make a folder once per test run: the first process makes it, the others wait for it."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent  # of all workers
+
+    def make(name, write):
+        folder = shared / "made-once" / name
+        folder.parent.mkdir(exist_ok=True)
+        with FileLock(f"{folder}.lock"):
+            if not folder.exists():
+                write(folder)
+        return folder
+
+    return make
+
+
 @pytest.fixture(scope="session")
 def small_examples():
     """The first few hundred items of the synthetic newsroom."""
@@ -49,21 +99,31 @@ def small_examples():
 
 
 @pytest.fixture(scope="session")
-def small_prepared(small_examples, tmp_path_factory):
+def small_prepared(small_examples, make_once):
     """The same, prepared."""
     streams = {name: partial(iter, examples) for name, examples in small_examples.items()}
-    target = tmp_path_factory.mktemp("prepared") / "newsroom"
-    return prepare(streams, target, "newsroom", TextSettings(), {"synthetic": True})
+
+    def write(folder):
+        prepare(streams, folder, "newsroom", TextSettings(), {"synthetic": True})
+
+    return Prepared(make_once("newsroom", write))
 
 
 class Taggers(Mapping):
-    """A tagger of every method, trained when it is first asked for."""
+    """A tagger of every method, trained when it is first used, by one process for all."""
 
-    def __init__(self, prepared):
-        self.train = cache(partial(trained_tagger, prepared))
+    def __init__(self, prepared, make_once):
+        self.prepared, self.make_once = prepared, make_once
+        self.load = cache(self._load)
+
+    def _load(self, name):
+        def write(folder):
+            trained_tagger(self.prepared, name).save(folder)
+
+        return load(self.make_once(name, write), device="cpu")
 
     def __getitem__(self, name):
-        return self.train(name)
+        return self.load(name)
 
     def __iter__(self):
         return iter(PREDICTORS)
@@ -73,14 +133,14 @@ class Taggers(Mapping):
 
 
 @pytest.fixture(scope="session")
-def taggers(small_prepared):
+def taggers(small_prepared, make_once):
     """A trained tagger of every kind, by its method."""
-    return Taggers(small_prepared)
+    return Taggers(small_prepared, make_once)
 
 
 @pytest.fixture(scope="session", params=PREDICTORS)
 def tagger(request, taggers):
-    """One trained tagger after the other."""
+    """Each trained tagger in turn."""
     return taggers[request.param]
 
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from made_comparison import ERRORS, made_record
-from setrnn.compare.pool import Ended, Progressed, Started, failure_of
-from setrnn.compare.records import Comparison
+from setrnn.comparison.pool import Ended, Progressed, Started, failure_of
+from setrnn.comparison.records import Comparison
 from setrnn.config import to_dict
 
 

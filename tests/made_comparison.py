@@ -1,10 +1,13 @@
 """A comparison made up for tests: systems of known quality, no model behind them."""
 
+from functools import cache
+
 import numpy as np
 
-from setrnn.compare.records import Comparison, Costs, Record, TestResults
+from setrnn.comparison.records import Comparison, Costs, Record, TestResults
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix
+from setrnn.systems.registry import find_system
 
 N_DOCUMENTS, LABELS = (
     300,
@@ -29,7 +32,13 @@ RULES = ("set", "f1", "hamming", "micro-f1", "label-f1")
 
 
 def made_comparison(methods=tuple(ERRORS), n_seeds=3, n_documents=N_DOCUMENTS, seed=0):
-    """Return a comparison and its records."""
+    """Return a comparison and a list of its records, made once per arguments."""
+    comparison, records = _make(tuple(methods), n_seeds, n_documents, seed)
+    return comparison, list(records)
+
+
+@cache
+def _make(methods, n_seeds, n_documents, seed):
     random = np.random.default_rng(seed)
     truth = _sets(random, n_documents)
     counts = np.bincount(np.concatenate([row for row in truth if row]), minlength=len(LABELS))
@@ -48,7 +57,7 @@ def made_comparison(methods=tuple(ERRORS), n_seeds=3, n_documents=N_DOCUMENTS, s
     records = [
         made_record(comparison, method, number, ERRORS.get(method, 0.2), random)
         for method in methods
-        for number in range(n_seeds if METHODS[method].is_neural else 1)
+        for number in range(n_seeds if METHODS[method].is_network else 1)
     ]
     return comparison, records
 
@@ -56,7 +65,7 @@ def made_comparison(methods=tuple(ERRORS), n_seeds=3, n_documents=N_DOCUMENTS, s
 def made_record(comparison, method, seed, error, random):
     """Return a record of a system that gets a share of the labels wrong."""
     known = METHODS[method]
-    rules = (*RULES, "sequence") if known.emits_sequences else RULES
+    rules = (*RULES, "sequence") if find_system(known).emits_sequences else RULES
     base = _with_errors(comparison.truth, error, random)
     predicted = {rule: _with_errors(base, 0.02, random) for rule in rules}
     scores = {
@@ -83,7 +92,7 @@ def made_record(comparison, method, seed, error, random):
     )
     sure = np.clip(0.4 + 0.4 * is_right + random.normal(0, 0.15, n), 0.01, 0.99)
     entropy = {"seq2seq-rnn": 0.02, "vinyals-uniform": 0.9, "set-rnn": 0.5}.get(method, 0.3)
-    seconds = 60.0 if known.is_neural else 5.0
+    seconds = 60.0 if known.is_network else 5.0
     return Record(
         method=method,
         seed=seed,
@@ -93,8 +102,8 @@ def made_record(comparison, method, seed, error, random):
         treatment={"preset": "default", "settings": [], "n_trials": 0, "budget_minutes": None},
         environment={"python": "3.11", "torch": "2.13.0", "device": "cpu", "setrnn": "0"},
         costs=Costs(seconds, 1000.0, 2000.0, seconds + 5, 10**9, None, 10**6, 1),
-        epochs=[{"epoch": 1, "loss": 2.0, "instance_f1": 0.5}] if known.is_neural else [],
-        best_epoch=1 if known.is_neural else None,
+        epochs=[{"epoch": 1, "loss": 2.0, "instance_f1": 0.5}] if known.is_network else [],
+        best_epoch=1 if known.is_network else None,
         scores={"valid": scores, "test": scores},
         test=TestResults(
             predicted=predicted,
@@ -106,14 +115,14 @@ def made_record(comparison, method, seed, error, random):
                 float(np.clip(random.normal(entropy, 0.1), 0, 1)) if len(row) > 1 else None
                 for row in predicted["set"]
             ]
-            if known.emits_sequences
+            if find_system(known).emits_sequences
             else None,
             true_orders=[_order(row, method, random) for row in comparison.truth]
-            if known.emits_sequences
+            if find_system(known).emits_sequences
             else None,
         ),
         cases=[made_case(comparison, number, predicted) for number in (0, 1)]
-        if known.emits_sequences
+        if find_system(known).emits_sequences
         else [],
     )
 
@@ -155,11 +164,11 @@ def _sets(random, n):
 
 def _with_errors(sets, share, random):
     """Flip labels, so that about this share of them is wrong."""
-    rows = []
-    for row in sets:
-        flipped = np.flatnonzero(random.random(len(LABELS)) < share / 3)
-        rows.append(sorted(set(row) ^ set(flipped.tolist())))
-    return rows
+    is_flipped = random.random((len(sets), len(LABELS))) < share / 3
+    return [
+        sorted(set(row) ^ set(np.flatnonzero(flipped).tolist())) if flipped.any() else row
+        for row, flipped in zip(sets, is_flipped, strict=True)
+    ]
 
 
 def _order(row, method, random):

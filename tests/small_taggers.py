@@ -1,4 +1,4 @@
-"""Taggers that tests train in a second or two."""
+"""Taggers that train in a second or two."""
 
 from dataclasses import replace
 
@@ -9,9 +9,9 @@ from setrnn.methods import METHODS
 from setrnn.systems.rules.thresholds import Thresholds
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.options import TrainOptions
+from setrnn.training.start import TrainOptions, train_system
 
-# Recurrent systems that train in a second or two, and learn something.
+# Networks that train in a second or two, and learn something.
 SMALL_OVERRIDES = (
     "vectors.source=none",
     "vectors.dimensions=24",
@@ -29,12 +29,12 @@ SMALL = load_config(overrides=SMALL_OVERRIDES)
 
 
 def trained_tagger(prepared, method, config=SMALL):
-    trained = METHODS[method].train(prepared, config, TrainOptions(device="cpu"))
+    trained = train_system(METHODS[method], prepared, config, TrainOptions(device="cpu"))
     notes = {"data": "newsroom, synthetic"}
     return Tagger.trained_on(prepared, method, config, trained.system, notes)
 
 
 def with_thresholds(tagger, common=0.4, own=0.3):
-    """The tagger with thresholds, so that it predicts by every rule."""
+    """Return the tagger with thresholds, so that it predicts by every rule."""
     thresholds = Thresholds(common, np.full(len(tagger.labels), own))
     return replace(tagger, calibration=Calibration(100, thresholds))

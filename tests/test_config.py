@@ -386,7 +386,6 @@ def test_a_transformer_reads_with_its_own_tokenizer():
     [
         (["encoder.name=transformer"], "needs its folder or hub name: --set encoder.path=NAME"),
         (["encoder.path=a/b"], "goes with --set encoder.name=transformer"),
-        (["encoder.name=transfomer", "encoder.path=a"], "Did you mean 'transformer'"),
         (["encoder.learning_rate=0"], "'encoder.learning_rate' must be above 0"),
         (["text.max_tokens=3"], "'text.max_tokens' must be at least 4"),
     ],

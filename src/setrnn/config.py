@@ -87,26 +87,25 @@ class ClassicalSettings:
 class EncoderSettings:
     """What reads the documents."""
 
-    name: str = "gru"  # over word vectors; or "transformer", pretrained
-    path: str = ""  # of the transformer: a folder, or a name on the Hugging Face hub
-    learning_rate: float = 5e-5  # of the transformer; training.learning_rate is the rest's
+    name: str = "gru"  # over word vectors; or "transformer"; the model layer knows all names
+    path: str = ""  # of a pretrained encoder: a folder, or a name on the Hugging Face hub
+    learning_rate: float = 5e-5  # of a transformer's weights; training.learning_rate of the rest
 
     def __post_init__(self) -> None:
-        """Refuse a transformer that is not named, and one that would not be used."""
-        _require_one_of("encoder.name", self.name, ("gru", "transformer"))
-        if self.is_pretrained and not self.path:
+        """Refuse a transformer without a path, and a path that would not be used."""
+        if self.name == "transformer" and not self.path:
             raise ConfigError(
                 "encoder.name=transformer needs its folder or hub name: --set encoder.path=NAME"
             )
-        if self.path and not self.is_pretrained:
+        if self.name == "gru" and self.path:
             raise ConfigError("encoder.path goes with --set encoder.name=transformer.")
         rate = self.learning_rate
         _require(0 < rate < float("inf"), "encoder.learning_rate", "above 0", rate)
 
     @property
     def is_pretrained(self) -> bool:
-        """Whether it is a transformer."""
-        return self.name == "transformer"
+        """Whether the encoder is pretrained, and reads the subwords of its own tokenizer."""
+        return bool(self.path)
 
 
 @dataclass(frozen=True)

@@ -1,158 +1,175 @@
-"""The named systems: what each trains, how it predicts, and how it is built."""
+"""The named systems as plain data: the paper's Table 1, and what goes beyond it.
+
+Everyone may read this table: it imports nothing from the rest of the package but the errors.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-from setrnn.config import Config
-from setrnn.data.prepared import Prepared
-from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, nearest_name
-from setrnn.objective_words import OBJECTIVE_WORDS
-from setrnn.systems.classical import BASELINES
-from setrnn.systems.classical.system import ClassicalSystem
-from setrnn.systems.known import Known
-from setrnn.systems.rules import SetCandidates, find_rule
-from setrnn.training.options import TrainOptions
-from setrnn.training.recipe import Recipe
 
-__all__ = ["METHODS", "Method", "System", "TrainOptions", "Trained", "find_method"]
-
-Arrays = Mapping[str, npt.NDArray[Any]]
-
-
-class System(Protocol):
-    """A trained system: rows of token ids to label sets with probabilities."""
-
-    def candidates(
-        self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
-    ) -> SetCandidates:
-        """Find the most probable sets of each document, or the sets of its best sequences.
-
-        The `n_sets` best, where there are so many; more where they cost nothing. Of documents
-        with known labels, the best of the sets that fit; what is known only forbids: each set
-        keeps its p(set | x).
-        """
-
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
-        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
-
-    def marginals(
-        self, tokens: Ragged, candidates: SetCandidates | None = None
-    ) -> npt.NDArray[np.float32]:
-        """Return p(label | document), documents x labels; sets found before save time."""
-
-    def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that was learned, by name."""
-
-
-@dataclass(frozen=True)
-class Trained:
-    """A trained system, and what is worth noting of its training."""
-
-    system: System
-    notes: dict[str, Any] = field(default_factory=dict)
+BEST_SEQUENCE = "set(s*), s* = argmax p(s | x)"
+BEST_SET = "argmax over all sets of p(y | x)"
 
 
 @dataclass(frozen=True)
 class Method:
-    """A system: its objectives in the words of the paper's Table 1, its rule, its two makers."""
+    """One system: how it is trained, how it predicts, and how it is shown.
+
+    A network names its objective and its decoder; a system without an objective is fitted in one
+    go by the class of its name in `setrnn.systems.SYSTEMS`.
+
+    Example:
+        >>> from setrnn.methods import METHODS
+        >>> METHODS["set-rnn"].objective, METHODS["set-rnn"].rule
+        ('set-probability', 'set')
+    """
 
     name: str
-    training: str
-    prediction: str
-    rule: str  # how the paper predicts with it
-    train: Callable[[Prepared, Config, TrainOptions], Trained]
-    rebuild: Callable[[Arrays, Config, str], System]  # on a device
-    recipe: Recipe | None = None  # of a network
+    training: str  # what training maximises, in the notation of Table 1
+    prediction: str  # what prediction maximises
+    colour: str  # in figures
+    objective: str | None = None  # of a network; a name in OBJECTIVES
+    decoder: str = "rnn"  # of a network; a name in DECODERS
+    first_objective: str | None = None  # for the first share of the epochs
+    rule: str = "set"  # the prediction rule of the paper; used in validation too
+    is_in_paper: bool = True
+    relative_cost: float = 8  # of one run, compared with the other systems
 
     @property
-    def is_neural(self) -> bool:
-        """Whether it is a network: trained in epochs, on a device, with a run to go on with."""
-        return self.recipe is not None
+    def is_network(self) -> bool:
+        """Whether the system is a network: trained in epochs, on a device, with checkpoints."""
+        return self.objective is not None
 
     @property
-    def emits_sequences(self) -> bool:
-        """Whether it emits labels one by one."""
-        return self.recipe is not None and self.recipe.emits_sequences
-
-    def check(self, config: Config) -> None:
-        """Refuse settings it cannot be trained with, before any data is read."""
-        if self.is_neural and config.encoder.is_pretrained:
-            from setrnn.model.encoders.pretrained import check_pretrained
-
-            check_pretrained(config)
-
-    def rule_or_own(self, rule: str | None) -> str:
-        """Return the rule, or its own where none is given; refuse one it cannot predict by."""
-        chosen = self.rule if rule is None else rule
-        if find_rule(chosen).source == "sequences" and not self.emits_sequences:
-            raise ConfigError(
-                f"Rule '{chosen}' needs a system that emits labels one by one, and '{self.name}' "
-                "does not. Use rule 'set', or train a recurrent system such as set-rnn."
-            )
-        return chosen
+    def family(self) -> str:
+        """The kind of system: "network" or "classical"."""
+        return "network" if self.is_network else "classical"
 
 
-def _classical(name: str) -> Method:
-    def train(prepared: Prepared, config: Config, options: TrainOptions) -> Trained:
-        model, settings = BASELINES[name], config.classical
-        return Trained(ClassicalSystem.train(model, prepared, settings, options.on_labels))
-
-    def rebuild(arrays: Arrays, config: Config, device: str) -> System:
-        return ClassicalSystem.from_arrays(BASELINES[name], arrays)
-
-    words = OBJECTIVE_WORDS[name]
-    return Method(name, words.training, words.prediction, "set", train, rebuild)
-
-
-def _neural(name: str, recipe: Recipe) -> Method:
-    def train(prepared: Prepared, config: Config, options: TrainOptions) -> Trained:
-        from setrnn.training.start import train_network
-
-        system, notes = train_network(prepared, config, recipe, name, options)
-        return Trained(system, notes)
-
-    def rebuild(arrays: Arrays, config: Config, device: str) -> System:
-        from setrnn.model.devices import find_device
-        from setrnn.systems import SYSTEMS
-
-        system = SYSTEMS[recipe.decoder]
-        return system.from_arrays(arrays, config, find_device(device), recipe.decoder)
-
-    words = OBJECTIVE_WORDS[name]
-    return Method(name, words.training, words.prediction, recipe.rule, train, rebuild, recipe)
-
-
+# In the order of the paper's tables. Relative costs: newsroom on a CPU, `compare --quick`.
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        _classical("br"),
-        _classical("br-support"),
-        _classical("pcc"),
-        _neural("seq2seq-rnn", Recipe("fixed-order")),
-        _neural("vinyals-uniform", Recipe("random-order")),
-        _neural("vinyals-sample", Recipe("sampled-order", first_objective="random-order")),
-        _neural("vinyals-max", Recipe("best-order", first_objective="random-order")),
-        _neural("vinyals-max-direct", Recipe("best-order")),
-        _neural("sgm", Recipe("fixed-order", decoder="sgm")),
-        _neural("set-rnn", Recipe("set-probability", rule="set")),
-        # Beyond the paper.
-        _neural("set-rnn-exact", Recipe("exact-set-probability", decoder="order-free", rule="set")),
-        _neural("sigmoid", Recipe("independent-labels", decoder="sigmoid", rule="set")),
+        Method(
+            "br",
+            "maximise Σ log p(y_l | x), each label by itself",
+            "argmax over all sets of Π p(y_l | x)",
+            colour="#8f6300",
+            relative_cost=1,
+        ),
+        Method(
+            "br-support",
+            "as br",
+            "argmax over the sets seen in training of Π p(y_l | x)",
+            colour="#e69f00",
+            relative_cost=1,
+        ),
+        Method(
+            "pcc",
+            "maximise Σ log p(y_l | x, y_1 … y_{l-1}), labels in descending order of frequency",
+            "argmax over all sets of Π p(y_l | x, y_1 … y_{l-1}), by beam search",
+            colour="#b98a2e",
+            relative_cost=1,
+        ),
+        Method(
+            "seq2seq-rnn",
+            "maximise Σ log p(s | x), labels of s in descending order of frequency",
+            BEST_SEQUENCE,
+            colour="#009e73",
+            objective="fixed-order",
+            rule="sequence",
+            relative_cost=6,
+        ),
+        Method(
+            "vinyals-uniform",
+            "maximise Σ mean_{s ∈ π(y)} log p(s | x), orders s drawn uniformly",
+            BEST_SEQUENCE,
+            colour="#8ccdf2",
+            objective="random-order",
+            rule="sequence",
+            relative_cost=11,
+        ),
+        Method(
+            "vinyals-sample",
+            "as vinyals-uniform, then maximise Σ mean_{s ~ p(s | x), s ∈ π(y)} log p(s | x)",
+            BEST_SEQUENCE,
+            colour="#56b4e9",
+            objective="sampled-order",
+            first_objective="random-order",
+            rule="sequence",
+            relative_cost=15,
+        ),
+        Method(
+            "vinyals-max",
+            "as vinyals-uniform, then maximise Σ max_{s ∈ π(y)} log p(s | x)",
+            BEST_SEQUENCE,
+            colour="#2f86b8",
+            objective="best-order",
+            first_objective="random-order",
+            rule="sequence",
+            relative_cost=15,
+        ),
+        Method(
+            "vinyals-max-direct",
+            "maximise Σ max_{s ∈ π(y)} log p(s | x) from the start",
+            BEST_SEQUENCE,
+            colour="#1f5c80",
+            objective="best-order",
+            rule="sequence",
+            relative_cost=13,
+        ),
+        Method(
+            "sgm",
+            "as seq2seq-rnn, with a decoder that reads the probabilities of all labels",
+            BEST_SEQUENCE,
+            colour="#5cc9a7",
+            objective="fixed-order",
+            decoder="sgm",
+            rule="sequence",
+            relative_cost=7,
+        ),
+        Method(
+            "set-rnn",
+            "maximise Σ log Σ_{s ∈ π(y)} p(s | x)",
+            BEST_SET,
+            colour="#d55e00",
+            objective="set-probability",
+            relative_cost=15,
+        ),
+        Method(
+            "set-rnn-exact",
+            "as set-rnn, exactly: the decoder ignores the order, Σ over subsets instead of orders",
+            BEST_SET,
+            colour="#0072b2",
+            objective="exact-set-probability",
+            decoder="order-free",
+            is_in_paper=False,
+            relative_cost=12,
+        ),
+        Method(
+            "sigmoid",
+            "maximise Σ log p(y_l | x), each label by itself, one sigmoid per label",
+            BEST_SET,
+            colour="#cc79a7",
+            objective="independent-labels",
+            decoder="sigmoid",
+            is_in_paper=False,
+            relative_cost=4,
+        ),
     )
 }
 
 
 def find_method(name: str) -> Method:
-    """Return a system by its name."""
+    """Return a method by its name.
+
+    Example:
+        >>> from setrnn.methods import find_method
+        >>> find_method("br").family
+        'classical'
+    """
     if name not in METHODS:
         raise ConfigError(f"There is no method '{name}'. {nearest_name(name, METHODS)}")
     return METHODS[name]

@@ -1,3 +1,4 @@
+import shutil
 import sys
 from dataclasses import dataclass
 from itertools import islice
@@ -6,7 +7,9 @@ import pytest
 
 from setrnn.cli import main
 from setrnn.data import newsroom
+from setrnn.data.folders import whole_folder
 from setrnn.data.formats import write_examples
+from setrnn.tagging.train import train
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ def own_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def setrnn(monkeypatch, capsys):
-    """Run a command as from a shell: its exit code and what it printed."""
+    """Run a command as a shell does; return its exit code and what it printed."""
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["setrnn", *map(str, arguments)])
@@ -42,17 +45,30 @@ def setrnn(monkeypatch, capsys):
 
 
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory):
+def corpus(make_once):
     """A folder with small train, valid and test parts."""
-    folder = tmp_path_factory.mktemp("corpus")
-    for split, size in {"train": 400, "valid": 60, "test": 80}.items():
-        write_examples(islice(newsroom.examples(split), size), folder / f"{split}.jsonl")
-    return folder
+
+    def write(folder):
+        with whole_folder(folder) as target:
+            for split, size in {"train": 400, "valid": 60, "test": 80}.items():
+                write_examples(islice(newsroom.examples(split), size), target / f"{split}.jsonl")
+
+    return make_once("corpus", write)
+
+
+@pytest.fixture(scope="session")
+def br_model(corpus, make_once, tmp_path_factory):
+    """A BR model; copy it before changing it."""
+
+    def write(folder):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("SETRNN_CACHE", str(tmp_path_factory.mktemp("cache")))
+            train(corpus, "br", out=folder)
+
+    return make_once("br-of-corpus", write)
 
 
 @pytest.fixture
-def trained(setrnn, corpus, tmp_path):
+def trained(br_model, tmp_path):
     """A folder with a trained BR model."""
-    model = tmp_path / "model"
-    assert setrnn("train", corpus, "--method", "br", "--out", model).code == 0
-    return model
+    return shutil.copytree(br_model, tmp_path / "model")

@@ -8,9 +8,9 @@ import pytest
 from fake_runs import fake_run, run_here
 from setrnn.cli import comparing
 from setrnn.cli.compare_display import comparison_display, duration
-from setrnn.compare.records import Comparison, Failure, load_records
+from setrnn.comparison.records import Comparison, Failure, load_records
 from setrnn.errors import ConfigError
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 
 FAST = ("--set", "vectors.source=none")
 
@@ -35,8 +35,8 @@ def ran(monkeypatch, page):
         names.append(task.name)
         return fake_run(task, on_progress)
 
-    monkeypatch.setattr("setrnn.compare.jobs.run", run)
-    monkeypatch.setattr("setrnn.compare.pool.run_jobs", run_here)
+    monkeypatch.setattr("setrnn.comparison.jobs.run", run)
+    monkeypatch.setattr("setrnn.comparison.pool.run_jobs", run_here)
     return names
 
 
@@ -80,7 +80,7 @@ def test_a_run_that_fails_is_recorded_the_others_go_on_and_it_is_tried_again(
             raise ZeroDivisionError("nothing there")
         return fake_run(task, on_progress)
 
-    monkeypatch.setattr("setrnn.compare.jobs.run", fail_once)
+    monkeypatch.setattr("setrnn.comparison.jobs.run", fail_once)
     result = compare("--methods", "br,pcc")
     assert result.code == 0
     assert "pcc-0 failed: ZeroDivisionError: nothing there" in result.err
@@ -96,7 +96,7 @@ def test_when_every_run_fails_so_does_the_command(compare, ran, monkeypatch):
     def fail(task, on_progress):
         raise ZeroDivisionError("nothing there")
 
-    monkeypatch.setattr("setrnn.compare.jobs.run", fail)
+    monkeypatch.setattr("setrnn.comparison.jobs.run", fail)
     result = compare("--methods", "br,pcc")
     assert result.code == 1
     assert len(result.error_lines) == 1
@@ -109,7 +109,7 @@ def test_ctrl_c_says_how_to_go_on_and_keeps_what_is_done(compare, ran, monkeypat
             raise KeyboardInterrupt
         return fake_run(task, on_progress)
 
-    monkeypatch.setattr("setrnn.compare.jobs.run", interrupt)
+    monkeypatch.setattr("setrnn.comparison.jobs.run", interrupt)
     result = compare("--methods", "br,pcc,sigmoid", "--seeds", 1)
     assert result.code == 130
     assert "the same command goes on" in result.err
@@ -184,7 +184,7 @@ def test_a_budget_and_the_jobs_reach_the_run(compare, ran, monkeypatch):
         tasks.append(task)
         return fake_run(task, on_progress)
 
-    monkeypatch.setattr("setrnn.compare.jobs.run", run)
+    monkeypatch.setattr("setrnn.comparison.jobs.run", run)
     options = ("--methods", "br", "--budget", "2", "--jobs", "3", "--no-models")
     assert compare(*options).code == 0
     (task,) = tasks
@@ -203,7 +203,7 @@ def searched(monkeypatch):
         best = replace(config, training=replace(config.training, learning_rate=0.5))
         return SimpleNamespace(config=best, trials=[{"score": 0.5}] * n_trials)
 
-    monkeypatch.setattr("setrnn.compare.tuning.tuned_config", tuned_config)
+    monkeypatch.setattr("setrnn.comparison.tuning.tuned_config", tuned_config)
     return methods
 
 

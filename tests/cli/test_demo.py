@@ -5,14 +5,14 @@ import pytest
 
 from fake_runs import fake_run, run_here
 from setrnn.cli import demo
-from setrnn.compare.records import Comparison, load_records
+from setrnn.comparison.records import Comparison, load_records
 
 
 @pytest.fixture
 def quick_demo(monkeypatch):
     """The demo without training, and a report that is only a name."""
-    monkeypatch.setattr("setrnn.compare.jobs.run", fake_run)
-    monkeypatch.setattr("setrnn.compare.pool.run_jobs", run_here)
+    monkeypatch.setattr("setrnn.comparison.jobs.run", fake_run)
+    monkeypatch.setattr("setrnn.comparison.pool.run_jobs", run_here)
     monkeypatch.setattr("setrnn.cli.comparing._make_vectors", lambda *_: None)
     fake = SimpleNamespace(
         build_report=lambda folder: SimpleNamespace(page=folder / "report" / "index.html")
@@ -47,9 +47,9 @@ def test_a_stopped_demo_goes_on_where_it_was(setrnn, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return fake_run(task, on_progress)
 
-    monkeypatch.setattr("setrnn.compare.jobs.run", interrupt)
+    monkeypatch.setattr("setrnn.comparison.jobs.run", interrupt)
     result = setrnn("demo", "--out", tmp_path / "demo")
     assert result.code == 130
     assert "the same command goes on" in result.err
-    monkeypatch.setattr("setrnn.compare.jobs.run", fake_run)
+    monkeypatch.setattr("setrnn.comparison.jobs.run", fake_run)
     assert "runs are done already" in setrnn("demo", "--out", tmp_path / "demo").err

@@ -1,4 +1,4 @@
-"""Batches hold what the split holds, padded, in buckets of alike documents."""
+"""Batches hold what the split holds, padded, in buckets of documents with similar lengths."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setrnn.data.batches import (
-    make_batch,
-    padded,
-    prediction_batches,
-    take_rows,
-    training_batches,
-)
+from setrnn.data.batches import make_batch, prediction_batches, take_rows, training_batches
 from setrnn.data.ragged import Ragged
 
 token_rows = st.lists(st.lists(st.integers(1, 99), max_size=6), min_size=1, max_size=8)
@@ -25,16 +19,6 @@ def rows_and_choice(draw):
     rows = draw(token_rows)
     chosen = draw(st.lists(st.integers(0, len(rows) - 1), max_size=8))
     return rows, np.array(chosen, dtype=np.int64)
-
-
-@given(rows_and_choice(), st.integers(0, 8))
-def test_padded_rows_are_the_rows_with_filling_behind(case, min_width):
-    rows, chosen = case
-    matrix = padded(Ragged.from_lists(rows), chosen, fill=-7, min_width=min_width)
-    width = max([min_width, *(len(rows[row]) for row in chosen)])
-    assert matrix.shape == (len(chosen), width)
-    expected = [rows[row] + [-7] * (width - len(rows[row])) for row in chosen]
-    assert matrix.tolist() == expected
 
 
 @given(rows_and_choice())

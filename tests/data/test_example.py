@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setrnn.data.example import Example
+from setrnn.data.example import Example, KnownLabels
 from setrnn.errors import DataError
 
 names = st.lists(st.sampled_from("abcde"), max_size=12)
@@ -25,6 +25,13 @@ def test_repeats_are_merged_and_the_first_order_is_kept(labels, features):
 def test_a_lone_string_is_refused(name, value):
     with pytest.raises(DataError, match=name):
         Example("1", "text", **{name: value})
+
+
+def test_known_labels_are_merged_and_a_lone_string_is_refused():
+    assert KnownLabels(["a", "b", "a"], iter("cc")) == KnownLabels(("a", "b"), ("c",))
+    for name in ("present", "absent"):
+        with pytest.raises(DataError, match=name):
+            KnownLabels(**{name: "sport"})
 
 
 def test_empty_text_and_empty_set_are_legal():

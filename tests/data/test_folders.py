@@ -46,6 +46,19 @@ def test_the_folder_appears_whole(target):
     assert names_in(target.parent) == ["model"]
 
 
+def test_files_are_flushed_through_descriptors_open_for_writing(target, monkeypatch):
+    """Windows refuses to flush a descriptor that is read-only."""
+    flushed = []
+
+    def flush(descriptor):
+        flushed.append(os.write(descriptor, b""))  # raises OSError if it is read-only
+
+    monkeypatch.setattr(os, "fsync", flush)
+    write(target, "new")
+    assert flushed == [0, 0]
+    assert content_of(target) == "new"
+
+
 def test_missing_parents_are_made(tmp_path):
     write(tmp_path / "a" / "b" / "model", "new")
     assert content_of(tmp_path / "a" / "b" / "model") == "new"

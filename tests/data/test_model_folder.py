@@ -16,7 +16,7 @@ from setrnn.config import Config
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import FORMAT, SavedModel, load_model, save_model
 from setrnn.errors import ModelError
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "labels.json")
 SEALED = FILES[1:]
@@ -90,6 +90,28 @@ def test_a_folder_that_is_no_model_is_not_replaced(taggers, tmp_path):
     with pytest.raises(ModelError, match="not a model"):
         taggers["br"].save(precious.parent)
     assert precious.read_text() == "years of work"
+
+
+def test_a_readme_beside_the_model_is_kept_when_it_is_saved_again(taggers, folder):
+    (folder / "README.md").write_text("Tags the news.", encoding="utf-8")
+    taggers["br"].save(folder)
+    assert (folder / "README.md").read_text(encoding="utf-8") == "Tags the news."
+    assert load(folder).method == "br"
+
+
+def test_other_files_beside_a_model_and_its_readme_are_not_lost(taggers, folder):
+    (folder / "README.md").write_text("Tags the news.")
+    (folder / "thesis.txt").write_text("years of work")
+    with pytest.raises(ModelError, match="not a model"):
+        taggers["br"].save(folder)
+    assert (folder / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_readme_alone_is_not_replaced(taggers, tmp_path):
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "README.md").write_text("My project")
+    with pytest.raises(ModelError, match="not a model"):
+        taggers["br"].save(tmp_path / "project")
 
 
 def test_a_file_is_not_replaced(taggers, tmp_path):

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setrnn.config import TextSettings
-from setrnn.data import prepare as module
+from setrnn.data import prepared as module
 from setrnn.data.example import Example
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.errors import DataError
 
 EVERY_WORD = TextSettings(min_count=1, stop_words="none")

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from setrnn.cli.data import show_statistics
 from setrnn.data.example import Example
 from setrnn.data.statistics import SharedTexts, UnseenStatistics, dataset_statistics
-from setrnn.data.statistics_table import render, warnings
 
 examples_of_a_split = st.lists(
     st.builds(
@@ -146,20 +146,20 @@ def test_statistics_are_ready_for_json(statistics):
 
 def rendered(statistics, width=200):
     console = Console(file=io.StringIO(), width=width)
-    console.print(render(statistics))
+    console.print(show_statistics(statistics))
     return console.file.getvalue()
 
 
 def test_rendering_shows_splits_labels_and_warnings(statistics):
     shown = rendered(statistics)
-    for expected in ("train", "valid", "test", "66.7%", "█", *warnings(statistics)):
+    for expected in ("train", "valid", "test", "66.7%", "█", *statistics.warnings()):
         assert expected in shown
 
 
 def test_warnings_name_what_to_act_on(statistics):
-    assert [warning.split(",")[0].split(":")[0] for warning in warnings(statistics)] == [
+    assert [warning.split(",")[0].split(":")[0] for warning in statistics.warnings()] == [
         "test repeats train in 2 documents",
-        "test has 1 label that training never shows (2 occurrences)",
+        "test has 1 label that training lacks (2 occurrences)",
         "train has 1 document without text",
         "train has 1 document without labels",
         "train repeats its own texts in 1 document.",
@@ -172,7 +172,7 @@ def test_warnings_name_what_to_act_on(statistics):
 def test_clean_data_brings_no_warnings():
     train = [Example(str(n), f"text {n}", ("a",)) for n in range(3)]
     test = [Example("9", "another", ("a",))]
-    assert warnings(dataset_statistics({"train": train, "test": test})) == []
+    assert dataset_statistics({"train": train, "test": test}).warnings() == []
 
 
 def test_names_that_look_like_markup_are_shown_as_they_are():

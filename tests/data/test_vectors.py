@@ -8,7 +8,7 @@ import pytest
 
 from setrnn.config import TextSettings, VectorSettings
 from setrnn.data.example import Example
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import FEATURE_PREFIX
 from setrnn.data.vectors import NAME_WEIGHT, weave, word_vectors

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from brute_force_sequences import (
+    STEPPING_DECODERS,
     TEXTS,
     TableDecoder,
     UniformOrderDecoder,
@@ -18,10 +19,9 @@ from brute_force_sequences import (
     set_log_probs,
     tiny_network,
 )
-from setrnn.model.decoders import DECODERS
 from setrnn.search import search_sequences
 
-EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
+EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 
 
 def encoded(decoder, texts=TEXTS, **settings):

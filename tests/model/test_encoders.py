@@ -6,8 +6,8 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from brute_force_sequences import N_WORDS, TEXTS, batch_of
-from setrnn.config import ModelSettings
-from setrnn.model.encoders import ENCODERS, GRUEncoder
+from setrnn.config import ModelSettings, load_config
+from setrnn.model.encoders import ENCODERS, GRUEncoder, gru
 from tiny_transformers import tiny_transformer
 
 EVERY_ENCODER = pytest.mark.parametrize("encoder", ENCODERS)
@@ -153,3 +153,28 @@ def test_the_device_changes_nothing(encoder):
     torch.testing.assert_close(on_gpu.memory.cpu(), on_cpu.memory, atol=1e-2, rtol=1e-2)  # TF32
     torch.testing.assert_close(on_gpu.summary.cpu(), on_cpu.summary, atol=1e-2, rtol=1e-2)
     assert (on_gpu.is_word.cpu() == on_cpu.is_word).all()
+
+
+@pytest.mark.parametrize(
+    ("setting", "source", "least", "is_frozen"),
+    [
+        ("auto", "word2vec", 1, True),
+        ("auto", "word2vec", 10**6, False),
+        ("tuned", "word2vec", 1, False),
+        ("frozen", "word2vec", 10**6, True),
+        ("frozen", "none", 1, False),
+    ],
+)
+def test_word_vectors_are_frozen_where_there_are_many_texts(
+    small_prepared, monkeypatch, setting, source, least, is_frozen
+):
+    """Random ones mean nothing, and are always tuned."""
+    monkeypatch.setattr(gru, "MANY_DOCUMENTS", least)
+    n_rows = small_prepared.encoder.n_tokens + len(small_prepared.labels)
+    monkeypatch.setattr(gru, "word_vectors", lambda *_: torch.zeros(n_rows, 4).numpy())
+    settings = [f"model.word_vectors={setting}", f"vectors.source={source}"]
+    config = load_config(overrides=settings)
+    encoder, labels = GRUEncoder.from_data(small_prepared, config, lambda *_: None)
+    assert encoder.words.weight.requires_grad != is_frozen
+    assert encoder.n_tokens == small_prepared.encoder.n_tokens
+    assert len(labels) == len(small_prepared.labels)

@@ -8,8 +8,19 @@ from setrnn.config import ModelSettings, load_config
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, MissingExtraError, ModelError
 from setrnn.model.encoders import TransformerEncoder
-from setrnn.model.encoders.pretrained import check_pretrained, load_pretrained, name_vectors
-from tiny_transformers import UNITS, minilm, save_transformer, tiny_transformer
+from setrnn.model.encoders.pretrained import (
+    average_names,
+    check_pretrained,
+    find_longest,
+    load_pretrained,
+)
+from tiny_transformers import (
+    UNITS,
+    minilm,
+    save_transformer,
+    tiny_tokenizer,
+    tiny_transformer,
+)
 
 
 @pytest.fixture
@@ -50,7 +61,7 @@ def test_weights_of_half_precision_are_loaded_in_full(tmp_path):
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("model.safetensors", "has no weights: it lacks model.safetensors"),
+        ("model.safetensors", "has no weights: model.safetensors"),
         ("config.json", "has no config.json"),
         ("tokenizer.json", "has no tokenizer"),
     ],
@@ -68,12 +79,40 @@ def test_no_folder_and_no_config_that_can_be_read_are_one_line(folder, tmp_path)
 
 def test_what_is_no_encoder_is_refused(folder):
     change_config(folder, is_encoder_decoder=True)
-    assert "is no encoder" in refused(folder)
+    assert "not an encoder" in refused(folder)
 
 
 def test_more_tokens_than_it_has_positions_are_refused_with_the_way_out(folder):
     assert "--set text.max_tokens=64" in refused(folder, "text.max_tokens=65")
     check_pretrained(config_of(folder, "text.max_tokens=64"))
+
+
+# Those after the first count positions from the one after their padding.
+KINDS = ("bert", "roberta", "camembert", "xlm-roberta", "mpnet")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_longest_text_that_is_accepted_can_be_read(kind, tmp_path):
+    import transformers
+
+    n_tokens = tiny_tokenizer().get_vocab_size()
+    sizes = {"hidden_size": UNITS, "num_hidden_layers": 1, "num_attention_heads": 2}
+    architecture = transformers.AutoConfig.for_model(
+        kind, vocab_size=n_tokens, intermediate_size=UNITS, max_position_embeddings=40, **sizes
+    )
+    transformers.AutoModel.from_config(architecture).save_pretrained(tmp_path)
+    tiny_tokenizer().save(str(tmp_path / "tokenizer.json"))
+    transformer = load_pretrained(str(tmp_path))
+    longest = find_longest(transformer)
+    assert longest == (40 if kind == "bert" else 38)
+    check_pretrained(config_of(tmp_path, f"text.max_tokens={longest}"))
+    refusal = refused(tmp_path, f"text.max_tokens={longest + 1}")
+    assert f"--set text.max_tokens={longest}" in refusal
+    encoder = TransformerEncoder(transformer, ModelSettings()).eval()
+    tokens = torch.randint(5, n_tokens, (2, longest + 1))
+    assert encoder(tokens[:, :-1], torch.tensor([longest, 3])).memory.isfinite().all()
+    with pytest.raises((IndexError, RuntimeError)):
+        encoder(tokens, torch.tensor([longest + 1, 3]))
 
 
 def test_damaged_weights_and_those_of_another_network_are_one_line(folder, tmp_path):
@@ -83,16 +122,14 @@ def test_damaged_weights_and_those_of_another_network_are_one_line(folder, tmp_p
         load_pretrained(str(folder))
     save_transformer(folder)
     change_config(folder, num_hidden_layers=3)
-    with pytest.raises(
-        ModelError, match=r"other weights than its config.json says: 16 are missing"
-    ):
+    with pytest.raises(ModelError, match=r"config.json: 16 are missing"):
         load_pretrained(str(folder))
 
 
 def test_fewer_embeddings_than_tokens_are_refused(folder):
     n_known = tiny_transformer().config.vocab_size
     load_pretrained(str(folder), n_known)
-    with pytest.raises(ModelError, match=f"has {n_known} embeddings for the {n_known + 1} tokens"):
+    with pytest.raises(ModelError, match=f"{n_known} embeddings.*{n_known + 1} tokens"):
         load_pretrained(str(folder), n_known + 1)
 
 
@@ -104,7 +141,7 @@ def test_without_the_library_the_extra_is_named(folder, monkeypatch):
 
 def test_names_are_the_centred_means_of_their_subwords():
     transformer = tiny_transformer()
-    vectors = name_vectors(transformer, Ragged.from_lists([[5, 6], [7], [8, 9, 10]]))
+    vectors = average_names(transformer, Ragged.from_lists([[5, 6], [7], [8, 9, 10]]))
     weights = transformer.get_input_embeddings().weight.detach()
     means = torch.stack([weights[rows].mean(0) for rows in ([5, 6], [7], [8, 9, 10])])
     centred = means - means.mean(0)
@@ -113,7 +150,7 @@ def test_names_are_the_centred_means_of_their_subwords():
 
 @pytest.mark.parametrize("names", [[[5]], [[5], [5]], [[], [], []]])
 def test_names_that_read_alike_still_get_vectors(names):
-    vectors = name_vectors(tiny_transformer(), Ragged.from_lists(names))
+    vectors = average_names(tiny_transformer(), Ragged.from_lists(names))
     assert vectors.shape == (len(names), UNITS)
     assert vectors.isfinite().all()
     assert vectors.abs().max() > 0

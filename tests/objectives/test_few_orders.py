@@ -8,7 +8,12 @@ import torch
 
 from brute_force_sequences import TableDecoder, as_tuple, documents, sets_of
 from setrnn.objectives import few_orders
-from setrnn.objectives.few_orders import all_orders, count_orders, few, search_large_sets
+from setrnn.objectives.few_orders import (
+    count_orders,
+    fill_in_all_orders,
+    largest_listed_size,
+    search_large_sets,
+)
 from setrnn.search import search_orders
 
 LABEL_SETS = [(0, 1, 2, 3, 4), (1, 3), (), (0, 2, 3, 4), (2,), (1, 2, 4), (0, 1, 2, 4)]
@@ -16,7 +21,7 @@ LABEL_SETS = [(0, 1, 2, 3, 4), (1, 3), (), (0, 2, 3, 4), (2,), (1, 2, 4), (0, 1,
 
 @pytest.mark.parametrize(("n_orders", "size"), [(1, 1), (2, 2), (5, 2), (6, 3), (23, 3), (24, 4)])
 def test_few_is_the_largest_set_whose_orders_all_fit(n_orders, size):
-    assert few(n_orders) == size
+    assert largest_listed_size(n_orders) == size
 
 
 @pytest.mark.parametrize("n_orders", [1, 2, 5, 6, 12, 30])
@@ -30,7 +35,7 @@ def test_a_set_has_all_its_orders_or_as_many_as_asked_for(n_orders):
 def test_the_table_holds_every_order_of_every_small_set_once_and_leaves_the_others(n_orders):
     label_sets = sets_of(LABEL_SETS)
     counts = count_orders(label_sets.sizes, n_orders).tolist()
-    orders = all_orders(label_sets, torch.full((len(LABEL_SETS), n_orders, 5), 77))
+    orders = fill_in_all_orders(label_sets, torch.full((len(LABEL_SETS), n_orders, 5), 77))
     for labels, rows, n in zip(LABEL_SETS, orders, counts, strict=True):
         if factorial(len(labels)) <= n_orders:
             assert sorted(map(as_tuple, rows[:n])) == sorted(permutations(labels))
@@ -41,7 +46,7 @@ def test_the_table_holds_every_order_of_every_small_set_once_and_leaves_the_othe
 def test_a_table_may_be_wider_or_narrower_than_the_sets():
     for labels in [(), (3,), (1, 3)]:
         for width in range(len(labels), 4):
-            orders = all_orders(sets_of([labels], width), torch.zeros(1, 6, width).long())
+            orders = fill_in_all_orders(sets_of([labels], width), torch.zeros(1, 6, width).long())
             n = factorial(len(labels))
             assert sorted(map(as_tuple, orders[0, :n])) == sorted(permutations(labels))
 
@@ -52,9 +57,11 @@ def test_a_table_may_be_wider_or_narrower_than_the_sets():
 def test_how_sets_are_grouped_for_the_search_changes_nothing(
     n_orders, largest_known, on_gpu, monkeypatch
 ):
-    groups = few_orders._alike
+    groups = few_orders._group_by_size
     monkeypatch.setattr(
-        few_orders, "_alike", lambda sizes, largest, **_: groups(sizes, largest, on_gpu=on_gpu)
+        few_orders,
+        "_group_by_size",
+        lambda sizes, largest, **_: groups(sizes, largest, on_gpu=on_gpu),
     )
     decoder = TableDecoder(5, n_documents=len(LABEL_SETS))
     encoding, label_sets = documents(len(LABEL_SETS)), sets_of(LABEL_SETS)
@@ -79,7 +86,7 @@ def test_nothing_is_searched_if_all_sets_are_small():
 
 def test_on_a_cpu_sets_of_alike_size_are_searched_together():
     sizes = torch.tensor([0, 3, 30, 4, 1, 5, 3, 13])
-    groups = [rows.tolist() for rows in few_orders._alike(sizes, 2, on_gpu=False)]
+    groups = [rows.tolist() for rows in few_orders._group_by_size(sizes, 2, on_gpu=False)]
     assert groups == [[1, 6], [3, 5], [2, 7]]
-    (together,) = few_orders._alike(sizes, 2, on_gpu=True)
+    (together,) = few_orders._group_by_size(sizes, 2, on_gpu=True)
     assert together.tolist() == [1, 2, 3, 5, 6, 7]

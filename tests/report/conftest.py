@@ -6,7 +6,7 @@ import pytest
 from nasty import NASTY
 
 from made_comparison import made_comparison
-from setrnn.compare.records import GIVEN, Failure, TestResults
+from setrnn.comparison.records import GIVEN, Failure, TestResults
 from setrnn.report.build import build_report
 
 

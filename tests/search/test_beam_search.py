@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from brute_force_sequences import (
+    STEPPING_DECODERS,
     TEXTS,
     PlainDecoder,
     TableDecoder,
@@ -19,16 +20,10 @@ from brute_force_sequences import (
     sequence_log_probs,
     tiny_network,
 )
-from setrnn.model.decoders import DECODERS
-from setrnn.search import (
-    beam_search,
-    most_probable_sets,
-    sample_orders,
-    search_orders,
-    search_sequences,
-)
+from setrnn.objectives.sampled_order import sample_orders
+from setrnn.search import beam_search, most_probable_sets, search_orders, search_sequences
 
-EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
+EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 EVERYTHING = 1_000  # a beam wider than all sequences of 4 or 5 labels
 
 

@@ -5,6 +5,7 @@ import torch
 from test_set_search import found_sets
 
 from brute_force_sequences import (
+    STEPPING_DECODERS,
     TEXTS,
     TableDecoder,
     UniformOrderDecoder,
@@ -16,11 +17,10 @@ from brute_force_sequences import (
     set_log_probs,
     tiny_network,
 )
-from setrnn.model.decoders import DECODERS
 from setrnn.search import beam_search, most_probable_sets
-from setrnn.search.completion_search import most_probable_completions
+from setrnn.search.set_search import most_probable_completions
 
-EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
+EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 EVERYTHING = 1_000
 # Known of each document: right, wrong. One has all labels known, one none.
 PRESENT = [(1, 3), (), (0, 2), ()]

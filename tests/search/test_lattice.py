@@ -3,8 +3,20 @@
 import pytest
 import torch
 
-from brute_force_sequences import TEXTS, as_tuple, batch_of, set_log_probs, tiny_network
-from setrnn.search.lattice import merge_equal, search_sets
+from brute_force_sequences import (
+    TEXTS,
+    OrderFreeTable,
+    as_tuple,
+    batch_of,
+    set_log_probs,
+    tiny_network,
+)
+from setrnn.config import Config, SearchSettings
+from setrnn.data.ragged import Ragged
+from setrnn.model.interfaces import Encoding
+from setrnn.search.lattice import merge_equal, rank_by_exact, search_sets
+from setrnn.systems import neural
+from setrnn.systems.order_free import OrderFreeSystem
 
 ROUNDING = 1e-5
 
@@ -42,8 +54,10 @@ def test_a_search_as_wide_as_the_space_finds_every_set_with_its_probability(seed
         sets = found_sets(found, row)
         assert sets.keys() == truth.keys()
         assert all(abs(sets[each] - truth[each]) < ROUNDING for each in truth)
-    torch.testing.assert_close(found.pruned, torch.zeros(len(TEXTS)), atol=ROUNDING, rtol=0)
-    assert found.is_proved.all()
+    torch.testing.assert_close(
+        found.certificate.pruned, torch.zeros(len(TEXTS)), atol=ROUNDING, rtol=0
+    )
+    assert found.certificate.is_proved.all()
 
 
 def exactly(decoder, encoding, found, n_exact):
@@ -57,7 +71,7 @@ def exactly(decoder, encoding, found, n_exact):
         ]
     )
     is_set = found.log_probs[:, :n_exact] > -torch.inf
-    return found.with_exact(exact.where(is_set, -torch.inf), torch.ones_like(is_set))
+    return rank_by_exact(found, exact.where(is_set, -torch.inf), torch.ones_like(is_set))
 
 
 @pytest.mark.parametrize("n_labels", [3, 4, 6])
@@ -74,14 +88,14 @@ def test_the_certificate_never_lies(n_labels, width, max_labels, n_exact):
         for row, truth in enumerate(truths(decoder, encoding)):
             sets = found_sets(found, row)
             best, found_prob = next(iter(sets.items()))
-            pruned, left = float(found.pruned[row]), float(found.left[row])
+            pruned, left = float(found.certificate.pruned[row]), float(found.certificate.left[row])
             for labels, prob in sets.items():
                 assert prob <= truth[labels] + ROUNDING, "what was found is a part of the truth"
                 assert truth[labels] <= prob + pruned + ROUNDING
             for labels, prob in truth.items():
                 if labels not in sets:
                     assert prob <= found_prob + pruned + left + ROUNDING
-            if found.is_proved[row]:
+            if found.certificate.is_proved[row]:
                 assert truth[best] >= max(truth.values()) - ROUNDING
 
 
@@ -94,7 +108,7 @@ def test_exact_sums_can_change_the_order_and_prove_more():
             found = search_sets(decoder, encoding, 6, 50)
             if n_exact:
                 found = exactly(decoder, encoding, found, n_exact)
-            is_proved += found.is_proved.tolist()
+            is_proved += found.certificate.is_proved.tolist()
         n_proved.append(sum(is_proved))
     assert 0 < n_proved[0] < n_proved[1]
 
@@ -105,15 +119,15 @@ def test_what_is_left_is_what_the_search_did_not_look_at():
     found = search_sets(decoder, encoding, 4, max_labels=1)
     for row, truth in enumerate(truths(decoder, encoding)):
         larger = sum(prob for labels, prob in truth.items() if len(labels) > 1)
-        is_done = float(found.left[row]) < 1e-6 or found.labels.shape[2] < 1
-        assert is_done or float(found.left[row]) == pytest.approx(larger, abs=1e-5)
+        is_done = float(found.certificate.left[row]) < 1e-6 or found.labels.shape[2] < 1
+        assert is_done or float(found.certificate.left[row]) == pytest.approx(larger, abs=1e-5)
 
 
 def test_what_was_found_is_left_and_was_pruned_is_all_there_is():
     decoder, encoding = order_free(6)
     for width in (1, 3, 8):
         found = search_sets(decoder, encoding, width, 50, n_sets=64)  # to the last level
-        total = found.log_probs.exp().sum(1) + found.pruned
+        total = found.log_probs.exp().sum(1) + found.certificate.pruned
         torch.testing.assert_close(total, torch.ones(len(TEXTS)), atol=1e-4, rtol=0)
 
 
@@ -123,7 +137,7 @@ def test_a_search_that_the_limit_cuts_off_may_prove_nothing():
     with torch.no_grad():
         decoder.output.bias[-1] -= 20.0  # STOP comes last
     found = search_sets(decoder, encoding, 12, max_labels=2)
-    assert not found.is_proved.any()
+    assert not found.certificate.is_proved.any()
 
 
 def test_the_neighbours_of_a_document_change_nothing():
@@ -135,8 +149,10 @@ def test_the_neighbours_of_a_document_change_nothing():
         S = alone.labels.shape[2]
         assert torch.equal(alone.labels[0], together.labels[row][:, :S])
         torch.testing.assert_close(alone.log_probs[0], together.log_probs[row])
-        torch.testing.assert_close(alone.pruned[0], together.pruned[row], atol=1e-5, rtol=0)
-        assert alone.is_proved[0] == together.is_proved[row]
+        torch.testing.assert_close(
+            alone.certificate.pruned[0], together.certificate.pruned[row], atol=1e-5, rtol=0
+        )
+        assert alone.certificate.is_proved[0] == together.certificate.is_proved[row]
 
 
 def test_equal_keys_are_added_up():
@@ -153,3 +169,72 @@ def test_what_has_no_mass_stays_without():
     )
     assert (sums == -torch.inf).all()
     assert ((where >= 0) & (where < 4)).all()
+
+
+N_TOYS = 10_000
+
+
+class ToyNetwork:
+    """A table in place of a network: the one token of a document is its number."""
+
+    training = False
+
+    def __init__(self, decoder):
+        self.decoder = decoder
+
+    def encode(self, batch):
+        B = len(batch.tokens)
+        return Encoding(torch.zeros(B, 1, 1), torch.zeros(B, 1), batch.tokens)
+
+    def train(self, mode=True):
+        return self
+
+    eval = train
+
+
+def system_of(decoder, beam_width, exact_sets):
+    config = Config(search=SearchSettings(beam_width=beam_width, exact_sets=exact_sets))
+    return OrderFreeSystem(ToyNetwork(decoder), config, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("exact_sets", [0, 4])
+def test_a_set_that_was_found_but_not_kept_can_refute_the_first(exact_sets):
+    """Of {0, 1}, .359 are found and .166 pruned: more than the .4 of {0}, the only set kept."""
+    decoder = OrderFreeTable(3, 1)
+    decoder.table = torch.full((1, 8, 4), -torch.inf)
+    for used, column, prob in (
+        ((), 0, 0.81),
+        ((), 1, 0.19),
+        ((0,), 3, 0.4 / 0.81),
+        ((0,), 1, 0.41 / 0.81),
+        ((1,), 0, 1.0),
+        ((0, 1), 3, 0.875),
+        ((0, 1), 2, 0.125),
+        ((0, 1, 2), 3, 1.0),
+    ):
+        number = sum(2**label for label in used)
+        decoder.table[0, number, column] = torch.tensor(prob).log()
+    assert decoder.set_probs()[0, 3] == pytest.approx(0.525)
+    found = system_of(decoder, 1, exact_sets).candidates(Ragged.from_lists([[0]]), 1)
+    assert found.set_at(0, 0) == [0]
+    assert not found.certificates.is_proved[0]
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 4])
+@pytest.mark.parametrize("exact_sets", [0, 1, 4])
+def test_no_proof_is_false_among_thousands_of_random_decoders(n_labels, exact_sets, monkeypatch):
+    """Nor is a proof so rare that it says nothing; a wide search proves every one."""
+    monkeypatch.setattr(neural, "MAX_DOCUMENTS_ON_CPU", N_TOYS)  # one batch: it is quicker
+    decoder = OrderFreeTable(n_labels, N_TOYS, seed=n_labels)
+    truth = decoder.set_probs()
+    tokens = Ragged.from_lists([[number] for number in range(N_TOYS)])
+    shares = []
+    for width in (1, 2, 3, 5, 8):
+        found = system_of(decoder, width, exact_sets).candidates(tokens, 1)
+        first = decoder.number_of(torch.from_numpy(found.labels[:, 0]).long())
+        prob = truth.gather(1, first[:, None])[:, 0]
+        is_false = (prob < truth.max(1).values - ROUNDING).numpy() & found.certificates.is_proved
+        assert not is_false.any(), f"{is_false.sum()} of width {width}"
+        shares.append(found.certificates.is_proved.mean())
+    assert shares[0] > 0.15
+    assert shares[-1] > 0.9

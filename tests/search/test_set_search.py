@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from brute_force_sequences import (
+    STEPPING_DECODERS,
     TEXTS,
     TableDecoder,
     UniformOrderDecoder,
@@ -16,11 +17,10 @@ from brute_force_sequences import (
     set_log_probs,
     tiny_network,
 )
-from setrnn.model.decoders import DECODERS
 from setrnn.search import Sequences, most_probable_sets, set_log_prob
 from setrnn.search.set_search import distinct_sets
 
-EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
+EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 EVERYTHING = 1_000
 
 

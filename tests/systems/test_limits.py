@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from choices import all_sets, as_sets, choice_of, known, padded_sets, random_distributions
 
+from choices import all_sets, as_sets, choice_of, known, padded_sets, random_distributions
 from setrnn.errors import ConfigError
 from setrnn.systems.limits import SeenSets, set_keys
 from setrnn.systems.rules import Limits, choose_sets, find_rule

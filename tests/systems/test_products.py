@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from choices import all_sets, as_sets, choice_of, expected_f1
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -8,6 +7,7 @@ from scipy.special import expit
 
 from brute_force import all_sets as every_set
 from brute_force import found_sets, product_probability
+from choices import all_sets, as_sets, choice_of, expected_f1
 from setrnn.systems.products import most_probable_products, product_log_probs
 from setrnn.systems.rules import Choice, Limits, no_limits
 from setrnn.systems.rules.expected_f1 import choose

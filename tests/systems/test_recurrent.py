@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from brute_force_sequences import (
+    STEPPING_DECODERS,
     TEXTS,
     batch_of,
     sequence_log_probs,
@@ -14,15 +15,16 @@ from brute_force_sequences import (
 from setrnn.config import Config, ModelSettings, SearchSettings
 from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
-from setrnn.model.decoders import DECODERS
-from setrnn.systems import SYSTEMS
-from setrnn.systems.classical import system as neural_system
+from setrnn.methods import METHODS
+from setrnn.systems import neural as neural_system
+from setrnn.systems.registry import find_system
 
-EVERY_DECODER = pytest.mark.parametrize("decoder", DECODERS)
+EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
 EVERY_SOURCE = pytest.mark.parametrize("source", ["sets", "sequences"])
 TOKENS = Ragged.from_lists(TEXTS)
 EVERYTHING = 200  # a beam wider than all sequences of 4 labels
 CPU = torch.device("cpu")
+METHOD = {each.decoder: each for each in METHODS.values()}
 
 
 def make_system(decoder="rnn", beam_width=EVERYTHING, max_labels=50, **settings):
@@ -31,7 +33,7 @@ def make_system(decoder="rnn", beam_width=EVERYTHING, max_labels=50, **settings)
         model=ModelSettings(max_labels=max_labels, **(sizes | settings)),
         search=SearchSettings(beam_width=beam_width),
     )
-    return SYSTEMS[decoder](tiny_network(decoder, **settings), config, CPU)
+    return find_system(METHOD[decoder])(tiny_network(decoder, **settings), config, CPU)
 
 
 def found_sets(candidates, document):
@@ -145,7 +147,7 @@ def test_prediction_has_no_dropout_and_leaves_training_as_it_was(is_training):
 @EVERY_DECODER
 def test_a_system_is_rebuilt_from_its_arrays(decoder):
     system = make_system(decoder, beam_width=6)
-    again = SYSTEMS[decoder].from_arrays(system.arrays(), system.config, CPU, decoder)
+    again = type(system).from_arrays(system.arrays(), METHOD[decoder], system.config, "cpu")
     expected, found = system.candidates(TOKENS, 6), again.candidates(TOKENS, 6)
     np.testing.assert_array_equal(found.labels, expected.labels)
     np.testing.assert_array_equal(found.log_probs, expected.log_probs)
@@ -155,8 +157,7 @@ def test_a_system_is_rebuilt_from_its_arrays(decoder):
 @EVERY_DECODER
 def test_the_device_changes_nothing(decoder):
     system = make_system(decoder)
-    gpu = torch.device("cuda")
-    on_gpu = SYSTEMS[decoder].from_arrays(system.arrays(), system.config, gpu, decoder)
+    on_gpu = type(system).from_arrays(system.arrays(), METHOD[decoder], system.config, "cuda")
     expected, found = system.candidates(TOKENS, 16), on_gpu.candidates(TOKENS, 16)
     for document in range(len(TEXTS)):
         assert found_sets(found, document) == pytest.approx(

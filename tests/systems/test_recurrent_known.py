@@ -7,7 +7,7 @@ from test_recurrent import EVERY_DECODER, TOKENS, assert_same_candidates, found_
 from brute_force_sequences import TEXTS, batch_of, set_log_probs
 from setrnn.data.batches import take_rows
 from setrnn.errors import ConfigError, DataError
-from setrnn.systems.classical import system as neural_system
+from setrnn.systems import neural as neural_system
 from setrnn.systems.known import Known, given_known, known_log_prob
 
 KNOWN = Known.of([(1, 3), (), (2,), ()], [(0,), (), (), (2, 0)])

@@ -7,7 +7,7 @@ from brute_force_sequences import TEXTS, tiny_network
 from setrnn.config import Config
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError
-from setrnn.systems import SigmoidSystem
+from setrnn.systems.independent import SigmoidSystem
 
 TOKENS = Ragged.from_lists(TEXTS)
 

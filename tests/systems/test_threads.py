@@ -7,7 +7,7 @@ import pytest
 import torch
 from test_recurrent import TOKENS, make_system
 
-from setrnn.systems.classical import system as neural_system
+from setrnn.systems import neural as neural_system
 from setrnn.systems.threads import in_threads
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError, DataError
+from setrnn.methods import METHODS
 from setrnn.report.explanation_page import render_page
 from setrnn.tagging.explanation import _letters, explain_tokens
 
@@ -56,7 +57,7 @@ def test_token_ids_are_explained_as_their_text_is(recurrent, test_texts, test_fe
     for text, features in zip(test_texts[:8], test_features, strict=False):
         by_text = recurrent.explain(text, features, rule="set")
         tokens = recurrent.encoder.encode([text], [features])
-        found = explain_tokens(recurrent.system, recurrent.encoder, recurrent.labels, tokens)
+        found = explain_tokens(recurrent, tokens)
         assert found.sequences == by_text.sequences
         assert found.sets == by_text.sets
         assert found.steps == by_text.steps
@@ -268,7 +269,7 @@ def test_an_empty_set_has_one_step(taggers):
     arrays = system.arrays()
     arrays["decoder.output.bias"] = arrays["decoder.output.bias"].copy()
     arrays["decoder.output.bias"][-1] += 50  # STOP at once
-    stops = type(system).from_arrays(arrays, system.config, system.device)
+    stops = type(system).from_arrays(arrays, METHODS["set-rnn"], system.config, "cpu")
     found = replace(tagger, system=stops).explain(TEXT)
     assert found.predicted.labels == ()
     assert [step.label for step in found.steps] == [None]
@@ -298,7 +299,7 @@ def test_a_classical_system_cannot_be_explained(taggers):
 @pytest.mark.parametrize(
     ("arguments", "error", "said"),
     [
-        ({"text": [TEXT]}, DataError, "One text is wanted, got list"),
+        ({"text": [TEXT]}, DataError, "one string, got list"),
         ({"text": TEXT, "features": "money"}, DataError, "got one string"),
         ({"text": TEXT, "top": 0}, ConfigError, "top must be"),
         ({"text": TEXT, "rule": "sett"}, ConfigError, "Did you mean 'set'"),

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -5,12 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from setrnn.data.batches import padded
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS
 from setrnn.systems.rules import RULES, Limits, Rule, SetCandidates
 from setrnn.tagging import tagger as module
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from small_taggers import with_thresholds
 
 
@@ -167,7 +168,7 @@ def test_no_texts_give_no_predictions(tagger):
 def test_texts_without_a_known_word_are_tagged(tagger):
     predictions = tagger.tag(["", "   ", "😀", "qqxxzz"])
     # That there is an unknown word tells something, but to recurrent systems only.
-    alike = predictions[: 3 if METHODS[tagger.method].is_neural else 4]
+    alike = predictions[: 3 if METHODS[tagger.method].is_network else 4]
     assert len({prediction.labels for prediction in alike}) == 1
     assert all(prediction.probability > 0 for prediction in predictions)
 
@@ -279,7 +280,7 @@ def test_the_probability_is_that_of_the_predicted_set_whatever_the_rule(tagger, 
     texts = test_texts[:12]
     found = with_thresholds(tagger).tag(texts, rule=rule, top=3)
     sets = tagger.labels.encode([each.labels for each in found])
-    rows = padded(sets, np.arange(len(sets)), fill=-1, min_width=1).astype(np.int32)
+    rows = sets.padded(min_width=1)
     log_probs = tagger.system.set_log_probs(tagger.encoder.encode(texts), rows[:, None])[:, 0]
     wanted, probs = np.exp(log_probs), np.array([each.probability for each in found])
     if tagger.method == "set-rnn-exact" and rule != "set":
@@ -298,7 +299,7 @@ def test_without_thresholds_a_rule_says_how_to_get_them(taggers, rule):
 
 @pytest.mark.parametrize("rule", RULES)
 def test_all_that_is_predicted_is_within_the_limits(tagger, test_texts, rule):
-    if rule == "sequence" and not METHODS[tagger.method].emits_sequences:
+    if rule == "sequence" and not tagger.system.emits_sequences:
         return
     first, second, third = tagger.labels.names[:3]
     for limits in (
@@ -395,3 +396,20 @@ def test_a_device_that_does_not_exist_is_refused(taggers, tmp_path):
     taggers["set-rnn"].save(tmp_path / "model")
     with pytest.raises(ConfigError, match="There is no device 'gpu'"):
         load(tmp_path / "model", device="gpu")
+
+
+SLOW = {"torch._dynamo", "sympy", "sklearn", "scipy.optimize", "pandas", "lightning"}
+LOAD = "import sys; from setrnn import load; [load(each, 'cpu') for each in sys.argv[1:]]; "
+
+
+def test_loading_imports_nothing_that_takes_longer_than_all_else(taggers, tmp_path):
+    folders = [tmp_path / method for method in taggers]
+    for method, folder in zip(taggers, folders, strict=True):
+        taggers[method].save(folder)
+    code = LOAD + "print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *folders], capture_output=True, text=True, check=True
+    )
+    modules = set(done.stdout.split())
+    assert "torch" in modules
+    assert SLOW & modules == set()

@@ -1,15 +1,31 @@
+"""Algorithm 2: what is trained, which epoch is the best, and when training ends."""
+
 import csv
+import threading
 
 import pytest
 import torch
 from tiny_runs import N_TRAIN, prepared_of, same_bits, tiny_config
 
+from brute_force_sequences import network_of
+from setrnn.config import TRAINING_METRICS, TrainingSettings
+from setrnn.data.batches import make_batch
+from setrnn.errors import ConfigError
 from setrnn.methods import METHODS, find_method
-from setrnn.training.loop import Trainer
-from setrnn.training.options import TrainOptions
-from setrnn.training.start import make_fabric
+from setrnn.objectives import find_objective
+from setrnn.training.loop import (
+    Trainer,
+    count_first_epochs,
+    is_best,
+    is_finished,
+    is_out_of_time,
+    prefetch,
+)
+from setrnn.training.run_folder import Position
+from setrnn.training.start import TrainOptions, make_fabric, train_system
 
-RECURRENT = [name for name, method in METHODS.items() if method.is_neural]
+NETWORKS = [name for name, method in METHODS.items() if method.is_network]
+TWO_PHASES = [name for name, method in METHODS.items() if method.first_objective]
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_others(train, never_stopped):
@@ -19,7 +35,7 @@ def test_the_same_seed_gives_the_same_bits_and_another_others(train, never_stopp
     assert not same_bits(other.weights, never_stopped.weights)
 
 
-@pytest.mark.parametrize("method", RECURRENT)
+@pytest.mark.parametrize("method", NETWORKS)
 def test_every_system_learns_in_bfloat16(train, method):
     run = train(
         "training.precision=bfloat16",
@@ -67,17 +83,13 @@ def test_gradients_are_clipped_to_the_norm(tiny):
 
 
 def _one_step(prepared, config):
-    from setrnn.data.batches import make_batch
-    from setrnn.model.network import Network
-    from setrnn.objectives import find_objective
-
     torch.manual_seed(0)
     vectors = torch.randn(prepared.encoder.n_tokens + len(prepared.labels), 8)
     n_tokens = prepared.encoder.n_tokens
-    network = Network(vectors[:n_tokens], vectors[n_tokens:], config.model)
+    network = network_of(vectors[:n_tokens], vectors[n_tokens:], config.model)
     fabric = make_fabric(torch.device("cpu"), config.training.precision)
-    recipe = find_method("set-rnn").recipe
-    trainer = Trainer(network, prepared, config, recipe, fabric)
+    method = find_method("set-rnn")
+    trainer = Trainer(network, prepared, config, method, fabric)
     train = prepared.split("train")
     rows = train.labels.lengths.argsort()[-8:]  # large sets: they are searched
     assert train.labels.lengths[rows].min() > 2
@@ -137,14 +149,14 @@ def test_patience_ends_training_after_so_many_epochs_without_gain(train, monkeyp
 def test_those_who_watch_see_every_epoch_and_never_go_back(train):
     seen = []
     run = train(watch=seen.append)
-    ends = [each for each in seen if each.scores is not None]
-    assert [each.epoch for each in ends] == [1, 2]
+    ends = [each.epoch for each in seen if each.epoch.scores is not None]
+    assert [each.number for each in ends] == [1, 2]
     assert [each.loss for each in ends] == run.losses
     assert {each.n_total for each in seen} == {2 * N_TRAIN}
-    done = [each.n_documents for each in seen]
+    done = [each.n_done for each in seen]
     assert done == sorted(done)
     assert done[-1] == 2 * N_TRAIN
-    assert {"measuring", "set-probability"} == {each.activity for each in seen}
+    assert {"measuring", "set-probability"} == {each.epoch.activity for each in seen}
 
 
 def test_the_csv_log_has_a_row_for_each_epoch(train, tmp_path):
@@ -167,6 +179,90 @@ def test_training_prints_nothing(tiny, tmp_path, capfd):
     for precision in ("float32", "bfloat16"):
         config = tiny_config(f"training.precision={precision}", "training.epochs=1")
         options = TrainOptions("cpu", tmp_path / f"{precision}.run")
-        find_method("set-rnn").train(tiny, config, options)
+        train_system(find_method("set-rnn"), tiny, config, options)
     captured = capfd.readouterr()
     assert captured.out + captured.err == ""
+
+
+def test_a_better_epoch_has_more_f1_or_less_loss():
+    first, later = Position(), Position(best_epoch=1, best_value=0.5)
+    for metric in TRAINING_METRICS:
+        assert is_best({metric: 0.0}, first, metric)
+        assert not is_best({metric: 0.5}, later, metric)
+        assert is_best({metric: 0.6}, later, metric) == (metric != "hamming_loss")
+        assert not is_best({}, first, metric)
+
+
+def test_training_ends_after_all_epochs_or_when_patience_is_over():
+    settings = TrainingSettings(epochs=5, patience=2)
+    assert is_finished(Position(epoch=5, best_epoch=5), settings)
+    assert not is_finished(Position(epoch=2, best_epoch=1), settings)
+    assert is_finished(Position(epoch=3, best_epoch=1), settings)
+    assert not is_finished(Position(epoch=3, best_epoch=0), settings)
+    assert not is_finished(Position(epoch=4, best_epoch=1), TrainingSettings(epochs=5))
+
+
+def test_no_epoch_begins_that_would_exceed_the_time():
+    assert not is_out_of_time(Position(epoch=0), 100.0, 1.0)
+    assert not is_out_of_time(Position(epoch=2), 100.0, None)
+    assert not is_out_of_time(Position(epoch=2), 100.0, 150.0)
+    assert is_out_of_time(Position(epoch=2), 100.0, 149.0)
+
+
+@pytest.mark.parametrize("method", TWO_PHASES)
+def test_patience_does_not_count_before_the_own_objective_begins(train, method):
+    run = train("training.epochs=6", "training.patience=1", method=method)
+    objectives = [row["objective"] for row in run.notes["epochs"]]
+    assert objectives[:3] == ["random-order"] * 3
+    assert objectives[3] == find_method(method).objective
+
+
+@pytest.mark.parametrize("method", TWO_PHASES)
+def test_the_best_epoch_is_one_of_the_own_objective(train, method):
+    # Weights that hardly move score the same in every epoch: the first to count is the best.
+    run = train("training.epochs=4", "training.learning_rate=1e-9", method=method)
+    assert run.notes["best_epoch"] == 3
+
+
+@pytest.mark.parametrize(("n_epochs", "share", "n_first"), [(2, 0.1, 1), (3, 0.9, 2), (5, 0, 0)])
+def test_each_objective_gets_an_epoch_unless_the_share_is_zero(n_epochs, share, n_first):
+    settings = TrainingSettings(epochs=n_epochs, random_share=share)
+    assert count_first_epochs(find_method("vinyals-max"), settings) == n_first
+    assert count_first_epochs(find_method("vinyals-max-direct"), settings) == 0
+
+
+@pytest.mark.parametrize("override", ["training.epochs=1", "training.random_share=1"])
+def test_an_objective_without_an_epoch_is_refused(train, override):
+    with pytest.raises(ConfigError, match=r"Raise the epochs"):
+        train(override, method="vinyals-max")
+
+
+@pytest.mark.parametrize("n", [0, 1, 3, 20])
+def test_the_order_stays(n):
+    assert list(prefetch(lambda item: item * item, range(n))) == [i * i for i in range(n)]
+
+
+def test_only_a_few_are_made_ahead():
+    made = []
+    stream = prefetch(made.append, range(100), n_ahead=4)
+    next(stream)
+    stream.close()
+    assert len(made) <= 5
+
+
+def test_an_error_comes_where_its_item_would():
+    def make(item):
+        return 1 // item
+
+    stream = prefetch(make, [1, 0])
+    assert next(stream) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(stream)
+
+
+def test_no_thread_is_left():
+    before = threading.active_count()
+    stream = prefetch(str, range(10))
+    next(stream)
+    stream.close()
+    assert threading.active_count() == before

@@ -1,8 +1,20 @@
+import copy
+
 import pytest
 import torch
+from tiny_runs import Run, same_bits, tiny_config
 
+from brute_force_sequences import network_of
 from setrnn.config import TrainingSettings
-from setrnn.training.optimizer import learning_rate, make_optimizer, set_learning_rate
+from setrnn.errors import ConfigError, StoppedError
+from setrnn.training.optimizer import (
+    AveragedNetwork,
+    learning_rate,
+    make_optimizer,
+    set_learning_rate,
+)
+
+AVERAGE = "training.average=0.9"
 
 
 def test_the_rate_rises_then_falls_to_zero():
@@ -40,3 +52,100 @@ def test_pretrained_weights_keep_a_rate_of_their_own():
         set_learning_rate(optimizer, progress, settings)
         assert others["lr"] == pytest.approx(2.0 * share)
         assert pretrained["lr"] == pytest.approx(0.5 * share)
+
+
+@pytest.fixture
+def network():
+    settings = tiny_config("model.word_vectors=frozen").model
+    return network_of(torch.randn(5, 8), torch.randn(3, 8), settings)
+
+
+def _change(network):
+    with torch.no_grad():
+        for each in network.parameters():
+            if each.requires_grad:
+                each.normal_()
+
+
+def test_the_average_is_the_weighted_mean_of_all_weights_so_far(network):
+    average = AveragedNetwork(network, 0.3)
+    expected = {name: each.double() for name, each in network.state_dict().items()}
+    for step in range(1, 6):
+        _change(network)
+        average.update()
+        decay = min(0.3, (1 + step) / (10 + step))
+        for name, each in network.state_dict().items():
+            expected[name] = decay * expected[name] + (1 - decay) * each.double()
+    for name, each in average.network.state_dict().items():
+        torch.testing.assert_close(each.double(), expected[name], atol=1e-6, rtol=1e-5)
+    frozen = "encoder.words.weight"
+    assert torch.equal(average.network.state_dict()[frozen], network.state_dict()[frozen])
+
+
+def test_without_a_decay_it_is_the_network_itself(network):
+    average = AveragedNetwork(network, 0.0)
+    before = copy.deepcopy(network.state_dict())
+    average.update()
+    assert average.network is network
+    assert same_bits(network.state_dict(), before)
+    assert average.state() == {}
+
+
+def test_a_state_brings_the_average_back(network):
+    whole = AveragedNetwork(network, 0.9)
+    _change(network)
+    whole.update()
+    other = AveragedNetwork(network, 0.9)
+    other.restore({name: each.clone() for name, each in whole.state().items()})
+    _change(network)
+    whole.update()
+    other.update()
+    assert same_bits(whole.state(), other.state())
+
+
+@pytest.fixture(scope="module")
+def averaged(tiny):
+    return Run(tiny, AVERAGE)
+
+
+def test_training_continues_with_the_weights_themselves(averaged, never_stopped):
+    assert averaged.losses == never_stopped.losses
+    assert not same_bits(averaged.weights, never_stopped.weights)
+
+
+def test_the_average_is_what_is_measured_and_kept(train, monkeypatch):
+    measured = []
+
+    def note(system, *_):
+        measured.append(copy.deepcopy(system.network.state_dict()))
+        return {"instance_f1": [0.5, 0.9, 0.1][len(measured) - 1]}
+
+    monkeypatch.setattr("setrnn.training.loop.validate", note)
+    run = train(AVERAGE, "training.epochs=3")
+    assert same_bits(run.weights, measured[1])
+    assert not same_bits(run.weights, measured[2])
+
+
+def test_without_a_valid_part_the_last_average_is_taken(train, without_valid):
+    run, plain = train(AVERAGE, data=without_valid), train(data=without_valid)
+    assert run.losses == plain.losses
+    assert not same_bits(run.weights, plain.weights)
+
+
+@pytest.mark.parametrize("after", [4, 6])
+def test_a_stopped_run_with_an_average_ends_with_the_same_bits(
+    train, averaged, tmp_path, signal_at_step, after
+):
+    """Step 4 is the last of an epoch: the run is stopped before it is measured."""
+    signal_at_step(after)
+    with pytest.raises(StoppedError):
+        train(AVERAGE, folder=tmp_path / "m.run")
+    run = train(AVERAGE, folder=tmp_path / "m.run", resume=True)
+    assert same_bits(run.weights, averaged.weights)
+    assert run.measures == averaged.measures
+
+
+@pytest.mark.parametrize("decay", [-0.1, 1.0])
+def test_a_decay_outside_0_to_1_is_refused(decay):
+    with pytest.raises(ConfigError, match=r"training.average.*at least 0"):
+        TrainingSettings(average=decay)

@@ -1,4 +1,4 @@
-"""A run that was stopped goes on, and ends as one never stopped."""
+"""A stopped run is resumed, and ends as one without a stop."""
 
 import os
 import signal
@@ -10,42 +10,41 @@ import pytest
 from tiny_runs import N_TRAIN, same_bits
 
 from setrnn.errors import ConfigError, StoppedError
-from setrnn.systems import RecurrentSystem
+from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.training.run_folder import LAST, run_folder_of
 
 
 @pytest.fixture
-def stopped(train, tmp_path, signal_at_step):
-    """The folder of a run that Ctrl-C stopped in its second epoch."""
+def stop(train, tmp_path, signal_at_step):
+    """Stop a run by Ctrl-C after some steps, and return its folder."""
 
-    def stop(*settings, after=6, **more):
+    def run(after=6, **more):
         folder = run_folder_of(tmp_path / "m")
         signal_at_step(after)
-        with pytest.raises(StoppedError, match="Go on with --resume"):
-            train(*settings, folder=folder, **more)
+        with pytest.raises(StoppedError, match="--resume"):
+            train(folder=folder, **more)
         return folder
 
-    return stop
+    return run
 
 
 @pytest.mark.parametrize("after", [1, 4, 6])
-def test_a_stopped_run_ends_with_the_same_bits(stopped, train, never_stopped, after):
-    """Step 4 is the last of an epoch: it is stopped before it is measured."""
-    run = train(folder=stopped(after=after), resume=True)
+def test_a_stopped_run_ends_with_the_same_bits(stop, train, never_stopped, after):
+    """Step 4 is the last of an epoch: the run is stopped before it is measured."""
+    run = train(folder=stop(after), resume=True)
     assert same_bits(run.weights, never_stopped.weights)
     assert run.measures == never_stopped.measures
 
 
 @pytest.mark.parametrize("method", ["vinyals-sample", "sgm"])
-def test_every_kind_of_chance_goes_on_where_it_was(stopped, train, method):
-    run = train(folder=stopped(method=method), method=method, resume=True)
+def test_every_random_state_is_restored(stop, train, method):
+    run = train(folder=stop(method=method), method=method, resume=True)
     whole = train(method=method)
     assert same_bits(run.weights, whole.weights)
     assert run.measures == whole.measures
 
 
 def test_stopping_while_measuring_measures_again(train, never_stopped, tmp_path, monkeypatch):
-
     evaluate = RecurrentSystem.candidates
 
     def signal_first(*arguments):
@@ -61,27 +60,26 @@ def test_stopping_while_measuring_measures_again(train, never_stopped, tmp_path,
     assert run.measures == never_stopped.measures
 
 
-def test_resuming_a_finished_run_trains_no_more(train, tmp_path, monkeypatch):
-    first = train(folder=tmp_path / "m.run")
+def test_resuming_a_finished_run_trains_no_more(train, finished, never_stopped, monkeypatch):
     monkeypatch.setattr("setrnn.training.loop.Trainer._step", None)
-    again = train(folder=tmp_path / "m.run", resume=True)
-    assert same_bits(first.weights, again.weights)
-    assert first.notes == again.notes
+    again = train(folder=finished, resume=True)
+    assert same_bits(again.weights, never_stopped.weights)
+    assert again.measures == never_stopped.measures
+    assert train(folder=finished, resume=True).notes == again.notes
 
 
-def test_a_run_without_a_checkpoint_starts_anew(train, never_stopped, tmp_path):
+def test_a_run_without_a_checkpoint_starts_from_the_beginning(train, never_stopped, tmp_path):
     run = train(folder=tmp_path / "m.run", resume=True)
     assert same_bits(run.weights, never_stopped.weights)
 
 
 def test_an_unfinished_run_is_not_replaced_unasked_and_a_finished_one_is(train, stopped):
-    folder = stopped()
-    before = (folder / LAST).read_bytes()
-    with pytest.raises(ConfigError, match=r"unfinished run \(epoch 2\). Add --resume"):
-        train(folder=folder)
-    assert (folder / LAST).read_bytes() == before
-    train(folder=folder, resume=True)
-    other = train("seed=1", "training.epochs=1", folder=folder)
+    before = (stopped / LAST).read_bytes()
+    with pytest.raises(ConfigError, match=r"unfinished.*epoch 2.*--resume"):
+        train(folder=stopped)
+    assert (stopped / LAST).read_bytes() == before
+    train(folder=stopped, resume=True)
+    other = train("seed=1", "training.epochs=1", folder=stopped)
     assert len(other.losses) == 1
 
 
@@ -95,19 +93,17 @@ def test_an_unfinished_run_is_not_replaced_unasked_and_a_finished_one_is(train, 
     ],
 )
 def test_other_settings_are_refused_by_name(train, stopped, setting, said):
-    folder = stopped()
-    before = (folder / LAST).read_bytes()
+    before = (stopped / LAST).read_bytes()
     with pytest.raises(ConfigError, match=said):
-        train(setting, folder=folder, resume=True)
-    assert (folder / LAST).read_bytes() == before
+        train(setting, folder=stopped, resume=True)
+    assert (stopped / LAST).read_bytes() == before
 
 
 def test_another_method_and_other_data_are_refused(train, stopped, without_valid):
-    folder = stopped()
     with pytest.raises(ConfigError, match='method="set-rnn", not "sgm"'):
-        train(folder=folder, resume=True, method="sgm")
+        train(folder=stopped, resume=True, method="sgm")
     with pytest.raises(ConfigError, match="other data"):
-        train(folder=folder, resume=True, data=without_valid)
+        train(folder=stopped, resume=True, data=without_valid)
 
 
 @pytest.mark.parametrize(
@@ -119,29 +115,28 @@ def test_another_method_and_other_data_are_refused(train, stopped, without_valid
     ],
 )
 def test_the_ways_out_of_a_bad_run_may_change(train, stopped, never_stopped, setting):
-    run = train(setting, folder=stopped(), resume=True)
+    run = train(setting, folder=stopped, resume=True)
     assert run.measures[0] == never_stopped.measures[0]
     assert run.measures[1] != never_stopped.measures[1]
 
 
 def test_what_changes_no_weight_may_change(train, stopped, never_stopped):
     settings = ("training.checkpoint_minutes=0", "training.patience=2", "classical.l1=3")
-    run = train(*settings, "training.valid_documents=50", folder=stopped(), resume=True)
+    run = train(*settings, "training.valid_documents=50", folder=stopped, resume=True)
     assert same_bits(run.weights, never_stopped.weights)
 
 
-def test_another_batch_size_starts_the_epoch_in_hand_again(train, stopped):
+def test_another_batch_size_starts_the_current_epoch_again(train, stopped):
     seen = []
-    folder = stopped()
-    run = train("training.batch_size=4", folder=folder, resume=True, watch=seen.append)
-    assert seen[0].epoch == 2
-    assert seen[0].n_documents == N_TRAIN + 4
+    run = train("training.batch_size=4", folder=stopped, resume=True, watch=seen.append)
+    assert seen[0].epoch.number == 2
+    assert seen[0].n_done == N_TRAIN + 4
     assert len(run.losses) == 2
-    # A second stop and another batch size again are no trouble.
-    assert train("training.batch_size=16", folder=folder, resume=True).losses == run.losses
+    # A second stop with another batch size works too.
+    assert train("training.batch_size=16", folder=stopped, resume=True).losses == run.losses
 
 
-def test_more_patience_goes_on_with_a_run_that_had_given_up(train, tmp_path, monkeypatch):
+def test_more_patience_continues_a_run_that_had_stopped_early(train, tmp_path, monkeypatch):
     values = [0.5, 0.1, 0.9]
     monkeypatch.setattr("setrnn.training.loop.validate", lambda *_: {"instance_f1": values.pop(0)})
     settings = ("training.epochs=3",)
@@ -152,6 +147,7 @@ def test_more_patience_goes_on_with_a_run_that_had_given_up(train, tmp_path, mon
     assert more.notes["best_epoch"] == 3
 
 
+@pytest.mark.slow
 def test_a_run_killed_again_and_again_ends_with_the_same_bits(tmp_path):
     """Real processes, SIGKILL at file operations and in between; see killed_runs.py."""
     script = Path(__file__).with_name("killed_runs.py")

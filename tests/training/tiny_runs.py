@@ -7,9 +7,9 @@ import torch
 
 from setrnn.config import TextSettings, load_config
 from setrnn.data import newsroom
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.methods import find_method
-from setrnn.training.options import TrainOptions
+from setrnn.training.start import TrainOptions, train_system
 
 N_TRAIN, N_VALID = 28, 8  # four batches, the last of 4 documents
 WORDS = TextSettings()
@@ -37,14 +37,14 @@ def prepared_of(sizes, folder, text=WORDS):
 
 
 class Run:
-    """A training run, and what it left behind."""
+    """A training run with its weights and notes."""
 
     def __init__(
         self, prepared, *settings, method="set-rnn", folder=None, resume=False, watch=None
     ):
         watch = watch or (lambda progress: None)
         options = TrainOptions("cpu", folder, resume, on_progress=watch)
-        trained = find_method(method).train(prepared, tiny_config(*settings), options)
+        trained = train_system(find_method(method), prepared, tiny_config(*settings), options)
         self.system, self.notes = trained.system, trained.notes
         self.weights = trained.system.network.state_dict()
 
@@ -54,7 +54,7 @@ class Run:
 
     @property
     def measures(self):
-        """All that is measured but the speed."""
+        """All measures except the speed."""
         rows = self.notes["epochs"]
         return [{name: row[name] for name in row if name != "documents_per_second"} for row in rows]
 

@@ -1,4 +1,4 @@
-"""The command line: one thin function a command."""
+"""The command line: one thin function per command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands together, and what happens when one fails."""
+"""The table of commands, imported when they are run; one-line errors and exit codes."""
 
 from __future__ import annotations
 
@@ -10,46 +10,92 @@ import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from setrnn import __version__
-from setrnn.cli.calibrate import calibrate
-from setrnn.cli.compare import compare
 from setrnn.cli.console import stderr
-from setrnn.cli.data import app as data_app
-from setrnn.cli.demo import demo
-from setrnn.cli.explain import explain
-from setrnn.cli.models import evaluate, methods, predict
-from setrnn.cli.report import report
-from setrnn.cli.serve import serve
-from setrnn.cli.train import train
 from setrnn.errors import SetRNNError, StoppedError
+
+# Each command: where its function (or group) is, and the first line of its help. The module is
+# imported when the command is run or its own help is asked for: `setrnn --help` imports none.
+COMMANDS = {
+    "demo": (
+        "setrnn.cli.demo:demo",
+        "Train and compare systems on newsroom, the embedded corpus of synthetic news.",
+    ),
+    "data": ("setrnn.cli.data:app", "Inspect, convert, split and prepare data."),
+    "train": ("setrnn.cli.train:train", "Train a system and write its model folder."),
+    "predict": (
+        "setrnn.cli.predict:predict",
+        "Tag documents; write one JSON object per line, in the order of the input.",
+    ),
+    "evaluate": (
+        "setrnn.cli.evaluate:evaluate",
+        "Measure a model on documents whose labels are known.",
+    ),
+    "calibrate": (
+        "setrnn.cli.calibrate:calibrate",
+        "Calibrate a model's probabilities, and find which predictions to accept without review.",
+    ),
+    "compare": (
+        "setrnn.cli.compare:compare",
+        "Train systems side by side, measure them by every rule, and make tables and a page.",
+    ),
+    "explain": (
+        "setrnn.cli.explain:explain",
+        "Explain how a recurrent system tags a text, or how it scores a given set.",
+    ),
+    "report": (
+        "setrnn.cli.report:report",
+        "Make the report of a comparison again: one page, its tables and figures.",
+    ),
+    "serve": ("setrnn.cli.serve:serve", "Serve models: an HTTP API, and a page to tag with."),
+    "methods": (
+        "setrnn.cli.methods:methods",
+        "List the systems, with what each maximises in training and how it predicts.",
+    ),
+}
+INTERRUPTED = 130  # the exit code that shells give to Ctrl-C
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands are placeholders with a name and a help line until one is needed."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 (click's types)
+        """Import the command that the arguments name."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name in COMMANDS else command, rest
+
+
+def load_command(name: str) -> Any:  # noqa: ANN401 (a click command)
+    """Import a command by its name."""
+    module, attribute = COMMANDS[name][0].split(":")
+    found = getattr(import_module(module), attribute)
+    group = typer.Typer(callback=lambda: None, rich_markup_mode="rich", add_completion=False)
+    if isinstance(found, typer.Typer):
+        group.add_typer(found, name=name)
+    else:
+        group.command(name)(found)
+    loaded: Any = typer.main.get_command(group)
+    return loaded.commands[name]
+
 
 app = typer.Typer(
     name="setrnn",
+    cls=LazyGroup,
     help="Tag documents with sets of labels, and know the probability of each set.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command()(demo)
-app.add_typer(data_app, name="data")
-app.command()(train)
-app.command()(predict)
-app.command()(evaluate)
-app.command()(calibrate)
-app.command()(compare)
-app.command()(explain)
-app.command()(report)
-app.command()(serve)
-app.command()(methods)
-
-
-INTERRUPTED = 130  # what shells make of Ctrl-C
+for _name, (_, _help) in COMMANDS.items():
+    app.command(_name, help=_help)(lambda: None)
 
 
 def _show_version(is_asked: bool) -> None:
@@ -70,8 +116,8 @@ def _options(
 
 
 def main() -> NoReturn:
-    """Run the command line: 0 done, 1 a failure said in one line, 2 wrong usage, 130 stopped."""
-    # What is said may name a file whose name is no text.
+    """Run the command line: 0 done, 1 a failure in one line, 2 wrong usage, 130 stopped."""
+    # Messages may contain file names that are not valid text.
     for stream, errors in ((sys.stdout, None), (sys.stderr, "backslashreplace")):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors)
@@ -79,14 +125,14 @@ def main() -> NoReturn:
     # --debug may stand anywhere
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
     try:
-        with _terminated_as_interrupted():
+        with _interrupt_on_sigterm():
             code = app(arguments, standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:
             _fail("stopped.", INTERRUPTED)
         sys.exit(code if isinstance(code, int) else 0)
     except typer.Exit as stop:
-        if stop.exit_code == INTERRUPTED:  # how typer passes on Ctrl-C
+        if stop.exit_code == INTERRUPTED:  # typer turns Ctrl-C into this
             _fail("stopped.", INTERRUPTED)
         sys.exit(stop.exit_code)
     except (KeyboardInterrupt, typer.Abort):
@@ -95,21 +141,21 @@ def main() -> NoReturn:
         stderr.print(str(stop), style="yellow", markup=False, highlight=False, soft_wrap=True)
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
-        # the reader of our output went away; keep Python from saying so at exit
+        # The reader of our output is gone: keep Python from reporting it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except Exception as error:  # noqa: BLE001 (the last line of defence: no tracebacks)
+    except Exception as error:  # noqa: BLE001 (no failure may end in a traceback)
         if hasattr(error, "exit_code") and hasattr(error, "show"):  # wrong usage
             error.show()
             sys.exit(error.exit_code)
         if is_debugging:
             traceback.print_exc()
-        _fail(_one_line(error), 1)
+        _fail(_write_error(error), 1)
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM stop a command as Ctrl-C does: nothing half-written is left."""
+def _interrupt_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM stop a command as Ctrl-C does, so that no partial files are left."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -127,7 +173,8 @@ def _terminated_as_interrupted() -> Iterator[None]:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _one_line(error: Exception) -> str:
+def _write_error(error: Exception) -> str:
+    """Describe an error in one line."""
     if isinstance(error, SetRNNError):
         return str(error)
     if isinstance(error, OSError) and error.strerror:

@@ -72,10 +72,10 @@ def compare(
 
     Each run leaves a record in OUT as soon as it ends: the same command goes on where it stopped.
     """
-    from setrnn.compare.added import parse_additions
-    from setrnn.compare.plan import find_methods
+    from setrnn.comparison.added import parse_additions
+    from setrnn.comparison.plan import find_methods
     from setrnn.config import load_config
-    from setrnn.cores import n_cores
+    from setrnn.model.devices import n_cores
 
     if budget is not None and not 0 < budget < float("inf"):
         raise ConfigError(f"--budget must be above 0 minutes, got {budget:g}.")

@@ -12,7 +12,7 @@ from rich import progress as rich_progress
 from setrnn.cli.console import note, stderr
 
 if TYPE_CHECKING:
-    from setrnn.compare.records import Failure
+    from setrnn.comparison.records import Failure
 
 MINUTE, HOUR = 60, 3600
 
@@ -101,7 +101,7 @@ class ComparisonDisplay:
         return f"{self._n_ended} of {self._n_total} {self._what}{failed}{about}"
 
     def _time_left(self) -> float | None:
-        from setrnn.compare.time_left import Running, time_left
+        from setrnn.comparison.time_left import Running, time_left
 
         if not self._running and not self._waiting:
             return None

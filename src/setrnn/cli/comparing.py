@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn.cli.compare_display import ComparisonDisplay, comparison_display
-from setrnn.cli.console import MEASURES, note, scores_table, shared_progress, stdout, warn
-from setrnn.cli.opening import opened_data
+from setrnn.cli.console import note, scores_table, stdout, warn
+from setrnn.cli.progress import shared_progress, terminal_progress
 from setrnn.errors import ConfigError, StoppedError, TrainingError
+from setrnn.metrics import MEASURES
 
 if TYPE_CHECKING:
-    from setrnn.compare.added import Addition
-    from setrnn.compare.plan import Plan
-    from setrnn.compare.pool import Ended, Job
-    from setrnn.compare.records import Comparison, Failure, Record
-    from setrnn.compare.run import Task
+    from setrnn.comparison.added import Addition
+    from setrnn.comparison.plan import Plan
+    from setrnn.comparison.pool import Ended, Job
+    from setrnn.comparison.records import Comparison, Failure, Record
+    from setrnn.comparison.run import Task
     from setrnn.config import Config
     from setrnn.data.cache import Source
     from setrnn.data.prepared import Prepared
@@ -68,27 +69,35 @@ class Compared:
 
 def compare_systems(request: Request) -> Compared:
     """Run what is not done yet, and make the report; refuse bad input before anything is run."""
-    from setrnn.compare.comparable import cut_note, open_comparable
-    from setrnn.compare.plan import (
+    from setrnn.comparison.comparable import cut_note, open_comparable
+    from setrnn.comparison.plan import (
         make_plan,
         open_comparison,
         refuse_other_folder,
         refuse_unequal_treatment,
         with_command,
     )
-    from setrnn.compare.records import load_records
+    from setrnn.comparison.records import load_records
     from setrnn.methods import find_method
     from setrnn.report.build import build_report
+    from setrnn.tagging.train import open_training_data
+    from setrnn.training.start import check_method
 
     refuse_other_folder(request.out)
     if request.config.classical.tune:
         raise ConfigError("classical.tune goes with train. To search settings here: --tune N.")
     for method in request.methods:
-        find_method(method).check(request.config)
+        check_method(find_method(method), request.config)
     _check_device(request)
-    prepared, config = opened_data(
-        request.source, request.config, request.overrides, request.prepared_in, open_comparable
-    )
+    with terminal_progress() as show:
+        prepared, config = open_training_data(
+            request.source,
+            request.config,
+            request.overrides,
+            request.prepared_in,
+            open_comparable,
+            show,
+        )
     if prepared.valid_is_cut:
         note(cut_note(prepared))
     comparison = open_comparison(request.out, prepared)
@@ -154,7 +163,7 @@ def _check_device(request: Request) -> None:
     """Refuse a device that is not there, before the data is read."""
     from setrnn.methods import find_method
 
-    if any(find_method(method).is_neural for method in request.methods):
+    if any(find_method(method).is_network for method in request.methods):
         from setrnn.model.devices import find_device
 
         find_device(request.device)
@@ -172,8 +181,8 @@ def _way_to_go_on(out: Path) -> Iterator[None]:
 
 def _tasks(request: Request, prepared: Prepared, config: Config) -> list[Task]:
     """Make the tasks of all runs that are asked for."""
-    from setrnn.compare.plan import seeds_of
-    from setrnn.compare.run import Task
+    from setrnn.comparison.plan import seeds_of
+    from setrnn.comparison.run import Task
 
     budget = request.budget_minutes
     return [
@@ -197,8 +206,8 @@ def _tasks(request: Request, prepared: Prepared, config: Config) -> list[Task]:
 def _add_predictions(request: Request, comparison: Comparison) -> None:
     """Make records of the predictions that came from elsewhere."""
     if request.added:
-        from setrnn.compare.added import added_records
-        from setrnn.compare.records import load_records
+        from setrnn.comparison.added import added_records
+        from setrnn.comparison.records import load_records
 
         present = load_records(request.out, comparison)
         for record in added_records(comparison, request.added, present):
@@ -210,7 +219,7 @@ def _make_vectors(request: Request, prepared: Prepared, config: Config) -> None:
     from setrnn.data.vectors import word_vectors
     from setrnn.methods import find_method
 
-    needs_vectors = any(find_method(method).is_neural for method in request.methods)
+    needs_vectors = any(find_method(method).is_network for method in request.methods)
     if not needs_vectors or config.encoder.is_pretrained or config.vectors.source == "none":
         return
     with ExitStack() as shown:
@@ -228,9 +237,9 @@ def _tuned(
     request: Request, comparison: Comparison, tasks: Sequence[Task]
 ) -> tuple[list[Task], list[Record]]:
     """Search the settings of each method: its tasks with them, or records of their failure."""
-    from setrnn.compare.jobs import tuning_job
-    from setrnn.compare.plan import failed_record, longest_first
-    from setrnn.compare.records import load_records
+    from setrnn.comparison.jobs import tuning_job
+    from setrnn.comparison.plan import failed_record, longest_first
+    from setrnn.comparison.records import load_records
 
     first = {task.method: task for task in reversed(tasks)}
     jobs = [tuning_job(task, request.n_trials) for task in longest_first([*first.values()], {})]
@@ -269,8 +278,8 @@ def _tuned(
 
 def _run(request: Request, comparison: Comparison, plan: Plan) -> list[Record]:
     """Run what is left of the plan; write each record as soon as its run ends."""
-    from setrnn.compare.jobs import run_job
-    from setrnn.compare.plan import failed_record, measured_seconds
+    from setrnn.comparison.jobs import run_job
+    from setrnn.comparison.plan import failed_record, measured_seconds
 
     if plan.done:
         note(f"{len(plan.done)} runs are done already.")
@@ -311,7 +320,7 @@ def _watch(
     keep: Callable[[Ended], str],
 ) -> None:
     """Run jobs and show them; `keep` gets what came of each, and says it in words."""
-    from setrnn.compare.pool import Ended, Progressed, Started, run_jobs
+    from setrnn.comparison.pool import Ended, Progressed, Started, run_jobs
 
     with closing(run_jobs(jobs, n_jobs, _say_stopping)) as events:
         for event in events:

@@ -1,4 +1,4 @@
-"""`setrnn data`: look at data, convert it, split it, prepare it."""
+"""`setrnn data`: inspect, convert, split and prepare data."""
 
 from __future__ import annotations
 
@@ -7,44 +7,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Group
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
-from setrnn.cli.console import (
-    documents_progress,
-    note,
-    shared_progress,
-    stdout,
-    warn,
-    write_json,
-)
+from setrnn.cli.console import note, stdout, warn, write_json
 from setrnn.cli.options import ConfigFile, Data, JsonFile, Reading, SetOption, with_reading
+from setrnn.cli.progress import documents_progress, shared_progress
 from setrnn.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from setrnn.data.cache import Source
     from setrnn.data.example import Example
     from setrnn.data.formats import BadRows, Dataset
+    from setrnn.data.statistics import DatasetStatistics, SplitStatistics
 
-app = typer.Typer(help="Look at data, convert it, split it, prepare it.", no_args_is_help=True)
+app = typer.Typer(help="Inspect, convert, split and prepare data.", no_args_is_help=True)
 
-FORMATS = (".jsonl", ".jsonl.gz", ".parquet")
+N_LABELS_SHOWN = 8
+N_SIZES_SHOWN = 12
+BAR_WIDTH = 32
+EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 @app.command()
 @with_reading
 def info(data: Data, reading: Reading, json: JsonFile = None) -> None:
-    """Show what one must know before training."""
+    """Show the statistics of data, and what to correct before training."""
     from setrnn.data.statistics import dataset_statistics
-    from setrnn.data.statistics_table import render
 
     source = reading.source(data)
     dataset = source.open()
     bad_rows = _bad_rows(source)
     with documents_progress() as advance:
-        streams = {name: _watched(dataset, name, bad_rows, advance) for name in dataset.splits}
-        statistics = dataset_statistics(streams)
+        statistics = dataset_statistics(_watch_all(dataset, bad_rows, advance))
     if json is not None:
         write_json(json, {"data": dataset.name, **statistics.as_dict()})
-    stdout.print(render(statistics))
+    stdout.print(show_statistics(statistics))
     report_skipped(bad_rows)
 
 
@@ -59,34 +60,30 @@ def convert(
         ),
     ],
     reading: Reading,
-    to: Annotated[str, typer.Option(help="The format of the files of a folder.")] = ".jsonl",
+    to: Annotated[str, typer.Option(help="The format of the files in a folder.")] = ".jsonl",
 ) -> None:
     """Convert any format to JSON Lines or Parquet."""
-    from setrnn.data.folders import whole_folder
-    from setrnn.data.formats import write_examples
+    from setrnn.data.formats import write_examples, write_folder
+    from setrnn.data.formats.write import WRITERS
 
     refuse_own_input(data, out)
-    if out.suffix and not out.name.endswith(FORMATS):
-        raise ConfigError(f"{out} must end in {', '.join(FORMATS)}, or be a folder.")
+    is_file = out.name.endswith(tuple(WRITERS))
+    if out.suffix and not is_file:
+        raise ConfigError(f"{out} must end in {', '.join(WRITERS)}, or be a folder.")
     source = reading.source(data)
     dataset = source.open()
     bad_rows = _bad_rows(source)
+    if is_file and len(dataset.splits) > 1:
+        raise DataError(
+            f"{data} has {len(dataset.splits)} parts ({', '.join(dataset.splits)}): "
+            "name a folder to write them to."
+        )
     with documents_progress() as advance:
-        if out.name.endswith(FORMATS):
-            if len(dataset.splits) > 1:
-                raise DataError(
-                    f"{data} has {len(dataset.splits)} parts ({', '.join(dataset.splits)}): "
-                    "name a folder to write them to."
-                )
-            (name,) = dataset.splits
-            write_examples(_watched(dataset, name, bad_rows, advance), out)
+        streams = _watch_all(dataset, bad_rows, advance)
+        if is_file:
+            write_examples(next(iter(streams.values())), out)
         else:
-            suffix = _suffix(to)
-            _refuse_existing(out)
-            with whole_folder(out) as folder:
-                for name in dataset.splits:
-                    stream = _watched(dataset, name, bad_rows, advance)
-                    write_examples(stream, folder / f"{name}{suffix}")
+            write_folder(streams, out, _with_dot(to))
     note(f"Wrote {out}")
     report_skipped(bad_rows)
 
@@ -99,17 +96,16 @@ def split(
     reading: Reading,
     valid: Annotated[float, typer.Option(help="The share of documents for valid.")] = 0.1,
     test: Annotated[float, typer.Option(help="The share of documents for test; 0 for none.")] = 0.1,
-    seed: Annotated[int, typer.Option(help="Repeats the cut.")] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same parts.")] = 0,
     to: Annotated[str, typer.Option(help="The format of the files.")] = ".jsonl",
 ) -> None:
     """Cut data into train, valid and test, so that rare labels reach every part.
 
-    Iterative stratification; documents of the same text stay together. Parts that DATA has
-    besides train are copied as they are.
+    Uses iterative stratification; documents with the same text stay together. Parts of DATA
+    other than train are copied unchanged.
     """
-    from setrnn.data.cut import cut
-    from setrnn.data.folders import whole_folder
-    from setrnn.data.formats import write_examples
+    from setrnn.data.formats import write_folder
+    from setrnn.data.splits import cut_train
 
     source = reading.source(data)
     dataset = source.open()
@@ -119,25 +115,18 @@ def split(
     if taken := [name for name in kept if name in shares]:
         option = f"--{taken[0]} 0"
         raise DataError(f"{data} has a '{taken[0]}' part already: keep it with {option}.")
-    suffix = _suffix(to)
-    _refuse_existing(out)
     bad_rows = _bad_rows(source)
-    with documents_progress() as advance, whole_folder(out) as folder:
-        parts = cut(_watched(dataset, "train", bad_rows, advance), list(shares.values()), seed)
-        for index, name in enumerate(shares):
-            documents = dataset.splits["train"].read(_bad_rows(source))
-            chosen = (each for each, part in zip(documents, parts, strict=True) if part == index)
-            write_examples(chosen, folder / f"{name}{suffix}")
-        for name in kept:
-            write_examples(_watched(dataset, name, bad_rows, advance), folder / f"{name}{suffix}")
-    sizes = ", ".join(f"{name} {parts.count(index):,}" for index, name in enumerate(shares))
-    note(f"Wrote {out}: {sizes}" + "".join(f"; {name} as it was" for name in kept))
+    with documents_progress() as advance:
+        streams = _watch_all(cut_train(dataset, shares, seed), bad_rows, advance)
+        n_documents = write_folder(streams, out, _with_dot(to))
+    sizes = ", ".join(f"{name} {n_documents[name]:,}" for name in shares)
+    note(f"Wrote {out}: {sizes}" + "".join(f"; {name} unchanged" for name in kept))
     report_skipped(bad_rows)
 
 
-@app.command()
+@app.command("prepare")
 @with_reading
-def prepare(
+def prepare_folder(
     data: Data,
     reading: Reading,
     out: Annotated[
@@ -151,7 +140,7 @@ def prepare(
     config: ConfigFile = None,
     settings: SetOption = None,
 ) -> None:
-    """Turn data into a memory-mapped folder that training reads."""
+    """Turn data into a memory-mapped folder for training."""
     from setrnn.config import WORDS, load_config
     from setrnn.data.cache import open_prepared
 
@@ -169,20 +158,20 @@ def prepare(
 
 
 def refuse_own_input(data: str, out: Path) -> None:
-    """Refuse to write over what is read."""
+    """Raise if the output is the input."""
     if out.exists() and Path(data).exists() and out.samefile(data):
         raise DataError(f"{out} is the input itself. Name another file to write.")
 
 
 def report_skipped(bad_rows: BadRows) -> None:
-    """Say how many rows were passed over, and show the first ones."""
+    """Print the number of skipped rows and the first messages."""
     report_skipped_count(bad_rows.n_skipped)
     for message in bad_rows.first:
         note(f"  {message}")
 
 
 def report_skipped_count(n_skipped: int) -> None:
-    """Say how many rows were passed over, if any were."""
+    """Print the number of skipped rows, if there are any."""
     if n_skipped:
         warn(f"{n_skipped:,} rows could not be read and were skipped.")
 
@@ -193,10 +182,16 @@ def _bad_rows(source: Source) -> BadRows:
     return BadRows(source.on_bad_row)
 
 
-def _watched(
+def _watch_all(
+    dataset: Dataset, bad_rows: BadRows, advance: Callable[[str, int], None]
+) -> dict[str, Iterator[Example]]:
+    """Return a stream per split that shows its progress."""
+    return {name: _watch(dataset, name, bad_rows, advance) for name in dataset.splits}
+
+
+def _watch(
     dataset: Dataset, name: str, bad_rows: BadRows, advance: Callable[[str, int], None]
 ) -> Iterator[Example]:
-    """Stream a split and count its documents on the screen."""
     n_waiting = 0
     for example in dataset.require(name).read(bad_rows):
         yield example
@@ -207,13 +202,85 @@ def _watched(
     advance(name, n_waiting)
 
 
-def _suffix(name: str) -> str:
-    suffix = name if name.startswith(".") else f".{name}"
-    if suffix not in FORMATS:
-        raise ConfigError(f"--to is one of {', '.join(FORMATS)}, got '{name}'.")
-    return suffix
+def _with_dot(suffix: str) -> str:
+    return suffix if suffix.startswith(".") else f".{suffix}"
 
 
-def _refuse_existing(out: Path) -> None:
-    if out.exists():
-        raise DataError(f"{out} exists already. Remove it, or name another folder.")
+def show_statistics(statistics: DatasetStatistics) -> Group:
+    """Lay out the splits, set sizes, most and least frequent labels, and warnings.
+
+    Set sizes and labels are those of the training split, or of the first split if there is none.
+    """
+    parts: list[Table | Padding] = [_table_of_splits(statistics)]
+    name = statistics.training_split or next(iter(statistics.splits), "")
+    split = statistics.splits.get(name)
+    if split is not None and split.n_documents:
+        parts += [_table_of_set_sizes(name, split), _table_of_labels(name, split)]
+    for warning in statistics.warnings():
+        line = Text.assemble(("! ", "bold yellow"), warning)
+        parts.append(Padding(line, (0, 1)))
+    return Group(*parts)
+
+
+def _table_of_splits(statistics: DatasetStatistics) -> Table:
+    table = Table(title="Splits", title_justify="left")
+    table.add_column("")
+    for name in statistics.splits:
+        table.add_column(escape(name), justify="right")
+    splits = list(statistics.splits.values())
+    unseen_share = {unseen.split: f"{unseen.share:.1%}" for unseen in statistics.unseen}
+    table.add_row("documents", *(f"{s.n_documents:,}" for s in splits))
+    table.add_row("labels", *(f"{s.n_labels:,}" for s in splits))
+    table.add_row("labels per document", *(f"{s.mean_set_size:.2f}" for s in splits))
+    table.add_row("labels per document, most", *(f"{s.max_set_size:,}" for s in splits))
+    table.add_row("distinct label sets", *(f"{s.n_label_sets:,}" for s in splits))
+    if unseen_share:
+        shares = (unseen_share.get(name, "") for name in statistics.splits)
+        table.add_row("label sets not in training", *shares)
+    table.add_row("words per document", *(f"{s.lengths.mean:.0f}" for s in splits))
+    table.add_row("words, median", *(f"{s.lengths.median:,}" for s in splits))
+    table.add_row("words, 95th percentile", *(f"{s.lengths.percentile_95:,}" for s in splits))
+    table.add_row("words, most", *(f"{s.lengths.max:,}" for s in splits))
+    if any(s.n_documents_with_features for s in splits):
+        table.add_row(
+            "documents with features", *(f"{s.n_documents_with_features:,}" for s in splits)
+        )
+    return table
+
+
+def _table_of_set_sizes(name: str, split: SplitStatistics) -> Table:
+    table = _plain_table(f"Labels per document, {name}")
+    table.add_column("labels", justify="right")
+    table.add_column("documents", justify="right")
+    table.add_column("")
+    shown = {str(size): n for size, n in split.set_sizes.items() if size < N_SIZES_SHOWN}
+    n_larger = split.n_documents - sum(shown.values())
+    if n_larger:
+        shown[f"{N_SIZES_SHOWN}+"] = n_larger
+    longest = max(shown.values())
+    for size, n_documents in shown.items():
+        table.add_row(size, f"{n_documents:,}", Text(_bar(n_documents / longest), style="cyan"))
+    return table
+
+
+def _table_of_labels(name: str, split: SplitStatistics) -> Table:
+    table = _plain_table(f"Labels, {name}")
+    table.add_column("most frequent")
+    table.add_column("documents", justify="right")
+    table.add_column("least frequent")
+    table.add_column("documents", justify="right")
+    by_frequency = list(split.label_frequencies.items())
+    n_shown = min(N_LABELS_SHOWN, len(by_frequency))
+    for most, least in zip(by_frequency[:n_shown], reversed(by_frequency), strict=False):
+        table.add_row(Text(most[0]), f"{most[1]:,}", Text(least[0]), f"{least[1]:,}")
+    return table
+
+
+def _plain_table(title: str) -> Table:
+    return Table(title=escape(title), title_justify="left", box=None, header_style="dim")
+
+
+def _bar(share: float) -> str:
+    """Draw a share of the full width of the bar, in eighths of a character; at least one."""
+    n_eighths = max(1, round(share * BAR_WIDTH * 8))
+    return EIGHTHS[8] * (n_eighths // 8) + EIGHTHS[n_eighths % 8].strip()

@@ -22,7 +22,7 @@ from setrnn.cli.explain import sequences_table, sets_table
 from setrnn.cli.quick import MOST_JOBS, quick_overrides
 
 if TYPE_CHECKING:
-    from setrnn.compare.records import Comparison, Record
+    from setrnn.comparison.records import Comparison, Record
     from setrnn.data.example import Example
 
 METHODS = ("br", "br-support", "pcc", "seq2seq-rnn", "set-rnn", "set-rnn-exact")
@@ -46,9 +46,9 @@ def demo(
     Three classical systems and three networks, small enough for two cores and three minutes.
     """
     from setrnn.config import load_config
-    from setrnn.cores import n_cores
     from setrnn.data import newsroom
     from setrnn.data.cache import Source
+    from setrnn.model.devices import n_cores
 
     note(newsroom.DESCRIPTION)
     overrides = quick_overrides()
@@ -138,7 +138,7 @@ def _show_explanation(examples: Sequence[Example], record: Record) -> None:
 
 def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], what: str) -> Panel:
     """Lay out a document with its true set, its sequences and their sets."""
-    from setrnn.tagging.explanation import FoundSequence, FoundSet
+    from setrnn.tagging.explanation import FoundSequence, NamedSet
 
     truth = Table.grid(padding=(0, 2))
     truth.add_row("truth", Text(labels_text(sorted(example.labels))))
@@ -147,7 +147,7 @@ def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], w
         for each in case["sequences"]
     ]
     sets = [
-        FoundSet(each["name"], tuple(each["labels"]), each["probability"], each["is_exact"])
+        NamedSet(tuple(each["labels"]), each["probability"], each["name"], each["is_exact"])
         for each in case["sets"]
     ]
     parts = (
@@ -163,7 +163,7 @@ def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], w
 
 
 def _show_what_next(out: Path, page: Path) -> None:
-    from setrnn.compare.records import MODELS, run_name
+    from setrnn.comparison.records import MODELS, run_name
 
     program = "python -m setrnn" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
     model = shlex.quote(str(out / MODELS / run_name(EXPLAINED, 0)))

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from setrnn.data.cache import Source
+from setrnn.data.formats import ReadOptions
 from setrnn.errors import ConfigError
 
 if TYPE_CHECKING:
-    from setrnn.data.cache import Source
     from setrnn.data.formats.reader import OnBadRow
 
 Data = Annotated[
@@ -27,41 +28,53 @@ Data = Annotated[
     ),
 ]
 TextField = Annotated[
-    str, typer.Option(help="The field or column that holds the text; a,b joins two.")
+    str, typer.Option(help="The field or column with the text; a,b joins two fields.")
 ]
-LabelsField = Annotated[str, typer.Option(help="The field or column that holds the labels.")]
-IdField = Annotated[str, typer.Option(help="The field or column that holds the id.")]
-FeaturesField = Annotated[str, typer.Option(help="The field or column that holds the features.")]
-LabelSeparator = Annotated[str, typer.Option(help="What parts labels in a CSV or TSV cell.")]
+LabelsField = Annotated[str, typer.Option(help="The field or column with the labels.")]
+IdField = Annotated[str, typer.Option(help="The field or column with the id.")]
+FeaturesField = Annotated[str, typer.Option(help="The field or column with the features.")]
+LabelSeparator = Annotated[
+    str, typer.Option(help="The separator between labels in a CSV or TSV cell.")
+]
 Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="Read DATA as jsonl, csv, parquet, aapd, rcv1 or reuters.",
-        show_default="by its name",
+        help="The format of DATA: jsonl, csv, parquet, aapd, rcv1 or reuters.",
+        show_default="from the file name",
     ),
 ]
 SkipBadRows = Annotated[
-    str, typer.Option("--on-bad-row", metavar="stop|skip", help="What to do with a bad row.")
+    str,
+    typer.Option(
+        "--on-bad-row", metavar="stop|skip", help="What to do with a row that cannot be read."
+    ),
 ]
 Preset = Annotated[
     str,
     typer.Option(
         metavar="default|paper|transformer",
-        help="Settings to start from; paper: the paper's; transformer: for a pretrained encoder.",
+        help="The settings to start from: default, those of the paper, or those for a pretrained "
+        "transformer.",
     ),
 ]
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="A JSON file of settings.", show_default=False)
+    Path | None, typer.Option("--config", help="A JSON file with settings.", show_default=False)
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="One setting; may be repeated."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change one setting, such as training.epochs=10; may be repeated.",
+    ),
 ]
 Device = Annotated[
     str,
     typer.Option(
-        "--device", metavar="auto|cpu|cuda", help="Where to compute; auto: a GPU if there is one."
+        "--device",
+        metavar="auto|cpu|cuda",
+        help="The device to compute on; auto uses a GPU if there is one.",
     ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.", show_default=False)]
@@ -70,9 +83,10 @@ Rule = Annotated[
     typer.Option(
         "--rule",
         metavar="set|sequence|f1|hamming|micro-f1|label-f1",
-        help="How the set is chosen: the most probable set; the set of the most probable "
-        "sequence (predict then gives the sequence's probability); or the best set for a "
-        "measure: instance-F1 (f1), hamming loss, micro-F1, label-F1. Each method has its own.",
+        help="How to choose the predicted set: the most probable set (set), the set of the most "
+        "probable sequence (sequence; predict then gives the sequence's probability), or the best "
+        "set for a measure: instance-F1 (f1), hamming loss, micro-F1, label-F1. Each method "
+        "has its own default.",
         show_default="the method's own",
     ),
 ]
@@ -82,18 +96,19 @@ BeamWidth = Annotated[
         "--beam-width",
         metavar="K",
         min=1,
-        help="How many sets a network's search keeps: more finds more, and takes longer.",
+        help="How many candidates the search of a network keeps: more are slower and find more.",
         show_default="as in training",
     ),
 ]
 JsonFile = Annotated[
-    Path | None, typer.Option("--json", help="Also write it as JSON.", show_default=False)
+    Path | None,
+    typer.Option("--json", help="Also write the result to this JSON file.", show_default=False),
 ]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a command reads its data, as given on the command line."""
+    """The options that say how to read the data."""
 
     text_field: TextField = "text"
     labels_field: LabelsField = "labels"
@@ -104,12 +119,9 @@ class Reading:
     on_bad_row: SkipBadRows = "stop"
 
     def source(self, data: str, valid: Path | None = None, require_labels: bool = True) -> Source:
-        """Return what is to be read."""
-        from setrnn.data.cache import Source
-        from setrnn.data.formats import ReadOptions
-
+        """Return what to read, and how."""
         if self.on_bad_row not in ("stop", "skip"):
-            raise ConfigError(f"--on-bad-row is stop or skip, got '{self.on_bad_row}'.")
+            raise ConfigError(f"--on-bad-row must be stop or skip, got '{self.on_bad_row}'.")
         options = ReadOptions(
             id_field=self.id_field,
             text_field=self.text_field,
@@ -123,12 +135,12 @@ class Reading:
 
 
 def with_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the reading options: it gets them as one argument, `reading`."""
+    """Add the reading options to a command, which gets them as one argument, `reading`."""
     return with_group(command, "reading", Reading)
 
 
 def with_group(command: Callable[..., None], name: str, group: type[Any]) -> Callable[..., None]:
-    """Give a command the options that are a dataclass's fields: it gets them as one argument."""
+    """Add the fields of a dataclass to a command as options; it gets them as one argument."""
     hints = typing.get_type_hints(group, include_extras=True)
     own = inspect.signature(command, eval_str=True).parameters
     kept = [parameter for each, parameter in own.items() if each != name]
@@ -143,7 +155,7 @@ def with_group(command: Callable[..., None], name: str, group: type[Any]) -> Cal
     ]
 
     @functools.wraps(command)
-    def with_options(**arguments: Any) -> None:  # noqa: ANN401 (whatever the command takes)
+    def with_options(**arguments: Any) -> None:  # noqa: ANN401 (any option)
         options = group(**{each.name: arguments.pop(each.name) for each in added})
         command(**{name: options}, **arguments)
 

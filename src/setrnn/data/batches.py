@@ -1,6 +1,6 @@
-"""Batches: padded tensors cut from the prepared form, bucketed by length."""
+"""Batches: padded tensors of documents with similar lengths."""
 
-# B documents, T words of the longest, S labels of the largest set
+# B documents, T words of the longest document, S labels of the largest set
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from torch import Tensor
 from setrnn.data.ragged import Ragged
 
 PADDING = 0  # a token id
-BATCHES_IN_POOL = 64  # a pool of so many batches is sorted and cut
-LARGE_SHARE = 0.1  # the documents with the largest sets: at most so many
-BATCHES_A_LARGE_ONE = 4  # of so many batches, one takes all of them
+BATCHES_IN_POOL = 64  # documents are sorted by length within a pool of this many batches
+LARGE_SHARE = 0.1  # at most this share of documents counts as having large sets
+BATCHES_PER_LARGE_ONE = 4  # one batch of this many takes all documents with large sets
 
 
 @dataclass(frozen=True)
 class Batch:
     """Documents with their label sets."""
 
-    rows: npt.NDArray[np.int64]  # (B,) where each document stands in its split
+    rows: npt.NDArray[np.int64]  # (B,) the row of each document in its split
     tokens: Tensor  # (B, T)
     lengths: Tensor  # (B,) at least 1
-    labels: Tensor  # (B, S) ascending ids, which is by falling frequency; -1 fills up
+    labels: Tensor  # (B, S) ascending ids: descending frequency; padded with -1
     set_sizes: Tensor  # (B,) always on the CPU
 
     def __len__(self) -> int:
@@ -50,13 +50,14 @@ def send(tensor: Tensor, device: torch.device) -> Tensor:
 
 
 def make_batch(tokens: Ragged, labels: Ragged | None, rows: npt.NDArray[np.int64]) -> Batch:
-    """Cut documents out of a split and pad them."""
+    """Collect the documents of some rows of a split, padded."""
     lengths = np.asarray(tokens.offsets[rows + 1]) - np.asarray(tokens.offsets[rows])
     if labels is None:
         labels = Ragged.from_lists([[]] * (int(rows.max(initial=0)) + 1))
-    label_rows = np.sort(padded(labels, rows, fill=np.iinfo(np.int32).max), axis=1)
-    label_rows[label_rows == np.iinfo(np.int32).max] = -1
-    token_rows = padded(tokens, rows, fill=PADDING, min_width=1)
+    last = np.iinfo(np.int32).max  # sorts behind every label
+    label_rows = np.sort(labels.padded(last, rows=rows, dtype=np.int64), axis=1)
+    label_rows[label_rows == last] = -1
+    token_rows = tokens.padded(PADDING, rows=rows, min_width=1, dtype=np.int64)
     return Batch(
         rows=rows,
         tokens=torch.from_numpy(token_rows),
@@ -66,21 +67,8 @@ def make_batch(tokens: Ragged, labels: Ragged | None, rows: npt.NDArray[np.int64
     )
 
 
-def padded(
-    ragged: Ragged, rows: npt.NDArray[np.int64], fill: int, min_width: int = 0
-) -> npt.NDArray[np.int64]:
-    """Return rows as a matrix; `fill` stands behind the shorter ones."""
-    starts, stops = np.asarray(ragged.offsets[rows]), np.asarray(ragged.offsets[rows + 1])
-    width = max(int((stops - starts).max(initial=0)), min_width)
-    matrix = np.full((len(rows), width), fill, dtype=np.int64)
-    positions = starts[:, None] + np.arange(width)
-    is_filled = positions < stops[:, None]
-    matrix[is_filled] = ragged.values[positions[is_filled]]
-    return matrix
-
-
 def take_rows(ragged: Ragged, rows: npt.NDArray[np.int64]) -> Ragged:
-    """Return chosen rows, in memory."""
+    """Return a copy of some rows, in memory."""
     starts, stops = np.asarray(ragged.offsets[rows]), np.asarray(ragged.offsets[rows + 1])
     lengths = stops - starts
     shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
@@ -93,29 +81,29 @@ def training_batches(
     batch_size: int,
     random: np.random.Generator,
 ) -> list[npt.NDArray[np.int64]]:
-    """Shuffle documents into batches of alike length: the rows of each batch.
+    """Shuffle documents into batches of similar length; return the rows of each batch.
 
-    A pool of shuffled documents is sorted and cut, and the batches are shuffled. A search takes
-    as many steps as the largest set of its batch has labels: the few largest sets share every
-    fourth batch. Else set sizes stay mixed: a batch of one size pulls STOP one way at a time, and
-    models learn worse from it.
+    A pool of shuffled documents is sorted by length and cut into batches, and the batches are
+    shuffled. A search takes as many steps as the largest set of its batch has labels, so the few
+    documents with the largest sets share every fourth batch. Otherwise set sizes are mixed: in
+    batches of one size, all documents push STOP in the same direction, and models learn worse.
     """
     order = random.permutation(len(lengths))
     is_large = set_sizes > np.quantile(set_sizes, 1 - LARGE_SHARE) if len(order) else set_sizes > 0
     batches: list[npt.NDArray[np.int64]] = []
     for start in range(0, len(order), batch_size * BATCHES_IN_POOL):
         pool = order[start : start + batch_size * BATCHES_IN_POOL]
-        run = np.arange(len(pool)) // (batch_size * BATCHES_A_LARGE_ONE)
-        alike = pool[np.argsort(lengths[pool], kind="stable")]
-        alike = alike[np.lexsort((~is_large[alike], run))]
-        batches += [alike[first : first + batch_size] for first in range(0, len(alike), batch_size)]
+        run = np.arange(len(pool)) // (batch_size * BATCHES_PER_LARGE_ONE)
+        pool = pool[np.argsort(lengths[pool], kind="stable")]
+        pool = pool[np.lexsort((~is_large[pool], run))]
+        batches += [pool[first : first + batch_size] for first in range(0, len(pool), batch_size)]
     return [batches[number] for number in random.permutation(len(batches))]
 
 
 def prediction_batches(
     lengths: npt.NDArray[np.int64], max_documents: int, max_words: int
 ) -> list[npt.NDArray[np.int64]]:
-    """Cut documents into batches of alike length, the longest first; each fits both limits."""
+    """Cut documents into batches of similar length within both limits, the longest first."""
     order = np.argsort(-lengths, kind="stable")
     batches, start = [], 0
     while start < len(order):

@@ -1,4 +1,4 @@
-"""The prepared form of any data: found again by a hash of its content and settings."""
+"""Find the prepared form of any data by a hash of its content and settings, or make it."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
-from setrnn.data.cut import SEED, VALID_SHARE, with_valid
 from setrnn.data.example import Example
 from setrnn.data.folders import file_hash, recovered
-from setrnn.data.formats import BadRows, Dataset, ReadOptions, Split, open_dataset
+from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.data.formats.reader import OnBadRow
-from setrnn.data.prepare import prepare
-from setrnn.data.prepared import FORMAT, Prepared, is_prepared
+from setrnn.data.prepared import FORMAT, Prepared, is_prepared, prepare
+from setrnn.data.splits import SEED, VALID_SHARE, with_valid
 from setrnn.data.subwords import pretrained_encoder
 from setrnn.data.tokenizing import read_stop_words
 from setrnn.errors import DataError
@@ -26,17 +25,17 @@ CACHE_VARIABLE = "SETRNN_CACHE"
 
 @dataclass(frozen=True)
 class Source:
-    """What to prepare: a DATA argument, and how to read it."""
+    """A DATA argument, and how to read it."""
 
     data: str
     options: ReadOptions = field(default_factory=ReadOptions)
     reader: str | None = None
     valid: Path | None = None  # a file that becomes the valid split
     on_bad_row: OnBadRow = "stop"
-    cut_valid: bool = False  # from train, where the data has no valid split
+    cut_valid: bool = False  # from train, if the data has no valid split
 
     def open(self) -> Dataset:
-        """Find its splits."""
+        """Find the splits; read nothing yet."""
         dataset = open_dataset(self.data, self.options, self.reader)
         if self.valid is None:
             return with_valid(dataset) if self.cut_valid else dataset
@@ -51,18 +50,19 @@ def open_prepared(
     folder: Path | None = None,
     on_documents: Callable[[str, int], None] = lambda step, n_documents: None,
 ) -> Prepared:
-    """Return the prepared form of a DATA argument, made now if it does not exist yet.
+    """Return the prepared form of a DATA argument; make it if it does not exist.
 
     Args:
         source: a prepared folder, or any data.
         settings: how texts become words.
-        folder: where prepared folders lie; the cache if not given.
-        on_documents: called with the step and a number of documents as they are done.
+        folder: the folder of prepared folders; the cache if not given.
+        on_documents: called with the step and the number of documents processed since the last
+            call.
     """
     place = Path(source.data)
     if is_prepared(recovered(place)):
         if source.valid is not None:
-            raise DataError(f"{place} is prepared already: --valid goes with the data itself.")
+            raise DataError(f"{place} is prepared already: give --valid with the data itself.")
         return Prepared(place)
     dataset = source.open()
     dataset.require("train")
@@ -71,9 +71,9 @@ def open_prepared(
         return Prepared(target)
     bad_rows = {name: BadRows(source.on_bad_row) for name in dataset.splits}
     streams = {
-        name: partial(_read_anew, split, bad_rows, name) for name, split in dataset.splits.items()
+        name: partial(_read_again, split, bad_rows, name) for name, split in dataset.splits.items()
     }
-    origin = {"data": dataset.name, "synthetic": source.data == "newsroom"}
+    origin = {"data": dataset.name, "synthetic": source.data == EMBEDDED}
     return prepare(
         streams,
         target,
@@ -89,19 +89,22 @@ def open_prepared(
 def prepared_path(
     source: Source, dataset: Dataset, settings: TextSettings, folder: Path | None = None
 ) -> Path:
-    """Return where the prepared form lies: the name carries a hash of content and settings."""
+    """Return the folder of the prepared form: its name has a hash of content and settings."""
     content = {
         name: [_content_hash(file) for file in split.files] or source.data
         for name, split in dataset.splits.items()
         if not (name == "valid" and dataset.valid_is_cut)
     }
-    # What is not given, such as fields of known labels, is no part of how training data is read.
-    given = {name: value for name, value in to_dict(source.options).items() if value is not None}
+    options = replace(source.options, check_known=None)  # a function has no hash
+    # Options that are not given, such as fields of known labels, do not count.
+    given = {name: value for name, value in to_dict(options).items() if value is not None}
     reading = [given, source.reader, source.on_bad_row]
     if dataset.valid_is_cut:
         reading.append({"valid_share": VALID_SHARE, "seed": SEED})
-    stop_words = sorted(read_stop_words(settings.stop_words))  # not only the name of their file
-    if settings.tokenizer != WORDS:  # nor only the name of its folder
+    stop_words = sorted(
+        read_stop_words(settings.stop_words)
+    )  # their content, not the name of a file
+    if settings.tokenizer != WORDS:  # its content, not the name of its folder
         tokenizer = pretrained_encoder(settings).tokenizer.to_str()
         settings = replace(settings, tokenizer=settings_hash(tokenizer))
     digest = settings_hash(FORMAT, content, reading, to_dict(settings), stop_words)
@@ -109,7 +112,7 @@ def prepared_path(
 
 
 def cache_folder() -> Path:
-    """Return where prepared data is kept: $SETRNN_CACHE, or the user's cache folder."""
+    """Return the folder of prepared data: $SETRNN_CACHE, or the cache folder of the user."""
     if chosen := os.environ.get(CACHE_VARIABLE):
         return Path(chosen)
     if sys.platform == "win32":
@@ -117,8 +120,8 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "setrnn"
 
 
-def _read_anew(split: Split, bad_rows: dict[str, BadRows], name: str) -> Iterator[Example]:
-    """Stream a split; each time bad rows are counted from zero."""
+def _read_again(split: Split, bad_rows: dict[str, BadRows], name: str) -> Iterator[Example]:
+    """Stream a split; bad rows are counted from zero each time."""
     bad_rows[name] = BadRows(bad_rows[name].on_bad_row)
     return split.read(bad_rows[name])
 

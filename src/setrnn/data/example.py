@@ -9,30 +9,56 @@ from setrnn.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
+class KnownLabels:
+    """Labels of one document that are known before it is tagged.
+
+    Attributes:
+        present: labels known to be right.
+        absent: labels known to be wrong.
+
+    Example:
+        >>> KnownLabels(present=["sport", "sport"], absent=["politics"])
+        KnownLabels(present=('sport',), absent=('politics',))
+    """
+
+    present: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Merge repeats."""
+        _merge_repeats(self, "present", "absent")
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """A document, its set of labels, and its features (the paper's user tags).
 
-    Of a document to be tagged, some labels may be known to be right (present) or wrong (absent).
-    An empty label set is legal. Repeated labels are merged; their order carries no
-    meaning but is kept, so that a file converted and read again is the same.
+    An empty label set is legal. Repeated labels are merged. The order of labels has no
+    meaning but is kept, so that converting a file and reading it again changes nothing.
+
+    Example:
+        >>> example = Example("1", "Rates rise again", ["economy", "economy", "markets"])
+        >>> example.labels
+        ('economy', 'markets')
     """
 
     id: str
     text: str
     labels: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
-    present: tuple[str, ...] = ()
-    absent: tuple[str, ...] = ()
+    known: KnownLabels | None = None  # of a document to be tagged; None if not read
 
     def __post_init__(self) -> None:
-        """Merge repeats, and refuse a lone string where a collection is meant."""
-        object.__setattr__(self, "labels", _merged("labels", self.labels))
-        for name in ("features", "present", "absent"):
-            if getattr(self, name) != ():
-                object.__setattr__(self, name, _merged(name, getattr(self, name)))
+        """Merge repeats."""
+        _merge_repeats(self, "labels", "features")
 
 
-def _merged(name: str, values: Iterable[str]) -> tuple[str, ...]:
-    if isinstance(values, str):
-        raise DataError(f"'{name}' must be a collection of strings, got {values!r}.")
-    return tuple(dict.fromkeys(values))
+def _merge_repeats(instance: object, *names: str) -> None:
+    """Make each field a tuple without repeats; raise if it is a single string."""
+    for name in names:
+        values: Iterable[str] = getattr(instance, name)
+        if values == ():
+            continue
+        if isinstance(values, str):
+            raise DataError(f"'{name}' must be a collection of strings, got {values!r}.")
+        object.__setattr__(instance, name, tuple(dict.fromkeys(values)))

@@ -1,4 +1,4 @@
-"""Files and folders written whole or not at all."""
+"""Write files and folders atomically: completely, or not at all."""
 
 from __future__ import annotations
 
@@ -20,12 +20,21 @@ MAX_TRIES = 20
 
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder that becomes `target` if the block ends well.
+    """Yield a temporary folder that becomes `target` if the block succeeds.
 
-    A folder already there is replaced by two renames. A kill between them leaves it beside
-    `target`, under a name that `recovered` finds: one of the two is always whole.
+    An existing folder is replaced by two renames. If the process is killed between them, the
+    old folder lies beside `target` under a name that `recovered` finds, so a complete folder
+    always exists.
+
+    Example:
+        >>> import tempfile
+        >>> place = Path(tempfile.mkdtemp()) / "model"
+        >>> with whole_folder(place) as folder:
+        ...     _ = (folder / "labels.json").write_text("[]")
+        >>> [file.name for file in place.iterdir()]
+        ['labels.json']
     """
-    target = target.resolve()  # through links: it is what they lead to that is replaced
+    target = target.resolve()  # replace what a link points to, not the link
     if target.exists() and not target.is_dir():
         raise DataError(f"{target} is a file. Remove it, or name another folder.")
     try:
@@ -48,9 +57,9 @@ def whole_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_file(target: Path) -> Iterator[BinaryIO]:
-    """Yield a stream to a temporary file that becomes `target` if the block ends well."""
+    """Yield a stream to a temporary file that becomes `target` if the block succeeds."""
     check_file_place(target)
-    target = target.resolve()  # through links: it is what they lead to that is replaced
+    target = target.resolve()  # replace what a link points to, not the link
     temporary = _beside(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -66,7 +75,7 @@ def whole_file(target: Path) -> Iterator[BinaryIO]:
 
 
 def check_file_place(target: Path) -> None:
-    """Refuse to write a file where a folder, a device or a pipe is."""
+    """Raise if `target` is a folder, a device or a pipe."""
     if target.is_dir():
         raise DataError(f"{target} is a folder. Name a file.")
     if target.exists() and not target.is_file():
@@ -74,7 +83,7 @@ def check_file_place(target: Path) -> None:
 
 
 def file_hash(file: Path) -> str:
-    """Return a hash of a file's content."""
+    """Return a hash of the content of a file."""
     digest = hashlib.blake2b(digest_size=16)
     with file.open("rb") as stream:
         while block := stream.read(1 << 20):
@@ -83,18 +92,18 @@ def file_hash(file: Path) -> str:
 
 
 def recovered(target: Path) -> Path:
-    """Return `target`, put back first if a kill left it under its temporary name."""
+    """Return `target`, restored first if a killed process left it under its temporary name."""
     previous = _previous(target.resolve())
     if previous.is_dir() and not target.exists():
-        with suppress(FileNotFoundError):  # another reader was faster
+        with suppress(FileNotFoundError):  # another reader restored it first
             previous.rename(target)
     return target
 
 
 def _exchange(temporary: Path, target: Path) -> None:
-    """Put the new folder in the place of the old one.
+    """Replace the old folder by the new one.
 
-    A reader between the two renames puts the old one back (`recovered`): then once more.
+    A reader may restore the old folder (`recovered`) between the two renames: then try again.
     """
     previous = _previous(target)
     for _ in range(MAX_TRIES):
@@ -122,7 +131,7 @@ def _previous(target: Path) -> Path:
 
 
 def _flush(file: Path) -> None:
-    descriptor = os.open(file, os.O_RDONLY)
+    descriptor = os.open(file, os.O_RDWR)  # Windows does not flush a read-only descriptor
     try:
         os.fsync(descriptor)
     finally:

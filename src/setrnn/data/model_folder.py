@@ -1,10 +1,11 @@
-"""A model on disk: a folder written whole or not at all; nothing in it is pickled.
+"""A model on disk: a folder, written completely or not at all, without pickles.
 
-model.safetensors   what was learned
+model.safetensors   the learned arrays
 config.json         the method, its settings, and the size and hash of the other files
 tokenizer.json      texts to ids
-labels.json         the labels, by falling frequency
-calibration.json    where there is one: thresholds and the like, fitted outside of training
+labels.json         the labels, in descending order of frequency
+calibration.json    optional: thresholds and other values fitted after training
+README.md           optional: a description for people; kept when the model is saved again
 """
 
 from __future__ import annotations
@@ -26,34 +27,32 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, ModelError
 
 FORMAT = 1
-CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION = (
-    "config.json",
-    "model.safetensors",
-    "tokenizer.json",
-    "labels.json",
-    "calibration.json",
-)
+CONFIG, ARRAYS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
+LABELS, CALIBRATION, README = "labels.json", "calibration.json", "README.md"
 
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What a model folder holds."""
+    """The content of a model folder."""
 
     method: str
     config: Config
     encoder: TextEncoder
     labels: LabelVocabulary
     arrays: Mapping[str, npt.NDArray[Any]]
-    notes: Mapping[str, Any]  # what it was trained on; free, for people
+    notes: Mapping[str, Any]  # about its training, for people; any JSON values
     calibration: Mapping[str, Any] | None = None
 
 
 def save_model(folder: Path, model: SavedModel, version: str) -> None:
-    """Write a model folder; one already there is replaced."""
+    """Write a model folder; an existing model is replaced, but its README.md is kept."""
     from safetensors.numpy import save
 
     refuse_other_folder(folder)
+    readme = folder / README
     with whole_folder(folder) as temporary:
+        if readme.is_file():
+            (temporary / README).write_bytes(readme.read_bytes())
         arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
         (temporary / ARRAYS).write_bytes(save(arrays))
         model.encoder.save(temporary / TOKENIZER)
@@ -77,19 +76,21 @@ def save_model(folder: Path, model: SavedModel, version: str) -> None:
 
 
 def refuse_other_folder(folder: Path) -> None:
-    """Refuse to replace what is not a model: a folder with anything else in it is someone's."""
+    """Raise if `folder` exists and is not a model, or holds files of another kind."""
     if not folder.exists():
         return
     names = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}
-    is_ours = names <= {CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION}
-    if is_ours and CONFIG in names:
-        is_ours = b'"setrnn"' in (folder / CONFIG).read_bytes()
-    if not is_ours:
+    is_model = names <= {CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION, README}
+    if CONFIG in names:
+        is_model = is_model and b'"setrnn"' in (folder / CONFIG).read_bytes()
+    elif README in names:
+        is_model = False
+    if not is_model:
         raise ModelError(f"{folder} exists and is not a model. Remove it, or name another.")
 
 
 def load_model(folder: Path) -> SavedModel:
-    """Read a model folder, after checking that it is whole."""
+    """Read a model folder, after checking that it is complete and undamaged."""
     from safetensors.numpy import load_file
 
     if not recovered(folder).is_dir():
@@ -138,7 +139,8 @@ def _read_description(folder: Path) -> dict[str, Any]:
         raise ModelError(f"{file} is damaged. Train or copy the model again.") from error
     if newest > FORMAT:
         raise ModelError(
-            f"{folder} was written by a newer setrnn ({description.get('setrnn')}). Upgrade setrnn."
+            f"{folder} was written by a newer version of setrnn ({description.get('setrnn')}). "
+            "Upgrade setrnn."
         )
     if description.pop("seal", None) != _seal_of(description):
         raise ModelError(f"{file} is damaged. Train or copy the model again.")
@@ -146,7 +148,7 @@ def _read_description(folder: Path) -> dict[str, Any]:
 
 
 def _seal_of(description: Mapping[str, Any]) -> str:
-    """Return a hash of all that config.json says."""
+    """Return a hash of the content of config.json."""
     return settings_hash(description)
 
 

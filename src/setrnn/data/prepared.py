@@ -1,44 +1,58 @@
-"""The prepared form of a dataset: memory-mapped, and all that training reads.
+"""The prepared form of a dataset: a memory-mapped folder, which is all that training reads.
 
     NAME-HASH/
         prepared.json      format, settings, sources, sizes
         tokenizer.json     texts to ids
-        labels.json        the labels of train, by falling frequency
+        labels.json        the labels of train, in descending order of frequency
         train/ valid/ test/
             tokens.bin  token_offsets.bin  labels.bin  label_offsets.bin  ids.bin  id_offsets.bin
-        word_vectors-HASH.npy   a row for each token id, then one for each label
+        word_vectors-HASH.npy   one row per token id, then one per label
 
-A label that train never had keeps an id, after the others: `unseen_labels` names it.
+A label of valid or test that train lacks has an id after the others: see `unseen_labels`.
+
+`prepare` makes the folder in two passes and bounded memory. The first pass over train counts
+labels and features and collects texts for the vocabulary. The second turns every split into ids:
+the tokenizer uses all cores, in a thread of its own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from tokenizers import Encoding
 
-from setrnn.config import TextSettings, from_dict
+from setrnn.config import WORDS, TextSettings, from_dict, to_dict
+from setrnn.data.example import Example
+from setrnn.data.folders import whole_folder
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
-from setrnn.data.subwords import load_text_encoder
-from setrnn.data.tokenizing import TextEncoder
+from setrnn.data.subwords import load_text_encoder, pretrained_encoder
+from setrnn.data.tokenizing import TextEncoder, learn_tokenizer
 from setrnn.errors import DataError
 
 FORMAT = 1
 DESCRIPTION_FILE = "prepared.json"
+BATCH = 4096
 _KEYS = {"n_documents", "token_dtype"}
+
+Stream = Callable[[], Iterable[Example]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class PreparedSplit:
-    """One split: its tokens, label sets and ids, all memory-mapped."""
+    """One split: its tokens, label sets and ids, memory-mapped."""
 
     tokens: Ragged
     labels: Ragged
@@ -48,12 +62,12 @@ class PreparedSplit:
         return len(self.tokens)
 
     def ids(self, start: int, stop: int) -> list[str]:
-        """Return the ids of a stretch of documents."""
+        """Return the ids of consecutive documents."""
         return [row.tobytes().decode() for row in self.id_bytes.rows(start, stop)]
 
 
 class Prepared:
-    """A prepared folder, opened."""
+    """An open prepared folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -79,17 +93,17 @@ class Prepared:
 
     @property
     def name(self) -> str:
-        """The name of the dataset it was made from."""
+        """The name of the dataset."""
         return str(self.description["name"])
 
     @property
     def splits(self) -> list[str]:
-        """The names of its splits."""
+        """The names of the splits."""
         return list(self.description["n_documents"])
 
     @cached_property
     def text_settings(self) -> TextSettings:
-        """How texts were processed."""
+        """The settings that texts were processed with."""
         return from_dict(TextSettings, self.description["text"])
 
     @cached_property
@@ -104,21 +118,21 @@ class Prepared:
 
     @property
     def n_skipped_rows(self) -> int:
-        """How many rows could not be read and were passed over."""
+        """The number of rows that could not be read and were skipped."""
         return sum(self.description["n_skipped_rows"].values())
 
     @property
     def unseen_labels(self) -> list[str]:
-        """Labels of valid and test that train never had; their ids follow the others."""
+        """Labels of valid and test that train lacks; their ids follow the others."""
         return list(self.description["unseen_labels"])
 
     @property
     def valid_is_cut(self) -> bool:
-        """Whether its valid split was cut from train, as the data had none."""
+        """Whether the valid split was cut from train because the data had none."""
         return bool(self.description.get("valid_is_cut", False))
 
     def seen_sets(self) -> Ragged:
-        """Return the different label sets of train."""
+        """Return the distinct label sets of train."""
         return distinct_sets(self.split("train").labels)[0]
 
     def split(self, name: str) -> PreparedSplit:
@@ -181,7 +195,7 @@ class SplitWriter:
 
 
 def is_prepared(place: Path) -> bool:
-    """Tell whether a folder is a prepared one."""
+    """Return whether a folder is a prepared one."""
     return (place / DESCRIPTION_FILE).is_file()
 
 
@@ -203,18 +217,18 @@ def _open_array(file: Path, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 def write_description(folder: Path, description: dict[str, Any]) -> None:
-    """Write what a prepared folder holds."""
+    """Write the description of a prepared folder."""
     text = json.dumps({"format": FORMAT, **description}, indent=2, ensure_ascii=False)
     (folder / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
 
 
 def smallest_dtype(n_values: int) -> np.dtype[Any]:
-    """Return the smallest type that holds ids below `n_values`."""
+    """Return the smallest of our types that can hold ids below `n_values`."""
     return np.dtype(np.uint16 if n_values <= 2**16 else np.int32)
 
 
-def batched(items: Iterable[Any], size: int) -> Iterable[list[Any]]:
-    """Cut a stream into lists."""
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Cut a stream into lists of at most `size` items."""
     batch = []
     for item in items:
         batch.append(item)
@@ -223,3 +237,145 @@ def batched(items: Iterable[Any], size: int) -> Iterable[list[Any]]:
             batch = []
     if batch:
         yield batch
+
+
+def prepare(
+    splits: Mapping[str, Stream],
+    target: Path,
+    name: str,
+    settings: TextSettings,
+    source: Mapping[str, Any],
+    on_documents: Callable[[str, int], None] = lambda step, n_documents: None,
+    count_skipped: Callable[[], Mapping[str, int]] = dict,
+    valid_is_cut: bool = False,
+) -> Prepared:
+    """Write the prepared form of a dataset to `target`, completely or not at all.
+
+    Args:
+        splits: a function per split that streams it, any number of times; train is required.
+        target: the folder to write.
+        name: the name of the dataset.
+        settings: how texts become words.
+        source: where the data came from, kept in the description.
+        on_documents: called with the step and the number of documents processed since the last
+            call.
+        count_skipped: called at the end; returns the number of skipped rows per split.
+        valid_is_cut: whether the valid split was cut from train, kept in the description.
+
+    Example:
+        >>> import tempfile
+        >>> examples = [Example("1", "Rates rise", ("economy",)), Example("2", "A late goal")]
+        >>> target = Path(tempfile.mkdtemp()) / "news"
+        >>> prepared = prepare({"train": lambda: examples}, target, "news", TextSettings(), {})
+        >>> prepared.labels.names, len(prepared.split("train"))
+        (('economy',), 2)
+    """
+    if "train" not in splits:
+        raise DataError(f"{name} has no 'train' part: found {', '.join(splits) or 'nothing'}.")
+    if target.exists() and not is_prepared(target) and any(target.iterdir()):
+        raise DataError(
+            f"{target} exists and is not a prepared folder. Remove it, or name another."
+        )
+    pretrained = None if settings.tokenizer == WORDS else pretrained_encoder(settings)
+    counts = _count(splits["train"](), settings, lambda n: on_documents("vocabulary", n))
+    encoder = pretrained or _learn_encoder(counts, settings)
+    known = LabelVocabulary.from_counts(counts.labels)
+    label_ids = dict(known.index)  # labels that train lacks are added
+    dtype = smallest_dtype(encoder.n_tokens)
+    n_documents = {}
+    with whole_folder(target) as folder:
+        for split, stream in splits.items():
+            with SplitWriter(folder / split, dtype) as writer:
+                for examples, tokens in _encode_batches(encoder, batched(stream(), BATCH)):
+                    ids = [example.id for example in examples]
+                    writer.append(ids, tokens, _label_rows(examples, label_ids))
+                    on_documents(split, len(examples))
+            n_documents[split] = writer.n_documents
+        encoder.save(folder / "tokenizer.json")
+        known.save(folder / "labels.json")
+        description = {
+            "name": name,
+            "source": dict(source),
+            "text": to_dict(settings),
+            "n_documents": n_documents,
+            "n_skipped_rows": dict(count_skipped()),
+            "n_tokens": encoder.n_tokens,
+            "n_labels": len(known),
+            "unseen_labels": list(label_ids)[len(known) :],
+            "token_dtype": dtype.name,
+            **({"valid_is_cut": True} if valid_is_cut else {}),
+        }
+        write_description(folder, description)
+    return Prepared(target)
+
+
+def _encode_batches(
+    encoder: TextEncoder, batches: Iterable[list[Example]]
+) -> Iterator[tuple[list[Example], Ragged]]:
+    """Encode batches; the tokenizer works on a batch while the previous one is packed."""
+    previous: tuple[list[Example], Future[list[Encoding]]] | None = None
+
+    def pack(examples: list[Example], encodings: Future[list[Encoding]]) -> Ragged:
+        return encoder.pack(encodings.result(), [example.features for example in examples])
+
+    with ThreadPoolExecutor(1) as pool:
+        for examples in batches:
+            encodings = pool.submit(encoder.tokenize, [example.text for example in examples])
+            if previous is not None:
+                yield previous[0], pack(*previous)
+            previous = examples, encodings
+        if previous is not None:
+            yield previous[0], pack(*previous)
+
+
+def _learn_encoder(counts: _Counts, settings: TextSettings) -> TextEncoder:
+    tokenizer = learn_tokenizer(counts.texts, counts.features, settings)
+    return TextEncoder(tokenizer, settings.max_words)
+
+
+@dataclass
+class _Counts:
+    """What the first pass collects."""
+
+    labels: Counter[str] = field(default_factory=Counter)
+    texts: list[str] = field(default_factory=list)  # an even sample
+    features: list[str] = field(default_factory=list)  # in descending order of frequency
+
+
+def _count(
+    examples: Iterable[Example], settings: TextSettings, on_documents: Callable[[int], None]
+) -> _Counts:
+    """Count labels and features; keep an even sample of texts for the vocabulary.
+
+    When the sample is full, every second text is dropped, and from then on half as many are
+    taken. The sample is even over the whole stream, whose length is not known.
+    """
+    counts = _Counts()
+    features: Counter[str] = Counter()
+    stride = 1
+    max_characters = 20 * settings.max_words
+    n_seen = 0
+    for batch in batched(examples, BATCH):
+        counts.labels.update(chain.from_iterable(example.labels for example in batch))
+        features.update(chain.from_iterable(example.features for example in batch))
+        sample = batch[-n_seen % stride :: stride]
+        counts.texts.extend(example.text[:max_characters] for example in sample)
+        n_seen += len(batch)
+        while len(counts.texts) > settings.vocabulary_documents:
+            counts.texts = [text for index, text in enumerate(counts.texts) if index % 2 == 0]
+            stride *= 2
+        on_documents(len(batch))
+    ranked = sorted(features.items(), key=lambda item: (-item[1], item[0]))
+    frequent = [name for name, count in ranked if count >= settings.min_count]
+    counts.features = frequent[: settings.max_features]
+    return counts
+
+
+def _label_rows(examples: list[Example], label_ids: dict[str, int]) -> Ragged:
+    rows = []
+    for example in examples:
+        for label in example.labels:
+            if label not in label_ids:
+                label_ids[label] = len(label_ids)
+        rows.append(sorted([label_ids[label] for label in example.labels]))
+    return Ragged.from_lists(rows)

@@ -1,4 +1,4 @@
-"""Rows of different lengths in two flat arrays: how documents and label sets are kept."""
+"""Rows of different lengths in two flat arrays: documents and label sets are stored so."""
 
 from __future__ import annotations
 
@@ -13,7 +13,17 @@ import numpy.typing as npt
 
 @dataclass(frozen=True)
 class Ragged:
-    """Row i is `values[offsets[i]:offsets[i + 1]]`; the arrays may be memory-mapped."""
+    """Rows of different lengths: row i is `values[offsets[i]:offsets[i + 1]]`.
+
+    The arrays may be memory-mapped.
+
+    Example:
+        >>> rows = Ragged.from_lists([[3, 1], [], [2]])
+        >>> len(rows), rows[0].tolist(), rows.lengths.tolist()
+        (3, [3, 1], [2, 0, 1])
+        >>> rows.padded().tolist()
+        [[3, 1], [-1, -1], [2, -1]]
+    """
 
     values: npt.NDArray[Any]
     offsets: npt.NDArray[np.int64]
@@ -34,7 +44,7 @@ class Ragged:
 
     @classmethod
     def concatenate(cls, parts: Iterable[Ragged]) -> Ragged:
-        """Put the rows of several behind each other."""
+        """Join the rows of several arrays, one array after the other."""
         parts = list(parts)
         if not parts:
             return cls.from_lists([])
@@ -50,7 +60,7 @@ class Ragged:
 
     @property
     def row_numbers(self) -> npt.NDArray[np.int64]:
-        """The row each value stands in."""
+        """The row of each value."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def __len__(self) -> int:
@@ -65,12 +75,12 @@ class Ragged:
         return (self[row] for row in range(len(self)))
 
     def rows(self, start: int, stop: int) -> Ragged:
-        """Return a stretch of rows, without copying their values."""
+        """Return the rows from `start` to `stop`, without copying their values."""
         offsets = np.asarray(self.offsets[start : stop + 1])
         return Ragged(self.values[offsets[0] : offsets[-1]], offsets - offsets[0])
 
     def keep(self, is_kept: npt.NDArray[np.bool_]) -> Ragged:
-        """Drop values from their rows."""
+        """Drop the values that are not kept from their rows."""
         n_kept_before = np.zeros(len(is_kept) + 1, dtype=np.int64)
         np.cumsum(is_kept, out=n_kept_before[1:])
         return Ragged(self.values[is_kept], n_kept_before[self.offsets])
@@ -83,14 +93,41 @@ class Ragged:
         return self.keep(position < length)
 
     def append(self, other: Ragged) -> Ragged:
-        """Put each row of `other` behind the same row of this."""
+        """Append each row of `other` to the same row of this array."""
         lengths = self.lengths + other.lengths
         result = Ragged.from_lengths(np.empty(int(lengths.sum()), dtype=self.values.dtype), lengths)
         is_own = np.zeros(len(result.values) + 1, dtype=np.int8)
-        # +1 where a row of ours starts, -1 where the other's does
+        # +1 where a row of this array starts, -1 where a row of the other starts
         np.add.at(is_own, result.offsets[:-1], 1)
         np.add.at(is_own, result.offsets[:-1] + self.lengths, -1)
         mask = np.cumsum(is_own[:-1]) > 0
         result.values[mask] = self.values
         result.values[~mask] = other.values
         return result
+
+    def padded(
+        self,
+        fill: int = -1,
+        *,
+        rows: npt.NDArray[np.int64] | None = None,
+        min_width: int = 0,
+        dtype: npt.DTypeLike = np.int32,
+    ) -> npt.NDArray[Any]:
+        """Return rows as a matrix, padded with `fill` at the end.
+
+        Args:
+            fill: the value of the padding.
+            rows: the rows to return; all if not given.
+            min_width: the least number of columns.
+            dtype: the type of the matrix.
+        """
+        offsets = np.asarray(self.offsets)
+        starts, stops = (
+            (offsets[:-1], offsets[1:]) if rows is None else (offsets[rows], offsets[rows + 1])
+        )
+        width = max(int((stops - starts).max(initial=0)), min_width)
+        matrix = np.full((len(starts), width), fill, dtype=dtype)
+        positions = starts[:, None] + np.arange(width)
+        is_filled = positions < stops[:, None]
+        matrix[is_filled] = self.values[positions[is_filled]]
+        return matrix

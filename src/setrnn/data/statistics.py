@@ -1,4 +1,4 @@
-"""What one must know of a dataset before training on it, from one pass over each split."""
+"""Statistics of a dataset to look at before training, from one pass over each split."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 
     Hashes: TypeAlias = NDArray[np.uint64]
 
+N_NAMES_SHOWN = 8  # labels in a warning
+
 
 @dataclass(frozen=True)
 class LengthStatistics:
-    """Lengths of the texts in words (what stands between white space).
+    """Lengths of texts in words, separated by white space.
 
-    Median and percentile are lengths that occur: the least that half, or 95%, do not exceed.
+    Median and percentile are lengths that occur: the smallest that 50% or 95% do not exceed.
     """
 
     mean: float
@@ -36,11 +38,11 @@ class LengthStatistics:
 
 @dataclass(frozen=True)
 class SplitStatistics:
-    """What one split holds.
+    """Counts of one split.
 
-    `n_repeated_texts` and `n_repeated_ids` count the documents that come after another
-    of the same text or id in this split. Texts are compared without regard to case and
-    white space; empty ones are not compared.
+    `n_repeated_texts` and `n_repeated_ids` count documents that follow another document of the
+    split with the same text or id. Texts are compared without case and white space; empty texts
+    are not compared.
     """
 
     n_documents: int
@@ -60,10 +62,10 @@ class SplitStatistics:
 
 @dataclass(frozen=True)
 class UnseenStatistics:
-    """What one split holds that the training split does not.
+    """Label sets and labels of one split that the training split lacks.
 
-    `share` is that of the documents whose label set never occurs in training;
-    `labels` gives the occurrences of each label that never does.
+    `share` is the share of documents whose label set does not occur in training; `labels` counts
+    the occurrences of labels that do not occur in training.
     """
 
     split: str
@@ -75,7 +77,7 @@ class UnseenStatistics:
 
 @dataclass(frozen=True)
 class SharedTexts:
-    """Texts that stand in two splits, and the documents of the second that carry them."""
+    """Texts that occur in two splits, and the number of documents of the second with them."""
 
     first: str
     second: str
@@ -85,7 +87,7 @@ class SharedTexts:
 
 @dataclass(frozen=True)
 class DatasetStatistics:
-    """What each split holds, and how the splits differ and overlap."""
+    """Counts of each split, and how the splits differ and overlap."""
 
     training_split: str | None
     splits: dict[str, SplitStatistics]
@@ -94,7 +96,7 @@ class DatasetStatistics:
     n_shared_texts: int
 
     def as_dict(self) -> dict[str, Any]:
-        """Give all of it as plain dicts and lists, ready for JSON."""
+        """Return plain dicts and lists, ready for JSON."""
         plain = asdict(self)
         for split in plain["splits"].values():
             split["set_sizes"] = {str(size): n for size, n in split["set_sizes"].items()}
@@ -102,14 +104,38 @@ class DatasetStatistics:
             plain[name] = list(plain[name])
         return plain
 
+    def warnings(self) -> list[str]:
+        """Return what a user should correct before training, one sentence each."""
+        shared = [
+            f"{shared.second} repeats {shared.first} in {_count(shared.n_documents, 'document')}: "
+            "its scores will be too good. Remove them from one of the two."
+            for shared in self.shared_texts
+            if shared.n_documents
+        ]
+        unseen = [
+            f"{unseen.split} has {_count(len(unseen.labels), 'label')} that training lacks "
+            f"({_count(sum(unseen.labels.values()), 'occurrence')}), which cannot be predicted: "
+            f"{_join_some(list(unseen.labels))}."
+            for unseen in self.unseen
+            if unseen.labels
+        ]
+        of_splits = [_warnings_of_split(name, split) for name, split in self.splits.items()]
+        return [*shared, *unseen, *chain.from_iterable(of_splits)]
+
 
 def dataset_statistics(
     splits: Mapping[str, Iterable[Example]], training_split: str = "train"
 ) -> DatasetStatistics:
-    """Count what the splits hold; each stream is read once.
+    """Return the statistics of splits; each stream is read once.
 
-    Holds 24 bytes a document and the label names in memory, never the texts. Where no
-    split has the training split's name, nothing is reported as unseen.
+    Keeps 24 bytes per document and the label names in memory, but no texts. Without a training
+    split, nothing is reported as unseen.
+
+    Example:
+        >>> train = [Example("1", "Rates rise", ("economy",))]
+        >>> found = dataset_statistics({"train": train, "test": train})
+        >>> found.splits["train"].n_labels, found.n_shared_texts
+        (1, 1)
     """
     tallies = {name: _tally(examples) for name, examples in splits.items()}
     training = tallies.get(training_split)
@@ -134,7 +160,7 @@ def dataset_statistics(
 
 @dataclass
 class _Tally:
-    """The running counts of one split; hashes are 8 bytes each, one after the other."""
+    """The counts of one split while it is read; hashes have 8 bytes each."""
 
     word_counts: Counter[int] = field(default_factory=Counter)
     set_sizes: Counter[int] = field(default_factory=Counter)
@@ -177,7 +203,7 @@ def _tally(examples: Iterable[Example]) -> _Tally:
 
 
 def text_hash(text: str) -> bytes:
-    """Return what texts share that differ only in case and white space."""
+    """Return a hash of a text that ignores case and white space."""
     return _words_hash(text.split())
 
 
@@ -186,7 +212,7 @@ def _words_hash(words: list[str]) -> bytes:
 
 
 def _hash(text: str) -> bytes:
-    # JSON may bring half of a surrogate pair, which plain UTF-8 refuses.
+    # JSON may hold half of a surrogate pair, which plain UTF-8 refuses.
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
@@ -251,8 +277,38 @@ def _n_repeats(hashes: Hashes) -> int:
 
 
 def _n_in_several(distinct: list[Hashes]) -> int:
-    """Count the values that stand in more than one of the arrays, each free of repeats."""
+    """Count the values in more than one of the arrays, each of which has no repeats."""
     if not distinct:
         return 0
     _, n_arrays = np.unique(np.concatenate(distinct), return_counts=True)
     return int(np.count_nonzero(n_arrays > 1))
+
+
+def _warnings_of_split(name: str, split: SplitStatistics) -> list[str]:
+    if split.n_documents == 0:
+        return [f"{name} has no documents."]
+    found = {
+        f"{name} has {_count(split.n_empty_texts, 'document')} without text, "
+        "from which nothing can be learned.": split.n_empty_texts,
+        f"{name} has {_count(split.n_empty_label_sets, 'document')} without labels, which means "
+        "that no label applies. Remove documents that are only unlabelled.": (
+            split.n_empty_label_sets
+        ),
+        f"{name} repeats its own texts in {_count(split.n_repeated_texts, 'document')}.": (
+            split.n_repeated_texts
+        ),
+        f"{name} repeats its own ids in {_count(split.n_repeated_ids, 'document')}.": (
+            split.n_repeated_ids
+        ),
+    }
+    return [warning for warning, n_documents in found.items() if n_documents]
+
+
+def _join_some(names: list[str]) -> str:
+    shown = ", ".join(names[:N_NAMES_SHOWN])
+    n_more = len(names) - N_NAMES_SHOWN
+    return f"{shown} and {n_more:,} more" if n_more > 0 else shown
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"

@@ -1,7 +1,7 @@
-"""Texts to subword ids, by the tokenizer of a pretrained encoder.
+"""Turn texts into subword ids by the tokenizer of a pretrained encoder.
 
-The tokenizer adds its own special tokens around a text, and cuts it so that they stay. Features
-stand behind the text as if they were words of it.
+The tokenizer adds its special tokens to a text, and truncates the text so that they are kept.
+Features follow the text as if they were words of it.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ class SubwordEncoder(TextEncoder):
     adds_special_tokens: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Set the tokenizer to our length, without padding."""
+        """Set the maximum length, without padding."""
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(self.max_words)
 
     @cached_property
     def n_tokens(self) -> int:
-        """Count the ids a document can hold, those without a token included."""
+        """The number of ids, including those without a token."""
         return max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=0) + 1
 
     @cached_property
     def tokens(self) -> list[str]:
-        """List the token of each id."""
+        """The token of each id."""
         tokens = [""] * self.n_tokens
         for token, index in self.tokenizer.get_vocab(with_added_tokens=True).items():
             tokens[index] = token
@@ -53,12 +53,12 @@ class SubwordEncoder(TextEncoder):
 
     @cached_property
     def _n_closing(self) -> int:
-        """Count the special tokens that stand behind a text."""
+        """The number of special tokens after a text."""
         is_special = self.tokenizer.encode("a").special_tokens_mask
         return is_special[::-1].index(0) if 0 in is_special else 0
 
     def pack(self, encodings: Sequence[Encoding], features: Sequence[Sequence[str]]) -> Ragged:
-        """Turn what `tokenize` returned into rows of ids; the text makes room for the features."""
+        """Turn the result of `tokenize` into rows of ids; features replace the end of the text."""
         rows = [encoding.ids for encoding in encodings]
         if any(features):
             tags = self.encode_names([" ".join(names) for names in features])
@@ -69,7 +69,7 @@ class SubwordEncoder(TextEncoder):
         return Ragged.from_lists(rows)
 
     def encode_names(self, names: Sequence[str]) -> list[list[int]]:
-        """Return the ids of names, such as those of labels: no special tokens."""
+        """Return the ids of names, such as labels, without special tokens."""
         found = self.tokenizer.encode_batch_fast(list(names), add_special_tokens=False)
         return [each.ids for each in found]
 
@@ -80,24 +80,24 @@ class SubwordEncoder(TextEncoder):
 
     @classmethod
     def load(cls, file: Path, max_words: int) -> SubwordEncoder:
-        """Read a tokenizer's JSON file."""
+        """Read the JSON file of a tokenizer."""
         return cls(read_tokenizer(file), max_words)
 
 
 def load_text_encoder(file: Path, settings: TextSettings) -> TextEncoder:
-    """Read the tokenizer that a prepared folder or a model keeps."""
+    """Read the tokenizer of a prepared folder or a model."""
     if settings.tokenizer == WORDS:
         return TextEncoder.load(file, settings.max_words)
     return SubwordEncoder.load(file, settings.max_tokens)
 
 
 def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
-    """Read the tokenizer of a transformer: a folder's, or the hub's."""
+    """Read the tokenizer of a transformer from a folder or the hub."""
     folder = Path(settings.tokenizer)
     if (folder / TOKENIZER_FILE).is_file():
         return SubwordEncoder.load(folder / TOKENIZER_FILE, settings.max_tokens)
     check_place(settings.tokenizer)
-    # Without a vocabulary the library would make one up.
+    # Without a vocabulary, the library would make an empty tokenizer.
     if folder.is_dir() and not any(chain(*map(folder.glob, VOCABULARIES))):
         raise _no_tokenizer(settings.tokenizer)
     tokenizer = getattr(_auto_tokenizer(settings.tokenizer), "backend_tokenizer", None)
@@ -107,7 +107,7 @@ def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
 
 
 def import_transformers() -> Any:  # noqa: ANN401 (a module)
-    """Import the optional library, the first time it is needed."""
+    """Import the optional library when it is first needed."""
     try:
         import transformers
     except ImportError as error:
@@ -117,39 +117,39 @@ def import_transformers() -> Any:  # noqa: ANN401 (a module)
 
 @contextmanager
 def without_reports(transformers: Any) -> Iterator[None]:  # noqa: ANN401 (a module)
-    """Keep the library's progress bars and remarks from the user."""
-    said = transformers.utils.logging
-    level, has_bars = said.get_verbosity(), said.is_progress_bar_enabled()
-    said.set_verbosity_error()
-    said.disable_progress_bar()
+    """Hide the progress bars and messages of the library."""
+    logging = transformers.utils.logging
+    level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     try:
         yield
     finally:
-        said.set_verbosity(level)
+        logging.set_verbosity(level)
         if has_bars:
-            said.enable_progress_bar()
+            logging.enable_progress_bar()
 
 
 def check_place(path: str) -> None:
-    """Refuse what is neither a folder nor can be a name on the hub."""
+    """Raise if a path is neither a folder nor a possible name on the hub."""
     if not Path(path).is_dir() and not _HUB_NAME.fullmatch(path):
         raise ModelError(f"encoder.path: there is no folder {path}.")
 
 
 def check_same_tokenizer(place: Path, config: Config, own: TextEncoder) -> None:
-    """Refuse data that was prepared by another tokenizer than the one its reader has."""
+    """Raise if data was prepared with another tokenizer than the encoder has."""
     has_subwords = isinstance(own, SubwordEncoder)
     if not config.encoder.is_pretrained:
         if not has_subwords:
             return
         raise DataError(
-            f"{place} was prepared for a transformer. Train one, with --set "
-            "encoder.name=transformer and its encoder.path, or name the data itself."
+            f"{place} was prepared for a transformer. Train one with --set "
+            "encoder.name=transformer and its encoder.path, or give the data itself."
         )
     if not has_subwords or _vocabulary(pretrained_encoder(config.text)) != _vocabulary(own):
         raise DataError(
-            f"{place} was prepared by another tokenizer than that of {config.encoder.path}. "
-            "Name the data itself, or prepare it with the same --set encoder.path."
+            f"{place} was prepared with another tokenizer than that of {config.encoder.path}. "
+            "Give the data itself, or prepare it with the same --set encoder.path."
         )
 
 
@@ -162,7 +162,7 @@ def _auto_tokenizer(path: str) -> Any:  # noqa: ANN401 (transformers' own type)
     try:
         with without_reports(transformers):
             return transformers.AutoTokenizer.from_pretrained(path)
-    except Exception as error:  # whatever a broken file or the network may raise
+    except Exception as error:  # a broken file or the network may raise anything
         raise _no_tokenizer(path) from error
 
 
@@ -170,6 +170,6 @@ def _no_tokenizer(path: str) -> ModelError:
     if Path(path).is_dir():
         return ModelError(f"{path} has no tokenizer: it lacks {TOKENIZER_FILE}.")
     return ModelError(
-        f"'{path}' is no folder, and its tokenizer could not be fetched from the Hugging Face "
-        "hub. Check the name and the connection, or give a folder as encoder.path."
+        f"'{path}' is not a folder, and its tokenizer could not be downloaded from the Hugging "
+        "Face hub. Check the name and the connection, or give a folder as encoder.path."
     )

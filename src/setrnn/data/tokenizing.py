@@ -1,21 +1,22 @@
-"""Texts to word ids, as in the paper: one tokenizer, saved as one JSON file.
+"""Turn texts into word ids, as in the paper, by one tokenizer that is one JSON file.
 
-Lower case; punctuation and stop words out; numbers and words outside the vocabulary as
-special tokens; features as tokens of their own kind. Ids lie in this order:
+Texts are lower-cased, punctuation and stop words are removed, and numbers and words outside the
+vocabulary become special tokens. Features are tokens of their own kind. The order of ids is:
 
-    [PAD] [UNK] NUM | words by falling frequency | features | [STOP WORDS] and each of them
+    [PAD] [UNK] NUM | words in descending order of frequency | features | [STOP WORDS] stop words
 
-Stop words keep ids, above all others, so that one comparison drops them.
+Stop words have the highest ids, so that one comparison removes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from tokenizers import Encoding, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -27,19 +28,23 @@ PAD, UNKNOWN, NUMBER, STOP_WORDS = "[PAD]", "[UNK]", "NUM", "[STOP WORDS]"
 SPECIAL_TOKENS = (PAD, UNKNOWN, NUMBER)
 FEATURE_PREFIX = "[feature] "
 
-# Scripts without spaces between words: each character is a word.
+# What happened to a word of the text.
+KNOWN, AS_NUMBER, AS_UNKNOWN, STOP_WORD, CUT = "known", "number", "unknown", "stop word", "cut"
+_NUMBER_AT_END = re.compile(r"\d+(?:[.,]\d+)*\Z")
+
+# In scripts without spaces between words, each character is a word.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _SPACED = rf"[[\p{{L}}\p{{M}}\p{{N}}]&&[^{_UNSPACED}]]"
 _WORD = rf"{_SPACED}+|[{_UNSPACED}]\p{{M}}*"
-# After the lower-casing, so that no text can hold the token NUM itself.
-# Not \b: it takes the underscore and unspaced scripts for letters, and circled digits not.
-# The digit first, then the look behind it: the search then skips from digit to digit.
+# Applied after lower-casing, so that no text can hold the token NUM itself.
+# Not \b, which counts the underscore and unspaced scripts as letters, but not circled digits.
+# A digit comes before the look-behind, so that the search skips from digit to digit.
 _WHOLE_NUMBER = rf"\p{{Nd}}(?<!{_SPACED}\p{{Nd}})\p{{Nd}}*(?:[.,]\p{{Nd}}+)*(?!{_SPACED})"
 
 
 @dataclass(frozen=True)
 class TextEncoder:
-    """Turns documents into rows of token ids: their words, then their features."""
+    """Turns documents into rows of token ids: first words, then features."""
 
     tokenizer: Tokenizer
     max_words: int
@@ -47,14 +52,14 @@ class TextEncoder:
 
     @cached_property
     def n_tokens(self) -> int:
-        """Count the ids a document can hold: every kind but stop words."""
+        """The number of ids that a document can hold: all except stop words."""
         n_tokens = self.tokenizer.token_to_id(STOP_WORDS)
-        assert n_tokens is not None, "every tokenizer of ours has stop words"
+        assert n_tokens is not None, "every tokenizer that setrnn learns has stop words"
         return n_tokens
 
     @cached_property
     def tokens(self) -> list[str]:
-        """List the token of each id, stop words aside."""
+        """The token of each id, without stop words."""
         by_id = sorted(self.tokenizer.get_vocab().items(), key=lambda item: item[1])
         return [token for token, _ in by_id[: self.n_tokens]]
 
@@ -68,11 +73,11 @@ class TextEncoder:
         }
 
     def encode(self, texts: Sequence[str], features: Sequence[Sequence[str]] = ()) -> Ragged:
-        """Return one row of ids a document; unknown features are left out."""
+        """Return one row of ids per document; unknown features are left out."""
         return self.pack(self.tokenize(texts), features)
 
     def pack(self, encodings: Sequence[Encoding], features: Sequence[Sequence[str]]) -> Ragged:
-        """Turn what `tokenize` returned into rows of ids: the half of `encode` in Python."""
+        """Turn the result of `tokenize` into rows of ids: the part of `encode` in Python."""
         words = Ragged.from_lists([encoding.ids for encoding in encodings])
         words = words.keep(words.values < self.n_tokens).truncate(self.max_words)
         if not self._feature_ids or not any(features):
@@ -83,28 +88,27 @@ class TextEncoder:
         )
 
     def tokenize(self, texts: Sequence[str]) -> list[Encoding]:
-        """Run the tokenizer, on all cores: the half of `encode` that other threads run beside."""
+        """Run the tokenizer on all cores: the part of `encode` that releases the interpreter."""
         try:
             return self._run(list(texts))
-        except TypeError as error:  # something that is not text, or half a character
+        except TypeError as error:  # not a string, or half a surrogate pair
             for index, text in enumerate(texts):
                 if not isinstance(text, str):
                     kind = type(text).__name__
                     raise DataError(f"Text {index} must be a string, got {kind}.") from error
-            whole = [text.encode("utf-8", "replace").decode() for text in texts]
-            return self._run(whole)
+            return self._run([whole_characters(text) for text in texts])
 
     def _run(self, texts: list[str]) -> list[Encoding]:
         special = self.adds_special_tokens
         return self.tokenizer.encode_batch_fast(texts, add_special_tokens=special)
 
     def save(self, file: Path) -> None:
-        """Write the tokenizer's JSON file."""
+        """Write the JSON file of the tokenizer."""
         file.write_text(self.tokenizer.to_str(), encoding="utf-8")
 
     @classmethod
     def load(cls, file: Path, max_words: int) -> TextEncoder:
-        """Read the tokenizer's JSON file."""
+        """Read the JSON file of a tokenizer that setrnn learned."""
         tokenizer = read_tokenizer(file)
         if tokenizer.token_to_id(STOP_WORDS) is None:
             raise ModelError(f"{file} is a tokenizer, but not one that setrnn wrote.")
@@ -112,7 +116,7 @@ class TextEncoder:
 
 
 def read_tokenizer(file: Path) -> Tokenizer:
-    """Read any tokenizer's JSON file."""
+    """Read the JSON file of any tokenizer."""
     try:
         return Tokenizer.from_str(file.read_text(encoding="utf-8"))
     except Exception as error:
@@ -122,11 +126,11 @@ def read_tokenizer(file: Path) -> Tokenizer:
 def learn_tokenizer(
     texts: Iterable[str], features: Iterable[str], settings: TextSettings
 ) -> Tokenizer:
-    """Build the tokenizer: its vocabulary is the most frequent words of the texts.
+    """Build a tokenizer whose vocabulary is the most frequent words of the texts.
 
     Args:
         texts: the training texts.
-        features: the features, by falling frequency.
+        features: the features, in descending order of frequency.
         settings: sizes and stop words.
     """
     tokenizer = _blank_tokenizer({})
@@ -149,19 +153,19 @@ def learn_tokenizer(
 
 
 def read_stop_words(name: str) -> set[str]:
-    """Return the stop words: a known list ("english", "none"), or a file with one a line."""
+    """Return the stop words of a list ("english", "none") or of a file with one word per line."""
     if name == "none":
         return set()
     if name == "english":
         from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-        # What is left of "it's", "don't", "we'll", "I've", "you're" without the apostrophe.
+        # The parts of "it's", "don't", "we'll", "I've" and "you're" around the apostrophe.
         return set(ENGLISH_STOP_WORDS) | {"s", "t", "ll", "ve", "re", "don", "doesn", "isn", "didn"}
     try:
         return set(Path(name).read_text(encoding="utf-8").lower().split())
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"text.stop_words is 'english', 'none' or a file with one word a line; "
+            f"text.stop_words is 'english', 'none' or a file with one word per line; "
             f"'{name}' cannot be read."
         ) from error
 
@@ -173,3 +177,68 @@ def _blank_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_WORD), "removed", invert=True)
     return tokenizer
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a text, and what the encoder made of it."""
+
+    text: str  # as written
+    start: int  # its first character in the text
+    stop: int
+    fate: str  # known, number, unknown, stop word (removed) or cut (beyond text.max_words)
+    place: int | None  # its position among the words that the model reads; None if not read
+
+
+class Read(NamedTuple):
+    """The words and features of a document that the model reads."""
+
+    words: tuple[str, ...]
+    features: tuple[str, ...]
+
+
+def read_of(encoder: TextEncoder, tokens: Ragged) -> Read:
+    """Return the words and features of one row of token ids."""
+    known = [encoder.tokens[token] for token in tokens[0]]
+    is_feature = [token.startswith(FEATURE_PREFIX) for token in known]
+    return Read(
+        tuple(token for token, other in zip(known, is_feature, strict=True) if not other),
+        tuple(
+            token[len(FEATURE_PREFIX) :]
+            for token, other in zip(known, is_feature, strict=True)
+            if other
+        ),
+    )
+
+
+def words_of(encoder: TextEncoder, text: str) -> Iterator[Word]:
+    """Yield the words of a text and what the encoder makes of each."""
+    found = encoder.tokenizer.encode(text, add_special_tokens=False)
+    place, end = 0, 0
+    for token, token_id, (start, stop) in zip(found.tokens, found.ids, found.offsets, strict=True):
+        if token == NUMBER:  # the tokenizer gives only the end of a number
+            written = _NUMBER_AT_END.search(text, end, stop)
+            start = start if written is None else written.start()
+        end = stop
+        if place >= encoder.max_words:
+            yield Word(text[start:stop], start, stop, CUT, None)
+        elif token_id >= encoder.n_tokens:
+            yield Word(text[start:stop], start, stop, STOP_WORD, None)
+        else:
+            fate = {NUMBER: AS_NUMBER, UNKNOWN: AS_UNKNOWN}.get(token, KNOWN)
+            yield Word(text[start:stop], start, stop, fate, place)
+            place += 1
+
+
+def words_read(words: Sequence[str]) -> Iterator[Word]:
+    """Yield words that were read, placed as if separated by spaces."""
+    start = 0
+    for place, word in enumerate(words):
+        fate = {NUMBER: AS_NUMBER, UNKNOWN: AS_UNKNOWN}.get(word, KNOWN)
+        yield Word(word, start, start + len(word), fate, place)
+        start += len(word) + 1
+
+
+def whole_characters(text: str) -> str:
+    """Replace half of a surrogate pair by a question mark, as the encoder does."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Files of word vectors: word2vec text and binary, and GloVe; streamed, only our words kept."""
+"""Stream files of word vectors (word2vec text and binary, GloVe) and keep the wanted words."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from setrnn.errors import ConfigError, DataError
 
 Vectors: TypeAlias = npt.NDArray[np.float32]
 Mask: TypeAlias = npt.NDArray[np.bool_]
-# Told what is being done, and which share of it is done.
+# Called with what is being done, and the share that is done.
 Progress: TypeAlias = Callable[[str, float], None]
-# The number of a line, its word, and the rest of it, not yet parsed.
+# The number of a line, its word, and the rest of the line, not parsed.
 Entry: TypeAlias = tuple[int, bytes, bytes]
 
 BYTES_AT_ONCE = 1 << 20
@@ -27,18 +27,18 @@ ENTRIES_BETWEEN_REPORTS = 50_000
 def read_vectors(
     file: Path, rows: Mapping[str, int], dimensions: int, on_progress: Progress
 ) -> tuple[Vectors, Mask]:
-    """Read the vectors of the words in `rows`, and tell which rows were found.
+    """Read the vectors of the words in `rows`; return them and whether each row was found.
 
-    Takes word2vec text, with or without its header (GloVe), word2vec binary (.bin), and either
-    as .gz; only the wanted words are kept in memory. A word that the file has only with
-    capitals takes the first such vector.
+    The file is word2vec text, with or without its header (GloVe), or word2vec binary (.bin), both
+    also as .gz. Only wanted words are kept in memory. A word that the file has only in capitals
+    gets the first such vector.
     """
     vectors = np.zeros((max(rows.values()) + 1, dimensions), dtype=np.float32)
     is_found = np.zeros(len(vectors), dtype=np.bool_)
     is_exact = np.zeros(len(vectors), dtype=np.bool_)
     is_binary = file.name.removesuffix(".gz").endswith(".bin")
     for number, encoded, values in _entries(file, is_binary, dimensions, on_progress):
-        word = encoded.decode(errors="replace")  # what is not UTF-8 matches no word of ours
+        word = encoded.decode(errors="replace")  # invalid UTF-8 matches no word
         exact_row = rows.get(word)
         row = rows.get(word.lower()) if exact_row is None else exact_row
         if row is None or is_exact[row] or (exact_row is None and is_found[row]):
@@ -90,7 +90,7 @@ def _entries(
 
 
 def _text_entries(stream: BinaryIO, file: Path, dimensions: int) -> Iterator[Entry]:
-    """Split each line into its word and the rest, checking how many numbers there are."""
+    """Split each line into its word and the rest, and check the number of values."""
     n_expected, n_entries = 0, 0
     for number, line in enumerate(stream, 1):
         line = line.rstrip()
@@ -102,7 +102,7 @@ def _text_entries(stream: BinaryIO, file: Path, dimensions: int) -> Iterator[Ent
             if is_header:
                 continue
         word, _, values = line.partition(b" ")
-        if line.count(b" ") != dimensions:  # the count is fast, and right for nearly all lines
+        if line.count(b" ") != dimensions:  # counting is fast, and correct for nearly all lines
             fields = line.split()
             if not fields:
                 continue
@@ -111,7 +111,7 @@ def _text_entries(stream: BinaryIO, file: Path, dimensions: int) -> Iterator[Ent
                 continue
             if len(fields) != dimensions + 1:
                 raise DataError(
-                    f"{file} line {number}: {dimensions} numbers were expected behind the word, "
+                    f"{file} line {number}: {dimensions} numbers were expected after the word, "
                     f"found {len(fields) - 1}. Correct or remove the line."
                 )
             word, values = fields[0], b" ".join(fields[1:])
@@ -124,7 +124,7 @@ def _text_entries(stream: BinaryIO, file: Path, dimensions: int) -> Iterator[Ent
 
 
 def _is_phrase(fields: list[bytes], dimensions: int) -> bool:
-    """Tell whether the word of a line has spaces in it, as a few of GloVe's have."""
+    """Return whether the word of a line contains spaces, as a few in GloVe do."""
     if len(fields) <= dimensions + 1:
         return False
     try:
@@ -135,12 +135,12 @@ def _is_phrase(fields: list[bytes], dimensions: int) -> bool:
 
 
 def _binary_entries(stream: BinaryIO, file: Path, dimensions: int) -> Iterator[Entry]:
-    """Cut the stream into words and vectors: `word`, a space, then 4 bytes a dimension."""
+    """Split the stream into words and vectors: `word`, a space, then 4 bytes per dimension."""
     header = stream.readline(100).split()
     if len(header) != 2 or not all(field.isdigit() for field in header):
         raise DataError(
             f"{file} is not a word2vec binary file: it must begin with the number of words and "
-            "of dimensions. (Of fastText's two files, take the .vec.)"
+            "of dimensions. (Of the two files of fastText, use the .vec file.)"
         )
     n_expected, width = map(int, header)
     _check_dimensions(file, width, dimensions)

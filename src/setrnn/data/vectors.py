@@ -1,11 +1,12 @@
 """Word vectors: words, features and labels in one space, kept in the prepared folder.
 
-Learned (skip-gram over the training documents, with their features and labels woven in among
-the words), or read from a file of word vectors, in which case features and labels are composed
-of the words typical of their documents and the words of their names.
+They are either learned by skip-gram from the training documents, with features and labels placed
+between the words, or read from a file of word vectors. In the second case, the vectors of
+features and labels are composed of those of the words typical of their documents and of the words
+of their names.
 """
 
-# D dimensions, R rows: a row for each token id, then one for each label
+# D dimensions, R rows: one row per token id, then one per label
 
 from __future__ import annotations
 
@@ -34,14 +35,14 @@ from setrnn.data.tokenizing import (
 from setrnn.data.vector_files import Mask, Progress, Vectors, read_vectors
 from setrnn.errors import ConfigError, DataError
 
-FORMAT = 1  # raised when the same settings come to mean other vectors
+FORMAT = 1  # raised when the same settings give other vectors
 NEGATIVE_SAMPLES = 5
-# Thins out frequent words, and labels most of all: a label stands beside every second word.
+# Drops occurrences of frequent words, and most of labels, which follow every word.
 SUBSAMPLING = 1e-4
 # Words of vector files that stand for our special tokens.
 UNKNOWN_IN_FILES = ("<unk>",)
 DIGITS = tuple("0123456789")
-NAME_WEIGHT = 5  # documents that a label's name counts for
+NAME_WEIGHT = 5  # the name of a label counts as much as this many documents
 DOCUMENTS_AT_ONCE = 20_000
 
 
@@ -50,10 +51,10 @@ def word_vectors(
     settings: VectorSettings,
     on_progress: Progress = lambda message, share: None,
 ) -> Vectors:
-    """Return the vectors of a prepared folder, memory-mapped, made the first time: (R, D).
+    """Return the vectors of a prepared folder, memory-mapped: (R, D). Make them if needed.
 
-    Padding is zero. A file of vectors is read again when it is newer than what was kept; a
-    folder that holds the vectors needs neither the file nor gensim.
+    The vector of the padding is zero. A file of vectors is read again if it is newer than the
+    stored vectors; a folder with stored vectors needs neither the file nor gensim.
     """
     if settings.source == "none":
         raise ConfigError("vectors.source is 'none': there are no word vectors to make.")
@@ -93,9 +94,9 @@ def _open(kept: Path, shape: tuple[int, int]) -> Vectors:
     try:
         vectors = np.load(kept, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{kept} is cut short. Delete it, and it will be made again.") from error
+        raise DataError(f"{kept} is cut short. Delete it; it will be made again.") from error
     if vectors.shape != shape or vectors.dtype != np.float32:
-        raise DataError(f"{kept} belongs to other data. Delete it, and it will be made again.")
+        raise DataError(f"{kept} belongs to other data. Delete it; it will be made again.")
     return cast(Vectors, vectors)
 
 
@@ -108,13 +109,13 @@ def _n_rows(prepared: Prepared) -> int:
 
 
 def _n_words(encoder: TextEncoder) -> int:
-    """Count the ids below the first feature's."""
+    """Return the number of ids below the first feature."""
     is_feature = (token.startswith(FEATURE_PREFIX) for token in encoder.tokens)
     return next((i for i, found in enumerate(is_feature) if found), encoder.n_tokens)
 
 
 def _words_and_tags(prepared: Prepared) -> Iterator[tuple[Ragged, Ragged]]:
-    """Stream the training documents: their words, and their features and labels, as rows."""
+    """Stream the training documents: rows of words, and rows of features and labels."""
     train = prepared.split("train")
     n_tokens, n_words = prepared.encoder.n_tokens, _n_words(prepared.encoder)
     for start in range(0, len(train), DOCUMENTS_AT_ONCE):
@@ -135,15 +136,16 @@ def _learn(
 ) -> Vectors:
     """Train skip-gram with negative sampling on the training documents.
 
-    One thread: two took a third less time, but the bytes then differ from run to run.
+    It uses one thread: two took a third less time, but the result then differs between runs.
     """
     try:
         from gensim.models import Word2Vec
         from gensim.models.callbacks import CallbackAny2Vec
     except ImportError as error:
         raise ConfigError(
-            "Learning word vectors needs gensim, which is not installed. Prepare the data where "
-            "it is (the vectors stay in the prepared folder), or set vectors.source=none."
+            "Learning word vectors needs gensim, which is not installed. Prepare the data on a "
+            "machine that has it (the prepared folder keeps the vectors), or set "
+            "vectors.source=none."
         ) from error
 
     random = np.random.default_rng(settings.seed)
@@ -191,7 +193,7 @@ def _learn(
 def _write_sentences(
     prepared: Prepared, file: Path, random: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Write each document as a line of rows; return how often each row occurs."""
+    """Write each document as a line of row numbers; return the count of each row."""
     counts = np.zeros(_n_rows(prepared), dtype=np.int64)
     names = [str(row) for row in range(len(counts))]
     with file.open("w", encoding="ascii") as lines:
@@ -204,10 +206,10 @@ def _write_sentences(
 
 
 def weave(words: Ragged, tags: Ragged, random: np.random.Generator) -> Ragged:
-    """Put a tag behind each word, going round the document's tags in a random order.
+    """Put a tag after each word, cycling through the tags of the document in a random order.
 
-    Every tag occurs. With more tags than words they spread evenly; a document without tags
-    is left as it is.
+    Every tag occurs. If there are more tags than words, they are spread evenly. A document
+    without tags is unchanged.
     """
     n_words, n_tags = words.lengths, tags.lengths
     shuffled = tags.values[np.lexsort((random.random(len(tags.values)), tags.row_numbers))]
@@ -228,16 +230,16 @@ def weave(words: Ragged, tags: Ragged, random: np.random.Generator) -> Ragged:
 
 
 def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
-    """Read the vectors of our words; compose those of features and labels from them.
+    """Read the vectors of the vocabulary; compose those of features and labels from them.
 
-    What the file lacks is drawn from the distribution of what it has.
+    Vectors that the file lacks are drawn from the distribution of those that it has.
     """
     encoder = prepared.encoder
     n_words, first_word = _n_words(encoder), len(SPECIAL_TOKENS)
     features = [token[len(FEATURE_PREFIX) :] for token in encoder.tokens[n_words:]]
     names = [_name_words(encoder, name) for name in (*features, *prepared.labels.names)]
     rows = {word: row for row, word in enumerate(encoder.tokens[first_word:n_words], first_word)}
-    for word in chain(UNKNOWN_IN_FILES, DIGITS, *names):  # read, though not all are words of ours
+    for word in chain(UNKNOWN_IN_FILES, DIGITS, *names):  # not all are in the vocabulary
         rows.setdefault(word, first_word + len(rows))
 
     file = _source_file(settings)
@@ -245,7 +247,7 @@ def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -
     is_known = is_found[:n_words]
     if not is_known.any():
         raise DataError(
-            f"{file} and {prepared.name} have no word in common. Give a file of the same language."
+            f"{file} and {prepared.name} have no word in common. Give a file in the same language."
         )
     n_known = int(is_known.sum())
     on_progress(f"{n_known:,} of {n_words - first_word:,} words found in {file.name}", 1.0)
@@ -268,7 +270,7 @@ def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -
 
 
 def _name_words(encoder: TextEncoder, name: str) -> list[str]:
-    """Split a feature's or label's name ("game::strategy") as texts are; stop words out."""
+    """Split the name of a feature or label ("game::strategy") like a text, without stop words."""
     tokenizer = encoder.tokenizer
     assert tokenizer.normalizer is not None
     assert tokenizer.pre_tokenizer is not None
@@ -279,12 +281,12 @@ def _name_words(encoder: TextEncoder, name: str) -> list[str]:
 def _compose_tags(
     prepared: Prepared, names: Ragged, read: Vectors, is_found: Mask
 ) -> tuple[Vectors, Mask]:
-    """Return a vector for each feature and label, and whether there was anything to go by.
+    """Return a vector per feature and label, and whether it could be composed.
 
-    The mean of the words typical of its documents and of the words of its name, which count
-    as much as a few documents; less the mean of all words, which says nothing of a topic.
-    In its documents a word weighs as often as it occurs, times the share of its occurrences
-    that are there; in its name, the less the more names it is part of ("game::").
+    A vector is the mean of the words typical of its documents and of the words of its name, which
+    count as much as a few documents, minus the mean of all words. In the documents, the weight of
+    a word is its count there times the share of its occurrences that are there; in the name, it
+    is one over the number of names with the word ("game::").
     """
     n_words, n_tags = _n_words(prepared.encoder), len(names)
     counts = np.zeros(n_words)
@@ -315,14 +317,14 @@ def _compose_tags(
 def _weighted_means(
     weights: sparse.csr_array, vectors: Vectors
 ) -> tuple[npt.NDArray[np.float64], Mask]:
-    """Return the mean under each row of weights, and whether the row has any weight."""
+    """Return the weighted mean for each row of weights, and whether the row has any weight."""
     totals = np.asarray(weights @ np.ones(len(vectors)))
     means = (weights @ vectors) / np.where(totals > 0, totals, 1)[:, None]
     return means, totals > 0
 
 
 def _count_matrix(rows: Ragged, width: int) -> sparse.csr_array:
-    """Return how often each value occurs in each row."""
+    """Return the count of each value in each row."""
     ones = np.ones(len(rows.values), dtype=np.float32)
     indices = rows.values.astype(np.int32)
     return sparse.csr_array((ones, indices, rows.offsets), shape=(len(rows), width))

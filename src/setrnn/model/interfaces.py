@@ -1,27 +1,36 @@
-"""What the search and the objectives know of a network: these protocols, and nothing else."""
+"""The protocols of encoders and decoders: all that search and objectives know about a network."""
 
-# B documents, T words, M memory size, K beams or orders, S steps, V = labels + STOP
+# B documents, T words, M memory size, K beams or orders, S steps, L labels, D dimensions of a
+# label vector, N subsets, V = labels + STOP; rows of labels are padded with -1
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from torch import Tensor
 
-from setrnn.model.subsets import Subsets
+from setrnn.config import Config, ModelSettings
+from setrnn.model.layouts import Subsets
+from setrnn.progress import OnProgress
 
-# Tensors (B, K, ...): what a decoder remembers of each beam's labels so far.
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from setrnn.data.prepared import Prepared
+
+# Tensors (B, K, ...): what a decoder remembers of the labels of each beam.
 State = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """Documents as the decoder sees them."""
+    """Documents as a decoder sees them."""
 
-    memory: Tensor  # (B, T, M) a vector for each word
-    closed: Tensor  # (B, T) to add to scores of words: 0, or -inf on padding
-    summary: Tensor  # (B, M) the whole document
+    memory: Tensor  # (B, T, M) one vector per word
+    closed: Tensor  # (B, T) added to scores of words: 0, or -inf on padding
+    summary: Tensor  # (B, M) one vector per document
 
     def rows(self, index: Tensor) -> Encoding:
         """Return some of the documents."""
@@ -35,42 +44,135 @@ class Encoding:
 
 
 class Encoder(Protocol):
-    """Reads documents."""
+    """Reads documents: an `nn.Module` in `ENCODERS`, chosen by `encoder.name`.
 
-    memory_size: int
+    Example: an encoder whose memory is an embedding of each word.
 
-    def __call__(self, tokens: Tensor, lengths: Tensor) -> Encoding:
-        """Encode tokens (B, T), of which each row has its length (B,), at least 1."""
-
-
-class Decoder(Protocol):
-    """Gives p(next label or STOP | document, labels so far).
-
-    Label ids are 0 ... n_labels - 1. STOP is the output n_labels, and as an input the same
-    number means that there is no label yet. A label that was emitted has probability 0.
+        >>> import torch
+        >>> from torch import nn
+        >>> from setrnn.model.encoders import ENCODERS
+        >>> from setrnn.model.interfaces import Encoding
+        >>> class MeanEncoder(nn.Module):
+        ...     def __init__(self, n_tokens, settings):
+        ...         super().__init__()
+        ...         self.n_tokens, self.memory_size = n_tokens, settings.encoder_units
+        ...         self.words = nn.Embedding(n_tokens, self.memory_size)
+        ...     @classmethod
+        ...     def check(cls, config):
+        ...         pass
+        ...     @classmethod
+        ...     def from_data(cls, prepared, config, on_progress):
+        ...         encoder = cls(prepared.encoder.n_tokens, config.model)
+        ...         return encoder, torch.randn(len(prepared.labels), encoder.memory_size)
+        ...     @classmethod
+        ...     def from_weights(cls, weights, settings):
+        ...         return cls(len(weights["words.weight"]), settings)
+        ...     def forward(self, tokens, lengths):
+        ...         is_word = torch.arange(tokens.shape[1]) < lengths[:, None]
+        ...         memory = self.words(tokens) * is_word[..., None]
+        ...         closed = torch.zeros(tokens.shape).masked_fill(~is_word, -torch.inf)
+        ...         return Encoding(memory, closed, memory.sum(1) / lengths[:, None])
+        >>> ENCODERS["mean"] = MeanEncoder  # now: setrnn train DATA --set encoder.name=mean
+        >>> _ = ENCODERS.pop("mean")
     """
 
+    memory_size: int  # M
+
+    @property
+    def n_tokens(self) -> int:
+        """The number of token ids that the encoder knows."""
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        """Refuse settings that the encoder cannot start from, before any data is read."""
+
+    @classmethod
+    def from_data(
+        cls, prepared: Prepared, config: Config, on_progress: OnProgress
+    ) -> tuple[Self, Tensor]:
+        """Build the encoder before training, and vectors of the labels for the decoder, (L, D).
+
+        With `encoder.path`, the documents are subwords of that pretrained folder's tokenizer;
+        without, they are words.
+        """
+
+    @classmethod
+    def from_weights(cls, weights: Mapping[str, Tensor], settings: ModelSettings) -> Self:
+        """Build the encoder in the shape of saved weights; their values are assigned later."""
+
+    def __call__(self, tokens: Tensor, lengths: Tensor) -> Encoding:
+        """Encode tokens (B, T) of documents with given lengths (B,), at least 1."""
+
+
+class AnyDecoder(Protocol):
+    """What every decoder has: an `nn.Module` in `DECODERS`, chosen by its method.
+
+    It is built from the encoder's memory size, the vectors of the labels (L, D) and the settings.
+    `emits` decides which system predicts with it (`setrnn.systems.registry`):
+
+    - "sequences": labels one by one; a `Decoder`.
+    - "sets": labels one by one, whose probabilities ignore the order; an `OrderFree` decoder.
+    - "labels": each label by itself; an `Independent` decoder.
+
+    Example: a decoder that emits each label by itself.
+
+        >>> import torch
+        >>> from torch import nn
+        >>> from setrnn.model.decoders import DECODERS
+        >>> class MaxDecoder(nn.Module):
+        ...     emits = "labels"
+        ...     def __init__(self, memory_size, label_vectors, settings):
+        ...         super().__init__()
+        ...         self.n_labels = len(label_vectors)
+        ...         self.output = nn.Linear(memory_size, self.n_labels)
+        ...     @classmethod
+        ...     def from_weights(cls, weights, memory_size, settings):
+        ...         return cls(memory_size, weights["output.bias"][:, None], settings)
+        ...     def logits(self, encoding):
+        ...         return self.output(encoding.memory).amax(1)
+        >>> DECODERS["max"] = MaxDecoder  # now: a Method with decoder="max"
+        >>> _ = DECODERS.pop("max")
+    """
+
+    emits: ClassVar[str]
     n_labels: int
     training: bool
 
-    def train(self, mode: bool = True) -> Decoder:
+    def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
+        """Build the decoder before training."""
+
+    @classmethod
+    def from_weights(
+        cls, weights: Mapping[str, Tensor], memory_size: int, settings: ModelSettings
+    ) -> Self:
+        """Build the decoder in the shape of saved weights; their values are assigned later."""
+
+    def train(self, mode: bool = True) -> Self:
         """Turn dropout on or off."""
 
+
+class Decoder(AnyDecoder, Protocol):
+    """Gives p(next label or STOP | document, labels so far).
+
+    Label ids are 0 ... L - 1. STOP is the output L; as an input, L means that there is no label
+    yet. A label that was emitted has probability 0.
+    """
+
     def start(self, encoding: Encoding) -> State:
-        """Return the state before the first label, one beam a document: (B, 1, ...)."""
+        """Return the state before the first label, with one beam per document: (B, 1, ...)."""
 
     def step(self, encoding: Encoding, state: State, previous: Tensor) -> tuple[Tensor, State]:
         """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K).
+        """Return log p(sequence), including STOP, of orders (B, K, S): (B, K).
 
-        Where the lengths (B, K) are known beforehand, on the CPU, the GPU need not be asked for
-        them. A length of -1 stands for no order, and -inf comes back.
+        Known lengths (B, K), on the CPU, save waiting for the GPU. A length of -1 means that
+        there is no order; its log-probability is -inf.
         """
 
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
-        """Return the attention on each word at each step, STOP's included: (B, K, S + 1, T)."""
+        """Return the attention on each word at each step, including STOP: (B, K, S + 1, T)."""
 
 
 class OrderFree(Decoder, Protocol):
@@ -78,3 +180,10 @@ class OrderFree(Decoder, Protocol):
 
     def after(self, encoding: Encoding, subsets: Subsets) -> Tensor:
         """Return log-probabilities after each of many sets, in one call: (N, V)."""
+
+
+class Independent(AnyDecoder, Protocol):
+    """A decoder of labels that are independent, given the document."""
+
+    def logits(self, encoding: Encoding) -> Tensor:
+        """Return the log-odds of each label: (B, L)."""

@@ -1,4 +1,4 @@
-"""A whole network: an encoder and a decoder by their names, with sizes from the settings."""
+"""A whole network: an encoder and a decoder, by their names."""
 
 from __future__ import annotations
 
@@ -7,36 +7,26 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
-from setrnn.config import ModelSettings
+from setrnn.config import Config
 from setrnn.data.batches import Batch
-from setrnn.model.decoders import DECODERS, INDEPENDENT_DECODERS
-from setrnn.model.encoders import ENCODERS
-from setrnn.model.encoders.transformer import build_transformer
+from setrnn.data.prepared import Prepared
+from setrnn.model.decoders import find_decoder
+from setrnn.model.encoders import find_encoder
 from setrnn.model.interfaces import Encoding
-
-WORDS, ARCHITECTURE = "encoder.words.weight", "encoder.architecture"
-LABELS, OUTPUT = "decoder.labels.weight", "decoder.output.weight"
+from setrnn.progress import OnProgress, ignore_progress
 
 
 class Network(nn.Module):
     """An encoder and a decoder."""
 
-    decoder: Any  # of one of the kinds there are: its system knows which
+    encoder: Any  # an Encoder
+    decoder: Any  # of the kind that its system expects
 
-    def __init__(
-        self,
-        source: Tensor | nn.Module,  # vectors of words, or a pretrained transformer
-        label_vectors: Tensor,
-        settings: ModelSettings,
-        encoder: str = "gru",
-        decoder: str = "rnn",
-    ) -> None:
+    def __init__(self, encoder: Any, decoder: Any) -> None:  # noqa: ANN401 (modules, see above)
         super().__init__()
-        decoders = {**DECODERS, **INDEPENDENT_DECODERS}
-        self.encoder = ENCODERS[encoder](source, settings)
-        self.decoder = decoders[decoder](self.encoder.memory_size, label_vectors, settings)
+        self.encoder = encoder
+        self.decoder = decoder
 
     def encode(self, batch: Batch) -> Encoding:
         """Read the documents of a batch."""
@@ -44,37 +34,33 @@ class Network(nn.Module):
         return encoding
 
 
-def rebuild_network(
-    weights: Mapping[str, Tensor], settings: ModelSettings, decoder: str = "rnn"
+def make_network(
+    prepared: Prepared,
+    config: Config,
+    decoder: str = "rnn",
+    on_progress: OnProgress = ignore_progress,
 ) -> Network:
-    """Build a network from its weights; sizes of vocabularies are theirs."""
-    source: Tensor | nn.Module
-    if ARCHITECTURE in weights:
-        encoder, source = "transformer", build_transformer(weights[ARCHITECTURE])
-    else:
-        encoder, source = "gru", torch.empty_like(weights[WORDS], device="meta")
-    with torch.device("meta"), _NoStartingValues():
-        network = Network(source, _label_vectors(weights), settings, encoder, decoder)
+    """Build a network as it is before training: the same for the same seed."""
+    torch.manual_seed(config.seed)
+    encoder, labels = find_encoder(config.encoder.name).from_data(prepared, config, on_progress)
+    return Network(encoder, find_decoder(decoder)(encoder.memory_size, labels, config.model))
+
+
+def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str = "rnn") -> Network:
+    """Build a network from its weights; the sizes of its vocabularies are theirs."""
+    settings = config.model
+    own = {part: _under(f"{part}.", weights) for part in ("encoder", "decoder")}
+    encoder = find_encoder(config.encoder.name).from_weights(own["encoder"], settings)
+    memory_size = encoder.memory_size
+    network = Network(
+        encoder, find_decoder(decoder).from_weights(own["decoder"], memory_size, settings)
+    )
     network.load_state_dict(dict(weights), assign=True)
     return network.eval()
 
 
-class _NoStartingValues(TorchFunctionMode):
-    """Draws none: on the meta device that imports torch's compiler, and takes over a second."""
-
-    def __torch_function__(
-        self,
-        function: Any,  # noqa: ANN401 (any of torch's)
-        types: Any,  # noqa: ANN401
-        arguments: tuple[Any, ...] = (),
-        options: dict[str, Any] | None = None,
-    ) -> Any:  # noqa: ANN401
-        options = options or {}
-        return options["tensor"] if function is nn.init.normal_ else function(*arguments, **options)
-
-
-def _label_vectors(weights: Mapping[str, Tensor]) -> Tensor:
-    """Return vectors of the shape that the labels' had."""
-    if LABELS in weights:
-        return torch.empty_like(weights[LABELS][:-1], device="meta")  # the last: "no label yet"
-    return torch.empty(len(weights[OUTPUT]), 0, device="meta")  # scored, but never read
+def _under(prefix: str, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the weights whose names have a prefix, without it."""
+    return {
+        name.removeprefix(prefix): each for name, each in weights.items() if name.startswith(prefix)
+    }

@@ -1,55 +1,37 @@
-"""Training objectives: which orders of a label set are scored, and how they are combined."""
+"""Training objectives, one per file. To add one, add a line to OBJECTIVES."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from torch import Tensor
-
 from setrnn.errors import ConfigError, nearest_name
-from setrnn.model.interfaces import Encoding
 from setrnn.objectives import (
     best_order,
     exact_set,
     fixed_order,
+    independent_labels,
     random_order,
     sampled_order,
     set_probability,
 )
-from setrnn.objectives.independent_labels import independent_labels
-from setrnn.objectives.objective import LabelSets, Objective
-
-# decoder, encoding, label sets, K: a value (B,) to be maximised
-SetObjective = Callable[[Any, Encoding, LabelSets, int], Tensor]
+from setrnn.objectives.objective import LabelSets, Objective, OrderObjective, Orders
 
 OBJECTIVES: dict[str, Objective] = {
+    # The paper's: they score orders of each set.
     "fixed-order": fixed_order.OBJECTIVE,
     "random-order": random_order.OBJECTIVE,
     "sampled-order": sampled_order.OBJECTIVE,
     "best-order": best_order.OBJECTIVE,
     "set-probability": set_probability.OBJECTIVE,
-}
-# Of decoders that know no orders, or forget them.
-SET_OBJECTIVES: dict[str, SetObjective] = {
+    # For decoders that ignore the order, and for those without one.
     "exact-set-probability": exact_set.objective,
-    "independent-labels": independent_labels,
+    "independent-labels": independent_labels.objective,
 }
 
 
-def find_objective(name: str) -> SetObjective:
+def find_objective(name: str) -> Objective:
     """Return an objective by its name."""
-    known: dict[str, SetObjective] = {**OBJECTIVES, **SET_OBJECTIVES}
-    if name not in known:
-        raise ConfigError(f"There is no objective '{name}'. {nearest_name(name, known)}")
-    return known[name]
+    if name not in OBJECTIVES:
+        raise ConfigError(f"There is no objective '{name}'. {nearest_name(name, OBJECTIVES)}")
+    return OBJECTIVES[name]
 
 
-__all__ = [
-    "OBJECTIVES",
-    "SET_OBJECTIVES",
-    "LabelSets",
-    "Objective",
-    "SetObjective",
-    "find_objective",
-]
+__all__ = ["OBJECTIVES", "LabelSets", "Objective", "OrderObjective", "Orders", "find_objective"]

@@ -1,4 +1,4 @@
-"""Sets of few labels need no search: all their orders come from a table."""
+"""Orders without a search: a table lists all orders of a set of few labels."""
 
 # B documents, K orders, S labels of the largest set
 
@@ -16,11 +16,11 @@ from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.objectives.objective import LabelSets
 from setrnn.search.beam_search import search_orders
 
-SIZE_CLASSES = (1, 2, 3, 4, 6, 9, 13)  # the least set sizes of sets that are searched together
+SIZE_CLASSES = (1, 2, 3, 4, 6, 9, 13)  # the least set size of each group that is searched together
 
 
-def few(n_orders: int) -> int:
-    """Return the largest set size whose orders are at most `n_orders`."""
+def largest_listed_size(n_orders: int) -> int:
+    """Return the largest set size that has at most `n_orders` orders."""
     size = 1
     while factorial(size + 1) <= n_orders:
         size += 1
@@ -28,16 +28,16 @@ def few(n_orders: int) -> int:
 
 
 def count_orders(set_sizes: Tensor, n_orders: int) -> Tensor:
-    """Return how many orders a search as wide as `n_orders` finds: all, or so many."""
-    largest = few(n_orders)
+    """Return the number of orders that a search with beam `n_orders` finds per set: (B,)."""
+    largest = largest_listed_size(n_orders)
     counts = torch.tensor([factorial(size) for size in range(largest + 1)] + [n_orders])
     return counts[set_sizes.clamp(max=largest + 1)]
 
 
-def all_orders(label_sets: LabelSets, orders: Tensor) -> Tensor:
-    """Put all orders of the sets that have at most K into orders (B, K, S)."""
+def fill_in_all_orders(label_sets: LabelSets, orders: Tensor) -> Tensor:
+    """Replace orders (B, K, S) by all orders of the set, for sets that have at most K."""
     K, S = orders.shape[1:]
-    is_small = label_sets.sizes <= few(K)
+    is_small = label_sets.sizes <= largest_listed_size(K)
     rows = send(is_small.nonzero()[:, 0], orders.device)
     sizes = send(label_sets.sizes[is_small], orders.device)
     places = _tables(K, S, orders.device)[sizes]
@@ -51,11 +51,11 @@ def search_large_sets(
 ) -> Tensor:
     """Search for the best orders of the sets larger than `largest_known`: (B, K, S).
 
-    The smaller sets are given as they stand.
+    Smaller sets are returned as they are.
     """
     labels = label_sets.labels
     orders = labels[:, None].repeat(1, n_orders, 1)
-    for rows in _alike(label_sets.sizes, largest_known, on_gpu=labels.is_cuda):
+    for rows in _group_by_size(label_sets.sizes, largest_known, on_gpu=labels.is_cuda):
         size = int(label_sets.sizes[rows].max())
         rows = send(rows, labels.device)
         found = search_orders(decoder, encoding.rows(rows), labels[rows, None, :size], n_orders)
@@ -64,11 +64,11 @@ def search_large_sets(
     return orders
 
 
-def _alike(sizes: Tensor, largest_known: int, on_gpu: bool) -> list[Tensor]:
+def _group_by_size(sizes: Tensor, largest_known: int, on_gpu: bool) -> list[Tensor]:
     """Group the larger sets for their searches.
 
-    A CPU spends its time on arithmetic: sets of alike size go together. A GPU spends it on the
-    number of steps: one search for all.
+    A CPU spends its time on arithmetic: sets of similar size go together. A GPU spends it on
+    starting operations: one search for all sets.
     """
     is_large = sizes > largest_known
     if on_gpu:
@@ -81,12 +81,12 @@ def _alike(sizes: Tensor, largest_known: int, on_gpu: bool) -> list[Tensor]:
 
 @lru_cache(maxsize=64)
 def _tables(K: int, S: int, device: torch.device) -> Tensor:
-    """Return the orders of 0 ... n - 1 for each set size n that has at most K: (sizes, K, S).
+    """Return all orders of 0 ... n - 1 for each set size n with at most K: (sizes, K, S).
 
-    What lies behind a set's labels stays behind them.
+    Padding after the labels of a set stays there.
     """
-    table = torch.arange(S).repeat(few(K) + 1, K, 1)
-    for size in range(min(few(K), S) + 1):
+    table = torch.arange(S).repeat(largest_listed_size(K) + 1, K, 1)
+    for size in range(min(largest_listed_size(K), S) + 1):
         orders = torch.tensor(list(permutations(range(size))), dtype=torch.long)
         table[size, : len(orders), :size] = orders
     return table.to(device)

@@ -1,4 +1,4 @@
-"""Every label by itself: sigmoid, as BR does (the usual binary cross-entropy)."""
+"""Every label by itself: the sigmoid method, as BR does (the usual binary cross-entropy)."""
 
 # B documents, S labels of the largest set, L labels
 
@@ -6,17 +6,16 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from setrnn.model.decoders import SigmoidDecoder
-from setrnn.model.interfaces import Encoding
+from setrnn.model.interfaces import Encoding, Independent
 from setrnn.objectives.objective import LabelSets
 
 
-def independent_labels(
-    decoder: SigmoidDecoder, encoding: Encoding, label_sets: LabelSets, n_orders: int
+def objective(
+    decoder: Independent, encoding: Encoding, label_sets: LabelSets, n_orders: int
 ) -> Tensor:
     """Return log p of each document's set, the sum over all labels of log p(y_l | x): (B,)."""
     logits = decoder.logits(encoding)  # (B, L)
-    padded = nn.functional.pad(logits, (0, 1))  # what fills a row up has log-odds 0
+    padded = nn.functional.pad(logits, (0, 1))  # padding has log-odds 0
     labels = label_sets.labels
     of_set = padded.gather(1, labels.where(labels >= 0, decoder.n_labels)).sum(1)
     return nn.functional.logsigmoid(-logits).sum(1) + of_set

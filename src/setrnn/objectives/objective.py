@@ -1,11 +1,12 @@
-"""An objective: which orders of a set are scored, and how their log-probabilities are combined."""
+"""What an objective is; most choose orders of each set and combine their log-probabilities."""
 
-# B documents, K orders, S labels of the largest set
+# B documents, K orders, S labels of the largest set; sets and orders are padded with -1
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -17,8 +18,8 @@ from setrnn.model.interfaces import Decoder, Encoding
 class LabelSets:
     """The label sets of a batch."""
 
-    labels: Tensor  # (B, S) ascending ids, which is by falling frequency; -1 fills up
-    sizes: Tensor  # (B,) on the CPU: a GPU need not be waited for
+    labels: Tensor  # (B, S) ascending ids, which is in descending order of frequency
+    sizes: Tensor  # (B,) on the CPU: reading them does not wait for a GPU
 
     @classmethod
     def of(cls, labels: Tensor) -> LabelSets:
@@ -26,23 +27,53 @@ class LabelSets:
         return cls(labels, (labels >= 0).sum(1).cpu())
 
 
+class Objective(Protocol):
+    """What training maximises for each document: an entry of `OBJECTIVES`.
+
+    A function, or an `OrderObjective`.
+
+    Example: the mean over the given order and its reverse.
+
+        >>> import torch
+        >>> from setrnn.objectives import OBJECTIVES, Orders, OrderObjective
+        >>> from setrnn.objectives.objective import mean
+        >>> def choose_both_directions(decoder, encoding, label_sets, n_orders):
+        ...     labels = label_sets.labels
+        ...     S = labels.shape[1]
+        ...     place = (label_sets.sizes[:, None] - 1 - torch.arange(S)) % max(S, 1)
+        ...     orders = torch.stack((labels, labels.gather(1, place)), dim=1)
+        ...     return Orders(orders, torch.full_like(label_sets.sizes, 2))
+        >>> OBJECTIVES["both-directions"] = OrderObjective(choose_both_directions, mean)
+        >>> _ = OBJECTIVES.pop("both-directions")
+    """
+
+    def __call__(
+        self,
+        decoder: Any,  # noqa: ANN401 (of the kind that the objective trains)
+        encoding: Encoding,
+        label_sets: LabelSets,
+        n_orders: int,
+    ) -> Tensor:
+        """Return the value of each document's set: (B,)."""
+
+
 @dataclass(frozen=True)
 class Orders:
     """The orders of each set that are scored."""
 
-    labels: Tensor  # (B, K, S) -1 fills up
-    n_orders: Tensor  # (B,) on the CPU: the first so many of K count, at least one
+    labels: Tensor  # (B, K, S)
+    n_orders: Tensor  # (B,) on the CPU: the number of orders that count, the first of K
 
 
-# No gradient goes through the choice.
+# No gradient flows through the choice.
 ChooseOrders = Callable[[Decoder, Encoding, LabelSets, int], Orders]
-# log p of the orders (B, K), -inf where there is none, to a value (B,) to be maximised
+# From log p of the orders (B, K), -inf where there is none, to a value (B,) to be maximised.
 Combine = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Objective:
-    """What training maximises for each document."""
+class OrderObjective:
+    """An objective that chooses orders of each set and combines their log-probabilities."""
 
     choose_orders: ChooseOrders
     combine: Combine
@@ -55,7 +86,7 @@ class Objective:
         All orders of a batch are scored in one pass.
         """
         was_training = decoder.training
-        decoder.train(False)  # the decoder chooses orders without dropout's noise
+        decoder.train(False)  # orders are chosen without the noise of dropout
         orders = self.choose_orders(decoder, encoding, label_sets, n_orders)
         decoder.train(was_training)
         is_order = torch.arange(orders.labels.shape[1]) < orders.n_orders[:, None]  # (B, K)
@@ -70,7 +101,7 @@ def mean(log_probs: Tensor) -> Tensor:
 
 
 def log_sum_exp(log_probs: Tensor) -> Tensor:
-    """Add up the probabilities of the orders, in log space."""
+    """Return the log of the sum of the probabilities of the orders."""
     return log_probs.logsumexp(1)
 
 

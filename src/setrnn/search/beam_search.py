@@ -1,7 +1,8 @@
 """Algorithm 1: beam search over label sequences, of all labels or of the labels of given sets."""
 
-# B documents, G searches a document, C labels to choose from, W beams now, K beams at most,
-# S steps, Q distinct prefixes among a document's beams, V = labels + STOP
+# B documents, G searches per document, C labels to choose from, W beams now, K beams at most,
+# S steps, Q distinct prefixes among the beams of a document, V = labels + STOP; rows of labels
+# are padded with -1
 
 from __future__ import annotations
 
@@ -16,16 +17,16 @@ from setrnn.model.interfaces import Decoder, Encoding, State
 
 @dataclass(frozen=True)
 class Sequences:
-    """The best sequences of each search, by falling probability."""
+    """The best sequences of each search, in descending order of probability."""
 
-    labels: Tensor  # (B, G, K, S) in the order they were emitted; -1 fills up
-    log_probs: Tensor  # (B, G, K) with STOP's; -inf where there are fewer than K
+    labels: Tensor  # (B, G, K, S) in the order of emission
+    log_probs: Tensor  # (B, G, K) including STOP; -inf where there are fewer than K
 
 
 def search_orders(
     decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
 ) -> Sequences:
-    """Find the best orders of given sets (ALL = 1): label_sets (B, G, C), -1 fills up."""
+    """Find the best orders of given sets (B, G, C), padded with -1 (ALL = 1)."""
     return beam_search(decoder, encoding, label_sets, beam_width, must_use_all=True)
 
 
@@ -50,19 +51,19 @@ def beam_search(
     max_labels: int | None = None,
     first: Tensor | None = None,
 ) -> Sequences:
-    """Run Algorithm 1 for G searches a document at once.
+    """Run Algorithm 1 for G searches per document at once.
 
-    Restricting the labels only forbids: probabilities are those of the whole model. Beams of a
-    document that share a prefix, in one search or in several, share its step. A set of n labels
-    has n! / (n - t)! beams after t steps, never more.
+    Restricting the labels forbids the others, and changes no probability. Beams of a document
+    that share a prefix, in one search or in several, share its step. A set of n labels has at
+    most n! / (n - t)! beams after t steps.
 
     Args:
-        decoder: gives log-probabilities, a step at a time.
+        decoder: gives log-probabilities, one step at a time.
         encoding: the documents.
-        choices: the labels each search may use, (B, G, C); -1 fills up.
-        beam_width: K, how many sequences are kept.
+        choices: the labels that each search may use, (B, G, C), padded with -1.
+        beam_width: K, the number of sequences that are kept.
         must_use_all: the paper's flag ALL: STOP only after all labels of `choices`.
-        max_labels: the most labels a sequence may have.
+        max_labels: the largest number of labels in a sequence.
         first: marks the labels of `choices` that a sequence must begin with, in any order.
     """
     B, G, C = choices.shape
@@ -71,42 +72,42 @@ def beam_search(
     columns, closed, stop_closed = _columns(choices, stop, must_use_all)
     only_stop = closed.new_full((C + 1,), -torch.inf)
     only_stop[C] = 0.0
-    emitted = choices.new_empty((B, G, 1, 0))  # STOP fills up
+    emitted = choices.new_empty((B, G, 1, 0))  # padded with STOP
     scores = closed.new_zeros((B, G, 1))
     is_finished = torch.zeros_like(scores, dtype=torch.bool)
-    prefix = torch.zeros_like(scores, dtype=torch.long)  # of each beam, among the document's Q
+    prefix = torch.zeros_like(scores, dtype=torch.long)  # of each beam, among Q
     state = decoder.start(encoding)
     previous = choices.new_full((B, 1), stop)  # (B, Q) the last label of each prefix
 
     for n_emitted in range(max_labels + 1):
         log_probs, state = decoder.step(encoding, state, previous)  # (B, Q, V)
-        # Step 1: every sequence by every label, or by STOP, which is the last column.
+        # Step 1: extend every sequence by every label, or by STOP, the last column.
         closed[..., C] = stop_closed[n_emitted]
         if n_emitted == max_labels:
             closed[..., :C] = -torch.inf
-        closed_now = closed if first is None else _all_but_first(closed, first, n_emitted)
-        grown = _of_beams(log_probs, prefix, columns) + closed_now[:, :, None]  # (B, G, W, C + 1)
-        grown = torch.where(is_finished[..., None], only_stop, grown)  # stopped ones are kept
+        closed_now = closed if first is None else _close_all_but(first, closed, n_emitted)
+        grown = _look_up(log_probs, prefix, columns) + closed_now[:, :, None]  # (B, G, W, C + 1)
+        grown = torch.where(is_finished[..., None], only_stop, grown)  # finished ones stay
         candidates = (scores[..., None] + grown).flatten(2)  # (B, G, W (C + 1))
 
-        # Step 2: the best K of them.
-        width = _width(beam_width, candidates.shape[2], C, n_emitted, must_use_all)
+        # Step 2: keep the best K.
+        width = _count_kept(beam_width, candidates.shape[2], C, n_emitted, must_use_all)
         scores, best = candidates.topk(width, dim=2)  # (B, G, W)
         parent, column = best // (C + 1), best % (C + 1)
         is_finished = column == C
         label = columns.gather(2, column)
         emitted = torch.cat((_take(emitted, parent), label[..., None]), dim=3)
-        # How long orders of given sets get is known; other searches end when all have stopped.
-        if n_emitted == max_labels or (not must_use_all and _none_goes_on(is_finished, scores)):
+        # Orders of given sets have a known length; other searches end when all beams have.
+        if n_emitted == max_labels or (not must_use_all and _is_over(is_finished, scores)):
             break
 
-        # Beams of one search have prefixes of their own; those of several may share them.
+        # Beams of one search have different prefixes; those of several may share some.
         if G == 1:
             prefix, rows, previous = parent, parent[:, 0], label[:, 0]
         else:
             is_dead = is_finished | (scores == -torch.inf)
             key = prefix.gather(2, parent) * (stop + 1) + label
-            prefix, distinct = _distinct(key.masked_fill(is_dead, -1).flatten(1))
+            prefix, distinct = _number_distinct(key.masked_fill(is_dead, -1).flatten(1))
             prefix = prefix.view(parent.shape)
             rows, previous = distinct // (stop + 1), distinct % (stop + 1)
             if not rows.shape[1]:
@@ -117,10 +118,10 @@ def beam_search(
 
 
 def _columns(choices: Tensor, stop: int, must_use_all: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Lay out what each search may emit: its labels, then STOP.
+    """Lay out the outputs that each search may emit: its labels, then STOP.
 
-    Returns the ids (B, G, C + 1), what to add to their log-probabilities (B, G, C + 1), which
-    is -inf for none, and the same for STOP after each number of labels (C + 1, B, G).
+    Returns the ids (B, G, C + 1); what to add to their log-probabilities (B, G, C + 1), 0 or
+    -inf; and the same for STOP after each number of labels (C + 1, B, G).
     """
     B, G, C = choices.shape
     is_choice = choices >= 0
@@ -134,29 +135,31 @@ def _columns(choices: Tensor, stop: int, must_use_all: bool) -> tuple[Tensor, Te
     return columns, closed, stop_closed
 
 
-def _all_but_first(closed: Tensor, first: Tensor, n_emitted: int) -> Tensor:
-    """Close all else, STOP too, until the labels marked in `first` (B, G, C) are emitted."""
+def _close_all_but(first: Tensor, closed: Tensor, n_emitted: int) -> Tensor:
+    """Close all other outputs until the labels marked in `first` (B, G, C) are emitted."""
     is_early = n_emitted < first.sum(2, keepdim=True)  # (B, G, 1)
     may_begin = torch.nn.functional.pad(first, (0, 1), value=False)
     return closed.masked_fill(is_early & ~may_begin, -torch.inf)
 
 
-def _width(beam_width: int, n_candidates: int, C: int, n_emitted: int, must_use_all: bool) -> int:
-    """Count the beams to keep: no more than there can be."""
+def _count_kept(
+    beam_width: int, n_candidates: int, C: int, n_emitted: int, must_use_all: bool
+) -> int:
+    """Return the number of beams to keep: at most as many as there can be."""
     if must_use_all:
         n_candidates = min(n_candidates, perm(C, min(n_emitted + 1, C)))
     return min(beam_width, n_candidates)
 
 
-def _of_beams(log_probs: Tensor, prefix: Tensor, columns: Tensor) -> Tensor:
-    """Look up each beam's labels: (B, Q, V), prefixes (B, G, W), columns (B, G, C + 1)."""
+def _look_up(log_probs: Tensor, prefix: Tensor, columns: Tensor) -> Tensor:
+    """Look up log-probabilities (B, Q, V) of the columns (B, G, C + 1) after prefixes (B, G, W)."""
     if prefix.shape[1] == 1:  # beam and prefix are the same
         return log_probs.gather(2, columns.expand(-1, prefix.shape[2], -1))[:, None]
     places = prefix[..., None] * log_probs.shape[2] + columns[:, :, None]  # (B, G, W, C + 1)
     return log_probs.flatten(1).gather(1, places.flatten(1)).view(places.shape)
 
 
-def _none_goes_on(is_finished: Tensor, scores: Tensor) -> bool:
+def _is_over(is_finished: Tensor, scores: Tensor) -> bool:
     return bool((is_finished | (scores == -torch.inf)).all())
 
 
@@ -174,10 +177,11 @@ def _pick(state: State, rows: Tensor) -> State:
     return tuple(picked)
 
 
-def _distinct(keys: Tensor) -> tuple[Tensor, Tensor]:
-    """Number the distinct keys of each document; -1 is none.
+def _number_distinct(keys: Tensor) -> tuple[Tensor, Tensor]:
+    """Number the distinct keys of each document; -1 means no key.
 
-    Returns each key's number (B, N), 0 for none, and the distinct keys (B, Q), 0 fills up.
+    Returns the number of each key (B, N), 0 for no key, and the distinct keys (B, Q), padded
+    with 0.
     """
     ordered, order = keys.sort(dim=1)
     is_new = ordered >= 0

@@ -1,6 +1,10 @@
-"""Algorithm 3: the most probable sets, by a search for sequences and one for each set's orders."""
+"""Algorithm 3: the most probable sets, from a search for sequences and one for each set's orders.
 
-# B documents, K beams, G distinct sets, S labels of the longest sequence
+The sets may be restricted to those that contain given labels and lack others.
+"""
+
+# B documents, K beams, G distinct sets, S labels of the longest sequence, L labels,
+# R present labels at most, A absent labels at most; sets are padded with -1
 
 from __future__ import annotations
 
@@ -8,18 +12,30 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from setrnn.model.interfaces import Decoder, Encoding
-from setrnn.search.beam_search import Sequences, search_orders, search_sequences
+from setrnn.search.beam_search import Sequences, beam_search, search_orders, search_sequences
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What a search over sets knows about the sets it did not return."""
+
+    is_proved: Tensor  # (B,) no set is more probable than the first
+    pruned: Tensor  # (B,) probability that was pruned: a set has at most this beyond its own
+    left: Tensor  # (B,) probability of the sets that are larger than the search looked at
+    dropped: Tensor  # (B,) log-probability of the best set that was found but not returned
 
 
 @dataclass(frozen=True)
 class ScoredSets:
-    """Distinct sets of each document, by falling probability."""
+    """Distinct sets of each document, in descending order of probability."""
 
-    labels: Tensor  # (B, G, S) ascending; -1 fills up
-    log_probs: Tensor  # (B, G) -inf where there are fewer than G sets
-    sequences: Sequences  # the search they were found by: (B, 1, K, S)
+    labels: Tensor  # (B, G, S) ascending
+    log_probs: Tensor  # (B, G) -inf where a document has fewer than G sets
+    sequences: Sequences | None = None  # (B, 1, K, S) where a search for sequences found them
+    certificate: Certificate | None = None  # where a search over sets found them
 
 
 def most_probable_sets(
@@ -30,13 +46,41 @@ def most_probable_sets(
     return score_sets(decoder, encoding, sequences, beam_width)
 
 
-def score_sets(
-    decoder: Decoder, encoding: Encoding, sequences: Sequences, beam_width: int
+def most_probable_completions(
+    decoder: Decoder,
+    encoding: Encoding,
+    present: Tensor,
+    absent: Tensor,
+    beam_width: int,
+    max_labels: int,
 ) -> ScoredSets:
-    """Rank the sets of the sequences of one search, each by the orders found for it."""
-    label_sets, is_distinct = distinct_sets(sequences)
-    log_probs = set_log_prob(decoder, encoding, label_sets, beam_width)
-    return _ranked(label_sets, log_probs.masked_fill(~is_distinct, -torch.inf), sequences)
+    """Find the most probable sets that contain all present labels and no absent label.
+
+    Two searches propose sets, both without the absent labels. One emits the present labels
+    first, in any order. The other is free, and finds the sets whose best orders have the present
+    labels later. Each set is then scored by its own orders: known labels forbid sets, and change
+    no probability. A document without known labels gets the result of Algorithm 3.
+
+    Args:
+        decoder: gives log-probabilities, one step at a time.
+        encoding: the documents.
+        present: the labels that a set must contain, (B, R), padded with -1.
+        absent: the labels that a set must not contain, (B, A), padded with -1.
+        beam_width: K, the number of sequences that each search keeps.
+        max_labels: the largest number of labels in a set, at least R.
+    """
+    is_present = _mark(present, decoder.n_labels)  # (B, L)
+    every = torch.arange(decoder.n_labels, device=present.device)
+    choices = every.where(~_mark(absent, decoder.n_labels), -1)[:, None]  # (B, 1, L)
+
+    def search(first: Tensor | None) -> Sequences:
+        return beam_search(decoder, encoding, choices, beam_width, False, max_labels, first)
+
+    if not present.shape[1]:
+        return score_sets(decoder, encoding, search(None), beam_width)
+    begun, free = search(is_present[:, None]), search(None)
+    found = _join(begun, _keep_containing(free, present))
+    return score_sets(decoder, encoding, found, beam_width)
 
 
 def sets_of_best_sequences(
@@ -46,17 +90,32 @@ def sets_of_best_sequences(
     sequences = search_sequences(decoder, encoding, beam_width, max_labels)
     label_sets, is_distinct = distinct_sets(sequences)
     log_probs = sequences.log_probs[:, 0].masked_fill(~is_distinct, -torch.inf)
-    return _ranked(label_sets, log_probs, sequences)
+    return _rank(label_sets, log_probs, sequences)
 
 
-def _ranked(label_sets: Tensor, log_probs: Tensor, sequences: Sequences) -> ScoredSets:
-    log_probs, best = log_probs.sort(dim=1, descending=True, stable=True)
-    labels = label_sets.gather(1, best[..., None].expand_as(label_sets))
-    return ScoredSets(labels, log_probs, sequences)
+def score_sets(
+    decoder: Decoder, encoding: Encoding, sequences: Sequences, beam_width: int
+) -> ScoredSets:
+    """Rank the sets of the sequences of one search, each by the orders found for it."""
+    label_sets, is_distinct = distinct_sets(sequences)
+    log_probs = set_log_prob(decoder, encoding, label_sets, beam_width)
+    return _rank(label_sets, log_probs.masked_fill(~is_distinct, -torch.inf), sequences)
+
+
+def set_log_prob(
+    decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
+) -> Tensor:
+    """Sum the probabilities of the orders found for each set (B, G, S): log p, (B, G).
+
+    This is a lower bound: orders outside the beam are missed. It is exact where the beam holds
+    all orders.
+    """
+    orders = search_orders(decoder, encoding, label_sets, beam_width)
+    return orders.log_probs.logsumexp(2)
 
 
 def distinct_sets(sequences: Sequences) -> tuple[Tensor, Tensor]:
-    """Map each sequence of one search to its set, and mark the first of each set.
+    """Map each sequence of one search to its set, and mark the first sequence of each set.
 
     Returns the sets (B, K, S), ascending, empty where repeated, and the marks (B, K).
     """
@@ -70,12 +129,33 @@ def distinct_sets(sequences: Sequences) -> tuple[Tensor, Tensor]:
     return sets.masked_fill(~is_distinct[..., None], -1), is_distinct
 
 
-def set_log_prob(
-    decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
-) -> Tensor:
-    """Sum the probabilities of the orders found for each set (B, G, S): log p, (B, G).
+def _rank(label_sets: Tensor, log_probs: Tensor, sequences: Sequences) -> ScoredSets:
+    log_probs, best = log_probs.sort(dim=1, descending=True, stable=True)
+    labels = label_sets.gather(1, best[..., None].expand_as(label_sets))
+    return ScoredSets(labels, log_probs, sequences)
 
-    A lower bound: orders outside the beam are missed. Exact where the beam holds all orders.
-    """
-    orders = search_orders(decoder, encoding, label_sets, beam_width)
-    return orders.log_probs.logsumexp(2)
+
+def _mark(labels: Tensor, n_labels: int) -> Tensor:
+    """Mark the labels of each row (B, R): (B, L)."""
+    is_known = torch.zeros(len(labels), n_labels + 1, dtype=torch.bool, device=labels.device)
+    is_known.scatter_(1, labels.where(labels >= 0, n_labels), True)
+    return is_known[:, :n_labels]
+
+
+def _keep_containing(sequences: Sequences, present: Tensor) -> Sequences:
+    """Drop the sequences that lack a present label."""
+    is_held = (sequences.labels[:, 0, :, :, None] == present[:, None, None]).any(2)  # (B, K, R)
+    is_whole = (is_held | (present < 0)[:, None]).all(2)  # (B, K)
+    log_probs = sequences.log_probs.masked_fill(~is_whole[:, None], -torch.inf)
+    labels = sequences.labels.masked_fill(~is_whole[:, None, :, None], -1)
+    return Sequences(labels, log_probs)
+
+
+def _join(one: Sequences, other: Sequences) -> Sequences:
+    """Rank the sequences of two searches, (B, 1, K, S) each, together."""
+    S = max(one.labels.shape[3], other.labels.shape[3])
+    labels = [pad(each.labels, (0, S - each.labels.shape[3]), value=-1) for each in (one, other)]
+    log_probs = torch.cat((one.log_probs, other.log_probs), dim=2)
+    log_probs, best = log_probs.sort(dim=2, descending=True, stable=True)
+    joined = torch.cat(labels, dim=2)
+    return Sequences(joined.gather(2, best[..., None].expand_as(joined)), log_probs)

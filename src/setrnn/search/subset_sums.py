@@ -1,11 +1,13 @@
-"""p(set) over the subsets of the set, for decoders that forget the order: exact, or the best.
+"""p(set) as a sum over the subsets of the set, for decoders that ignore the order.
+
+The sum is exact, or over the best subsets of each size.
 
 f({}) = 1,  f(S) = sum over l in S of f(S without l) p(l | x, S without l)
 p(S) = f(S) p(STOP | x, S)
 """
 
 # B sets, S labels of the largest, n labels of one, N subsets in all, t labels of a subset,
-# R subsets of t labels in all, W subsets kept, Q of a set in all levels
+# R subsets of t labels in all, W subsets kept, Q of a set in all levels; sets are padded with -1
 
 from __future__ import annotations
 
@@ -21,12 +23,12 @@ from torch import Tensor
 
 from setrnn.data.batches import send
 from setrnn.model.interfaces import Encoding, OrderFree
-from setrnn.model.subsets import Subsets
+from setrnn.model.layouts import Subsets
 from setrnn.search.lattice import merge_equal, take
 
 EXACT_UP_TO = 10  # labels: 1,024 subsets
-MOST_LABELS = 62  # of a set: a subset is the bits of a number
-NOTHING = -1e30  # log 0, for sums with gradients: -inf would make them no numbers
+MOST_LABELS = 62  # in a set: the bits of a number mark a subset
+NOTHING = -1e30  # log 0, for sums with gradients: -inf would make them NaN
 
 
 def set_log_prob_by_subsets(
@@ -38,19 +40,19 @@ def set_log_prob_by_subsets(
     exact_up_to: int = EXACT_UP_TO,
     documents: Tensor | None = None,
 ) -> Tensor:
-    """Return log p of sets (B, S) that -1 fills up, of sizes (B,) on the CPU: (B,).
+    """Return log p of sets (B, S), padded with -1, of sizes (B,) on the CPU: (B,).
 
-    Exact up to `exact_up_to` labels. Above it counts the paths through the best `width` subsets
-    of each level alone: a lower bound. `documents` names the document of each set, (B,), where
-    there is not one set a document.
+    It is exact up to `exact_up_to` labels. For larger sets it counts only the paths through the
+    best `width` subsets of each size: a lower bound. `documents` (B,) is the document of each
+    set, unless there is one set per document.
     """
     if documents is None:
         documents = torch.arange(len(label_sets), device=label_sets.device)
     is_exact = sizes <= exact_up_to
     if is_exact.all():
-        return _exact(decoder, encoding, documents, label_sets, sizes)
+        return _sum_exact(decoder, encoding, documents, label_sets, sizes)
     parts, rows = [], []
-    for sum_up, is_chosen in ((_exact, is_exact), (partial(_searched, width), ~is_exact)):
+    for sum_up, is_chosen in ((_sum_exact, is_exact), (partial(_sum_searched, width), ~is_exact)):
         chosen = is_chosen.nonzero()[:, 0]
         if len(chosen):
             row = send(chosen, label_sets.device)
@@ -60,7 +62,7 @@ def set_log_prob_by_subsets(
     return torch.cat(parts).index_select(0, torch.cat(rows).argsort())
 
 
-def _searched(
+def _sum_searched(
     width: int,
     decoder: OrderFree,
     encoding: Encoding,
@@ -68,13 +70,13 @@ def _searched(
     label_sets: Tensor,
     sizes: Tensor,
 ) -> Tensor:
-    """Sum over the paths through the best subsets of each level."""
+    """Sum over the paths through the best subsets of each size."""
     some = encoding.rows(documents)
     levels = best_subsets(decoder, some, label_sets, sizes, width)
-    return _through(decoder, some, label_sets, levels)
+    return _sum_through(decoder, some, label_sets, levels)
 
 
-def _exact(
+def _sum_exact(
     decoder: OrderFree, encoding: Encoding, documents: Tensor, label_sets: Tensor, sizes: Tensor
 ) -> Tensor:
     """Sum over all subsets, level by level, for all sets at once."""
@@ -90,29 +92,29 @@ def _exact(
     for t, (before, edge) in enumerate(plan.levels, start=1):
         paths = masses.index_select(0, before) + own.index_select(0, edge)
         masses = paths.view(-1, t).logsumexp(1)
-        sums.append(masses[: plan.n_whole[t]])  # the smallest sets come first, and are whole now
+        sums.append(masses[: plan.n_whole[t]])  # the smallest sets come first, and are complete now
     stops = log_probs[:, decoder.n_labels].index_select(0, plan.whole)
     return (torch.cat(sums) + stops).index_select(0, plan.place)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """Where the subsets of sets of different sizes stand, and which lead to which."""
+    """The places of the subsets of sets of different sizes, and the steps between them."""
 
     order: Tensor  # (B,) the sets, the smallest first
-    place: Tensor  # (B,) where each set stands in that order
+    place: Tensor  # (B,) the place of each set in that order
     blocks: list[tuple[int, int]]  # sets of one size, subsets of each
     rows: Tensor  # (N,) the set of each subset, in that order
-    is_member: Tensor  # (N, S) which labels it has
-    # For each t, flat (R t,): the subsets that a subset of t labels comes from, among those of
-    # t - 1 labels, and the labels it comes by, among the N S labels of all subsets.
+    is_member: Tensor  # (N, S) the labels of each subset
+    # For each t, flat (R t,): the subsets of t - 1 labels that precede each subset of t labels,
+    # and the label that is added, among the N S labels of all subsets.
     levels: list[tuple[Tensor, Tensor]]
-    n_whole: list[int]  # the sets of t labels
+    n_whole: list[int]  # the number of sets of t labels
     whole: Tensor  # (B,) the row of each whole set
 
     @classmethod
     def of(cls, sizes: Tensor, device: torch.device) -> _Plan:
-        """Lay out the subsets of sets of these sizes (B,); all on the CPU, and sent at once."""
+        """Lay out the subsets of sets of given sizes (B,), on the CPU, and send all at once."""
         set_sizes = sizes.numpy()
         largest = int(set_sizes.max(initial=0))
         S = max(largest, 1)
@@ -122,7 +124,7 @@ class _Plan:
         n_subsets = 2 ** set_sizes[order]
         present = [n for n in range(largest + 1) if n_whole[n]]
         first_row = np.cumsum([0, *(n_whole[n] * 2**n for n in range(largest + 1))])
-        levels = [_level(t, present, n_whole, first_row, S) for t in range(1, largest + 1)]
+        levels = [_list_steps(t, present, n_whole, first_row, S) for t in range(1, largest + 1)]
         flat = [order, place, np.repeat(np.arange(len(order)), n_subsets), np.cumsum(n_subsets) - 1]
         flat += [each for level in levels for each in level]
         moved = send(torch.from_numpy(np.concatenate(flat)), device)
@@ -130,7 +132,7 @@ class _Plan:
         is_member = np.zeros((len(flat[2]), S), dtype=bool)
         for n in present:
             rows = slice(first_row[n], first_row[n + 1])
-            is_member[rows, :n] = np.tile(_table(n).is_member, (n_whole[n], 1))
+            is_member[rows, :n] = np.tile(_list_subsets(n).is_member, (n_whole[n], 1))
         return cls(
             order=parts[0],
             place=parts[1],
@@ -143,20 +145,20 @@ class _Plan:
         )
 
     def subsets(self, documents: Tensor, labels: Tensor) -> Subsets:
-        """Return the subsets of the sets (B, S) of documents (B,), which are in this order."""
+        """Return the subsets of sets (B, S) of documents (B,), both in the order of the plan."""
         of_subset = labels[:, : self.is_member.shape[1]].index_select(0, self.rows)
         return Subsets(documents, self.blocks, self.rows, of_subset, self.is_member)
 
 
-def _level(
+def _list_steps(
     t: int, present: list[int], n_whole: list[int], first_row: npt.NDArray[np.int64], S: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return where the subsets of t labels come from, for the sets of all sizes: see _Plan."""
+    """Return the steps to the subsets of t labels, for sets of all sizes: see _Plan.levels."""
     before, edges = [], []
-    first = sum(n_whole[n] for n in present if n == t - 1)  # whole already, and before the others
+    first = sum(n_whole[n] for n in present if n == t - 1)  # complete, and first
     for n in present:
         if n >= t:
-            table, sets = _table(n), np.arange(n_whole[n])[:, None]
+            table, sets = _list_subsets(n), np.arange(n_whole[n])[:, None]
             before.append((first + sets * comb(n, t - 1) + table.before[t]).ravel())
             from_rows = first_row[n] + sets * 2**n + table.rows[t]
             edges.append((from_rows * S + table.slots[t]).ravel())
@@ -169,13 +171,14 @@ class _Table:
     """The subsets of n labels, those of fewer labels first."""
 
     is_member: npt.NDArray[np.bool_]  # (2^n, n)
-    before: list[npt.NDArray[np.int64]]  # for each t, (C t,): whence, among those of t - 1 labels
-    rows: list[npt.NDArray[np.int64]]  # the same among all
-    slots: list[npt.NDArray[np.int64]]  # the label it comes by
+    # For each t, (C t,), of each step to a subset of t labels:
+    before: list[npt.NDArray[np.int64]]  # the subset it starts from, among those of t - 1 labels
+    rows: list[npt.NDArray[np.int64]]  # the same, among all subsets
+    slots: list[npt.NDArray[np.int64]]  # the label that is added
 
 
 @lru_cache(maxsize=64)
-def _table(n: int) -> _Table:
+def _list_subsets(n: int) -> _Table:
     levels = [list(combinations(range(n), t)) for t in range(n + 1)]
     is_member = np.zeros((2**n, n), dtype=bool)
     place_of: dict[tuple[int, ...], tuple[int, int]] = {}
@@ -186,12 +189,12 @@ def _table(n: int) -> _Table:
             place_of[chosen] = (place, row)
     before, rows, slots = [], [], []
     for level in levels:
-        whence = [
+        steps = [
             (*place_of[chosen[:slot] + chosen[slot + 1 :]], chosen[slot])
             for chosen in level
             for slot in range(len(chosen))
         ]
-        columns = np.array(whence, dtype=np.int64).reshape(-1, 3).T
+        columns = np.array(steps, dtype=np.int64).reshape(-1, 3).T
         before.append(columns[0])
         rows.append(columns[1])
         slots.append(columns[2])
@@ -202,14 +205,14 @@ def _table(n: int) -> _Table:
 def best_subsets(
     decoder: OrderFree, encoding: Encoding, label_sets: Tensor, sizes: Tensor, width: int
 ) -> list[Tensor]:
-    """Search the subsets of given sets (B, S): the best of each level, as bit masks (B, W).
+    """Search the subsets of given sets (B, S): the best of each size, as bit masks (B, W).
 
-    A subset's mass is the sum over all orders that reached it; -1 where there are fewer than W.
+    The mass of a subset is the sum over all orders that reached it. Masks are padded with -1.
     """
     B, S = label_sets.shape
     assert S <= MOST_LABELS, "larger sets are refused before"
     was_training = decoder.training
-    decoder.train(False)  # the search is without dropout's noise
+    decoder.train(False)  # the search is without the noise of dropout
     is_label = label_sets >= 0
     columns = label_sets.clamp(min=0)[:, None]  # (B, 1, S)
     bits = 1 << torch.arange(S, device=label_sets.device)
@@ -235,10 +238,10 @@ def best_subsets(
     return levels
 
 
-def _through(
+def _sum_through(
     decoder: OrderFree, encoding: Encoding, label_sets: Tensor, levels: list[Tensor]
 ) -> Tensor:
-    """Sum over the paths through the subsets of each level, with gradients: (B,)."""
+    """Sum over the paths through the subsets of each size, with gradients: (B,)."""
     B, S = label_sets.shape
     device = label_sets.device
     bits = 1 << torch.arange(S, device=device)
@@ -257,7 +260,7 @@ def _through(
     for before, now, of_before in zip(
         levels, levels[1:], torch.split(own, widths, dim=1), strict=False
     ):
-        # A child comes from a parent by the one label that is new.
+        # A child is a parent and one new label.
         is_edge = (now[:, :, None, None] == (before[:, None, :, None] | bits)) & (
             (before[:, None, :, None] & bits) == 0
         )
@@ -265,7 +268,7 @@ def _through(
         paths = (mass[:, None, :, None] + of_before[:, None]).where(is_edge, NOTHING)
         mass = paths.flatten(2).logsumexp(2)  # (B, W)
         masses.append(mass)
-    # The whole set is the one node of its level.
+    # The whole set is the only node of its level.
     stops = torch.split(log_probs[..., decoder.n_labels], widths, dim=1)
     is_label = label_sets >= 0
     full = (bits * is_label).sum(1, keepdim=True)

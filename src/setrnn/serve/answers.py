@@ -9,8 +9,8 @@ from setrnn.serve import schemas
 from setrnn.serve.registry import ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Tagged
-from setrnn.tagging.completion import Completion
 from setrnn.tagging.explanation import Explanation, Step
+from setrnn.tagging.prediction import Completion
 
 MAX_SUGGESTIONS = 50
 MIN_WEIGHT = 0.0005  # of a word in an explanation
@@ -104,7 +104,7 @@ def _card(model: ServedModel, is_default: bool) -> schemas.ModelCard:
         method=tagger.method,
         is_default=is_default,
         n_labels=len(tagger.labels),
-        rules=model.rules,
+        rules=tagger.rules,
         own_rule=tagger.rule_or_own(None),
         can_explain=tagger.why_not_explained is None,
         is_calibrated=calibration is not None and bool(calibration.scalings),

@@ -15,8 +15,7 @@ from typing import Any, Protocol
 
 import torch
 
-from setrnn.cores import n_cores
-from setrnn.model.devices import find_device
+from setrnn.model.devices import find_device, n_cores
 
 MIN_SHARE = 16  # documents: fewer are not split among threads, as small batches are slower
 MAX_RETRY_SECONDS = 30

@@ -11,9 +11,7 @@ from pathlib import Path
 from setrnn.data.folders import file_hash
 from setrnn.data.model_folder import CONFIG
 from setrnn.errors import ConfigError, ModelError, SetRNNError, nearest_name
-from setrnn.systems.rules import RULES
-from setrnn.tagging.loading import load
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, load
 
 VERSION_LENGTH = 12
 TRIES = 3
@@ -31,18 +29,6 @@ class ServedModel:
     name: str
     version: str  # a short hash of config.json, which holds the hashes of the other files
     tagger: Tagger
-
-    @cached_property
-    def rules(self) -> tuple[str, ...]:
-        """The rules that the model can predict by."""
-        return tuple(rule for rule in RULES if self._predicts_by(rule))
-
-    def _predicts_by(self, rule: str) -> bool:
-        try:
-            self.tagger.rule_or_own(rule)
-        except ConfigError:
-            return False
-        return True
 
     def find_labels(self, prefix: str) -> list[int]:
         """Return the ids of the labels that start with a prefix, or contain a word that does."""

@@ -11,8 +11,7 @@ from fastapi import APIRouter, Query, Request
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
-from setrnn.data.labels import problem_with_known
-from setrnn.errors import DataError
+from setrnn.data.example import KnownLabels
 from setrnn.serve import answers
 from setrnn.serve.batching import Batcher, QueueFullError, Work
 from setrnn.serve.guards import ClientGoneError
@@ -34,8 +33,8 @@ from setrnn.serve.schemas import (
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Completing, Explaining, Tagging
 from setrnn.systems.rules import Limits
-from setrnn.tagging.completion import KnownLabels
 from setrnn.tagging.explanation import given_set
+from setrnn.tagging.prediction import check_known
 
 RETRY_SECONDS = 2  # while models are loaded
 VERSION_HEADER = "X-Model-Version"
@@ -116,13 +115,9 @@ async def complete(wanted: CompleteRequest, request: Request, response: Response
     model = service.model(wanted.model)
     _check_texts(service.settings, [wanted.text])
     known = KnownLabels(tuple(dict.fromkeys(wanted.present)), tuple(dict.fromkeys(wanted.absent)))
-    if known != NOTHING_KNOWN:
+    if known != NOTHING_KNOWN:  # slow with many labels
         tagger = model.tagger
-        problem = await asyncio.to_thread(
-            problem_with_known, tagger.labels, known.present, known.absent, tagger.max_labels
-        )
-        if problem is not None:
-            raise DataError(problem[0].upper() + problem[1:])
+        await asyncio.to_thread(check_known, tagger.labels, known, tagger.max_labels)
     document = ((wanted.text, wanted.features or ()), known)
     found = await _process(request, response, model, Completing(model, wanted.top), [document])
     return answers.answer_completion(model, found[0])

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from setrnn.data.reading import whole_characters
+from setrnn.data.tokenizing import whole_characters
 from setrnn.systems.rules import RULES
 from setrnn.systems.scored_set import ScoredSet
-from setrnn.tagging.explanation import FoundSet
+from setrnn.tagging.explanation import NamedSet
 from setrnn.tagging.prediction import Certificate
 
 MAX_SETS = 50  # that a request may ask for
@@ -288,7 +288,7 @@ class ExplainAnswer(_Answer):
     model: ModelVersion
     rule: str | None = Field(description="null if the set was given.")
     sequences: list[Sequence]
-    sets: tuple[FoundSet, ...] = Field(
+    sets: tuple[NamedSet, ...] = Field(
         description="A is the predicted or given set. If `is_exact`, all orders were summed; "
         "otherwise the probability is a lower bound."
     )

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from setrnn.data.reading import whole_characters
+from setrnn.data.tokenizing import whole_characters
 from setrnn.errors import ConfigError
 
 MAX_BATCH_MS = 1_000

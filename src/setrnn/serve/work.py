@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from setrnn.data.example import KnownLabels
 from setrnn.serve.registry import ServedModel
 from setrnn.systems.rules import MANY_SETS, Limits, find_rule
-from setrnn.tagging.completion import Completion, KnownLabels
 from setrnn.tagging.explanation import Explanation
-from setrnn.tagging.prediction import Marginals, Prediction
+from setrnn.tagging.prediction import Completion, Marginals, Prediction
 from setrnn.tagging.tagger import Tagger
 
 MIN_MARGINAL, MAX_MARGINALS = 0.001, 50

@@ -41,7 +41,7 @@ class Known:
     @classmethod
     def of(cls, present: Sequence[Sequence[int]], absent: Sequence[Sequence[int]]) -> Known:
         """Build from lists of ids, one a document."""
-        return cls(_padded(present), _padded(absent))
+        return cls(*(Ragged.from_lists(rows).padded() for rows in (present, absent)))
 
     @classmethod
     def nothing(cls, n_documents: int) -> Known:
@@ -135,15 +135,6 @@ def known_log_prob(candidates: SetCandidates) -> npt.NDArray[np.float64]:
     Exact where all sets that fit were found.
     """
     return np.asarray(np.minimum(logsumexp(candidates.log_probs, axis=1), 0.0))
-
-
-def _padded(rows: Sequence[Sequence[int]]) -> npt.NDArray[np.int32]:
-    """Lay rows of ids out as a matrix that -1 fills up."""
-    ragged = Ragged.from_lists(rows)
-    lengths = ragged.lengths
-    padded = np.full((len(rows), int(lengths.max(initial=0))), -1, dtype=np.int32)
-    padded[np.arange(padded.shape[1]) < lengths[:, None]] = ragged.values
-    return padded
 
 
 def _marked(labels: npt.NDArray[np.int32], n_labels: int) -> npt.NDArray[np.bool_]:

@@ -96,10 +96,7 @@ class SeenSets:
     @classmethod
     def from_ragged(cls, sets: Ragged, n_labels: int) -> SeenSets:
         """Take the sets as they are kept with a model."""
-        lengths = sets.lengths
-        labels = np.full((len(sets), max(int(lengths.max(initial=0)), 1)), -1, dtype=np.int32)
-        labels[np.arange(labels.shape[1]) < lengths[:, None]] = sets.values
-        return cls(labels, n_labels)
+        return cls(sets.padded(min_width=1), n_labels)
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:

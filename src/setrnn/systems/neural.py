@@ -7,8 +7,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,8 @@ from torch import Tensor
 from setrnn.config import Config
 from setrnn.data.batches import make_batch, prediction_batches
 from setrnn.data.ragged import Ragged
+from setrnn.methods import Method
+from setrnn.model.devices import find_device
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, rebuild_network
 from setrnn.systems.candidates import SetCandidates
@@ -26,6 +28,8 @@ from setrnn.systems.threads import in_threads
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from setrnn.systems.recurrent import RecurrentSystem
 
 # Of a batch. Documents differ in how many prefixes their sets need: a CPU, which spends its time
 # on arithmetic, gains from small batches, where fewer wait for the one that needs most. A GPU
@@ -44,19 +48,49 @@ class NeuralSystem(ABC):
     network: Network
     config: Config
     device: torch.device
+    emits_sequences: ClassVar[bool] = False
+    max_training_labels: ClassVar[int | None] = None
 
     @classmethod
     def from_arrays(
-        cls,
-        arrays: Mapping[str, npt.NDArray[Any]],
-        config: Config,
-        device: torch.device,
-        decoder: str = "rnn",
+        cls, arrays: Mapping[str, npt.NDArray[Any]], method: Method, config: Config, device: str
     ) -> Self:
-        """Build the system from what it had learned."""
+        """Rebuild the system from its arrays on a device: auto, cpu or cuda."""
+        place = find_device(device)
         weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        network = rebuild_network(weights, config.model, decoder)
-        return cls(network.to(device), config, device)
+        network = rebuild_network(weights, config, method.decoder)
+        return cls(network.to(place), config, place)
+
+    @property
+    def max_labels(self) -> int | None:
+        """The most labels that a set may have."""
+        return self.config.model.max_labels
+
+    @property
+    def device_name(self) -> str:
+        """Where the system computes: cpu or cuda."""
+        return self.device.type
+
+    @property
+    def sequences(self) -> RecurrentSystem | None:
+        """The same system if it emits sequences; None otherwise."""
+        return None
+
+    def with_beam_width(self, beam_width: int) -> Self | None:
+        """Return the same system with another beam width."""
+        search = replace(self.config.search, beam_width=beam_width)
+        return replace(self, config=replace(self.config, search=search))
+
+    def check_sizes(self, n_tokens: int, n_labels: int) -> None:
+        """Raise ValueError if the weights are for another vocabulary or other labels."""
+        n_words, n_outputs = self.network.encoder.n_tokens, self.network.decoder.n_labels
+        # A transformer may have more embeddings than its tokenizer has tokens.
+        is_padded = self.config.encoder.is_pretrained and n_words > n_tokens
+        if (n_words != n_tokens and not is_padded) or n_outputs != n_labels:
+            raise ValueError(
+                f"they are for {n_words:,} words and {n_outputs:,} labels, the lists have "
+                f"{n_tokens:,} and {n_labels:,}"
+            )
 
     @abstractmethod
     def candidates(

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,8 @@ from torch import Tensor
 from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding, OrderFree
-from setrnn.search.lattice import FoundSets, search_sets
+from setrnn.search.lattice import rank_by_exact, search_sets
+from setrnn.search.set_search import ScoredSets
 from setrnn.search.subset_sums import EXACT_UP_TO, MOST_LABELS, set_log_prob_by_subsets
 from setrnn.systems.candidates import Certificates, SetCandidates
 from setrnn.systems.known import Known, completed, something_known
@@ -29,6 +30,8 @@ MAX_SUBSETS, MAX_MEMORY = 65_536, 2**26
 @dataclass(frozen=True)
 class OrderFreeSystem(RecurrentSystem):
     """A network whose decoder forgets the order of the labels so far."""
+
+    max_training_labels: ClassVar[int | None] = MOST_LABELS
 
     @torch.inference_mode()
     def candidates(
@@ -62,7 +65,7 @@ class OrderFreeSystem(RecurrentSystem):
         table = CandidateTable(len(tokens), max(width, n_sets))
         is_proved, pruned = np.zeros(len(tokens), dtype=bool), np.zeros(len(tokens))
 
-        def search(rows: Rows, encoding: Encoding) -> FoundSets:
+        def search(rows: Rows, encoding: Encoding) -> ScoredSets:
             found = search_sets(self._decoder, encoding, width, max_labels, n_sets)
             best = found.labels[:, : self.config.search.exact_sets]
             if not best.shape[1]:
@@ -70,12 +73,13 @@ class OrderFreeSystem(RecurrentSystem):
             is_exact = (best >= 0).sum(2) <= EXACT_UP_TO
             log_probs = self._sums(encoding, best)
             is_set = found.log_probs[:, : best.shape[1]] > -torch.inf
-            return found.with_exact(log_probs.where(is_set, -torch.inf), is_exact)
+            return rank_by_exact(found, log_probs.where(is_set, -torch.inf), is_exact)
 
         for rows, found in self.by_batch(tokens, search):
             table.fill(rows, found.labels, found.log_probs)
-            is_proved[rows] = found.is_proved.cpu().numpy()
-            pruned[rows] = found.pruned.cpu().numpy()
+            assert found.certificate is not None
+            is_proved[rows] = found.certificate.is_proved.cpu().numpy()
+            pruned[rows] = found.certificate.pruned.cpu().numpy()
         certificates = Certificates(is_proved, pruned)
         return SetCandidates(table.labels, table.log_probs, certificates=certificates)
 

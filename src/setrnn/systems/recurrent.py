@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +13,9 @@ from torch import Tensor
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
 from setrnn.search.beam_search import Sequences, search_orders
-from setrnn.search.completion_search import most_probable_completions
 from setrnn.search.set_search import (
     ScoredSets,
+    most_probable_completions,
     most_probable_sets,
     set_log_prob,
     sets_of_best_sequences,
@@ -27,6 +28,13 @@ from setrnn.systems.neural import CandidateTable, NeuralSystem, Rows
 @dataclass(frozen=True)
 class RecurrentSystem(NeuralSystem):
     """A network whose decoder emits labels one by one, and the two-level search (Algorithm 3)."""
+
+    emits_sequences: ClassVar[bool] = True
+
+    @property
+    def sequences(self) -> RecurrentSystem:
+        """The system itself: it emits sequences."""
+        return self
 
     @torch.inference_mode()
     def candidates(

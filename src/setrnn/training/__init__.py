@@ -1,1 +1,1 @@
-"""Training the recurrent systems: Algorithm 2, on Lightning Fabric."""
+"""Train the networks: Algorithm 2, on Lightning Fabric."""

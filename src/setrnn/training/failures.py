@@ -1,9 +1,13 @@
-"""What stops a training run, said with the way out."""
+"""What stops a training run: bad data, numbers that are not finite, a full GPU, Ctrl-C."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -11,18 +15,19 @@ from setrnn.config import Config, TrainingSettings
 from setrnn.data.prepared import Prepared
 from setrnn.data.subwords import check_same_tokenizer
 from setrnn.errors import DataError, TrainingError
-from setrnn.training.checkpoints import Position
+
+if TYPE_CHECKING:
+    from setrnn.training.run_folder import Position
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def check_data(prepared: Prepared, config: Config) -> None:
-    """Refuse data that nothing can be learned from, and sets longer than the step limit.
-
-    Nor can an encoder read what another tokenizer wrote.
-    """
+    """Refuse data without documents or labels, too large sets, and tokens of another tokenizer."""
     check_same_tokenizer(prepared.folder, config, prepared.encoder)
     train = prepared.split("train")
     if not len(train) or not len(prepared.labels):
-        what = "label" if len(train) else "document"
+        what = "labels" if len(train) else "documents"
         raise DataError(f"The train part of {prepared.name} has no {what}: nothing to learn.")
     sizes = train.labels.lengths
     longest, most = int(sizes.argmax()), config.model.max_labels
@@ -34,18 +39,18 @@ def check_data(prepared: Prepared, config: Config) -> None:
         )
 
 
-def check_set_sizes(prepared: Prepared, most: int, method: str) -> None:
-    """Refuse sets larger than a method can sum up."""
+def check_set_sizes(prepared: Prepared, most: int | None, method: str) -> None:
+    """Refuse label sets that are larger than a method can be trained on; None is no limit."""
     largest = int(prepared.split("train").labels.lengths.max(initial=0))
-    if largest > most:
+    if most is not None and largest > most:
         raise DataError(
-            f"A document of train has {largest} labels, and '{method}' takes at most {most}. Train "
-            "set-rnn instead."
+            f"A document of train has {largest} labels, but '{method}' can be trained on at most "
+            f"{most} per document. Train set-rnn instead."
         )
 
 
 def not_finite(position: Position, settings: TrainingSettings) -> TrainingError:
-    """Return what to say when the loss or a weight is no number."""
+    """Return the error for a loss or a weight that is not a finite number."""
     way_out = f"Lower training.learning_rate (now {settings.learning_rate:g})"
     if settings.clip_norm:
         way_out += f" or training.clip_norm (now {settings.clip_norm:g})"
@@ -55,25 +60,57 @@ def not_finite(position: Position, settings: TrainingSettings) -> TrainingError:
         way_out += ", or set training.precision=float32"
     return TrainingError(
         f"The loss is not finite in epoch {position.epoch + 1}, batch {position.batch} or shortly "
-        f"before. {way_out}. What was saved before is kept."
+        f"before. {way_out}. Earlier checkpoints are kept."
     )
 
 
 @contextmanager
-def clear_memory_errors(activity: str, way_out: str) -> Iterator[None]:
-    """Say it in one line when something does not fit the GPU."""
+def explain_full_gpu(activity: str, way_out: str) -> Iterator[None]:
+    """Raise one line with a way out when an activity does not fit into the GPU's memory."""
     try:
         yield
     except (torch.OutOfMemoryError, RuntimeError) as error:
         is_known = isinstance(error, torch.OutOfMemoryError)
-        if not is_known and "ALLOC_FAILED" not in str(error):  # how cuBLAS and cuDNN put it
+        if not is_known and "ALLOC_FAILED" not in str(error):  # from cuBLAS and cuDNN
             raise
-        raise TrainingError(f"{activity} does not fit the GPU's memory. {way_out}") from error
+        raise TrainingError(f"{activity} does not fit into the GPU's memory. {way_out}") from error
 
 
-def smaller_batches(settings: TrainingSettings) -> str:
+def suggest_smaller_batches(settings: TrainingSettings) -> str:
     """Return the way out when a batch does not fit."""
     return (
-        f"Lower training.batch_size (now {settings.batch_size}) and go on with --resume, or train "
-        "anew with a lower text.max_words or search.beam_width."
+        f"Lower training.batch_size (now {settings.batch_size}) and resume with --resume, or train "
+        "again with a lower text.max_words or search.beam_width."
     )
+
+
+@contextmanager
+def polite_interrupts() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether Ctrl-C or SIGTERM came; a second one stops at once.
+
+    An ignored signal stays ignored. Only the main thread gets signals: elsewhere nothing changes.
+    """
+    is_asked = False
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        nonlocal is_asked
+        if is_asked:
+            raise KeyboardInterrupt
+        is_asked = True
+
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {
+        number: handler
+        for number, handler in handlers.items()
+        if handler not in (signal.SIG_IGN, None)
+    }
+    for number in before:
+        signal.signal(number, ask)
+    try:
+        yield lambda: is_asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,37 +1,32 @@
-"""Where a run stands and its best weights: kept in memory, and now and then in its folder."""
+"""The state of a run: kept in memory, saved to its folder from time to time, and restored."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from setrnn.config import TrainingSettings
 from setrnn.errors import ModelError, StoppedError
 from setrnn.model.network import Network
-from setrnn.training.averaging import AveragedNetwork
-from setrnn.training.checkpoints import Checkpoint, Position
 from setrnn.training.failures import not_finite
-from setrnn.training.run_folder import RunFolder
-from setrnn.training.state import (
-    restore_training_state,
-    training_state,
-    weights_of,
-    weights_state,
-)
+from setrnn.training.optimizer import AveragedNetwork
+from setrnn.training.run_folder import Checkpoint, Position, RunFolder
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
 SAVING_SHARE = 0.05  # of the time, at most, goes into saving at the ends of epochs
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+_MODEL, _OPTIMIZER, _PRECISION = "model.", "optimizer.", "precision."
 
 
 class Keeper:
-    """Saves a run and brings it back; without a folder, it only remembers the best epoch."""
+    """Saves and restores a run; without a folder, it only keeps the best weights in memory."""
 
     def __init__(
         self,
@@ -41,7 +36,6 @@ class Keeper:
         settings: TrainingSettings,
         run: RunFolder | None,
     ) -> None:
-        """Keep a run in its folder, if it has one."""
         self.network, self.optimizer, self.fabric = network, optimizer, fabric
         self.settings, self.run = settings, run
         self.average = AveragedNetwork(network, settings.average)
@@ -52,71 +46,120 @@ class Keeper:
         self._saved_at = self._started_at = time.perf_counter()
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Go back to a checkpoint, and to the best epoch before it."""
+        """Restore a checkpoint, and the best weights before it."""
         assert self.run is not None
         position = checkpoint.position
         try:
             restore_training_state(checkpoint.tensors, self.network, self.optimizer, self.fabric)
             self.average.restore(checkpoint.tensors)
             if position.best_epoch:
-                self.best_weights = weights_of(self.run.best(position.best_epoch))
+                best = self.run.read_best(position.best_epoch)
+                self.best_weights = _select_prefix(_MODEL, best)
         except (KeyError, RuntimeError) as error:
             raise ModelError(
                 f"The checkpoint in {self.run.folder} does not fit the network. Remove the folder "
-                "and train anew."
+                "and train again."
             ) from error
         self.position = position
         self._started_at = time.perf_counter() - position.seconds
 
     def seconds(self) -> float:
-        """Return how long the run has taken, before it was stopped too."""
+        """Return the seconds that the run has taken, including those before a resume."""
         return time.perf_counter() - self._started_at
 
     def is_due(self) -> bool:
-        """Tell whether the last checkpoint is too long ago."""
+        """Return whether `training.checkpoint_minutes` have passed since the last save."""
         return time.perf_counter() - self._saved_at >= 60 * self.settings.checkpoint_minutes
 
     def is_cheap(self) -> bool:
-        """Tell whether saving now would take a small share of the time since it was done."""
+        """Return whether saving now would take a small share of the time since the last save."""
         since = time.perf_counter() - self._saved_at
         return since * SAVING_SHARE >= self._seconds_to_save
 
     def save(self) -> None:
-        """Keep where the run stands; never with weights that are no numbers."""
+        """Save the state of the run; refuse weights that are not finite."""
         self.check_weights()
         start = time.perf_counter()
         self.position.seconds = self.seconds()
         if self.run is not None:
             state = training_state(self.network, self.optimizer, self.fabric)
-            state |= self.average.state()
-            best = None if self.best_weights is None else weights_state(self.best_weights)
-            self.run.save(state, self.position, best)
+            best = None if self.best_weights is None else _add_prefix(_MODEL, self.best_weights)
+            self.run.save(state | self.average.state(), self.position, best)
         self._saved_at = time.perf_counter()
         self._seconds_to_save = self._saved_at - start
 
     def stop_if_asked(self) -> None:
-        """After Ctrl-C, save and stop."""
+        """Save and stop if Ctrl-C or SIGTERM came."""
         if self.asked_to_stop():
             assert self.run is not None
             self.save()
             raise StoppedError(
                 f"Stopped in epoch {self.position.epoch + 1} after "
-                f"{self.position.n_documents:,} documents; all is saved in {self.run.folder}. "
-                "Go on with --resume."
+                f"{self.position.n_documents:,} documents. The run is saved in {self.run.folder}. "
+                "Resume with --resume."
             )
 
     def check_weights(self) -> None:
-        """Refuse weights that are no numbers; waits for the device once."""
+        """Refuse weights that are not finite; this waits for the device once."""
         if not torch.stack([each.isfinite().all() for each in self.network.parameters()]).all():
             raise not_finite(self.position, self.settings)
 
     def keep_best(self, value: float) -> None:
-        """Remember the epoch in hand as the best."""
+        """Keep the weights of the current epoch as the best."""
         self.position.best_epoch, self.position.best_value = self.position.epoch + 1, value
         weights = self.average.network.state_dict()
         self.best_weights = {name: each.detach().clone() for name, each in weights.items()}
 
-    def take_best(self) -> None:
-        """Give the network the weights of the best epoch; without a valid part, it has the last."""
+    def load_best(self) -> None:
+        """Give the network the best weights; without a valid part, those of the last epoch."""
         best = self.best_weights
         self.network.load_state_dict(self.average.network.state_dict() if best is None else best)
+
+
+def training_state(network: nn.Module, optimizer: Optimizer, fabric: Fabric) -> dict[str, Tensor]:
+    """Return all that decides how training continues, as tensors by name.
+
+    These are the weights, the optimizer's moments, the scale of gradients, and the random state.
+    """
+    tensors = _add_prefix(_MODEL, network.state_dict())
+    for name, parameter in network.named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"{_OPTIMIZER}{key}.{name}"] = value
+    for name, number in fabric.strategy.precision.state_dict().items():  # of float16's scaler
+        tensors[f"{_PRECISION}{name}"] = torch.tensor(number, dtype=torch.float64)
+    tensors["random.cpu"] = torch.get_rng_state()
+    if fabric.device.type == "cuda":
+        tensors["random.cuda"] = torch.cuda.get_rng_state(fabric.device)
+    return tensors
+
+
+def restore_training_state(
+    tensors: Mapping[str, Tensor], network: nn.Module, optimizer: Optimizer, fabric: Fabric
+) -> None:
+    """Restore the training state; the precision and the device may have changed since."""
+    network.load_state_dict(_select_prefix(_MODEL, tensors))
+    is_fused = bool(optimizer.param_groups[0]["fused"])
+    for name, parameter in network.named_parameters():
+        for key in MOMENTS:
+            value = tensors.get(f"{_OPTIMIZER}{key}.{name}")
+            if value is not None:
+                place = parameter.device if is_fused or key != "step" else torch.device("cpu")
+                optimizer.state[parameter][key] = value.clone().to(place)
+    scaler = _select_prefix(_PRECISION, tensors)
+    if scaler and fabric.strategy.precision.state_dict():
+        numbers = {name: float(each) for name, each in scaler.items()}
+        fabric.strategy.precision.load_state_dict(
+            {name: int(each) if each.is_integer() else each for name, each in numbers.items()}
+        )
+    torch.set_rng_state(tensors["random.cpu"])
+    if fabric.device.type == "cuda" and "random.cuda" in tensors:
+        torch.cuda.set_rng_state(tensors["random.cuda"], fabric.device)
+
+
+def _add_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {f"{prefix}{name}": each for name, each in tensors.items()}
+
+
+def _select_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    size = len(prefix)
+    return {name[size:]: each for name, each in tensors.items() if name.startswith(prefix)}

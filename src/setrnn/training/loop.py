@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
+from itertools import islice
 from math import isfinite
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -13,28 +17,33 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from setrnn.config import Config
+from setrnn.config import Config, TrainingSettings
 from setrnn.data.batches import Batch, make_batch, training_batches
 from setrnn.data.prepared import Prepared
+from setrnn.errors import ConfigError
+from setrnn.methods import Method
 from setrnn.model.network import Network
-from setrnn.objectives import LabelSets, SetObjective, find_objective
-from setrnn.systems import SYSTEMS
-from setrnn.training.checkpoints import Checkpoint, Position
-from setrnn.training.early_stopping import is_best, is_finished, is_out_of_time
-from setrnn.training.failures import clear_memory_errors, not_finite, smaller_batches
-from setrnn.training.interrupts import polite_interrupts
+from setrnn.objectives import LabelSets, Objective, find_objective
+from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
+from setrnn.systems.registry import find_system
+from setrnn.training.failures import (
+    explain_full_gpu,
+    not_finite,
+    polite_interrupts,
+    suggest_smaller_batches,
+)
 from setrnn.training.keeper import Keeper
 from setrnn.training.optimizer import make_optimizer, set_learning_rate
-from setrnn.training.prefetch import prefetched
-from setrnn.training.progress import OnProgress, Progress
-from setrnn.training.recipe import Recipe
-from setrnn.training.run_folder import RunFolder
+from setrnn.training.run_folder import Checkpoint, Position, RunFolder
 from setrnn.training.validation import has_valid, validate
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
-SECONDS_BETWEEN_LOOKS = 0.5  # at the loss: reading it makes the GPU wait
+SECONDS_BETWEEN_REPORTS = 0.5  # reading the loss makes the GPU wait
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 class Trainer:
@@ -45,64 +54,63 @@ class Trainer:
         network: Network,
         prepared: Prepared,
         config: Config,
-        recipe: Recipe,
+        method: Method,
         fabric: Fabric,
         run: RunFolder | None = None,
-        on_progress: OnProgress = lambda progress: None,
+        on_progress: OnProgress = ignore_progress,
         max_seconds: float | None = None,
     ) -> None:
-        """Get ready to train a network that is on Fabric's device."""
-        self.network, self.prepared, self.config, self.recipe = network, prepared, config, recipe
+        """Prepare to train a network that is on Fabric's device."""
+        self.network, self.prepared, self.config, self.method = network, prepared, config, method
         self.fabric, self.run, self.on_progress = fabric, run, on_progress
         self.max_seconds = max_seconds
         self.settings, self.train = config.training, prepared.split("train")
         optimizer = make_optimizer(network, self.settings, config.encoder.learning_rate)
         self.optimizer = cast("Optimizer", fabric.setup_optimizers(optimizer))
         self.keeper = Keeper(network, optimizer, fabric, self.settings, run)
-        self._looked_at = 0.0
+        self._reported_at = 0.0
 
     def fit(self, checkpoint: Checkpoint | None = None) -> None:
         """Train to the end; the network then has the weights of the best epoch."""
         torch.manual_seed(self.config.seed)
         if checkpoint is not None:
             self.keeper.restore(checkpoint)
-            # the patience may be another now
-            self.position.is_finished = self._is_finished()
+            self.position.is_finished = self._is_finished()  # the patience may have changed
         if self.run is not None:
             self.run.begin(checkpoint, self._n_documents_done() + 1)
-        # Without a folder there is nothing to save, and Ctrl-C is what it always is.
+        # Without a folder there is nothing to save: Ctrl-C raises KeyboardInterrupt as usual.
         polite = polite_interrupts() if self.run is not None else nullcontext(lambda: False)
         with polite as self.keeper.asked_to_stop:
             while not self.position.is_finished:
                 self._train_epoch()
                 self._end_epoch()
-        self.keeper.take_best()
+        self.keeper.load_best()
         if self.run is not None:
             self.run.close()
 
     def _train_epoch(self) -> None:
-        """Go through the training documents once, from where the run stands."""
+        """Train on all documents once, or on those left of a resumed epoch."""
         position, batches = self.position, self._batches()
         objective = find_objective(self._objective_name())
         start, n_before = time.perf_counter(), position.n_documents
         # One sum over the whole epoch: a stop in between changes no bit of it.
         loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.fabric.device)
         self.network.train()
-        with clear_memory_errors("A batch", smaller_batches(self.settings)):
-            for batch in prefetched(self._make_batch, batches[position.batch :]):
-                share = (position.epoch + (position.batch + 0.5) / len(batches)) / self.n_epochs
-                set_learning_rate(self.optimizer, share, self.settings)
+        with explain_full_gpu("A batch", suggest_smaller_batches(self.settings)):
+            for batch in prefetch(self._make_batch, batches[position.batch :]):
+                done = position.epoch + (position.batch + 0.5) / len(batches)
+                set_learning_rate(self.optimizer, done / self.settings.epochs, self.settings)
                 loss_sum += self._step(batch, objective) * len(batch)
                 position.batch += 1
                 position.n_documents += len(batch)
-                if position.batch == len(batches) or self._is_time_to_look():
+                if position.batch == len(batches) or self._is_time_to_report():
                     position.loss_sum = float(loss_sum)
                     n_documents = position.n_documents - n_before
                     position.documents_per_second = n_documents / (time.perf_counter() - start)
-                    self._look()
+                    self._report()
 
-    def _step(self, batch: Batch, objective: SetObjective) -> Tensor:
-        """Find the orders of each set, and raise what the objective makes of their p(s | x)."""
+    def _step(self, batch: Batch, objective: Objective) -> Tensor:
+        """Find orders of each set, and raise the objective's value of their p(s | x)."""
         K = self.config.search.beam_width
         with self.fabric.autocast():
             encoding = self.network.encode(batch)
@@ -115,45 +123,29 @@ class Trainer:
                 self.network,
                 self.optimizer,
                 max_norm=self.settings.clip_norm,
-                error_if_nonfinite=False,  # to ask would make the GPU wait
+                error_if_nonfinite=False,  # checking would make the GPU wait
             )
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.keeper.average.update()
         return loss.detach()
 
-    def _is_time_to_look(self) -> bool:
-        is_time = time.perf_counter() - self._looked_at >= SECONDS_BETWEEN_LOOKS
-        return is_time or self.keeper.is_due() or self.keeper.asked_to_stop()
-
-    def _look(self) -> None:
-        """Check the loss, stop if asked to, save if it is time to, and tell those who watch."""
-        if not isfinite(self.position.loss_sum):
-            raise not_finite(self.position, self.settings)
-        self.keeper.stop_if_asked()
-        if self.keeper.is_due():
-            self.keeper.save()
-        rate = self.optimizer.param_groups[0]["lr"]
-        self._log({"train/loss": self._loss(), "train/learning_rate": rate})
-        self.on_progress(self._progress(self._objective_name()))
-        self._looked_at = time.perf_counter()
-
     def _end_epoch(self) -> None:
-        """Measure on valid, keep the best, and go on to the next epoch."""
+        """Measure on valid, keep the best weights, and move to the next epoch."""
         position, metric = self.position, self.settings.metric
         self.keeper.check_weights()
         scores = self._validate()
-        # An epoch of the first objective is another system's: it cannot be the best.
-        is_own = position.epoch >= self.recipe.n_first_epochs(self.settings)
+        # An epoch of the first objective belongs to another system: it cannot be the best.
+        is_own = position.epoch >= count_first_epochs(self.method, self.settings)
         is_better = is_own and is_best(scores, position, metric)
         if is_better:
             self.keeper.keep_best(scores[metric])
         self._log({f"valid/{name}": each for name, each in scores.items()})
         progress = self._progress(self._objective_name(), scores, is_better)
         row = {
-            "epoch": progress.epoch,
-            "objective": progress.activity,
-            "loss": progress.loss,
+            "epoch": position.epoch + 1,
+            "objective": self._objective_name(),
+            "loss": self._loss(),
             "documents_per_second": round(position.documents_per_second, 1),
         }
         position.history.append(row | scores)
@@ -168,7 +160,7 @@ class Trainer:
             self.keeper.stop_if_asked()
 
     def _validate(self) -> dict[str, float]:
-        """Measure; if asked to stop, the run then stands between training and measuring."""
+        """Measure on valid; a run stopped here is resumed between training and measuring."""
         if not has_valid(self.prepared):
             return {}
 
@@ -176,16 +168,32 @@ class Trainer:
             self.keeper.stop_if_asked()
             self.on_progress(self._progress("measuring"))
 
-        way_out = "Free the GPU of other work, and go on with --resume."
-        with clear_memory_errors("Measuring on the valid part", way_out):
+        way_out = "Stop other work on the GPU, and resume with --resume."
+        with explain_full_gpu("Measuring on the valid part", way_out):
             network = self.keeper.average.network
             return validate(
-                SYSTEMS[self.recipe.decoder](network, self.config, self.fabric.device),
+                find_system(self.method)(network, self.config, self.fabric.device),
                 self.prepared,
-                self.recipe.rule,
+                self.method.rule,
                 self.settings.valid_documents,
                 between_batches,
             )
+
+    def _is_time_to_report(self) -> bool:
+        is_time = time.perf_counter() - self._reported_at >= SECONDS_BETWEEN_REPORTS
+        return is_time or self.keeper.is_due() or self.keeper.asked_to_stop()
+
+    def _report(self) -> None:
+        """Check the loss, stop if asked to, save if it is due, and report the progress."""
+        if not isfinite(self.position.loss_sum):
+            raise not_finite(self.position, self.settings)
+        self.keeper.stop_if_asked()
+        if self.keeper.is_due():
+            self.keeper.save()
+        rate = self.optimizer.param_groups[0]["lr"]
+        self._log({"train/loss": self._loss(), "train/learning_rate": rate})
+        self.on_progress(self._progress(self._objective_name()))
+        self._reported_at = time.perf_counter()
 
     def _is_finished(self) -> bool:
         return is_finished(self.position, self.settings) or is_out_of_time(
@@ -197,13 +205,8 @@ class Trainer:
         """How far the run has come."""
         return self.keeper.position
 
-    @property
-    def n_epochs(self) -> int:
-        """How many epochs there are, if none is left out."""
-        return self.settings.epochs
-
     def _batches(self) -> list[npt.NDArray[np.int64]]:
-        """Return the rows of each batch of this epoch: the same whenever it is begun."""
+        """Return the rows of each batch of the current epoch; a resumed epoch has the same."""
         random = np.random.default_rng((self.config.seed, self.position.epoch))
         lengths, sizes = self.train.tokens.lengths, self.train.labels.lengths
         return training_batches(lengths, sizes, self.settings.batch_size, random)
@@ -212,7 +215,7 @@ class Trainer:
         return make_batch(self.train.tokens, self.train.labels, rows).to(self.fabric.device)
 
     def _objective_name(self) -> str:
-        return self.recipe.objective_at(self.position.epoch, self.settings)
+        return objective_at(self.method, self.position.epoch, self.settings)
 
     def _n_documents_done(self) -> int:
         return self.position.epoch * len(self.train) + self.position.n_documents
@@ -227,14 +230,83 @@ class Trainer:
     def _progress(
         self, activity: str, scores: dict[str, float] | None = None, is_best: bool = False
     ) -> Progress:
-        return Progress(
-            epoch=self.position.epoch + 1,
-            n_epochs=self.n_epochs,
+        epoch = Epoch(
+            number=self.position.epoch + 1,
+            n_epochs=self.settings.epochs,
             activity=activity,
-            n_documents=self._n_documents_done(),
-            n_total=self.n_epochs * len(self.train),
             loss=self._loss(),
             documents_per_second=self.position.documents_per_second,
             scores=scores,
             is_best=is_best,
         )
+        n_total = self.settings.epochs * len(self.train)
+        return Progress("training", self._n_documents_done(), n_total, epoch=epoch)
+
+
+def count_first_epochs(method: Method, settings: TrainingSettings) -> int:
+    """Return how many epochs train the first objective, before the method's own.
+
+    Each objective gets at least one epoch, unless the share is 0.
+    """
+    share, n_epochs = settings.random_share, settings.epochs
+    if method.first_objective is None or share == 0:
+        return 0
+    if share == 1 or n_epochs < 2:
+        raise ConfigError(
+            f"'{method.name}' trains {method.first_objective} first and {method.objective} then, "
+            f"each for at least one epoch, but training.random_share={share:g} of "
+            f"training.epochs={n_epochs} leaves none for one of them. Raise the epochs, or "
+            "lower the share."
+        )
+    return min(max(round(n_epochs * share), 1), n_epochs - 1)
+
+
+def objective_at(method: Method, epoch: int, settings: TrainingSettings) -> str:
+    """Return the objective of an epoch, counted from 0."""
+    is_first = epoch < count_first_epochs(method, settings)
+    objective = method.first_objective if is_first else method.objective
+    assert objective is not None, "only networks are trained in epochs"
+    return objective
+
+
+def is_best(scores: Mapping[str, float], position: Position, metric: str) -> bool:
+    """Return whether scores are better than those of the best epoch; False without scores."""
+    if metric not in scores:
+        return False
+    if position.best_epoch == 0:
+        return True
+    value, best = scores[metric], position.best_value
+    return value < best if metric == "hamming_loss" else value > best
+
+
+def is_finished(position: Position, settings: TrainingSettings) -> bool:
+    """Return whether all epochs are done, or `training.patience` epochs since the best one."""
+    n_waited = position.epoch - position.best_epoch if position.best_epoch else 0
+    return position.epoch == settings.epochs or 0 < settings.patience <= n_waited
+
+
+def is_out_of_time(position: Position, seconds: float, max_seconds: float | None) -> bool:
+    """Return whether another epoch would exceed the time budget."""
+    if max_seconds is None or position.epoch == 0:
+        return False
+    return seconds * (position.epoch + 1) / position.epoch > max_seconds
+
+
+def prefetch(
+    make: Callable[[Item], Made], items: Iterable[Item], n_ahead: int = 4
+) -> Iterator[Made]:
+    """Yield `make(item)` in order; a thread makes a few ahead while the network computes."""
+    remaining = iter(items)
+    with ThreadPoolExecutor(1) as thread:
+        waiting: deque[Future[Made]] = deque()
+        for item in islice(remaining, n_ahead):
+            waiting.append(thread.submit(make, item))
+        try:
+            while waiting:
+                made = waiting.popleft().result()
+                for item in islice(remaining, 1):
+                    waiting.append(thread.submit(make, item))
+                yield made
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -1,28 +1,28 @@
-"""The optimizer, and its learning rate: a rise, then a fall."""
+"""What a step does to the weights: the optimizer, its learning rate, and the average of weights."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from setrnn.config import TrainingSettings
+from setrnn.model.network import Network
 
 PRETRAINED = "encoder.transformer."
+_WEIGHTS, _N_STEPS = "average.", "n_steps_averaged"
 
 
 def make_optimizer(
     network: nn.Module, settings: TrainingSettings, pretrained_rate: float | None = None
 ) -> Optimizer:
-    """Return the optimizer of the weights that are to be trained.
+    """Return AdamW over the weights to train; with a weight decay of 0 it is the paper's Adam.
 
-    Those of a pretrained transformer are a group of their own, behind the others, with a rate
-    of their own.
-
-    With a weight decay of 0 it is the paper's Adam. Fabric cannot clip scaled gradients,
-    float16's, under a fused one.
+    The weights of a pretrained transformer are a second group with its own learning rate.
     """
     trained = [(name, each) for name, each in network.named_parameters() if each.requires_grad]
     pretrained = [each for name, each in trained if name.startswith(PRETRAINED)]
@@ -36,21 +36,67 @@ def make_optimizer(
         groups,
         lr=settings.learning_rate,
         weight_decay=settings.weight_decay,
+        # Fabric cannot clip the scaled gradients of float16 in a fused optimizer.
         fused=settings.precision != "float16",
     )
 
 
-def set_learning_rate(optimizer: Optimizer, progress: float, settings: TrainingSettings) -> None:
-    """Set the rate of each group after a share of the whole training, from 0 to 1."""
-    rate = learning_rate(progress, settings)
-    for group in optimizer.param_groups:
-        group["lr"] = rate * group["share_of_rate"]
-
-
 def learning_rate(progress: float, settings: TrainingSettings) -> float:
-    """Return the rate after a share of the whole training, from 0 to 1."""
+    """Return the rate when a share of the training, from 0 to 1, is done: a rise, then a fall."""
     if progress < settings.warm_up:
         return settings.learning_rate * progress / settings.warm_up
     if settings.decay == "none" or settings.warm_up == 1:
         return settings.learning_rate
     return settings.learning_rate * (1 - progress) / (1 - settings.warm_up)
+
+
+def set_learning_rate(optimizer: Optimizer, progress: float, settings: TrainingSettings) -> None:
+    """Set the rate of each group when a share of the training, from 0 to 1, is done."""
+    rate = learning_rate(progress, settings)
+    for group in optimizer.param_groups:
+        group["lr"] = rate * group["share_of_rate"]
+
+
+class AveragedNetwork:
+    """An exponential moving average of a network's weights; with a decay of 0, the network itself.
+
+    After n steps the decay is min(decay, (1 + n) / (10 + n)), so that the initial weights lose
+    their influence quickly.
+    """
+
+    def __init__(self, network: Network, decay: float) -> None:
+        self.decay, self.n_steps = decay, 0
+        self.network = _copy_network(network) if decay else network
+        pairs = list(zip(network.parameters(), self.network.parameters(), strict=True))
+        self._trained: list[Tensor] = [own for own, _ in pairs if own.requires_grad]
+        self._averages: list[Tensor] = [each for own, each in pairs if own.requires_grad]
+
+    @torch.no_grad()
+    def update(self) -> None:
+        """Add the weights after a step to the average, without waiting for the GPU."""
+        if self.decay:
+            self.n_steps += 1
+            decay = min(self.decay, (1 + self.n_steps) / (10 + self.n_steps))
+            torch._foreach_lerp_(self._averages, self._trained, 1 - decay)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return the tensors that a checkpoint must hold, by name."""
+        if not self.decay:
+            return {}
+        weights = {f"{_WEIGHTS}{name}": each for name, each in self.network.state_dict().items()}
+        return weights | {_N_STEPS: torch.tensor(self.n_steps)}
+
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Restore the average from the tensors of a checkpoint."""
+        if self.decay:
+            names = self.network.state_dict()
+            self.network.load_state_dict({name: tensors[f"{_WEIGHTS}{name}"] for name in names})
+            self.n_steps = int(tensors[_N_STEPS])
+
+
+def _copy_network(network: Network) -> Network:
+    copied = deepcopy(network).requires_grad_(False).eval()
+    for module in copied.modules():
+        if isinstance(module, nn.RNNBase):  # cuDNN wants the weights in one block of memory
+            module.flatten_parameters()
+    return copied

@@ -1,10 +1,10 @@
-"""A training run on disk: its checkpoints and its logs.
+"""A training run on disk: its checkpoints and its logs. Nothing is pickled.
 
 MODEL.run/
-    last.safetensors           where it stands: --resume goes on from here
+    last.safetensors           the state of the run: --resume continues from here
     best-epoch-N.safetensors   the weights of the best epoch
-    epochs.csv                 a row for each epoch
-    events.out.tfevents...     the same, and the loss as it goes, for TensorBoard
+    epochs.csv                 one row per epoch
+    events.out.tfevents...     the same and the loss during each epoch, for TensorBoard
 """
 
 from __future__ import annotations
@@ -12,71 +12,106 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
+import time
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
 from setrnn.data.folders import whole_file
 from setrnn.errors import ConfigError, DataError, ModelError
-from setrnn.training.checkpoints import (
-    Checkpoint,
-    Position,
-    read_checkpoint,
-    read_position,
-    write_checkpoint,
-)
-from setrnn.training.events import EventLog
 
+FORMAT = 1
 LAST, EPOCHS = "last.safetensors", "epochs.csv"
-# What a run may be resumed with another value of: it decides how training goes on, not what
-# was trained so far.
-CHANGEABLE = {
-    f"config.training.{name}"
-    for name in (
-        "learning_rate",
-        "clip_norm",
-        "precision",
-        "patience",
-        "checkpoint_minutes",
-        "valid_documents",
-        "batch_size",
-    )
-} | {"config.encoder.learning_rate"}
 BATCH_SIZE = "config.training.batch_size"
+# Settings that may change when a run is resumed: they do not decide what was trained before.
+CHANGEABLE = {
+    BATCH_SIZE,
+    "config.training.learning_rate",
+    "config.training.clip_norm",
+    "config.training.precision",
+    "config.training.patience",
+    "config.training.checkpoint_minutes",
+    "config.training.valid_documents",
+    "config.encoder.learning_rate",
+}
 _OURS = re.compile(
     r"(last\.safetensors|best-epoch-\d+\.safetensors|epochs\.csv|events\.out\.tfevents\..*)"
 )
 _CUT_SHORT = re.compile(r"\.(last|best-epoch-\d+|epochs)\.(safetensors|csv)\.[0-9a-f]{8}")
+_KEY = "setrnn"
+
+
+@dataclass
+class Position:
+    """How far a run has come."""
+
+    epoch: int = 0  # finished epochs
+    batch: int = 0  # finished batches of the current epoch
+    loss_sum: float = 0.0  # over the documents of these batches
+    n_documents: int = 0  # in these batches
+    best_epoch: int = 0  # counted from 1; 0 before the first, and without a valid part
+    best_value: float = 0.0
+    documents_per_second: float = 0.0  # in training, recently
+    seconds: float = 0.0  # of the whole run
+    is_finished: bool = False
+    history: list[dict[str, Any]] = field(default_factory=list)  # one row per epoch
+
+    def restart_epoch(self) -> None:
+        """Return to the first batch of the current epoch."""
+        self.batch, self.n_documents, self.loss_sum = 0, 0, 0.0
+
+    def end_epoch(self) -> None:
+        """Move to the first batch of the next epoch."""
+        self.epoch += 1
+        self.restart_epoch()
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The content of a checkpoint: tensors, how far the run has come, and which run it is."""
+
+    tensors: dict[str, Tensor]
+    position: Position
+    identity: dict[str, Any]
 
 
 def run_folder_of(model: Path) -> Path:
-    """Return where the run of a model folder is kept."""
+    """Return the folder of the run of a model folder.
+
+    Example:
+        >>> from pathlib import Path
+        >>> run_folder_of(Path("models/news")).name
+        'news.run'
+    """
     return model.with_name(model.name + ".run")
 
 
 def has_run(folder: Path) -> bool:
-    """Tell whether there is a checkpoint to go on from."""
+    """Return whether a folder has a checkpoint to resume from."""
     return (folder / LAST).is_file()
 
 
 class RunFolder:
-    """The files of one run."""
+    """The files of one run; the identity is all that decides what is trained."""
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
-        """Name the folder, and what decides how its run goes."""
         self.folder = folder
         self.identity = dict(identity)
         self._events: EventLog | None = None
         self._saved_best = 0
 
     def find(self, resume: bool) -> Checkpoint | None:
-        """Return the checkpoint to go on from, or None to start anew; nothing is changed yet.
+        """Return the checkpoint to resume from, or None to start; nothing is changed yet.
 
-        A run that was killed before its first checkpoint starts anew too.
+        A run that was killed before its first checkpoint starts from the beginning too.
         """
         self._refuse_other_folder()
         last = self.folder / LAST
@@ -84,7 +119,7 @@ class RunFolder:
             return None
         if resume:
             found = read_checkpoint(last)
-            before, now = _flat(found.identity), _flat(self.identity)
+            before, now = _flatten(found.identity), _flatten(self.identity)
             self._check_same_run(before, now)
             if before.get(BATCH_SIZE) != now.get(BATCH_SIZE):
                 found.position.restart_epoch()
@@ -93,13 +128,13 @@ class RunFolder:
         if not position.is_finished:
             raise ConfigError(
                 f"{self.folder} holds an unfinished run (epoch {position.epoch + 1}). "
-                "Add --resume to go on with it, or remove the folder."
+                "Add --resume to continue it, or remove the folder."
             )
         return None
 
     def begin(self, checkpoint: Checkpoint | None, first_step: int) -> None:
-        """Go on from a checkpoint, or clear what is left of a run before."""
-        with self._writing(self.folder):
+        """Prepare the folder to continue from a checkpoint; without one, remove older files."""
+        with _explain_failed_write(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             for file in self.folder.iterdir():
                 is_old = checkpoint is None and _OURS.fullmatch(file.name)
@@ -109,14 +144,11 @@ class RunFolder:
             self._events = EventLog(self.folder, first_step)
 
     def save(
-        self,
-        tensors: dict[str, Tensor],
-        position: Position,
-        best: dict[str, Tensor] | None = None,
+        self, tensors: dict[str, Tensor], position: Position, best: dict[str, Tensor] | None = None
     ) -> None:
-        """Keep where the run stands, and the best epoch's weights if they are others than before.
+        """Save the state of the run, and the best weights if they changed.
 
-        Killed at any moment, the last checkpoint and the best it speaks of are there.
+        Whenever the process is killed, the last checkpoint and its best weights are complete.
         """
         if best is not None and position.best_epoch != self._saved_best:
             file = self._best_file(position.best_epoch)
@@ -127,32 +159,33 @@ class RunFolder:
             if old != self._best_file(self._saved_best):
                 old.unlink()
         if self._events is not None:
-            with self._writing(self.folder):
+            with _explain_failed_write(self.folder):
                 self._events.flush()
 
-    def best(self, epoch: int) -> dict[str, Tensor]:
+    def read_best(self, epoch: int) -> dict[str, Tensor]:
         """Return the weights of the best epoch."""
         return read_checkpoint(self._best_file(epoch)).tensors
 
     def write_epochs(self, history: list[dict[str, Any]]) -> None:
-        """Write a row for each epoch."""
+        """Write one row per epoch."""
         text = io.StringIO()
         writer = csv.DictWriter(text, list(history[0]))
         writer.writeheader()
         writer.writerows(history)
-        with self._writing(self.folder / EPOCHS), whole_file(self.folder / EPOCHS) as stream:
+        file = self.folder / EPOCHS
+        with _explain_failed_write(file), whole_file(file) as stream:
             stream.write(text.getvalue().encode())
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Add values to TensorBoard's log."""
         if self._events is not None:
-            with self._writing(self.folder):
+            with _explain_failed_write(self.folder):
                 self._events.add(values, step)
 
     def close(self) -> None:
-        """Finish the logs."""
+        """Close the logs."""
         if self._events is not None:
-            with self._writing(self.folder):
+            with _explain_failed_write(self.folder):
                 self._events.close()
 
     def _best_file(self, epoch: int) -> Path:
@@ -161,37 +194,147 @@ class RunFolder:
     def _check_same_run(self, before: Mapping[str, str], now: Mapping[str, str]) -> None:
         if before.get("data") != now.get("data"):
             raise ConfigError(
-                f"{self.folder} is a run on other data. Resume it with the same, or start under "
-                "another name."
+                f"{self.folder} is a run on other data. Resume it with the same data, or use "
+                "another --out."
             )
         for name in sorted({*before, *now} - CHANGEABLE):
             if before.get(name) != now.get(name):
                 setting = name.removeprefix("config.")
                 raise ConfigError(
                     f"{self.folder} is a run with {setting}={before.get(name)}, not "
-                    f"{now.get(name)}. Resume it with that, or start under another name."
+                    f"{now.get(name)}. Resume it with the same value, or use another --out."
                 )
 
     def _refuse_other_folder(self) -> None:
         if self.folder.exists() and not self.folder.is_dir():
-            raise ModelError(f"{self.folder} is a file. Remove it, or name another --out.")
+            raise ModelError(f"{self.folder} is a file. Remove it, or use another --out.")
         names = [each.name for each in self.folder.iterdir()] if self.folder.exists() else []
         if not all(_OURS.fullmatch(name) or name.startswith(".") for name in names):
-            raise ModelError(f"{self.folder} exists and is no run of setrnn. Name another --out.")
+            raise ModelError(f"{self.folder} exists and is not a run of setrnn. Use another --out.")
 
-    @contextmanager
-    def _writing(self, place: Path) -> Iterator[None]:
+
+def write_checkpoint(file: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint; if that fails, the file stays as it was."""
+    from safetensors.torch import save
+
+    tensors = {name: each.detach().cpu().contiguous() for name, each in checkpoint.tensors.items()}
+    state = {
+        "format": FORMAT,
+        "position": asdict(checkpoint.position),
+        "identity": checkpoint.identity,
+        "checksum": _checksum(tensors),
+    }
+    way_out = " Earlier checkpoints are kept: free some space, and resume with --resume."
+    with _explain_failed_write(file, way_out), whole_file(file) as stream:
+        stream.write(save(tensors, metadata={_KEY: json.dumps(state)}))
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def read_checkpoint(file: Path) -> Checkpoint:
+    """Read a checkpoint, and check that it is complete."""
+    from safetensors import safe_open
+
+    with _refuse_damage(file), safe_open(file, framework="pt") as opened:
+        state = _read_state(opened.metadata())
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        if state["checksum"] != _checksum(tensors):
+            raise ValueError
+        return Checkpoint(tensors, Position(**state["position"]), state["identity"])
+
+
+def read_position(file: Path) -> Position:
+    """Read how far a run has come, without its tensors."""
+    from safetensors import safe_open
+
+    with _refuse_damage(file), safe_open(file, framework="pt") as opened:
+        return Position(**_read_state(opened.metadata())["position"])
+
+
+class EventLog:
+    """Values over the course of a run, for TensorBoard; empty if tensorboardX is not installed.
+
+    It writes in the calling thread: tensorboardX's SummaryWriter writes in another one, and waits
+    for it for ever if the disk is full.
+    """
+
+    def __init__(self, folder: Path, first_step: int) -> None:
+        """Begin a log; TensorBoard then ignores earlier values of this step and later ones."""
+        self._writer: Any = None
         try:
-            yield
-        except OSError as error:
-            raise DataError(f"{place} cannot be written: {error.strerror}.") from error
+            from tensorboardX.event_file_writer import EventsWriter
+            from tensorboardX.proto.event_pb2 import Event, SessionLog
+            from tensorboardX.summary import scalar
+        except (ImportError, TypeError):  # protobuf raises TypeError if versions do not fit
+            return
+        self._event, self._scalar = Event, scalar
+        self._writer = EventsWriter(str(folder / "events"), f".{first_step}")
+        start = SessionLog(status=SessionLog.START)
+        self._writer.write_event(Event(wall_time=time.time(), step=first_step, session_log=start))
+
+    def add(self, values: Mapping[str, float], step: int) -> None:
+        """Log values at a step."""
+        if self._writer is None:
+            return
+        for name, value in values.items():
+            summary = self._scalar(name, value)
+            event = self._event(wall_time=time.time(), step=step, summary=summary)
+            self._writer.write_event(event)
+
+    def flush(self) -> None:
+        """Write all logged values to disk."""
+        if self._writer is not None:
+            self._writer.flush()
+
+    def close(self) -> None:
+        """End the log."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+@contextmanager
+def _explain_failed_write(place: Path, way_out: str = "") -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{place} cannot be written: {error.strerror}.{way_out}") from error
+
+
+@contextmanager
+def _refuse_damage(file: Path) -> Iterator[None]:
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ModelError(
+            f"{file} is damaged, or from another version of setrnn. Remove {file.parent} and train "
+            "again."
+        ) from error
+
+
+def _read_state(metadata: Mapping[str, str] | None) -> dict[str, Any]:
+    state: dict[str, Any] = json.loads((metadata or {})[_KEY])
+    if state["format"] != FORMAT:
+        raise ValueError
+    return state
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> int:
+    """Return a number that changes with any bit of the tensors."""
+    checksum = 0
+    for name in sorted(tensors):
+        checksum = zlib.crc32(name.encode(), checksum)
+        checksum = zlib.crc32(np.ascontiguousarray(tensors[name].numpy()).data, checksum)
+    return checksum
+
+
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     flat: dict[str, str] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{name}.")
+            flat |= _flatten(value, f"{prefix}{name}.")
         else:
             flat[f"{prefix}{name}"] = json.dumps(value)
     return flat

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from setrnn.data.formats import BadRows, ReadOptions, open_dataset, write_examples
 from setrnn.errors import BadRowError, DataError, SetRNNError
 
-FUZZ = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+FUZZ = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 anything = st.recursive(

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from setrnn.data.example import Example
+from setrnn.data.example import Example, KnownLabels
 from setrnn.data.formats import BadRows, ReadOptions, open_dataset
 from setrnn.errors import BadRowError, DataError
 
@@ -83,9 +83,9 @@ def row(text=b'"t"', labels=b'["x"]', more=b""):
 
 # Each broken row, and what its message must say besides the place: the problem, the way out.
 BAD_ROWS = {
-    "not JSON": (b'{"text": "t", "labels"', "is not JSON", "one object a line"),
-    "more than one value": (row() + b" {}", "is not JSON", "one object a line"),
-    "not an object": (b'["t"]', "must be a JSON object, got a list", "one object a line"),
+    "not JSON": (b'{"text": "t", "labels"', "is not JSON", "one object per line"),
+    "more than one value": (row() + b" {}", "is not JSON", "one object per line"),
+    "not an object": (b'["t"]', "must be a JSON object, got a list", "one object per line"),
     "no text": (b'{"body": "t", "labels": []}', "'text' is missing", "--text-field"),
     "text null": (row(text=b"null"), "'text' must be a string, got null", 'Write ""'),
     "text a number": (row(text=b"NaN"), "'text' must be a string, got NaN", "in quotes"),
@@ -111,7 +111,7 @@ BAD_ROWS = {
     "half a pair in text": (row(text=b'"\\ud800"'), "'text' holds half a character", "Remove it"),
     "half a pair in labels": (row(labels=b'["\\udfff"]'), "'labels' holds half a", "Remove it"),
     "half a pair in id": (row(more=b', "id": "\\ud800"'), "'id' holds half a", "Remove it"),
-    "nested deeply": (b"[" * 100_000, "is nested too deeply", "one object a line"),
+    "nested deeply": (b"[" * 100_000, "is nested too deeply", "one object per line"),
     "huge integer": (row(more=b', "n": ' + b"9" * 5000), "too many digits", "Write it as a string"),
     "long values": (row(labels=b'"' + b"w " * 5000 + b'"'), "'labels' must be a list", "Write ["),
     "many fields": (
@@ -183,8 +183,8 @@ def test_the_limit_is_on_the_row_not_on_the_file(tmp_path):
     ("content", "problem", "advice"),
     [
         (gzip.compress(GOOD * 1000, mtime=0)[:-20], "is cut short", "Copy it again"),
-        (GOOD, "is not a sound gzip file", "drop .gz"),
-        (gzip.compress(GOOD, mtime=0) + b"rest", "is not a sound gzip file", "Copy it again"),
+        (GOOD, "is not a valid gzip file", "remove .gz"),
+        (gzip.compress(GOOD, mtime=0) + b"rest", "is not a valid gzip file", "Copy it again"),
     ],
 )
 def test_broken_gzip_is_refused_under_either_policy(tmp_path, policy, content, problem, advice):
@@ -200,8 +200,8 @@ def test_broken_gzip_is_refused_under_either_policy(tmp_path, policy, content, p
 @pytest.mark.parametrize(
     ("raised", "says"),
     [
-        (PermissionError(13, "Permission denied"), "may not be read. Check its permissions"),
-        (IsADirectoryError(21, "Is a directory"), "is a folder where a file is meant"),
+        (PermissionError(13, "Permission denied"), "permission denied"),
+        (IsADirectoryError(21, "Is a directory"), "is a folder"),
         (FileNotFoundError(2, "No such file"), "does not exist. Check the name"),
         (OSError(5, "Input/output error"), "cannot be read: Input/output error"),
     ],
@@ -226,3 +226,26 @@ def test_a_file_that_vanishes_after_it_was_found_is_named(tmp_path):
     path.unlink()
     with pytest.raises(DataError, match=r"train\.jsonl does not exist"):
         list(split.read(BadRows()))
+
+
+def test_known_labels_are_read_where_their_fields_are_named(tmp_path):
+    rows = b'{"text": "t", "right": ["x", "x"], "wrong": null}\n{"text": "t"}\n'
+    fields = {"present_field": "right", "absent_field": "wrong"}
+    first, second = read_bytes(tmp_path, rows, require_labels=False, **fields)
+    assert first.known == KnownLabels(("x",))
+    assert second.known == KnownLabels()
+    assert read_bytes(tmp_path, rows, require_labels=False)[0].known is None
+
+
+def test_known_labels_that_a_check_refuses_make_a_bad_row(tmp_path):
+    def check(known):
+        if "y" in known.present:
+            raise DataError("'y' is unknown.")
+
+    rows = b'{"text": "t", "right": ["x"]}\n{"text": "t", "right": ["y"]}\n'
+    options = {"require_labels": False, "present_field": "right", "check_known": check}
+    with pytest.raises(BadRowError, match=r"train.jsonl line 2: 'y' is unknown"):
+        read_bytes(tmp_path, rows, **options)
+    bad_rows = BadRows("skip")
+    assert len(read(tmp_path / "train.jsonl", bad_rows, **options)) == 1
+    assert bad_rows.n_skipped == 1

@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from setrnn.data.formats import BadRows, ReadOptions, open_dataset
+from setrnn.data.example import Example
+from setrnn.data.formats import READERS, BadRows, Format, ReadOptions, Split, open_dataset
+from setrnn.data.formats.reader import file_splits, numbered_lines
+from setrnn.data.formats.row import RowProblem, bad_line
 from setrnn.errors import ConfigError, DataError
 
 ROW = '{"id": "a", "text": "one", "labels": ["x"]}\n'
@@ -120,7 +125,7 @@ def test_a_folder_without_documents_says_what_was_looked_for(tmp_path):
 
 def test_a_folder_where_a_file_is_meant_is_named(tmp_path):
     (tmp_path / "train.jsonl").mkdir()
-    assert "train.jsonl is a folder where a file is meant" in refusal(tmp_path)
+    assert "train.jsonl is a folder" in refusal(tmp_path)
 
 
 def test_a_prepared_folder_is_refused_with_its_use(tmp_path):
@@ -146,7 +151,7 @@ def test_a_folder_that_may_not_be_looked_into_is_refused(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(type(tmp_path), "is_file", refuse)
-    assert "may not be read" in refusal(tmp_path)
+    assert "permission denied" in refusal(tmp_path)
 
 
 def test_a_missing_split_is_named_with_those_found(tmp_path):
@@ -196,3 +201,83 @@ def test_importing_the_readers_imports_no_heavy_library():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert answer.stdout.strip() == "set()"
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    """A format from outside the package: one line per document, `text | label label`."""
+
+    def read(path, options, bad_rows):
+        for number, line in numbered_lines(path, options.max_row_bytes):
+            text, separator, labels = line.decode().strip().partition(" | ")
+            if not separator:
+                bad_rows.add(bad_line(path, number, RowProblem("has no bar. Write ' | '.")))
+                continue
+            yield Example(str(number), text, tuple(labels.split()))
+
+    def find(place, options):
+        return file_splits(place, options, (".toy",), read)
+
+    monkeypatch.setitem(READERS, "toy", Format(find, suffixes=(".toy",)))
+
+
+@pytest.mark.usefixtures("toy")
+class TestAFormatFromOutside:
+    def read(self, dataset, split="train"):
+        return [(each.text, each.labels) for each in dataset.require(split).read(BadRows())]
+
+    def test_its_files_are_recognised_by_their_suffix(self, tmp_path):
+        for name in ("train", "dev"):
+            (tmp_path / f"{name}.toy").write_text(f"{name} | x y\n")
+        dataset = open_dataset(tmp_path)
+        assert self.read(dataset) == [("train", ("x", "y"))]
+        assert self.read(dataset, "valid") == [("dev", ("x", "y"))]
+        assert self.read(open_dataset(tmp_path / "dev.toy")) == [("dev", ("x", "y"))]
+
+    def test_it_can_be_named(self, tmp_path):
+        (tmp_path / "data.txt").write_text("one | x\n")
+        dataset = open_dataset(tmp_path / "data.txt", reader="toy")
+        assert self.read(dataset) == [("one", ("x",))]
+
+    def test_messages_list_it(self, tmp_path):
+        (tmp_path / "data.xlsx").write_text("")
+        message = refusal(tmp_path / "data.xlsx")
+        assert ".toy" in message
+        assert "toy" in message.partition("--format")[2]
+        assert ".toy" in refusal(tmp_path)
+        assert "Did you mean 'toy'?" in refusal(tmp_path, "toys")
+
+    def test_bad_rows_name_their_line(self, tmp_path):
+        (tmp_path / "a.toy").write_text("one | x\ntwo\n")
+        with pytest.raises(DataError, match=r"a.toy line 2: has no bar"):
+            self.read(open_dataset(tmp_path / "a.toy"))
+
+    def test_it_has_no_fields_for_known_labels_unless_it_says_so(self, tmp_path, monkeypatch):
+        (tmp_path / "a.toy").write_text("one | x\n")
+        message = refusal(tmp_path / "a.toy", present_field="right")
+        assert "(toy) has no fields" in message
+        with_fields = replace(READERS["toy"], has_fields=True)
+        monkeypatch.setitem(READERS, "toy", with_fields)
+        options = ReadOptions(present_field="right")
+        assert self.read(open_dataset(tmp_path / "a.toy", options)) == [("one", ("x",))]
+
+    def test_it_may_read_addresses_instead_of_paths(self, monkeypatch):
+        def find(place, options):
+            name = str(place).removeprefix("toy:")
+            return {"train": Split((), lambda bad_rows: iter([Example("1", name)]))}
+
+        monkeypatch.setitem(READERS, "toy", Format(find, prefix="toy:"))
+        dataset = open_dataset("toy:news")
+        assert (dataset.name, self.read(dataset)) == ("news", [("news", ())])
+        with pytest.raises(DataError, match=r"no 'test' part.*Name another dataset"):
+            dataset.require("test")
+
+
+def test_the_format_that_the_docs_add_can_be_read(tmp_path, monkeypatch):
+    docs = Path(__file__).parents[3] / "docs" / "data.md"
+    block = docs.read_text(encoding="utf-8").rpartition("```python\n")[2].partition("```")[0]
+    monkeypatch.setitem(READERS, "lines", READERS["jsonl"])  # removed at the end
+    exec(block, {})
+    (tmp_path / "news.lines").write_text("Rates rise | economy markets\n")
+    (example,) = open_dataset(tmp_path / "news.lines").require("train").read(BadRows())
+    assert (example.text, example.labels) == ("Rates rise", ("economy", "markets"))

@@ -86,11 +86,11 @@ def test_a_row_that_is_not_utf8_is_a_bad_row(tmp_path):
     [
         ({"texts": ["t"], "labels": [["x"]]}, "has no column 'text'.*Did you mean 'texts'?"),
         ({"text": ["t"]}, "has no column 'labels'.*--labels-field"),
-        ({"text": [1], "labels": [["x"]]}, "'text' must be a string, its column is int64"),
-        ({"text": ["t"], "labels": ["x"]}, "'labels' must be a list of strings, its column is str"),
+        ({"text": [1], "labels": [["x"]]}, "'text' must be a string.*int64"),
+        ({"text": ["t"], "labels": ["x"]}, "'labels' must be a list of strings.* str"),
         (
             {"text": ["t"], "labels": [[1]]},
-            "'labels' must be a list of strings, its column is list",
+            "'labels' must be a list of strings.* list",
         ),
     ],
 )
@@ -105,7 +105,7 @@ def test_a_wrong_column_is_refused_under_either_policy(tmp_path, columns, says):
 def test_column_names_that_are_not_utf8_are_refused(tmp_path):
     path = write(tmp_path, {"text": ["t"], "labels": [["x"]], "another": [1]})
     path.write_bytes(path.read_bytes().replace(b"another", b"an\xffther"))
-    with pytest.raises(DataError, match=r"train\.parquet is not a sound Parquet file"):
+    with pytest.raises(DataError, match=r"train\.parquet .*Parquet"):
         read(path)
 
 
@@ -113,5 +113,5 @@ def test_column_names_that_are_not_utf8_are_refused(tmp_path):
 def test_a_broken_file_is_refused(tmp_path, content):
     path = tmp_path / "train.parquet"
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"train\.parquet is not a sound Parquet file"):
+    with pytest.raises(DataError, match=r"train\.parquet .*Parquet"):
         read(path)

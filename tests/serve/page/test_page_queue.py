@@ -141,7 +141,9 @@ def test_csv_with_a_mark_quotes_and_newlines(tab):
     assert tab.text_content("#reading") == 'Velmara, "the reds",\r\nbeat Palmeda'
     assert set(chips(tab, "accepted")) == {"sport", "football"}
     expect(tab.locator("#queue-place")).to_have_text("1 of 2")
-    expect(tab.locator("#queue-hint")).to_contain_text("1 row skipped. Row 3: more cells than the 3")
+    expect(tab.locator("#queue-hint")).to_contain_text(
+        "1 row skipped. Row 3: more cells than the 3"
+    )
 
 
 def test_a_table_as_spreadsheets_write_it(tab):

@@ -10,14 +10,14 @@ from hypothesis.extra.numpy import arrays
 
 from brute_force import all_sets, found_sets, identity_weights, sigmoid
 from setrnn.config import ClassicalSettings, Config, TextSettings
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.data.ragged import Ragged
-from setrnn.data.tiny import TINY
 from setrnn.methods import METHODS
 from setrnn.systems.classical.linear import TrainingData
 from setrnn.systems.classical.pcc import ClassifierChain
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.options import TrainOptions
+from setrnn.training.start import TrainOptions, train_system
+from tiny import TINY
 
 weight = st.floats(-5, 5, width=32)
 chains = st.integers(1, 5).flatmap(
@@ -207,7 +207,7 @@ def tiny_tagger(method, corpus, folder):
     prepared = prepare({"train": lambda: iter(examples)}, folder, "tiny", text, {})
     classical = ClassicalSettings(l1=1e-3, l2=1e-3, max_pairs=0, max_steps=300, tolerance=1e-6)
     config = Config(text=text, classical=classical)
-    trained = METHODS[method].train(prepared, config, TrainOptions())
+    trained = train_system(METHODS[method], prepared, config, TrainOptions())
     return Tagger(method, config, prepared.encoder, prepared.labels, trained.system)
 
 

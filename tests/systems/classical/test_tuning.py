@@ -5,14 +5,15 @@ import numpy as np
 import pytest
 
 from setrnn.config import ClassicalSettings, TextSettings
-from setrnn.data.prepare import prepare
+from setrnn.data.prepared import prepare
 from setrnn.errors import DataError
 from setrnn.metrics import evaluate_label_sets
-from setrnn.systems.classical import BASELINES, tuning
+from setrnn.systems.classical import CLASSICAL, tuning
 from setrnn.systems.classical.system import training_data
 from setrnn.systems.classical.tuning import GRID, tune_penalties
 
-EVERY_BASELINE = pytest.mark.parametrize("model", BASELINES.values(), ids=BASELINES)
+MODELS = {name: system.model_class for name, system in CLASSICAL.items()}
+EVERY_BASELINE = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 QUICK = ClassicalSettings(max_steps=5, beam_width=7)
 
 

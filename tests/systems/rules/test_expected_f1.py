@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from choices import all_sets, as_sets, choice_of, expected_f1, known, random_distributions
 
+from choices import all_sets, as_sets, choice_of, expected_f1, known, random_distributions
 from setrnn.systems.rules import Choice, Limits, SetCandidates, no_limits
 from setrnn.systems.rules.expected_f1 import choose
 

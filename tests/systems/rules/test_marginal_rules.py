@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from choices import all_sets, as_sets, choice_of, known, random_distributions
 
+from choices import all_sets, as_sets, choice_of, known, random_distributions
 from setrnn.errors import ConfigError
 from setrnn.systems.rules import Limits, choose_sets, find_rule
 from setrnn.systems.rules.thresholds import Thresholds

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from choices import NAMES, as_sets, choice_of, random_distributions
 
+from choices import NAMES, as_sets, choice_of, random_distributions
 from setrnn.errors import ConfigError
 from setrnn.systems.products import ProductCandidates
 from setrnn.systems.rules import (

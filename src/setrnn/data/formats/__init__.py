@@ -1,73 +1,74 @@
-"""Read tagged documents: one format a file, and a plain dict of them."""
+"""Read documents with labels: one format per file, and one dict of all formats."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from setrnn.data.formats import aapd, delimited, huggingface, jsonl, parquet, rcv1, reuters
-from setrnn.data.formats.lines import file_errors
 from setrnn.data.formats.reader import (
     SPLIT_NAMES,
     BadRows,
     Finder,
+    Format,
     ReadOptions,
     Split,
+    file_errors,
     file_stem,
-    never_empty,
+    refuse_empty,
 )
 from setrnn.data.formats.row import printable
-from setrnn.data.formats.write import write_examples
+from setrnn.data.formats.write import write_examples, write_folder
+from setrnn.data.prepared import is_prepared
 from setrnn.errors import DataError, nearest_name
 
 __all__ = [
+    "EMBEDDED",
     "READERS",
     "SPLIT_NAMES",
     "BadRows",
     "Dataset",
     "Finder",
+    "Format",
     "ReadOptions",
     "Split",
     "open_dataset",
     "write_examples",
+    "write_folder",
 ]
 
-# All are tried on a file or folder, in this order.
-READERS: dict[str, Finder] = {
-    "jsonl": jsonl.find,
-    "csv": delimited.find,
-    "parquet": parquet.find,
-    "aapd": aapd.find,
-    "rcv1": rcv1.find,
-    "reuters": reuters.find,
-    "huggingface": huggingface.find,
+# Each is tried on a file or folder, in this order.
+READERS: dict[str, Format] = {
+    "jsonl": jsonl.FORMAT,
+    "csv": delimited.FORMAT,
+    "parquet": parquet.FORMAT,
+    "aapd": aapd.FORMAT,
+    "rcv1": rcv1.FORMAT,
+    "reuters": reuters.FORMAT,
+    "huggingface": huggingface.FORMAT,
 }
 
-# Their rows have fields, and so room for labels known beforehand.
-WITH_FIELDS = ("jsonl", "csv", "parquet", "huggingface")
-
 EMBEDDED = "newsroom"
-PREPARED = "prepared.json"
-
-_FILE_SUFFIXES = (*jsonl.SUFFIXES, *delimited.SUFFIXES, *parquet.SUFFIXES, *reuters.SUFFIXES)
+_EMBEDDED_FOLDER = Path(__file__).parents[1] / EMBEDDED
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """The parts of a dataset, each ready to be streamed."""
+    """The splits of a dataset, each ready to be streamed."""
 
     name: str
     place: str
     splits: dict[str, Split]
-    valid_is_cut: bool = False  # from train, by setrnn.data.cut
+    valid_is_cut: bool = False  # from train, by setrnn.data.splits
 
     def require(self, split: str) -> Split:
-        """Return a split, or say which ones there are."""
+        """Return a split; raise DataError with the splits that exist if it is missing."""
         if split in self.splits:
             return self.splits[split]
-        if self.place.startswith(huggingface.PREFIX):
+        if _prefix_format(self.place):
             advice = "Name another dataset."
         elif Path(self.place).is_dir():
             advice = f"Add {split}.jsonl (or .csv, .parquet) to the folder."
@@ -84,26 +85,40 @@ def open_dataset(
 ) -> Dataset:
     """Find the splits of a file, a folder, `hf:NAME` or the embedded corpus; read nothing yet.
 
-    The string "newsroom" always means the embedded corpus: write ./newsroom, or pass a Path, for
-    a file or folder of that name. A lone file is the split "train". `reader` names the one format
-    to look for, and takes a lone file whatever its suffix.
+    Args:
+        data: a path or an address. The string "newsroom" is always the embedded corpus; write
+            ./newsroom, or pass a Path, for a file or folder of that name. A single file is the
+            split "train".
+        options: how to read rows.
+        reader: the name of the only format to look for, one of READERS; a single file is then
+            read whatever its suffix.
+
+    Example:
+        >>> dataset = open_dataset("newsroom")
+        >>> list(dataset.splits)
+        ['train', 'valid', 'test']
+        >>> next(dataset.splits["test"].read(BadRows())).labels
+        ('politics', 'parliament', 'budget', 'economy', 'sundareth')
     """
     if reader is not None and reader not in READERS:
         raise DataError(f"No format is called '{reader}'. {nearest_name(reader, READERS)}")
     place = str(data)
-    if options.known is not None:
-        _check_fields(place, reader or (EMBEDDED if data == EMBEDDED else "jsonl"))
     if data == EMBEDDED and reader is None:
-        from setrnn.data import newsroom
-
-        return _dataset(EMBEDDED, place, newsroom.splits())
-    if place.startswith(huggingface.PREFIX):
-        name = place.removeprefix(huggingface.PREFIX).partition(":")[0]
-        return _dataset(name, place, huggingface.find(Path(place), options))
+        if options.known_fields:
+            raise _no_fields(place, EMBEDDED)
+        return _dataset(EMBEDDED, place, jsonl.find(_EMBEDDED_FOLDER, ReadOptions()))
+    if reader is not None and options.known_fields and not READERS[reader].has_fields:
+        raise _no_fields(place, reader)
+    if remote := _prefix_format(place):
+        name = place.removeprefix(remote.prefix).partition(":")[0]
+        return _dataset(name, place, remote.find(Path(place), options))
     path = Path(data)
     with file_errors(path):
         _check_place(path, place)
-        splits = _named_reader(path, options, reader) if reader else _all_readers(path, options)
+        if reader is None:
+            splits = _find_in_all_formats(path, options)
+        else:
+            splits = READERS[reader].find(path, replace(options, any_suffix=True))
         if not splits:
             raise _nothing_found(path, reader)
         name = path.resolve().name if path.is_dir() else file_stem(path)
@@ -112,49 +127,52 @@ def open_dataset(
 
 def _dataset(name: str, place: str, splits: dict[str, Split]) -> Dataset:
     checked = {
-        split: never_empty(part, f"The '{split}' part of {place}") for split, part in splits.items()
+        split: refuse_empty(part, f"The '{split}' part of {place}")
+        for split, part in splits.items()
     }
     return Dataset(name, place, checked)
 
 
-def _named_reader(path: Path, options: ReadOptions, reader: str) -> dict[str, Split]:
-    return READERS[reader](path, replace(options, any_suffix=True))
+def _prefix_format(place: str) -> Format | None:
+    """Return the format whose prefix an address has, if any."""
+    prefixed = (each for each in READERS.values() if each.prefix)
+    return next((each for each in prefixed if place.startswith(each.prefix)), None)
 
 
-def _all_readers(path: Path, options: ReadOptions) -> dict[str, Split]:
-    """Collect the splits of every reader, and refuse one that two of them offer."""
+def _find_in_all_formats(path: Path, options: ReadOptions) -> dict[str, Split]:
+    """Collect the splits of every format; raise if two formats hold the same split."""
     found: dict[str, tuple[str, Split]] = {}
-    for reader, find in READERS.items():
-        for name, split in find(path, options).items():
+    for reader, format_ in READERS.items():
+        for name, split in format_.find(path, options).items():
             if name in found:
                 other, first = found[name]
                 raise DataError(
                     f"{path} holds the split '{name}' twice: {first.files[0].name} ({other}) and "
                     f"{split.files[0].name} ({reader}). Remove one, or choose with --format."
                 )
-            if options.known is not None:
-                _check_fields(str(path), reader)
+            if options.known_fields and not format_.has_fields:
+                raise _no_fields(str(path), reader)
             found[name] = (reader, split)
     return {name: split for name, (_, split) in found.items()}
 
 
-def _check_fields(place: str, reader: str) -> None:
-    """Refuse a format without fields where known labels are to be read from one."""
-    if reader not in WITH_FIELDS:
-        raise DataError(
-            f"{place} ({reader}) has no fields for known labels. Give a JSON Lines, CSV or Parquet "
-            "file: setrnn data convert makes one."
-        )
+def _no_fields(place: str, reader: str) -> DataError:
+    return DataError(
+        f"{place} ({reader}) has no fields for known labels. Give a JSON Lines, CSV or Parquet "
+        "file: setrnn data convert makes one."
+    )
 
 
 def _check_place(path: Path, place: str) -> None:
-    """Refuse what is not a file or a folder of documents."""
+    """Raise if a path is not a file or a folder of documents."""
     if not place or "\0" in place:
-        raise DataError(f"'{printable(place)}' names no file. Give a file, a folder or a dataset.")
-    if (path / PREPARED).is_file():
         raise DataError(
-            f"{path} is a prepared folder: it holds numbers, no longer documents. Use it with "
-            "train and evaluate; convert and split take the data it was made from."
+            f"'{printable(place)}' is not the name of a file. Give a file, a folder or a dataset."
+        )
+    if is_prepared(path):
+        raise DataError(
+            f"{path} is a prepared folder: it holds numbers, not documents. Use it with train and "
+            "evaluate; convert and split need the data that it was made from."
         )
     if path.is_file() or path.is_dir():
         return
@@ -164,11 +182,11 @@ def _check_place(path: Path, place: str) -> None:
         siblings = [sibling.name for sibling in path.parent.iterdir()]
         if path.name == place:
             siblings.append(EMBEDDED)
-        raise DataError(f"{path} does not exist.{_nearest_sibling(path, siblings)}")
+        raise DataError(f"{path} does not exist.{_suggest_sibling(path, siblings)}")
     raise DataError(f"{path} does not exist: there is no folder {path.parent}. Check the path.")
 
 
-def _nearest_sibling(path: Path, names: Iterable[str]) -> str:
+def _suggest_sibling(path: Path, names: Iterable[str]) -> str:
     close = difflib.get_close_matches(path.name, names, n=1)
     return f" Did you mean '{printable(close[0])}'?" if close else " Check the name."
 
@@ -177,12 +195,17 @@ def _nothing_found(path: Path, reader: str | None) -> DataError:
     if reader:
         return DataError(f"{path} holds nothing in the format '{reader}'. Leave out --format.")
     if path.is_file():
+        with_suffix = {name: each for name, each in READERS.items() if each.suffixes}
+        suffixes = chain.from_iterable(each.suffixes for each in with_suffix.values())
         return DataError(
-            f"{path} has no known suffix ({', '.join(_FILE_SUFFIXES)}). "
-            "Rename it, or say what it is: --format jsonl, csv or parquet."
+            f"{path} has no known suffix ({', '.join(suffixes)}). Rename it, or name its format "
+            f"with --format: {', '.join(with_suffix)}."
         )
+    suffixes = chain.from_iterable(
+        each.suffixes for each in READERS.values() if not each.fixed_names
+    )
+    fixed_names = [each.fixed_names for each in READERS.values() if each.fixed_names]
     return DataError(
         f"{path} holds no documents: looked for train, valid and test with "
-        f"{', '.join(jsonl.SUFFIXES + delimited.SUFFIXES + parquet.SUFFIXES)}, and for the AAPD, "
-        "RCV1-v2 and Reuters files. Add train.jsonl."
+        f"{', '.join(suffixes)}, and for {', '.join(fixed_names)}. Add train.jsonl."
     )

@@ -1,4 +1,4 @@
-"""Read the public AAPD files: `text_train` beside `label_train`, one document a line."""
+"""Read the public AAPD files: `text_train` and `label_train`, one document per line."""
 
 from __future__ import annotations
 
@@ -8,14 +8,20 @@ from itertools import zip_longest
 from pathlib import Path
 
 from setrnn.data.example import Example
-from setrnn.data.formats.lines import numbered_lines
-from setrnn.data.formats.reader import SPLIT_NAMES, BadRows, ReadOptions, Split
+from setrnn.data.formats.reader import (
+    SPLIT_NAMES,
+    BadRows,
+    Format,
+    ReadOptions,
+    Split,
+    numbered_lines,
+)
 from setrnn.data.formats.row import RowProblem, bad_line, decode, nul_byte, too_long
 from setrnn.errors import DataError
 
 
 def find(place: Path, options: ReadOptions) -> dict[str, Split]:
-    """Find pairs of text and label files; texts alone will do where labels are not asked for."""
+    """Find pairs of text and label files; without required labels, texts are enough."""
     splits: dict[str, Split] = {}
     for stem, split in SPLIT_NAMES.items():
         texts, labels = place / f"text_{stem}", place / f"label_{stem}"
@@ -38,7 +44,7 @@ def find(place: Path, options: ReadOptions) -> dict[str, Split]:
 def _read_pairs(
     texts: Path, labels: Path, split: str, options: ReadOptions, bad_rows: BadRows
 ) -> Iterator[Example]:
-    """Stream documents with their labels, and refuse files of different length at the end."""
+    """Stream documents with their labels; raise at the end if the files differ in length."""
     n_texts = n_labels = 0
     for text_line, label_line in zip_longest(
         numbered_lines(texts, options.max_row_bytes), numbered_lines(labels, options.max_row_bytes)
@@ -83,3 +89,6 @@ def _decode(line: bytes, options: ReadOptions) -> str:
     if b"\0" in line:
         raise nul_byte()
     return decode(line).rstrip("\r\n")
+
+
+FORMAT = Format(find, fixed_names="text_train and label_train (AAPD)")

@@ -1,4 +1,4 @@
-"""Read CSV and TSV: a header row, labels in one cell with a separator between them."""
+"""Read CSV and TSV: a header, then one row per document; labels are separated in one cell."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from setrnn.data.example import Example
-from setrnn.data.formats.lines import numbered_lines
-from setrnn.data.formats.reader import BadRows, ReadOptions, Split, file_splits, file_stem
+from setrnn.data.formats.reader import (
+    BadRows,
+    Format,
+    ReadOptions,
+    Split,
+    file_splits,
+    file_stem,
+    numbered_lines,
+)
 from setrnn.data.formats.row import (
     RowProblem,
     bad_line,
@@ -24,7 +31,8 @@ from setrnn.errors import DataError
 
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
-# Lines behind an unclosed quote are read again, one row further on; this often over, at most.
+# After an unclosed quote, lines are read again from the next line on. The bytes read again are at
+# most this many times the largest row.
 _MAX_REREAD = 10
 
 
@@ -49,7 +57,7 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
             if not cells:
                 continue
             number += 1
-            example = make(_named(header, cells, options), number)
+            example = make(_name_cells(header, cells, options), number)
         except RowProblem as problem:
             bad_rows.add(bad_line(path, rows.first_line, problem))
             continue
@@ -57,9 +65,9 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
 
 
 class _Rows:
-    """Rows of cells, read so that a broken one costs only itself.
+    """Rows of cells, read so that a broken row does not spoil those after it.
 
-    After an unclosed quote, reading goes on at the line behind the one it stands in.
+    After an unclosed quote, reading continues at the next line.
     """
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
@@ -71,18 +79,18 @@ class _Rows:
         self._n_bytes = 0
         self._n_reread = 0
         self._problem: RowProblem | None = None
-        # The module has one limit for all its readers (131,072 at first): only ever raised.
+        # The csv module has one limit for all its readers (131,072 at first): only raise it.
         limit = min(options.max_row_bytes, 2**31 - 1)
         csv.field_size_limit(max(csv.field_size_limit(), limit))
         self._reader = csv.reader(self, delimiter=self._delimiter(), strict=True)
 
     @property
     def first_line(self) -> int:
-        """The line where the row at hand begins."""
+        """The line where the current row begins."""
         return self._taken[0][0]
 
     def next(self) -> list[str] | None:
-        """Return the next row, none of whose cells is unsound, or None at the end."""
+        """Return the cells of the next row, or None at the end; raise RowProblem if it is bad."""
         self._taken, self._n_bytes, self._problem = [], 0, None
         try:
             cells = next(self._reader, None)
@@ -100,7 +108,7 @@ class _Rows:
         return self
 
     def __next__(self) -> str:
-        """Hand a line to the csv module; remember what is wrong with it for the row's end."""
+        """Give a line to the csv module; `next` reports what is wrong with it."""
         number, line = self._again.popleft() if self._again else next(self._lines)
         self._taken.append((number, line))
         self._n_bytes += len(line)
@@ -123,11 +131,11 @@ class _Rows:
         return "\t" if self._again and b"\t" in self._again[0][1] else ","
 
     def _give_back(self) -> None:
-        """Take the lines of a broken row again, all but its first."""
+        """Put back the lines of a broken row, except its first."""
         self._n_reread += self._n_bytes
         if self._n_reread > _MAX_REREAD * self._max_bytes:
             raise DataError(
-                f"{self._path} line {self.first_line}: too many quotes are never closed. "
+                f"{self._path} line {self.first_line}: too many quotes are not closed. "
                 "Double the quotes inside cells, or convert the file to .jsonl."
             )
         self._again.extendleft(reversed(self._taken[1:]))
@@ -135,14 +143,14 @@ class _Rows:
 
 def _quoting_advice(error: csv.Error) -> str:
     if "new-line" in str(error):
-        return "holds a bare carriage return. Save the file with \\n or \\r\\n line ends."
+        return "holds a lone carriage return. Save the file with \\n or \\r\\n line ends."
     if "end of data" in str(error):
-        return 'opens a quote (") that is never closed. Close it, and double quotes inside a cell.'
+        return 'opens a quote (") that is not closed. Close it, and double quotes inside a cell.'
     return f"cannot be split into cells ({error}). Double the quotes inside a quoted cell."
 
 
 def _header(path: Path, options: ReadOptions, rows: _Rows) -> list[str] | None:
-    """Read the column names, and refuse a table without those asked for."""
+    """Read and check the column names; return None if the file is empty."""
     try:
         cells = rows.next()
         while cells == []:
@@ -160,8 +168,8 @@ def _header(path: Path, options: ReadOptions, rows: _Rows) -> list[str] | None:
     return header
 
 
-def _named(header: list[str], cells: list[str], options: ReadOptions) -> dict[str, object]:
-    """Tie cells to their columns and split those that hold several strings."""
+def _name_cells(header: list[str], cells: list[str], options: ReadOptions) -> dict[str, object]:
+    """Return a row by column names; split the cells that hold several strings."""
     if len(cells) != len(header):
         raise RowProblem(
             f"has {len(cells)} cells, the header has {len(header)}. "
@@ -183,3 +191,6 @@ def _split(name: str, cell: str, separator: str) -> list[str]:
     if "" in parts:
         raise RowProblem(f"'{name}' holds an empty string. Remove the extra '{separator}'.")
     return parts
+
+
+FORMAT = Format(find, SUFFIXES, has_fields=True)

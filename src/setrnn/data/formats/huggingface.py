@@ -1,4 +1,4 @@
-"""Read a dataset of the Hugging Face hub: `hf:NAME` or `hf:NAME:SPLIT`, streamed."""
+"""Stream a dataset from the Hugging Face hub: `hf:NAME` or `hf:NAME:SPLIT`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
-from setrnn.data.formats.reader import SPLIT_NAMES, BadRows, ReadOptions, Split
+from setrnn.data.formats.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
 from setrnn.data.formats.row import RowProblem, check_characters, example_maker, printable, shown
 from setrnn.errors import BadRowError, DataError, MissingExtraError
 
@@ -16,18 +16,18 @@ PREFIX = "hf:"
 
 
 def find(place: Path, options: ReadOptions) -> dict[str, Split]:
-    """Find the splits of a dataset by its name; a file or folder holds none."""
+    """Find the splits of a dataset by its name; return none for a file or folder."""
     address = place.as_posix()
     if not address.startswith(PREFIX):
         return {}
     name, _, wanted = address.removeprefix(PREFIX).partition(":")
     if not name:
-        raise DataError("hf: names no dataset. Write hf:NAME or hf:NAME:SPLIT.")
+        raise DataError("'hf:' lacks the name of a dataset. Write hf:NAME or hf:NAME:SPLIT.")
     loaded = _load(name, wanted)
     parts = {wanted: loaded} if wanted else loaded
     splits: dict[str, Split] = {}
     for part, rows in parts.items():
-        # A split asked for by a name of its own stands alone, as a lone file does.
+        # A single split of any name is the split "train", like a single file.
         split = SPLIT_NAMES.get(part, "train" if wanted else None)
         if split is not None and split not in splits:
             splits[split] = Split((), partial(_read, rows, f"{PREFIX}{name} {part}", options))
@@ -59,7 +59,7 @@ def _read(rows: Any, name: str, options: ReadOptions, bad_rows: BadRows) -> Iter
     for number, row in enumerate(_rows(rows, name), start=1):
         try:
             for field, names in class_names.items():
-                row = {**row, field: _named(field, row.get(field), names)}
+                row = {**row, field: _name_classes(field, row.get(field), names)}
             example = make(row, number)
             check_characters(example, options)
         except RowProblem as problem:
@@ -69,7 +69,7 @@ def _read(rows: Any, name: str, options: ReadOptions, bad_rows: BadRows) -> Iter
 
 
 def _rows(rows: Any, name: str) -> Iterator[dict[str, Any]]:  # noqa: ANN401
-    """Yield rows; whatever the network or the hub raises becomes one line."""
+    """Yield rows; turn whatever the network or the hub raises into a DataError."""
     try:
         yield from rows
     except Exception as error:
@@ -77,22 +77,22 @@ def _rows(rows: Any, name: str) -> Iterator[dict[str, Any]]:  # noqa: ANN401
 
 
 def _hub_error(name: str, error: Exception) -> DataError:
-    # Hub, network and file formats each raise classes of their own: no list would be complete.
+    # The hub, the network and file formats raise many classes: no list would be complete.
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
     reason = printable(reason if len(reason) <= 120 else reason[:120] + "...").rstrip(".")
     return DataError(f"{name} cannot be read: {reason}. Check the name and the network.")
 
 
 def _class_names(rows: Any, field: str) -> list[str] | None:  # noqa: ANN401
-    """Find the names behind a column of lists of class numbers, if it is one."""
+    """Return the class names of a column of class numbers; None for other columns."""
     kind = (getattr(rows, "features", None) or {}).get(field)
     inner = kind[0] if isinstance(kind, list) and kind else getattr(kind, "feature", None)
     names: list[str] | None = getattr(inner, "names", None)
     return names
 
 
-def _named(field: str, values: object, names: list[str]) -> object:
-    """Put names for class numbers; what is not a list is left for the row's own check."""
+def _name_classes(field: str, values: object, names: list[str]) -> object:
+    """Replace class numbers by names; leave what is not a list to the check of the row."""
     if not isinstance(values, list):
         return values
     for value in values:
@@ -102,3 +102,6 @@ def _named(field: str, values: object, names: list[str]) -> object:
                 f"{shown(value)}. Correct the dataset."
             )
     return [names[value] for value in values]
+
+
+FORMAT = Format(find, has_fields=True, prefix=PREFIX)

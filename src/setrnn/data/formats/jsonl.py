@@ -1,4 +1,4 @@
-"""Read JSON Lines: one object a line, `{"id", "text", "labels", "features"}`."""
+"""Read JSON Lines: one object per line, `{"id", "text", "labels", "features"}`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
-from setrnn.data.formats.lines import numbered_lines
-from setrnn.data.formats.reader import BadRows, ReadOptions, Split, file_splits, file_stem
+from setrnn.data.formats.reader import (
+    BadRows,
+    Format,
+    ReadOptions,
+    Split,
+    file_splits,
+    file_stem,
+    numbered_lines,
+)
 from setrnn.data.formats.row import (
     RowProblem,
     bad_line,
@@ -23,7 +30,7 @@ from setrnn.data.formats.row import (
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 
-_ADVICE = 'Write one object a line: {"text": "...", "labels": ["..."]}.'
+_ADVICE = 'Write one object per line: {"text": "...", "labels": ["..."]}.'
 _raw_decode = json.JSONDecoder().raw_decode
 
 
@@ -43,7 +50,7 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
             if not line:
                 continue
             example = make(parse_object(line), number)
-            # Without an escape, characters that passed the decoder are sound.
+            # Only an escape can bring in characters that the decoder would refuse.
             if b"\\u" in line:
                 check_characters(example, options)
         except RowProblem as problem:
@@ -53,7 +60,7 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
 
 
 def parse_object(line: bytes, advice: str = _ADVICE) -> dict[str, Any]:
-    """Parse one object that fills the line; `advice` says what to write instead of others."""
+    """Parse a line that is one JSON object; `advice` says what to write instead."""
     text = decode(line)
     try:
         row, end = _raw_decode(text)
@@ -70,3 +77,6 @@ def parse_object(line: bytes, advice: str = _ADVICE) -> dict[str, Any]:
     if type(row) is not dict:
         raise RowProblem(f"must be a JSON object, got {shown(row)}. {advice}")
     return row
+
+
+FORMAT = Format(find, SUFFIXES, has_fields=True)

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
-from setrnn.data.formats.lines import file_errors
-from setrnn.data.formats.reader import BadRows, ReadOptions, Split, file_splits, file_stem
-from setrnn.data.formats.row import (
-    RowProblem,
-    check_characters,
-    check_columns,
-    example_maker,
+from setrnn.data.formats.reader import (
+    BadRows,
+    Format,
+    ReadOptions,
+    Split,
+    file_errors,
+    file_splits,
+    file_stem,
 )
+from setrnn.data.formats.row import RowProblem, check_characters, check_columns, example_maker
 from setrnn.errors import BadRowError, DataError
 
 SUFFIXES = (".parquet",)
@@ -43,7 +45,7 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
 
 
 def _rows(path: Path, options: ReadOptions) -> Iterator[dict[str, Any] | None]:
-    """Yield each row, or None where its strings cannot be decoded."""
+    """Yield each row, or None if its strings cannot be decoded."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -57,7 +59,7 @@ def _rows(path: Path, options: ReadOptions) -> Iterator[dict[str, Any] | None]:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # from the system, not from the content
             raise DataError(
-                f"{path} is not a sound Parquet file. Copy it again, or write it anew."
+                f"{path} is not a valid Parquet file. Copy or write it again."
             ) from error
 
 
@@ -74,7 +76,7 @@ def _batch_rows(batch: Any) -> Iterator[dict[str, Any] | None]:  # noqa: ANN401 
 
 
 def _columns(path: Path, options: ReadOptions, schema: Any) -> list[str]:  # noqa: ANN401
-    """Name the columns to read, and refuse those of a wrong type."""
+    """Return the columns to read; raise if one has a wrong type."""
     check_columns(path, options, schema.names)
     ids, lists = [options.id_field], options.list_fields
     columns = []
@@ -85,9 +87,11 @@ def _columns(path: Path, options: ReadOptions, schema: Any) -> list[str]:  # noq
             raise DataError(f"{path} has two columns '{name}'. Rename or remove one.")
         kind = schema.field(name).type
         if name in lists and not _is_list_of_strings(kind):
-            raise DataError(f"{path}: '{name}' must be a list of strings, its column is {kind}.")
+            raise DataError(
+                f"{path}: '{name}' must be a list of strings, but the column is {kind}."
+            )
         if name in options.text_fields and not _is_string(kind):
-            raise DataError(f"{path}: '{name}' must be a string, its column is {kind}.")
+            raise DataError(f"{path}: '{name}' must be a string, but the column is {kind}.")
         columns.append(name)
     return columns
 
@@ -105,3 +109,6 @@ def _is_list_of_strings(kind: Any) -> bool:  # noqa: ANN401
 
     is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     return bool(types.is_null(kind) or (is_list and _is_string(kind.value_type)))
+
+
+FORMAT = Format(find, SUFFIXES, has_fields=True)

@@ -1,6 +1,6 @@
 """Read the public RCV1-v2 files (Lewis et al. 2004): token files and topic qrels.
 
-The test part is as many of the four `pt` files as the folder holds.
+The test split is those of the four `pt` files that the folder holds.
 """
 
 from __future__ import annotations
@@ -10,8 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from setrnn.data.example import Example
-from setrnn.data.formats.lines import numbered_lines
-from setrnn.data.formats.reader import BadRows, ReadOptions, Split, plain_or_packed
+from setrnn.data.formats.reader import (
+    BadRows,
+    Format,
+    ReadOptions,
+    Split,
+    find_packed,
+    numbered_lines,
+)
 from setrnn.data.formats.row import RowProblem, bad_line, decode, nul_byte, shown, too_long
 from setrnn.errors import DataError
 
@@ -25,11 +31,11 @@ Topics = dict[int, tuple[str, ...]]
 
 
 def find(place: Path, options: ReadOptions) -> dict[str, Split]:
-    """Find the token files, and the topics that belong to them."""
-    topics = plain_or_packed(place / TOPICS_FILE)
+    """Find the token files and their topics."""
+    topics = find_packed(place / TOPICS_FILE)
     splits: dict[str, Split] = {}
     for split, names in TOKEN_FILES.items():
-        tokens = tuple(path for name in names if (path := plain_or_packed(place / name)))
+        tokens = tuple(path for name in names if (path := find_packed(place / name)))
         if not tokens:
             continue
         if topics is None and options.require_labels:
@@ -45,7 +51,7 @@ def find(place: Path, options: ReadOptions) -> dict[str, Split]:
 def _read(
     tokens: tuple[Path, ...], topics: Path | None, options: ReadOptions, bad_rows: BadRows
 ) -> Iterator[Example]:
-    """Stream the documents of a split; its topics are held in memory meanwhile."""
+    """Stream the documents of a split; the topics are kept in memory."""
     labels = _read_topics(topics, options, bad_rows) if topics else {}
     for path in tokens:
         for number, lines in _records(path, options):
@@ -62,7 +68,7 @@ def _read(
 
 
 def _read_topics(path: Path, options: ReadOptions, bad_rows: BadRows) -> Topics:
-    """Read the topics of each document; documents of equal topics share one tuple."""
+    """Read the topics of each document; documents with equal topics share one tuple."""
     topics: Topics = {}
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
     for number, line in numbered_lines(path, options.max_row_bytes):
@@ -73,7 +79,7 @@ def _read_topics(path: Path, options: ReadOptions, bad_rows: BadRows) -> Topics:
             if len(fields) != 3 or fields[2] not in (b"0", b"1"):
                 start = line[:100].decode(errors="replace").strip()
                 raise RowProblem(f"must read 'TOPIC DOCUMENT 1', got {shown(start)}. Correct it.")
-            document, topic = _document_number(fields[1]), _sound(fields[0])
+            document, topic = _document_number(fields[1]), _decode(fields[0])
         except RowProblem as problem:
             bad_rows.add(bad_line(path, number, problem))
             continue
@@ -84,9 +90,10 @@ def _read_topics(path: Path, options: ReadOptions, bad_rows: BadRows) -> Topics:
 
 
 def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the lines of each record, up to a blank line or the next `.I`, and where it begins.
+    """Yield the number of the first line and the lines of each record.
 
-    Of a record over the limit only so many lines are kept as show that it is.
+    A record ends at a blank line or at the next `.I`. A record over the limit is truncated, but
+    stays over the limit.
     """
     first, lines, n_bytes = 0, list[bytes](), 0
     for number, line in numbered_lines(path, options.max_row_bytes):
@@ -105,18 +112,18 @@ def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, list[bytes
 
 
 def _document(lines: list[bytes], max_bytes: int) -> tuple[int, str]:
-    """Take a record apart into its number and its text."""
+    """Return the number and the text of a record."""
     head = lines[0].split()
     if len(head) != 2 or head[0] != b".I":
         raise RowProblem(
-            "is no record. Begin each with '.I NUMBER', and leave no blank line in it."
+            "is not a record. Begin each with '.I NUMBER', and leave no blank line in it."
         )
     number = _document_number(head[1])
     if len(lines) < 2 or lines[1].strip() != b".W":
         raise RowProblem(f"document {number} has no '.W' line. Put it before the words.")
     if sum(map(len, lines)) > max_bytes:
         raise too_long(max_bytes)
-    return number, " ".join(_sound(line.strip()) for line in lines[2:])
+    return number, " ".join(_decode(line.strip()) for line in lines[2:])
 
 
 def _document_number(field: bytes) -> int:
@@ -126,7 +133,10 @@ def _document_number(field: bytes) -> int:
     raise RowProblem(f"the document must be a number, got {shown(start)}. Correct it.")
 
 
-def _sound(line: bytes) -> str:
+def _decode(line: bytes) -> str:
     if b"\0" in line:
         raise nul_byte()
     return decode(line)
+
+
+FORMAT = Format(find, fixed_names="lyrl2004_tokens_train.dat (RCV1-v2)")

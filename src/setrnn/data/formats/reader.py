@@ -1,15 +1,19 @@
-"""What every reader shares: its options, its bad rows, and what it returns."""
+"""What the readers share: options, bad rows, splits, and how files are found and streamed."""
 
 from __future__ import annotations
 
+import codecs
+import gzip
+import io
+import zlib
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal, cast
 
-from setrnn.data.example import Example
-from setrnn.data.labels import LabelVocabulary
+from setrnn.data.example import Example, KnownLabels
 from setrnn.errors import BadRowError, ConfigError, DataError
 
 SPLIT_NAMES = {
@@ -23,29 +27,32 @@ SPLIT_NAMES = {
 
 OnBadRow = Literal["stop", "skip"]
 
-
-@dataclass(frozen=True)
-class KnownFields:
-    """Which fields hold labels known to be right and wrong, and what a model can know."""
-
-    present_field: str | None
-    absent_field: str | None
-    labels: LabelVocabulary
-    max_labels: int | None = None  # of a set
-
-    @property
-    def flags(self) -> dict[str, str]:
-        """The fields that are given, with the option that names each."""
-        named = {self.present_field: "--present-field", self.absent_field: "--absent-field"}
-        return {name: flag for name, flag in named.items() if name is not None}
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How to read rows: which field is which, and what is asked of them.
+    """How to read rows: which field is which, and what is required of them.
 
-    `text_field` may name several fields, as in "title,text": they are joined by a newline.
-    `any_suffix` takes a lone file whatever it is called: the user named the format.
+    Attributes:
+        id_field: the field of the id; rows without one are numbered.
+        text_field: the field of the text, or several, as in "title,text": they are joined by a
+            newline.
+        labels_field: the field of the labels.
+        features_field: the field of the features.
+        label_separator: the separator between labels in a CSV cell.
+        require_labels: whether a row without labels is a bad row.
+        max_row_bytes: longer rows are bad rows.
+        any_suffix: whether a single file is read whatever its suffix, because the user named
+            the format.
+        present_field: the field of labels known to be right; None if there is none.
+        absent_field: the field of labels known to be wrong; None if there is none.
+        check_known: raises DataError if a row's known labels cannot be used; the row is then a
+            bad row.
+
+    Example:
+        >>> ReadOptions(text_field="title, body").text_fields
+        ('title', 'body')
     """
 
     id_field: str = "id"
@@ -56,10 +63,12 @@ class ReadOptions:
     require_labels: bool = True
     max_row_bytes: int = 10_000_000
     any_suffix: bool = False
-    known: KnownFields | None = None
+    present_field: str | None = None
+    absent_field: str | None = None
+    check_known: Callable[[KnownLabels], None] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse options under which nothing can be read."""
+        """Raise if nothing can be read with these options."""
         if not all(self.text_fields):
             raise ConfigError(f"The text field is empty in '{self.text_field}'. Name a field.")
         if not self.label_separator:
@@ -73,22 +82,35 @@ class ReadOptions:
         return tuple(name.strip() for name in self.text_field.split(","))
 
     @property
+    def known_fields(self) -> dict[str, str]:
+        """The fields of known labels, each with the command-line option that names it."""
+        named = {self.present_field: "--present-field", self.absent_field: "--absent-field"}
+        return {name: flag for name, flag in named.items() if name is not None}
+
+    @property
     def list_fields(self) -> tuple[str, ...]:
-        """The fields that hold several strings, each once."""
-        known = () if self.known is None else self.known.flags
-        return tuple(dict.fromkeys((self.labels_field, self.features_field, *known)))
+        """The fields that hold several strings, without repeats."""
+        names = (self.labels_field, self.features_field, *self.known_fields)
+        return tuple(dict.fromkeys(names))
 
 
 @dataclass
 class BadRows:
-    """The rows that could not be read: raised at once, or counted and passed over."""
+    """Rows that cannot be read: the first one raises, or all are skipped and counted.
+
+    Example:
+        >>> bad_rows = BadRows("skip")
+        >>> bad_rows.add(BadRowError("train.jsonl line 41", "is not JSON."))
+        >>> bad_rows.n_skipped, bad_rows.first
+        (1, ['train.jsonl line 41: is not JSON.'])
+    """
 
     on_bad_row: OnBadRow = "stop"
     n_skipped: int = 0
-    first: list[str] = field(default_factory=list)
+    first: list[str] = field(default_factory=list)  # at most five messages
 
     def add(self, error: BadRowError) -> None:
-        """Raise the error, or count it and keep the first five to show at the end."""
+        """Raise the error, or count the row and keep the first five messages."""
         if self.on_bad_row == "stop":
             raise error
         self.n_skipped += 1
@@ -98,30 +120,61 @@ class BadRows:
 
 @dataclass(frozen=True)
 class Split:
-    """One part of a dataset: the files it lies in and a way to stream it, any number of times."""
+    """One part of a dataset: its files, and a function that streams it, any number of times."""
 
     files: tuple[Path, ...]
     read: Callable[[BadRows], Iterator[Example]]
 
 
-# A reader looks at a file or folder and returns the splits it finds there in its format:
-# none if the place holds nothing of the kind; a lone file is the split "train".
+# Looks at a file or folder and returns the splits that it holds in one format: none if there is
+# nothing in this format. A single file is the split "train".
 Finder = Callable[[Path, ReadOptions], dict[str, Split]]
 
-# How a reader of one file a split streams it.
+# Streams one file.
 FileReader = Callable[[Path, ReadOptions, BadRows], Iterator[Example]]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A data format: how its splits are found, and how its data is recognised.
+
+    Attributes:
+        find: returns the splits of a file or folder.
+        suffixes: the suffixes of its files.
+        has_fields: whether rows have named fields; only such a format can hold known labels.
+        prefix: the prefix of addresses that are not paths, such as "hf:"; "" if there is none.
+        fixed_names: the files of a folder that have fixed names, for error messages.
+
+    Example:
+        A format whose files hold one text per line, added from outside the package:
+
+        >>> from setrnn.data.formats import READERS
+        >>> def read(path, options, bad_rows):
+        ...     for number, line in numbered_lines(path, options.max_row_bytes):
+        ...         yield Example(str(number), line.decode().strip())
+        >>> def find(place, options):
+        ...     return file_splits(place, options, (".lines",), read)
+        >>> READERS["lines"] = Format(find, suffixes=(".lines",))
+        >>> _ = READERS.pop("lines")
+    """
+
+    find: Finder
+    suffixes: tuple[str, ...] = ()
+    has_fields: bool = False
+    prefix: str = ""
+    fixed_names: str = ""
 
 
 def file_splits(
     place: Path, options: ReadOptions, suffixes: tuple[str, ...], read: FileReader
 ) -> dict[str, Split]:
-    """Find one file a split, by its suffix, and tie each to its reader."""
+    """Find one file per split by its suffix, and return a split for each."""
     files = find_files(place, ("",) if options.any_suffix and place.is_file() else suffixes)
     return {split: Split((path,), partial(read, path, options)) for split, path in files.items()}
 
 
 def find_files(place: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
-    """Find one file a split, by its suffix: `place` itself, or train/valid/test inside it."""
+    """Find one file per split by its suffix: `place` itself, or train/valid/test inside it."""
     if place.is_file():
         return {"train": place} if place.name.lower().endswith(suffixes) else {}
     found: dict[str, Path] = {}
@@ -129,7 +182,7 @@ def find_files(place: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
         for suffix in suffixes:
             path = place / f"{stem}{suffix}"
             if path.is_dir():
-                raise DataError(f"{path} is a folder where a file is meant. Rename or remove it.")
+                raise DataError(f"{path} is a folder, not a file. Rename or remove it.")
             if not path.is_file():
                 continue
             if split in found:
@@ -141,7 +194,7 @@ def find_files(place: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
     return found
 
 
-def plain_or_packed(path: Path) -> Path | None:
+def find_packed(path: Path) -> Path | None:
     """Find a file under its own name or with .gz added."""
     packed = path.with_name(f"{path.name}.gz")
     found = [candidate for candidate in (path, packed) if candidate.is_file()]
@@ -151,13 +204,15 @@ def plain_or_packed(path: Path) -> Path | None:
 
 
 def file_stem(path: Path) -> str:
-    """Name a file without its suffix: `train` for train.jsonl.gz."""
+    """Return the name of a file without its suffix: `train` for train.jsonl.gz."""
     return Path(path.name.removesuffix(".gz")).stem
 
 
-def never_empty(split: Split, name: str) -> Split:
-    """Refuse a split that yields no document, once it has been read to the end."""
-    name = _file_names(split.files) or name
+def refuse_empty(split: Split, name: str) -> Split:
+    """Return a split that raises DataError if it yields no document."""
+    if split.files:
+        n_more = len(split.files) - 1
+        name = split.files[0].name + (f" (and {n_more} more)" if n_more else "")
 
     def read(bad_rows: BadRows) -> Iterator[Example]:
         n_before = bad_rows.n_skipped
@@ -177,8 +232,50 @@ def never_empty(split: Split, name: str) -> Split:
     return Split(split.files, read)
 
 
-def _file_names(files: tuple[Path, ...]) -> str:
-    """Name the first file, and how many more there are."""
-    if not files:
-        return ""
-    return files[0].name + (f" (and {len(files) - 1} more)" if len(files) > 1 else "")
+def numbered_lines(path: Path, max_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Yield each line of a plain or gzip file with its number, from 1.
+
+    A UTF-8 byte order mark is dropped. A line of more than `max_bytes` is truncated, but stays
+    longer than `max_bytes`, so that the caller can recognise and skip it: memory is bounded.
+    """
+    with file_errors(path), _open(path) as stream:
+        next_line = partial(stream.readline, max_bytes + 1)
+        for number, line in enumerate(iter(next_line, b""), start=1):
+            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+            if len(line) > max_bytes:
+                _skip_to_newline(stream, line)
+
+
+@contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Turn the errors of reading a file into a DataError of one line."""
+    try:
+        yield
+    except EOFError as error:
+        raise DataError(f"{path} is cut short: its gzip data ends early. Copy it again.") from error
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(
+            f"{path} is not a valid gzip file. Copy it again, or remove .gz from its name if it "
+            "is not compressed."
+        ) from error
+    except FileNotFoundError as error:
+        raise DataError(f"{path} does not exist. Check the name.") from error
+    except IsADirectoryError as error:
+        raise DataError(f"{path} is a folder, not a file. Name a file in it.") from error
+    except PermissionError as error:
+        raise DataError(f"{path} cannot be read: permission denied. Check it.") from error
+    except OSError as error:
+        reason = " ".join(str(error.strerror or error).split())
+        raise DataError(f"{path} cannot be read: {reason}. Check the disk.") from error
+
+
+def _open(path: Path) -> BinaryIO:
+    if not path.name.lower().endswith(".gz"):
+        return path.open("rb")
+    # GzipFile.readline is slow Python code; a buffer around it reads lines in C.
+    return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, gzip.open(path, "rb")), _CHUNK))
+
+
+def _skip_to_newline(stream: BinaryIO, line: bytes) -> None:
+    while line and not line.endswith(b"\n"):
+        line = stream.readline(_CHUNK)

@@ -1,7 +1,7 @@
 """Read Reuters-21578 (SGML) in the ModApte split.
 
-Train and test are the documents marked so by LEWISSPLIT that have TOPICS="YES"; their topics
-may still be none. Each split streams through all the files.
+Train and test are the documents with that LEWISSPLIT and TOPICS="YES"; a document may still have
+no topics. Each split is read from all files.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from setrnn.data.example import Example
-from setrnn.data.formats.lines import numbered_lines
-from setrnn.data.formats.reader import BadRows, ReadOptions, Split
+from setrnn.data.formats.reader import BadRows, Format, ReadOptions, Split, numbered_lines
 from setrnn.data.formats.row import RowProblem, bad_line, nul_byte, too_long
 
 FILES = "reut2-*.sgm"
@@ -25,7 +24,7 @@ _TOPIC = re.compile(r"<D>(.*?)</D>", re.DOTALL)
 
 
 def find(place: Path, options: ReadOptions) -> dict[str, Split]:
-    """Find reut2-000.sgm to reut2-021.sgm, as many as there are, or take one of them alone."""
+    """Find those of reut2-000.sgm to reut2-021.sgm that exist, or read a single file."""
     if place.is_file():
         files = [place] if options.any_suffix or place.name.lower().endswith(SUFFIXES) else []
     else:
@@ -54,9 +53,9 @@ def _read(
 
 
 def _records(path: Path, max_bytes: int) -> Iterator[tuple[int, bytes]]:
-    """Yield each record and the line it begins on, complete or not.
+    """Yield the number of the first line and the content of each record, complete or not.
 
-    Of a record over the limit only so much is kept as shows that it is.
+    A record over the limit is truncated, but stays over the limit.
     """
     first, lines, n_bytes = 0, list[bytes](), 0
     for number, line in numbered_lines(path, max_bytes):
@@ -77,7 +76,7 @@ def _records(path: Path, max_bytes: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _document(record: bytes, split: str, max_bytes: int) -> Example | None:
-    """Read one record; None if it belongs to another split."""
+    """Read one record; return None if it belongs to another split."""
     content = record.decode("latin-1")
     opening, closed, _ = content.partition(">")
     attributes = dict(_ATTRIBUTE.findall(opening))
@@ -96,10 +95,10 @@ def _document(record: bytes, split: str, max_bytes: int) -> Example | None:
 
 
 def _text(content: str) -> str:
-    """Join title and body; a text that is not divided (TYPE="UNPROC") is taken whole."""
+    """Join title and body; a text without these parts (TYPE="UNPROC") is taken whole."""
     text = _inside(content, "TEXT")
     parts = [_inside(text, tag) for tag in ("TITLE", "BODY") if f"<{tag}>" in text]
-    # The control characters that frame a text (&#2; and &#3;) decode to nothing.
+    # The control characters around a text (&#2; and &#3;) decode to nothing.
     return "\n".join(html.unescape(part).strip() for part in parts or [text])
 
 
@@ -108,3 +107,6 @@ def _inside(content: str, tag: str) -> str:
     if found is None:
         raise RowProblem(f"the record has no complete <{tag}>. Copy the file again.")
     return found[1]
+
+
+FORMAT = Format(find, SUFFIXES, fixed_names="reut2-000.sgm (Reuters-21578)")

@@ -1,40 +1,38 @@
-"""From one row to one Example, and the words for what is wrong with a row."""
+"""Turn one row into one Example, and say what is wrong with a row."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from setrnn.data.example import Example
-from setrnn.data.formats.reader import KnownFields, ReadOptions
-from setrnn.data.labels import problem_with_known
+from setrnn.data.example import Example, KnownLabels
+from setrnn.data.formats.reader import ReadOptions
 from setrnn.errors import BadRowError, DataError, nearest_name
 
 _MAX_SHOWN = 40
 
 
-class RowProblem(Exception):  # noqa: N818 - a finding; the reader adds the place and makes the error
-    """What is wrong with a row, and the way out; the place is added by the reader."""
+class RowProblem(Exception):  # noqa: N818 - not an error yet: the reader adds the place
+    """What is wrong with a row, and how to correct it; the reader adds the place."""
 
 
 def bad_line(path: Path, number: int, problem: RowProblem) -> BadRowError:
-    """Say where in a file the problem is."""
+    """Return the error for a problem in one line of a file."""
     return BadRowError(f"{printable(path.name)} line {number}", str(problem))
 
 
 def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any], int], Example]:
-    """Build the function that turns a row and its number into an Example.
+    """Return a function that turns a row and its number into an Example.
 
-    Types are checked; characters are not (see `check_characters`). A row without an id is
-    called after its file and number: `train-41`.
+    It checks types, but not characters (see `check_characters`). A row without an id is named
+    after its file and number: `train-41`.
     """
     id_field, text_fields = options.id_field, options.text_fields
     labels_field, features_field = options.labels_field, options.features_field
     lone_text_field = text_fields[0] if len(text_fields) == 1 else None
-    require_labels, known = options.require_labels, options.known
+    require_labels, has_known = options.require_labels, bool(options.known_fields)
 
     def make(row: Mapping[str, Any], number: int) -> Example:
         row_id = row.get(id_field)
@@ -46,19 +44,19 @@ def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any
         labels, features = row.get(labels_field), row.get(features_field)
         if labels is None and require_labels:
             raise _missing_labels(row, labels_field)
-        example = Example(
+        return Example(
             row_id,
             text,
             () if labels is None else strings(labels_field, labels),
             () if features is None else strings(features_field, features),
+            _known_labels(row, options) if has_known else None,
         )
-        return example if known is None else _with_known(example, row, known)
 
     return make
 
 
 def check_characters(example: Example, options: ReadOptions) -> None:
-    """Refuse what cannot be written as UTF-8 (lone surrogates), and NUL."""
+    """Raise if a string holds NUL or cannot be written as UTF-8 (a lone surrogate)."""
     _check_string(options.id_field, example.id)
     _check_string(options.text_field, example.text)
     for label in example.labels:
@@ -68,7 +66,7 @@ def check_characters(example: Example, options: ReadOptions) -> None:
 
 
 def decode(line: bytes) -> str:
-    """Decode UTF-8, or say which byte is wrong."""
+    """Decode UTF-8; raise RowProblem with the first wrong byte."""
     try:
         return line.decode()
     except UnicodeDecodeError as error:
@@ -76,25 +74,25 @@ def decode(line: bytes) -> str:
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:
-    """Say which byte is not UTF-8."""
+    """Describe the first byte that is not UTF-8."""
     byte, column = error.object[error.start], error.start + 1
     return f"is not UTF-8 (byte 0x{byte:02x} at column {column}). Save the file as UTF-8."
 
 
 def too_long(max_bytes: int) -> RowProblem:
-    """Say that a row is over the limit."""
+    """Return the problem of a row over the limit."""
     return RowProblem(
         f"is longer than {max_bytes:,} bytes. Split the document, or raise max_row_bytes."
     )
 
 
 def nul_byte() -> RowProblem:
-    """Say that a row holds a NUL byte."""
+    """Return the problem of a row that holds a NUL byte."""
     return RowProblem("holds a NUL byte. Remove it, and save the file as UTF-8 text.")
 
 
 def shown(value: object) -> str:
-    """Write a value as JSON has it, shortened, on one line."""
+    """Format a value as short JSON on one line."""
     if isinstance(value, str):
         cut = value if len(value) <= _MAX_SHOWN else value[:_MAX_SHOWN] + "..."
         return printable(json.dumps(cut, ensure_ascii=False))
@@ -109,16 +107,16 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Escape what would break a line or a terminal."""
+    """Escape characters that would break a line or a terminal."""
     return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
     )
 
 
 def check_columns(path: Path, options: ReadOptions, columns: Iterable[str]) -> None:
-    """Refuse a table that lacks a column asked for.
+    """Raise if a table lacks a required column.
 
-    The id and the features are optional under their usual names, not under a name the user gave.
+    The columns of ids and features are optional, unless the user named them.
     """
     columns = list(columns)
     wanted = [(name, "--text-field") for name in options.text_fields]
@@ -128,20 +126,19 @@ def check_columns(path: Path, options: ReadOptions, columns: Iterable[str]) -> N
         wanted.append((options.id_field, "--id-field"))
     if options.features_field != ReadOptions.features_field:
         wanted.append((options.features_field, "--features-field"))
-    if options.known is not None:
-        wanted.extend(options.known.flags.items())
+    wanted.extend(options.known_fields.items())
     for name, flag in wanted:
         if name not in columns:
             nearest = nearest_name(name, columns)
             guess = f" {printable(nearest)}" if nearest.startswith("Did") else ""
             raise DataError(
-                f"{path} has no column '{name}': it has {_listed(columns)}.{guess} "
+                f"{path} has no column '{name}': it has {_join(columns)}.{guess} "
                 f"Name the right one with {flag}."
             )
 
 
 def id_text(name: str, value: object) -> str:
-    """Return an id as text: a string, or a whole number."""
+    """Return an id, a string or a whole number, as text."""
     if type(value) is str:
         return value
     if type(value) is int:
@@ -157,23 +154,26 @@ def _text(row: Mapping[str, Any], name: str) -> str:
         return text
     if name not in row:
         raise RowProblem(
-            f"'{name}' is missing, the row has {_listed(row)}. Add it, or name another with "
+            f"'{name}' is missing, the row has {_join(row)}. Add it, or name another field with "
             "--text-field."
         )
     advice = 'Write "" for an empty text.' if text is None else "Write it in quotes."
     raise RowProblem(f"'{name}' must be a string, got {shown(text)}. {advice}")
 
 
-def _with_known(example: Example, row: Mapping[str, Any], known: KnownFields) -> Example:
-    """Add the labels known beforehand; a row without the field knows none."""
+def _known_labels(row: Mapping[str, Any], options: ReadOptions) -> KnownLabels:
+    """Return the known labels of a row; a field that is missing holds none."""
     present, absent = (
         () if name is None or row.get(name) is None else strings(name, row[name])
-        for name in (known.present_field, known.absent_field)
+        for name in (options.present_field, options.absent_field)
     )
-    problem = problem_with_known(known.labels, present, absent, known.max_labels)
-    if problem is not None:
-        raise RowProblem(problem)
-    return replace(example, present=present, absent=absent)
+    known = KnownLabels(present, absent)
+    if options.check_known is not None:
+        try:
+            options.check_known(known)
+        except DataError as error:
+            raise RowProblem(str(error)) from error
+    return known
 
 
 def _missing_labels(row: Mapping[str, Any], name: str) -> RowProblem:
@@ -182,13 +182,13 @@ def _missing_labels(row: Mapping[str, Any], name: str) -> RowProblem:
             f"'{name}' must be a list of strings, got null. Write [] for a document without labels."
         )
     return RowProblem(
-        f"'{name}' is missing, the row has {_listed(row)}. Add it ([] for none), or name another "
-        "with --labels-field."
+        f"'{name}' is missing, the row has {_join(row)}. Add it ([] for none), or name another "
+        "field with --labels-field."
     )
 
 
 def strings(name: str, values: Any) -> tuple[str, ...]:  # noqa: ANN401 - it comes from the user
-    """Return a list of strings, or say what it is instead."""
+    """Return a list of strings as a tuple; raise RowProblem if it is anything else."""
     if type(values) is not list:
         if isinstance(values, str) and values:
             raise RowProblem(
@@ -224,6 +224,6 @@ def _check_string(name: str, text: str) -> None:
         ) from None
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join(names: Iterable[str]) -> str:
     text = printable(", ".join(names)) or "none"
     return text if len(text) <= 2 * _MAX_SHOWN else text[: 2 * _MAX_SHOWN] + "..."

@@ -1,28 +1,36 @@
-"""Write documents to a file, whole or not at all."""
+"""Write documents to a file or a folder, completely or not at all."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 from setrnn.data.example import Example
-from setrnn.data.folders import whole_file
+from setrnn.data.folders import whole_file, whole_folder
 from setrnn.data.formats.row import shown
-from setrnn.errors import DataError
+from setrnn.errors import ConfigError, DataError
 
-# A Parquet row group is closed at either bound.
+# A Parquet row group ends at either limit.
 _GROUP_ROWS = 8192
 _GROUP_CHARACTERS = 64_000_000
 
 
 def write_examples(examples: Iterable[Example], path: str | Path) -> int:
-    """Stream documents into a file of the format its suffix names; return how many.
+    r"""Stream documents into a file in the format of its suffix; return their number.
 
-    The file appears under its name once it is complete; a failure leaves nothing behind, and
-    an older file as it was. The same documents give the same bytes.
+    The file appears under its name when it is complete; after a failure nothing is left behind,
+    and an older file is unchanged. The same documents give the same bytes.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "news.jsonl"
+        >>> write_examples([Example("1", "Rates rise", ("economy",))], file)
+        1
+        >>> file.read_text()
+        '{"id": "1", "text": "Rates rise", "labels": ["economy"]}\n'
     """
     path = Path(path)
     write = _writer(path)
@@ -31,8 +39,31 @@ def write_examples(examples: Iterable[Example], path: str | Path) -> int:
             return write(examples, stream)
     except OSError as error:
         raise DataError(
-            f"{path} cannot be written: {error.strerror or error}. Choose another place."
+            f"{path} cannot be written: {error.strerror or error}. Choose another path."
         ) from error
+
+
+def write_folder(
+    splits: Mapping[str, Iterable[Example]], folder: str | Path, suffix: str = ".jsonl"
+) -> dict[str, int]:
+    """Stream splits into a new folder, one file per split; return the number of documents of each.
+
+    Example:
+        >>> import tempfile
+        >>> splits = {"train": [Example("1", "a", ("x",))], "test": [Example("2", "b")]}
+        >>> write_folder(splits, Path(tempfile.mkdtemp()) / "data")
+        {'train': 1, 'test': 1}
+    """
+    folder = Path(folder)
+    if suffix not in WRITERS:
+        raise ConfigError(f"The suffix must be one of {', '.join(WRITERS)}, got '{suffix}'.")
+    if folder.exists():
+        raise DataError(f"{folder} exists already. Remove it, or name another folder.")
+    with whole_folder(folder) as temporary:
+        return {
+            name: write_examples(examples, temporary / f"{name}{suffix}")
+            for name, examples in splits.items()
+        }
 
 
 def _writer(path: Path) -> Callable[[Iterable[Example], BinaryIO], int]:
@@ -62,7 +93,7 @@ def _write_jsonl(examples: Iterable[Example], stream: BinaryIO) -> int:
 
 
 def _write_jsonl_gz(examples: Iterable[Example], stream: BinaryIO) -> int:
-    # No name and no time in the header: the same documents give the same bytes.
+    # Without a name and a time in the header, the same documents give the same bytes.
     with gzip.GzipFile("", "wb", compresslevel=6, fileobj=stream, mtime=0) as packed:
         return _write_jsonl(examples, packed)  # type: ignore[arg-type]
 
@@ -102,7 +133,7 @@ def _groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
 
 
 def _not_utf8(group: list[Example]) -> DataError:
-    """Name the document that cannot be written."""
+    """Return the error that names the document that cannot be written."""
     for example in group:
         try:
             "".join((example.id, example.text, *example.labels, *example.features)).encode()

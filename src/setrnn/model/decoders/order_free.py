@@ -1,23 +1,29 @@
 """An order-free decoder: p(next label or STOP) is a function of the document and the SET so far."""
 
 # B documents, Q sets of a document, N sets in all, K beams or orders, S labels of the longest,
-# T words, M memory size, H units, D dimensions of a label vector, V = labels + STOP
+# T words, M memory size, H units, D dimensions of a label vector, V = labels + STOP; orders are
+# padded with -1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from setrnn.config import ModelSettings
 from setrnn.model.decoders.rnn import log_softmax, score_outputs
+from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding, State
-from setrnn.model.subsets import Subsets
+from setrnn.model.layouts import Subsets
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Layer(nn.Module):
-    """Attention over the words of the document, and a step of the state."""
+    """Attention over the words of the document, and an update of the state."""
 
     def __init__(self, memory_size: int, units: int, dropout: float) -> None:
         super().__init__()
@@ -30,7 +36,7 @@ class Layer(nn.Module):
     def forward(
         self, state: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
     ) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Return the state (N, H) after it, what was read (N, M), and the attention a block."""
+        """Return the new state (N, H), the context (N, M), and the attention of each block."""
         normed = self.norm(state)
         contexts, weights = [], []
         for queries, part in _by_document(self.query(normed), encoding, blocks):
@@ -42,17 +48,19 @@ class Layer(nn.Module):
 
 
 class OrderFreeDecoder(nn.Module):
-    """Emits labels one by one, and forgets in which order.
+    """Emits labels one by one, and ignores the order of those emitted.
 
-    Orders recombine: the paths to a set meet in it, and p(set) is a sum over its 2^n subsets
-    instead of its n! orders, all of which are evaluated at once.
+    The orders of a set of n labels pass through its 2^n subsets: p(set) is a sum over these
+    instead of n! orders, and all of them are evaluated at once.
     """
+
+    emits: ClassVar[str] = "sets"
 
     def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
         super().__init__()
         self.n_labels, dimensions = label_vectors.shape
         units = settings.decoder_units
-        # The last is STOP. Padded, not concatenated: see RNNDecoder.
+        # The last row is STOP. Padded, not concatenated: see RNNDecoder.
         with_stop = nn.functional.pad(label_vectors, (0, 0, 0, 1))
         self.labels = nn.Embedding(self.n_labels + 1, dimensions, _weight=with_stop)
         self.document = nn.Linear(memory_size, units)
@@ -69,10 +77,19 @@ class OrderFreeDecoder(nn.Module):
         self.to_label_space = nn.Linear(units, dimensions)
         self.dropout = nn.Dropout(settings.dropout)
 
-    def start(self, encoding: Encoding) -> State:
-        """Return the state of the empty set, one beam a document: (B, 1, ...).
+    @classmethod
+    def from_weights(
+        cls, weights: Mapping[str, Tensor], memory_size: int, settings: ModelSettings
+    ) -> Self:
+        """Build the decoder in the shape of saved weights; their values are assigned later."""
+        with without_values():
+            labels = torch.empty_like(weights["labels.weight"][:-1], device="meta")
+            return cls(memory_size, labels, settings)
 
-        The document and the labels added up, the number of labels, and which they are.
+    def start(self, encoding: Encoding) -> State:
+        """Return the state of the empty set, with one beam per document: (B, 1, ...).
+
+        It holds the sum of document and labels, the number of labels, and their marks.
         """
         together = self.document(encoding.summary)[:, None]  # (B, 1, H)
         size = torch.zeros(together.shape[:2], dtype=torch.long, device=together.device)
@@ -82,7 +99,7 @@ class OrderFreeDecoder(nn.Module):
     def step(self, encoding: Encoding, state: State, previous: Tensor) -> tuple[Tensor, State]:
         """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
         together, size, is_used = state
-        # The input n_labels, no label yet, changes nothing.
+        # The input n_labels means no label yet and adds nothing.
         together = together + nn.functional.embedding(previous, self._values())
         size = size + (previous < self.n_labels)
         is_used = is_used.scatter(-1, previous[..., None], True)
@@ -102,8 +119,8 @@ class OrderFreeDecoder(nn.Module):
         return log_softmax(logits, is_used)
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K)."""
-        logits, _ = self._along(encoding, orders)
+        """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
+        logits, _ = self._follow(encoding, orders)
         is_used = _used_before(orders, self.n_labels)  # (B, K, S + 1, V)
         log_probs = log_softmax(logits.view(is_used.shape), is_used)
         targets = nn.functional.pad(orders, (0, 1), value=-1)
@@ -116,16 +133,16 @@ class OrderFreeDecoder(nn.Module):
         return total.masked_fill(lengths.to(orders.device) < 0, -torch.inf)
 
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
-        """Return the attention on each word at each step, STOP's included: (B, K, S + 1, T).
+        """Return the attention on each word at each step, including STOP: (B, K, S + 1, T).
 
-        That of the last layer, which is nearest to the choice.
+        It is that of the last layer, which is nearest to the output.
         """
         B, K, S = orders.shape
-        _, weights = self._along(encoding, orders)
+        _, weights = self._follow(encoding, orders)
         return weights[0].view(B, K, S + 1, -1)
 
-    def _along(self, encoding: Encoding, orders: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Compute the logits at each step of orders (B, K, S), and the attention."""
+    def _follow(self, encoding: Encoding, orders: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return the logits at each step of orders (B, K, S), and the attention."""
         B, K, S = orders.shape
         inputs = orders.where(orders >= 0, self.n_labels)
         added = nn.functional.embedding(inputs, self._values()).cumsum(2)  # (B, K, S, H)
@@ -136,17 +153,17 @@ class OrderFreeDecoder(nn.Module):
         return self._logits(together.flatten(0, 2), size.flatten(), encoding, blocks)
 
     def _values(self) -> Tensor:
-        """Return what each label adds to the state, (V, H); the last row, no label yet, nothing."""
+        """Return what each label adds to the state, (V, H); the last row, no label yet, is 0."""
         values: Tensor = self.pool(self.dropout(self.labels.weight[:-1]))
         return nn.functional.pad(values, (0, 0, 0, 1))
 
     def _logits(
         self, together: Tensor, size: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
     ) -> tuple[Tensor, list[Tensor]]:
-        """Score the outputs after sets, by their sums (N, H) and sizes (N,): (N, V).
+        """Score the outputs after sets, given their sums (N, H) and sizes (N,): (N, V).
 
-        The sets lie in blocks of so many documents with so many sets each. Returns also the
-        attention of the last layer, a block at a time.
+        A block holds documents with equally many sets each. Returns also the attention of the
+        last layer, per block.
         """
         size = size.clamp(max=self.sizes.num_embeddings - 1)
         state = together + self.sizes(size)
@@ -162,7 +179,7 @@ class OrderFreeDecoder(nn.Module):
 def _by_document(
     values: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
 ) -> list[tuple[Tensor, Encoding]]:
-    """View values (N, M) as (B, Q, M) a block, with the documents of the block."""
+    """View values (N, M) as (B, Q, M) per block, with the documents of the block."""
     if len(blocks) == 1:
         return [(values.view(*blocks[0], -1), encoding)]
     parts, row, first = [], 0, 0
@@ -178,14 +195,14 @@ def _by_document(
 
 
 def _attention(encoding: Encoding, query: Tensor) -> Tensor:
-    """Weigh the words for queries (B, Q, M): (B, Q, T)."""
+    """Return the weight of each word for queries (B, Q, M): (B, Q, T)."""
     scale = query.shape[2] ** -0.5
     scores = torch.baddbmm(encoding.closed[:, None], query, encoding.memory.mT, alpha=scale)
     return scores.softmax(-1)
 
 
 def _used_before(orders: Tensor, n_labels: int) -> Tensor:
-    """Mark the labels that were emitted before each step; STOP never is: (B, K, S + 1, V)."""
+    """Mark the labels that were emitted before each step, never STOP: (B, K, S + 1, V)."""
     labels = orders.where(orders >= 0, n_labels)
     emitted = nn.functional.one_hot(labels, n_labels + 1).cumsum(2)
     is_used = nn.functional.pad(emitted, (0, 0, 1, 0)) > 0

@@ -2,34 +2,41 @@
 
 # B documents, K beams or orders, S labels of the longest, R orders in all, N steps in all,
 # Q steps of a document, T words, M memory size, H units, D dimensions of a label vector,
-# V = labels + STOP
+# V = labels + STOP; orders are padded with -1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from setrnn.config import ModelSettings
+from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding, State
-from setrnn.model.steps import Steps
+from setrnn.model.layouts import Steps
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class RNNDecoder(nn.Module):
     """Emits labels one by one.
 
-    The attention is taken after the recurrence, so that h_t depends on the labels alone: all
-    steps of all orders are one call, without padding, and the attention is one matrix product.
+    The attention comes after the recurrence, so that h_t depends on the labels alone: all steps
+    of all orders are one call, without padding, and the attention is one matrix product.
     """
+
+    emits: ClassVar[str] = "sequences"
 
     def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
         super().__init__()
         self.n_labels, dimensions = label_vectors.shape
         units, layers = settings.decoder_units, settings.decoder_layers
-        # The last is "no label yet". Padded, not concatenated: on the meta device, where a saved
-        # network is rebuilt, torch.cat imports its compiler, which takes longer than all else.
+        # The last row is "no label yet". Padded, not concatenated: on the meta device, where a
+        # saved network is rebuilt, torch.cat imports torch's compiler, which takes seconds.
         with_none = nn.functional.pad(label_vectors, (0, 0, 0, 1))
         self.labels = nn.Embedding(self.n_labels + 1, dimensions, _weight=with_none)
         self.first_hidden = nn.Linear(memory_size, layers * units)
@@ -46,8 +53,17 @@ class RNNDecoder(nn.Module):
         self.to_label_space = nn.Linear(units, dimensions)
         self.dropout = nn.Dropout(settings.dropout)
 
+    @classmethod
+    def from_weights(
+        cls, weights: Mapping[str, Tensor], memory_size: int, settings: ModelSettings
+    ) -> Self:
+        """Build the decoder in the shape of saved weights; their values are assigned later."""
+        with without_values():
+            labels = torch.empty_like(weights["labels.weight"][:-1], device="meta")
+            return cls(memory_size, labels, settings)
+
     def start(self, encoding: Encoding) -> State:
-        """Return the state before the first label, one beam a document: (B, 1, ...)."""
+        """Return the state before the first label, with one beam per document: (B, 1, ...)."""
         hidden = self._first_hidden(encoding)  # (layers, B, H)
         is_used = hidden.new_zeros(hidden.shape[1], 1, self.n_labels + 1, dtype=torch.bool)
         return (*(layer[:, None] for layer in hidden), is_used)
@@ -63,7 +79,7 @@ class RNNDecoder(nn.Module):
         return log_softmax(logits, is_used), (*hidden, is_used)
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K)."""
+        """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
         steps = Steps.of(orders, lengths)
         inputs, hidden = self._run(encoding, steps)
         query = steps.by_document(self.query(hidden))  # (B, Q, M)
@@ -74,15 +90,15 @@ class RNNDecoder(nn.Module):
         return steps.sum_by_order(chosen)
 
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
-        """Return the attention on each word at each step, STOP's included: (B, K, S + 1, T)."""
+        """Return the attention on each word at each step, including STOP: (B, K, S + 1, T)."""
         B, K, S = orders.shape
         steps = Steps.of(orders, torch.full((B, K), S))
         _, hidden = self._run(encoding, steps)
         weights = self._attention(encoding, steps.by_document(self.query(hidden)))
-        return weights.view(B, K, S + 1, -1)  # a document's orders stand behind one another
+        return weights.view(B, K, S + 1, -1)  # the orders of a document follow one another
 
     def _run(self, encoding: Encoding, steps: Steps) -> tuple[Tensor, Tensor]:
-        """Run the recurrence over all steps of all orders: the inputs (N, D), the states (N, H)."""
+        """Run the recurrence over all steps; return the inputs (N, D) and the states (N, H)."""
         inputs = self.dropout(self.labels(steps.previous(self.n_labels)))
         first = self._first_hidden(encoding)[:, steps.document]  # (layers, R, H)
         hidden, _ = self.gru(PackedSequence(inputs, steps.n_rows), first)
@@ -94,7 +110,7 @@ class RNNDecoder(nn.Module):
         return hidden.view(-1, layers, self.gru.hidden_size).transpose(0, 1).contiguous()
 
     def _advance(self, inputs: Tensor, hidden: Sequence[Tensor]) -> list[Tensor]:
-        """Take one step of every layer: inputs (B, K, D), hidden states (B, K, H)."""
+        """Advance every layer by one step: inputs (B, K, D), hidden states (B, K, H)."""
         B, K, _ = inputs.shape
         below = inputs.flatten(0, 1)
         after = []
@@ -108,19 +124,19 @@ class RNNDecoder(nn.Module):
         return after
 
     def _attention(self, encoding: Encoding, query: Tensor) -> Tensor:
-        """Weigh the words for queries (B, Q, M): (B, Q, T)."""
+        """Return the weight of each word for queries (B, Q, M): (B, Q, T)."""
         scores = torch.baddbmm(encoding.closed[:, None], query, encoding.memory.mT)
         return scores.softmax(-1)
 
     def _phi(self, context: Tensor, hidden: Tensor, inputs: Tensor) -> Tensor:
         """Compute phi(c_t, h_t, s_{t-1}): (..., V)."""
-        # The memory and the inputs went through dropout already.
+        # The memory and the inputs had dropout before.
         together = torch.cat((context, self.dropout(hidden), inputs), dim=-1)
         features = self.dropout(self.phi(together).tanh())
         return score_outputs(features, self.output, self.to_label_space, self.labels.weight).float()
 
     def _mark_used(self, is_used: Tensor, previous: Tensor) -> Tensor:
-        """Add the previous labels (...,) to those used (..., V); STOP's place stays free."""
+        """Mark the previous labels (...,) among those used (..., V), never STOP."""
         is_used = is_used.scatter(-1, previous[..., None], True)
         is_used[..., self.n_labels] = False
         return is_used
@@ -129,11 +145,11 @@ class RNNDecoder(nn.Module):
 def score_outputs(
     features: Tensor, output: nn.Linear, to_label_space: nn.Linear, vectors: Tensor
 ) -> Tensor:
-    """Score the outputs (..., V) by weights of their own, and by the vectors of the labels (V, D).
+    """Score the outputs (..., V) by their own weights and by the label vectors (V, D).
 
-    What a label means as an input helps it here.
+    The vector of a label as an input helps to score it as an output.
     """
-    if features.numel() < vectors.numel():  # few rows: cheaper one after the other
+    if features.numel() < vectors.numel():  # few rows: two small products are cheaper
         scores: Tensor = output(features) + to_label_space(features) @ vectors.mT
         return scores
     weight = output.weight + vectors @ to_label_space.weight
@@ -142,5 +158,5 @@ def score_outputs(
 
 def log_softmax(logits: Tensor, is_used: Tensor) -> Tensor:
     """Return log-probabilities over the labels that are left, and STOP."""
-    # Masked before the softmax: the sequences without repeats have all the probability.
+    # Masked before the softmax: sequences without repeats have probability 1 in sum.
     return logits.masked_fill(is_used, -torch.inf).log_softmax(-1)

@@ -1,6 +1,7 @@
-"""SGM's decoder (Yang et al., 2018): what went before is all labels, by their probability."""
+"""SGM's decoder (Yang et al., 2018): its input is all labels, weighted by their probability."""
 
-# B documents, K beams or orders, S steps, D dimensions of a label vector, V = labels + STOP
+# B documents, K beams or orders, S steps, D dimensions of a label vector, V = labels + STOP;
+# orders are padded with -1
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ class SGMDecoder(RNNDecoder):
     With e the previous label's vector and e' the mean of all outputs' vectors, weighted by the
     distribution the label was chosen from, the input is (1 - g) e + g e' with the gate
     g = sigmoid(W1 e + W2 e').
-    The input now depends on the step before: orders are scored step by step.
+    The input depends on the probabilities of the step before: orders are scored step by step.
     """
 
     def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
@@ -27,9 +28,9 @@ class SGMDecoder(RNNDecoder):
         self.gate = nn.Linear(2 * dimensions, dimensions, bias=False)  # W1 and W2
 
     def start(self, encoding: Encoding) -> State:
-        """Return the state before the first label, one beam a document: (B, 1, ...)."""
+        """Return the state before the first label, with one beam per document: (B, 1, ...)."""
         *hidden, is_used = super().start(encoding)
-        # There was no choice yet: all of the probability is on "no label yet".
+        # Before the first choice, all of the probability is on "no label yet".
         probs = torch.zeros_like(is_used, dtype=hidden[0].dtype)
         probs[..., self.n_labels] = 1.0
         return (*hidden, is_used, probs)
@@ -45,7 +46,7 @@ class SGMDecoder(RNNDecoder):
         return log_probs, (*hidden, is_used, log_probs.exp())
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """Return log p(sequence), STOP included, of orders (B, K, S) that -1 fills up: (B, K)."""
+        """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
         log_probs, _ = self._step_through(encoding, orders)
         n_labels = (orders >= 0).sum(2, keepdim=True)
         targets = torch.cat((orders, torch.full_like(n_labels, -1)), dim=2)
@@ -57,7 +58,7 @@ class SGMDecoder(RNNDecoder):
         return scores
 
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
-        """Return the attention on each word at each step, STOP's included: (B, K, S + 1, T)."""
+        """Return the attention on each word at each step, including STOP: (B, K, S + 1, T)."""
         B, K, S = orders.shape
         _, hidden = self._step_through(encoding, orders)
         query = self.query(hidden.flatten(1, 2))
@@ -78,10 +79,10 @@ class SGMDecoder(RNNDecoder):
         return torch.stack(log_probs, dim=2), torch.stack(hidden, dim=2)
 
     def _global_embedding(self, previous: Tensor, probs: Tensor) -> Tensor:
-        """Blend the previous labels' vectors with the mean of all: (B, K, D)."""
+        """Blend the vectors of the previous labels with the mean of all vectors: (B, K, D)."""
         chosen = self.labels(previous)
         mean = probs.to(chosen.dtype) @ self.labels.weight
         gate: Tensor = self.gate(torch.cat((chosen, mean), dim=-1)).sigmoid()
-        # Under mixed precision, products come out in another type than the vectors.
+        # Under mixed precision, products have another type than the vectors.
         blended: Tensor = chosen.lerp(mean.to(chosen.dtype), gate.to(chosen.dtype))
         return blended

@@ -1,20 +1,34 @@
 """Word vectors under a bidirectional GRU."""
 
-# B documents, T words, D dimensions of a word vector, H units a direction, M = 2 H
+# B documents, T words, D dimensions of a vector, H units per direction, M = 2 H, L labels
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setrnn.config import ModelSettings
+from setrnn.config import Config, ModelSettings, VectorSettings
+from setrnn.data.vectors import word_vectors
+from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding
+from setrnn.progress import OnProgress, Progress
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from setrnn.data.prepared import Prepared
 
 UNKNOWN = 1  # a token id
+MANY_DOCUMENTS = 10_000  # from this number on, word vectors are frozen by default
 
 
 class GRUEncoder(nn.Module):
-    """Reads a document in both directions."""
+    """Reads a document in both directions, over word vectors (n_tokens, D)."""
 
     def __init__(self, word_vectors: Tensor, settings: ModelSettings) -> None:
         super().__init__()
@@ -28,17 +42,37 @@ class GRUEncoder(nn.Module):
         self.rightward = nn.GRU(dimensions, units, batch_first=True)
         self.leftward = nn.GRU(dimensions, units, batch_first=True)
 
+    @classmethod
+    def check(cls, config: Config) -> None:
+        """Accept any settings: word vectors need no preparation."""
+
+    @classmethod
+    def from_data(
+        cls, prepared: Prepared, config: Config, on_progress: OnProgress
+    ) -> tuple[Self, Tensor]:
+        """Build the encoder over word vectors; labels have vectors in the same space, (L, D)."""
+        vectors = _make_vectors(prepared, config.vectors, on_progress)
+        settings = replace(config.model, word_vectors=_choose_tuned_or_frozen(prepared, config))
+        n_tokens = prepared.encoder.n_tokens
+        return cls(vectors[:n_tokens], settings), vectors[n_tokens:]
+
+    @classmethod
+    def from_weights(cls, weights: Mapping[str, Tensor], settings: ModelSettings) -> Self:
+        """Build the encoder in the shape of saved weights; their values are assigned later."""
+        with without_values():
+            return cls(torch.empty_like(weights["words.weight"], device="meta"), settings)
+
     @property
     def n_tokens(self) -> int:
-        """Count the token ids it knows."""
+        """The number of token ids that the encoder knows."""
         return self.words.num_embeddings
 
     def forward(self, tokens: Tensor, lengths: Tensor) -> Encoding:
-        """Encode tokens (B, T), of which each row has its length (B,).
+        """Encode tokens (B, T) of documents with given lengths (B,).
 
-        Instead of packing, each row is turned round by its own length: padding stays behind the
-        words, where neither direction sees it in time. Plain rows are what cuDNN has its fastest
-        kernels for, and on a CPU packing costs more than it saves.
+        Instead of packing, each row is reversed within its own length: padding stays after the
+        words, where neither direction reads it before them. cuDNN is fastest on plain rows, and
+        on a CPU packing costs more than it saves.
         """
         positions = torch.arange(tokens.shape[1], device=tokens.device)
         is_word = positions < lengths[:, None]  # (B, T)
@@ -54,7 +88,7 @@ class GRUEncoder(nn.Module):
         return Encoding(self.dropout(memory), closed, self.dropout(summary))
 
     def _drop_words(self, tokens: Tensor) -> Tensor:
-        """Make some words unknown, in training."""
+        """Replace some words by the unknown word, in training."""
         if not self.training or not self.word_dropout:
             return tokens
         is_dropped = torch.rand(tokens.shape, device=tokens.device) < self.word_dropout
@@ -64,3 +98,28 @@ class GRUEncoder(nn.Module):
 def _take(vectors: Tensor, positions: Tensor) -> Tensor:
     """Take each document's vectors (B, T, ...) at its positions (B, N)."""
     return vectors.gather(1, positions[..., None].expand(-1, -1, vectors.shape[-1]))
+
+
+def _choose_tuned_or_frozen(prepared: Prepared, config: Config) -> str:
+    """Decide whether training changes the word vectors; those from many texts are best frozen."""
+    if config.vectors.source == "none":  # random vectors must be tuned
+        return "tuned"
+    if config.model.word_vectors != "auto":
+        return config.model.word_vectors
+    is_large = prepared.description["n_documents"]["train"] >= MANY_DOCUMENTS
+    return "frozen" if is_large else "tuned"
+
+
+def _make_vectors(prepared: Prepared, settings: VectorSettings, on_progress: OnProgress) -> Tensor:
+    """Return a vector for each token and each label: learned before, or random."""
+    if settings.source == "none":
+        n_rows = prepared.encoder.n_tokens + len(prepared.labels)
+        random = np.random.default_rng(settings.seed)
+        vectors = random.normal(0, 0.1, (n_rows, settings.dimensions)).astype(np.float32)
+        vectors[0] = 0.0  # padding
+        return torch.from_numpy(vectors)
+
+    def report(detail: str, share: float) -> None:
+        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
+
+    return torch.from_numpy(np.array(word_vectors(prepared, settings, report)))

@@ -6,11 +6,39 @@ from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.br_support import SupportInference
 from setrnn.systems.classical.linear import ClassicalModel, TrainingData
 from setrnn.systems.classical.pcc import ClassifierChain
+from setrnn.systems.classical.system import ClassicalSystem
 
-BASELINES: dict[str, type[ClassicalModel]] = {
-    "br": BinaryRelevance,
-    "br-support": SupportInference,
-    "pcc": ClassifierChain,
+
+class BinaryRelevanceSystem(ClassicalSystem):
+    """BR: the product over all labels."""
+
+    model_class = BinaryRelevance
+
+
+class SupportInferenceSystem(ClassicalSystem):
+    """BR-support: the best of the sets seen in training."""
+
+    model_class = SupportInference
+
+
+class ClassifierChainSystem(ClassicalSystem):
+    """PCC: a chain of classifiers, in descending order of label frequency."""
+
+    model_class = ClassifierChain
+
+
+CLASSICAL: dict[str, type[ClassicalSystem]] = {
+    "br": BinaryRelevanceSystem,
+    "br-support": SupportInferenceSystem,
+    "pcc": ClassifierChainSystem,
 }
 
-__all__ = ["BASELINES", "ClassicalModel", "TrainingData"]
+__all__ = [
+    "CLASSICAL",
+    "BinaryRelevanceSystem",
+    "ClassicalModel",
+    "ClassicalSystem",
+    "ClassifierChainSystem",
+    "SupportInferenceSystem",
+    "TrainingData",
+]

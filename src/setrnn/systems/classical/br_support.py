@@ -146,11 +146,7 @@ class SupportInference:
 
     @cached_property
     def _padded_support(self) -> npt.NDArray[np.int32]:
-        lengths = self.support.lengths
-        width = max(int(lengths.max(initial=0)), 1)
-        padded = np.full((len(self.support), width), -1, dtype=np.int32)
-        padded[np.arange(width) < lengths[:, None]] = self.support.values
-        return padded
+        return self.support.padded(min_width=1)
 
     def set_log_probs(
         self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]

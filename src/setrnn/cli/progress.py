@@ -1,0 +1,132 @@
+"""Progress on a terminal: one bar per activity, and one line per epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich import progress as rich_progress
+from rich.text import Text
+
+from setrnn.cli.console import note, stderr, warn
+from setrnn.progress import Epoch, Note, OnProgress, Progress
+
+# Short names, so that a row fits 80 characters.
+SHORT_NAMES = {"hamming_loss": "hamming", "subset_accuracy": "subset"}
+
+
+@contextmanager
+def terminal_progress() -> Iterator[OnProgress]:
+    """Yield a callback that shows progress on standard error.
+
+    Without a terminal, only notes, epochs and the start of each activity are written.
+    """
+    columns = (
+        rich_progress.TextColumn("{task.description}"),
+        rich_progress.BarColumn(bar_width=20),
+        rich_progress.TextColumn("{task.fields[detail]}"),
+        rich_progress.TimeElapsedColumn(),
+        _TimeLeft(),
+    )
+    with rich_progress.Progress(*columns, console=stderr, disable=not stderr.is_terminal) as bars:
+        yield _Display(bars)
+
+
+@contextmanager
+def documents_progress() -> Iterator[Callable[[str, int], None]]:
+    """Yield a function that counts the documents of each step, one bar per step."""
+    n_done: dict[str, int] = {}
+    with terminal_progress() as show:
+
+        def advance(step: str, n_documents: int) -> None:
+            n_done[step] = n_done.get(step, 0) + n_documents
+            show(Progress(step, n_done[step]))
+
+        yield advance
+
+
+@contextmanager
+def shared_progress() -> Iterator[Callable[[str, float], None]]:
+    """Yield a function that shows an activity, and which share of it is done."""
+    with terminal_progress() as show:
+        yield lambda what, share: show(Progress("", share, 1.0, unit="", detail=what))
+
+
+class _TimeLeft(rich_progress.TimeRemainingColumn):
+    """Shows the time left, if the end is known."""
+
+    def render(self, task: rich_progress.Task) -> Text:
+        """Render the column of one task."""
+        if task.total is None:
+            return Text()
+        return Text("left ") + super().render(task)
+
+
+class _Display:
+    """Shows each event when it comes."""
+
+    def __init__(self, bars: rich_progress.Progress) -> None:
+        self._bars = bars
+        self._tasks: dict[str, rich_progress.TaskID] = {}
+        self._has_header = False
+        self._detail = ""
+
+    def __call__(self, event: Progress | Note) -> None:
+        """Show a note or the progress of an activity."""
+        if isinstance(event, Note):
+            (warn if event.is_warning else note)(event.text)
+            return
+        self._show(event)
+        if event.detail and event.detail != self._detail and not stderr.is_terminal:
+            note(f"{event.activity}: {event.detail}" if event.activity else event.detail)
+        self._detail = event.detail
+        if event.epoch is not None and event.epoch.scores is not None:
+            if not self._has_header:
+                note(_write_header(event.epoch))
+                self._has_header = True
+            note(_write_row(event.epoch))
+
+    def _show(self, event: Progress) -> None:
+        """Move the bar of an activity."""
+        epoch, description = event.epoch, event.activity
+        if event.activity not in self._tasks:
+            # A resumed run starts in the middle: what was done before is not part of the speed.
+            self._tasks[event.activity] = self._bars.add_task(
+                description, total=event.n_total, completed=int(event.n_done), detail=""
+            )
+        task = self._tasks[event.activity]
+        if epoch is not None:
+            description = f"epoch {epoch.number}/{epoch.n_epochs}"
+            speed = f"{epoch.documents_per_second:,.0f} docs/s"
+            detail = f"{epoch.activity}  loss {epoch.loss:.2f}  {speed}"
+        elif event.detail:
+            detail = event.detail
+        else:
+            of_total = "" if event.n_total is None else f" of {event.n_total:,.0f}"
+            speed_now = next((each.speed for each in self._bars.tasks if each.id == task), None)
+            speed = f"  {speed_now:,.0f}/s" if speed_now else ""
+            detail = f"{event.n_done:,.0f}{of_total} {event.unit}{speed}"
+        self._bars.update(task, description=description, completed=event.n_done, detail=detail)
+
+
+def _columns(epoch: Epoch) -> dict[str, str]:
+    """Return the names of the measures that an epoch has."""
+    from setrnn.metrics import MEASURES
+
+    names = MEASURES | SHORT_NAMES
+    return {key: name for key, name in names.items() if key in (epoch.scores or {})}
+
+
+def _write_header(epoch: Epoch) -> str:
+    names = _columns(epoch).values()
+    return "  ".join(["epoch", "loss".rjust(7), *names, "docs/s".rjust(7)])
+
+
+def _write_row(epoch: Epoch) -> str:
+    scores = epoch.scores or {}
+    cells = [f"{epoch.number}/{epoch.n_epochs}".rjust(5), f"{epoch.loss:7.3f}"]
+    for key, name in _columns(epoch).items():
+        digits = 4 if key == "hamming_loss" else 3
+        cells.append(f"{scores[key]:.{digits}f}".rjust(len(name)))
+    cells.append(f"{epoch.documents_per_second:7,.0f}")
+    return "  ".join(cells) + ("  best" if epoch.is_best else "")

@@ -1,0 +1,287 @@
+"""Predictions of other tools as rows of a comparison: `--add NAME=predictions.jsonl`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setrnn.comparison.records import GIVEN, Comparison, LabelSets, Record, TestResults
+from setrnn.data.folders import file_hash
+from setrnn.data.formats import ReadOptions
+from setrnn.data.formats.jsonl import parse_object
+from setrnn.data.formats.reader import numbered_lines
+from setrnn.data.formats.row import (
+    RowProblem,
+    bad_line,
+    id_text,
+    printable,
+    shown,
+    strings,
+    too_long,
+)
+from setrnn.errors import ConfigError, DataError, nearest_name
+from setrnn.methods import METHODS
+from setrnn.metrics import evaluate_sets, indicator_matrix
+from setrnn.tagging.acceptance import reliability
+
+MOST_SHOWN = 3  # ids of a message
+MOST_CHARACTERS = 80  # of a name
+
+_NOT_IN_FILE_NAMES = '/\\:*?"<>|'
+_ADVICE = 'Write one object a line: {"id": "...", "labels": ["..."]}.'
+
+
+@dataclass(frozen=True)
+class Addition:
+    """A row to add: what it is called, and the file of its predictions."""
+
+    name: str
+    file: Path
+
+
+@dataclass(frozen=True)
+class _Row:
+    number: int  # its line
+    id: str | None
+    labels: tuple[str, ...]
+    probability: float | None
+
+
+def parse_addition(text: str) -> Addition:
+    """Take NAME=FILE apart, and refuse names that cannot be used."""
+    name, separator, file = text.partition("=")
+    if not separator or not file:
+        raise ConfigError(
+            f"'--add {printable(text)}' must be NAME=FILE, such as fasttext=predictions.jsonl."
+        )
+    _check_name(name)
+    return Addition(name, Path(file))
+
+
+def parse_additions(texts: Sequence[str]) -> list[Addition]:
+    """Take each NAME=FILE apart, and refuse two of one name."""
+    additions = [parse_addition(each) for each in texts]
+    _refuse_twins(additions)
+    return additions
+
+
+def added_records(
+    comparison: Comparison, additions: Sequence[Addition], present: Iterable[Record] = ()
+) -> list[Record]:
+    """Return the records of all additions; refuse a name that stands for two files.
+
+    `present` are the records of the comparison: predictions added before are read anew if they
+    come from the same file.
+    """
+    _refuse_twins(additions)
+    by_name = {record.method.casefold(): record for record in present if record.is_added}
+    records = []
+    for addition in additions:
+        record = added_record(comparison, addition.name, addition.file)
+        before = by_name.get(addition.name.casefold())
+        if before is not None and not _is_same(before, record):
+            raise ConfigError(
+                f"'{before.method}' is there already, from {before.treatment.get('file')}: two "
+                f"runs with one name. Name {addition.file} otherwise, or remove "
+                f"runs/{before.name}.json."
+            )
+        records.append(record)
+    return records
+
+
+def added_record(comparison: Comparison, name: str, file: Path) -> Record:
+    """Read predictions, match them with the test documents, and score them.
+
+    A label that neither train nor test has is refused, as it mostly is a slip of the spelling:
+    left out by the user, it counts for nothing.
+    """
+    _check_name(name)
+    rows = _matched(comparison, file, list(_read(file)))
+    predicted = _label_ids(comparison, file, rows)
+    probability = _probabilities(file, rows)
+    return Record(
+        method=name,
+        seed=0,
+        data_hash=comparison.data_hash,
+        own_rule=GIVEN,
+        treatment={"file": str(file), "file_hash": file_hash(file)},
+        scores={"test": {GIVEN: _scores(comparison, predicted, probability)}},
+        test=TestResults(
+            predicted={GIVEN: predicted},
+            probability={} if probability is None else {GIVEN: probability},
+            raw_probability={} if probability is None else {GIVEN: probability},
+        ),
+        is_added=True,
+    )
+
+
+def _refuse_twins(additions: Sequence[Addition]) -> None:
+    for name, n in Counter(each.name.casefold() for each in additions).items():
+        if n > 1:
+            raise ConfigError(f"--add gives '{name}' twice: two runs with one name. Rename one.")
+
+
+def _check_name(name: str) -> None:
+    """Refuse what is no file name, or another run's."""
+    if not name.strip():
+        raise ConfigError("--add needs a name for its row: --add NAME=FILE.")
+    if name.casefold() in METHODS:
+        raise ConfigError(
+            f"'{name}' is a method of setrnn: call the added row otherwise, such as my-{name}."
+        )
+    is_plain = name.isprintable() and not set(name) & set(_NOT_IN_FILE_NAMES)
+    is_framed = name != name.strip() or name.startswith((".", "-"))
+    if not is_plain or is_framed or len(name) > MOST_CHARACTERS:
+        raise ConfigError(
+            f"'{printable(name[:MOST_CHARACTERS])}' cannot be the name of a row: it becomes a "
+            "file's. Use letters, digits, '-', '_' and '.'."
+        )
+
+
+def _is_same(before: Record, record: Record) -> bool:
+    """Tell whether two records come from the same file, wherever it lies now."""
+    return any(before.treatment.get(key) == record.treatment[key] for key in ("file", "file_hash"))
+
+
+def _read(file: Path) -> Iterator[_Row]:
+    max_bytes = ReadOptions().max_row_bytes
+    n_rows = 0
+    for number, line in numbered_lines(file, max_bytes):
+        try:
+            if len(line) > max_bytes:
+                raise too_long(max_bytes)
+            if not line.strip():
+                continue
+            row = _row(parse_object(line.strip(), _ADVICE), number)
+        except RowProblem as problem:
+            raise bad_line(file, number, problem) from None
+        n_rows += 1
+        yield row
+    if not n_rows:
+        raise DataError(f"{file} holds no predictions. {_ADVICE}")
+
+
+def _row(values: Mapping[str, Any], number: int) -> _Row:
+    given_id, probability = values.get("id"), values.get("probability")
+    if values.get("labels") is None:
+        raise RowProblem("has no 'labels'. Add them ([] for none).")
+    if probability is not None and not (
+        type(probability) in (int, float) and 0 <= probability <= 1
+    ):
+        raise RowProblem(
+            f"'probability' must be between 0 and 1, got {shown(probability)}. Leave it out if "
+            "there is none."
+        )
+    return _Row(
+        number,
+        None if given_id is None else id_text("id", given_id),
+        tuple(dict.fromkeys(strings("labels", values["labels"]))),
+        None if probability is None else float(probability),
+    )
+
+
+def _matched(comparison: Comparison, file: Path, rows: list[_Row]) -> list[_Row]:
+    """Return the rows in the order of the test documents."""
+    without = [row for row in rows if row.id is None]
+    if len(without) == len(rows):
+        if len(rows) != len(comparison.ids):
+            raise DataError(
+                f"{file} has {len(rows):,} rows without ids, and there are {len(comparison.ids):,} "
+                "test documents. Give one row a document, in their order, or ids."
+            )
+        return rows
+    if without:
+        raise DataError(
+            f"{file} line {without[0].number} has no id, and others have. Give each row its "
+            "document's id, or none any."
+        )
+    ids = [str(row.id) for row in rows]
+    if ids == list(comparison.ids):
+        return rows
+    by_id: dict[str, _Row] = {}
+    for row, row_id in zip(rows, ids, strict=True):
+        if row_id in by_id:
+            raise DataError(
+                f"{file} has the document {shown(row_id)} twice: lines {by_id[row_id].number} and "
+                f"{row.number}. Remove one."
+            )
+        by_id[row_id] = row
+    _check_ids(comparison, file, by_id)
+    return [by_id[each] for each in comparison.ids]
+
+
+def _check_ids(comparison: Comparison, file: Path, found: Collection[str]) -> None:
+    wanted = dict.fromkeys(comparison.ids)
+    unknown = [each for each in found if each not in wanted]
+    missing = [each for each in wanted if each not in found]
+    problems = []
+    if unknown:
+        problems.append(f"ids of no test document: {len(unknown):,} ({_first(unknown)})")
+    if missing:
+        problems.append(f"test documents without a row: {len(missing):,} ({_first(missing)})")
+    if problems:
+        raise DataError(
+            f"{file} does not match: {'; '.join(problems)}. Give one row for each test document, "
+            "with its id."
+        )
+    if len(wanted) < len(comparison.ids):
+        raise DataError(
+            f"{file} cannot be matched by id: test documents share some. Give one row a document, "
+            "in their order, without ids."
+        )
+
+
+def _first(ids: Sequence[str]) -> str:
+    more = ", ..." if len(ids) > MOST_SHOWN else ""
+    return ", ".join(shown(each) for each in ids[:MOST_SHOWN]) + more
+
+
+def _label_ids(comparison: Comparison, file: Path, rows: Sequence[_Row]) -> LabelSets:
+    index = {label: number for number, label in enumerate(comparison.labels)}
+    unknown = [(row, label) for row in rows for label in row.labels if label not in index]
+    if unknown:
+        row, label = min(unknown, key=lambda each: each[0].number)
+        n_unknown = len({label for _, label in unknown})
+        others = f" ({n_unknown:,} such labels in the file)" if n_unknown > 1 else ""
+        raise DataError(
+            f"{file} line {row.number}: neither train nor test has the label {shown(label)}"
+            f"{others}. {printable(nearest_name(label, comparison.labels))} Spell it as the data "
+            "does, or leave it out: it then counts for nothing."
+        )
+    return [sorted(index[label] for label in row.labels) for row in rows]
+
+
+def _probabilities(file: Path, rows: Sequence[_Row]) -> list[float] | None:
+    given = [row.probability for row in rows if row.probability is not None]
+    if given and len(given) < len(rows):
+        number = min(row.number for row in rows if row.probability is None)
+        raise DataError(
+            f"{file} line {number} has no 'probability', and others have. Give each row one, or "
+            "none any."
+        )
+    return given or None
+
+
+def _scores(
+    comparison: Comparison, predicted: LabelSets, probability: Sequence[float] | None
+) -> dict[str, Any]:
+    truth, sets = (
+        indicator_matrix(rows, comparison.n_labels) for rows in (comparison.truth, predicted)
+    )
+    scores = {"rule": GIVEN, **evaluate_sets(truth, sets).as_dict()}
+    if probability is None:
+        return scores
+    pairs = zip(comparison.truth, predicted, strict=True)
+    is_right = np.array([set(true) == set(row) for true, row in pairs])
+    error = reliability(np.array(probability), is_right).error
+    return {
+        **scores,
+        "mean_probability": float(np.mean(probability)),
+        "calibration_error": error,
+        "calibration_error_raw": error,
+    }

@@ -1,0 +1,247 @@
+"""One run of a comparison: train, measure by every rule, and make the record."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from setrnn import __version__
+from setrnn.comparison.cases import explained_cases
+from setrnn.comparison.orders import best_orders, order_entropies
+from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
+from setrnn.config import Config, settings_hash, to_dict
+from setrnn.data.prepared import Prepared
+from setrnn.data.ragged import Ragged
+from setrnn.methods import Method, find_method
+from setrnn.progress import Note, Progress
+from setrnn.systems.rules import RULES
+from setrnn.tagging.evaluation import RuleResults, measure_rules, prepared_batches
+from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.train import train_prepared
+from setrnn.training.run_folder import has_run
+from setrnn.training.start import TrainOptions
+
+OnProgress = Callable[[str, float], None]  # what it does, and which share of the run is done
+
+TRAINING_SHARE = 0.9  # of a run's time, about
+DIGITS = 5  # of probabilities in a record
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a run needs to know; it goes to another process."""
+
+    prepared: Path  # the prepared data, word vectors made
+    folder: Path  # of the comparison
+    method: str
+    seed: int
+    config: Config  # with the seed
+    device: str = "auto"
+    budget_seconds: float | None = None  # after which training ends with the best so far
+    n_jobs: int = 1  # how many runs share the machine
+    keep_model: bool = True
+    treatment: Mapping[str, Any] = field(default_factory=dict)
+    trials: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def name(self) -> str:
+        """What the run is called."""
+        return run_name(self.method, self.seed)
+
+    @property
+    def run_folder(self) -> Path:
+        """Where its checkpoints lie until it is done: with other settings it starts anew."""
+        settings = settings_hash(to_dict(self.config))
+        return self.folder / RUNS / f"{self.name}-{settings}.run"
+
+
+def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> Record:
+    """Train and measure; what a stopped run left in the folder is gone on with."""
+    prepared, method = Prepared(task.prepared), find_method(task.method)
+    start = time.perf_counter()
+    tagger = _train(task, method, prepared, on_progress)
+    seconds = float(tagger.notes["training_seconds"])  # before a stop too
+    on_progress("measuring", TRAINING_SHARE)
+    measured = {
+        split: measure_rules(tagger, prepared_batches(tagger, prepared, split), rules_of(tagger))
+        for split in ("valid", "test")
+        if prepared.description["n_documents"].get(split)
+    }
+    on_progress("predicting", 0.96)
+    speed = _prediction_speed(tagger, prepared)
+    test, cases = _test_results(tagger, prepared, measured["test"])
+    epochs = tagger.notes.get("epochs", [])
+    return Record(
+        method=task.method,
+        seed=task.seed,
+        data_hash=settings_hash(prepared.description),
+        own_rule=method.rule,
+        config=to_dict(task.config),
+        treatment={
+            **task.treatment,
+            "checkpoint_by": task.config.training.metric if method.is_network else None,
+            "budget_seconds": task.budget_seconds,
+            "was_cut_by_budget": _was_cut(task, epochs),
+        },
+        environment=_environment(task, tagger),
+        costs=Costs(
+            training_seconds=round(seconds, 2),
+            training_documents_per_second=_training_speed(prepared, epochs, seconds),
+            prediction_documents_per_second=round(speed, 1),
+            total_seconds=round(max(seconds, time.perf_counter() - start), 2),
+            peak_memory_bytes=_peak_memory(),
+            peak_gpu_bytes=_peak_gpu_memory(),
+            n_parameters=sum(array.size for array in tagger.system.arrays().values()),
+            n_jobs=task.n_jobs,
+        ),
+        epochs=epochs,
+        best_epoch=tagger.notes.get("best_epoch"),
+        trials=task.trials,
+        scores={
+            split: {rule: each.evaluation.as_dict() for rule, each in found.items()}
+            for split, found in measured.items()
+        },
+        test=test,
+        cases=cases,
+    )
+
+
+def rules_of(tagger: Tagger) -> list[str]:
+    """List the rules a tagger can predict by."""
+    emits_sequences = tagger.system.emits_sequences
+    has_thresholds = tagger.calibration is not None and tagger.calibration.thresholds is not None
+    return [
+        name
+        for name, rule in RULES.items()
+        if (rule.source == "sets" or emits_sequences)
+        and (has_thresholds or not rule.needs_thresholds)
+    ]
+
+
+def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress) -> Tagger:
+    """Train, resuming a run that was stopped."""
+
+    def report(event: Progress | Note) -> None:
+        if isinstance(event, Note) or event.activity != "training":
+            return
+        epoch = event.epoch
+        what = "training" if epoch is None else f"epoch {epoch.number}/{epoch.n_epochs}"
+        on_progress(what, TRAINING_SHARE * event.share)
+
+    options = TrainOptions(
+        device=task.device,
+        run_folder=task.run_folder if method.is_network else None,
+        resume=method.is_network and has_run(task.run_folder),
+        max_seconds=task.budget_seconds,
+        on_progress=report,
+    )
+    out = task.folder / MODELS / task.name if task.keep_model else None
+    return train_prepared(prepared, method, task.config, options, out)
+
+
+def _test_results(
+    tagger: Tagger, prepared: Prepared, measured: Mapping[str, RuleResults]
+) -> tuple[TestResults, list[dict[str, Any]]]:
+    """Collect what each document is predicted, and what statistics and figures need besides."""
+    index = tagger.labels.index
+    predicted: dict[str, LabelSets] = {
+        rule: [sorted(index[label] for label in each.labels) for each in found.predictions]
+        for rule, found in measured.items()
+    }
+    results = TestResults(
+        predicted=predicted,
+        probability={
+            rule: _rounded(each.probability for each in found.predictions)
+            for rule, found in measured.items()
+        },
+        raw_probability={
+            rule: _rounded(found.raw_probabilities) for rule, found in measured.items()
+        },
+    )
+    system = tagger.system.sequences
+    if system is None:
+        return results, []
+    test = prepared.split("test")
+    sets = Ragged.from_lists(predicted["set"])
+    is_known = np.array([bool((row < len(prepared.labels)).all()) for row in test.labels])
+    true_sets = [
+        row.tolist() if known else [] for row, known in zip(test.labels, is_known, strict=True)
+    ]
+    results = replace(
+        results,
+        order_entropy=order_entropies(system, test.tokens, sets),
+        true_orders=best_orders(system, test.tokens, Ragged.from_lists(true_sets)),
+    )
+    if tagger.config.encoder.is_pretrained:  # it reads parts of words: nothing to show
+        return results, []
+    return results, explained_cases(tagger, prepared, predicted["set"], predicted["sequence"])
+
+
+def _rounded(values: Any) -> list[float]:  # noqa: ANN401 (any floats)
+    return [round(float(value), DIGITS) for value in values]
+
+
+def _prediction_speed(tagger: Tagger, prepared: Prepared) -> float:
+    """Predict the test part once more, by the system's own rule and nothing else."""
+    tokens = prepared.split("test").tokens
+    start = time.perf_counter()
+    n_documents = sum(1 for _ in tagger.tag_tokens(tokens))
+    return n_documents / max(time.perf_counter() - start, 1e-9)
+
+
+def _training_speed(
+    prepared: Prepared, epochs: Sequence[Mapping[str, Any]], seconds: float
+) -> float:
+    """Return documents a second: of the training steps, or of the whole fit without epochs."""
+    if epochs:
+        return round(float(np.mean([each["documents_per_second"] for each in epochs])), 1)
+    n_documents = int(prepared.description["n_documents"]["train"])
+    return round(n_documents / max(seconds, 1e-9), 1)
+
+
+def _was_cut(task: Task, epochs: Sequence[Mapping[str, Any]]) -> bool:
+    is_short = 0 < len(epochs) < task.config.training.epochs
+    return task.budget_seconds is not None and is_short and task.config.training.patience == 0
+
+
+def _environment(task: Task, tagger: Tagger) -> dict[str, Any]:
+    import scipy
+    import sklearn
+    import torch
+
+    is_gpu = tagger.system.device_name == "cuda"
+    return {
+        "setrnn": __version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "platform": platform.system(),
+        "device": torch.cuda.get_device_name() if is_gpu else "cpu",
+        "ended": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def _peak_memory() -> int:
+    """Return the most memory this process ever held, in bytes; 0 where it is not told."""
+    if sys.platform == "win32":
+        return 0
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _peak_gpu_memory() -> int | None:
+    import torch
+
+    return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None

@@ -1,0 +1,52 @@
+"""How long-running work reports its progress: to a terminal, a notebook or a service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """The state of one training epoch; with scores, the epoch has ended."""
+
+    number: int  # counted from 1
+    n_epochs: int
+    activity: str  # the objective, or "measuring"
+    loss: float  # mean over the epoch so far
+    documents_per_second: float  # in training
+    scores: Mapping[str, float] | None = None  # on valid; empty without a valid part
+    is_best: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How much of one activity is done."""
+
+    activity: str  # "word vectors", "training", "calibrating", ...
+    n_done: float
+    n_total: float | None = None  # None if the end is not known
+    unit: str = "documents"
+    detail: str = ""
+    epoch: Epoch | None = None  # of a network in training
+
+    @property
+    def share(self) -> float:
+        """The share that is done, between 0 and 1; 0 if the end is not known."""
+        return min(self.n_done / self.n_total, 1.0) if self.n_total else 0.0
+
+
+@dataclass(frozen=True)
+class Note:
+    """A sentence for the user."""
+
+    text: str
+    is_warning: bool = False
+
+
+OnProgress: TypeAlias = Callable[[Progress | Note], None]
+
+
+def ignore_progress(event: Progress | Note) -> None:
+    """Show nothing: the default of every function that reports its progress."""

@@ -1,0 +1,38 @@
+"""The systems by name: the class that a method's system belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from setrnn.errors import ConfigError
+from setrnn.methods import Method
+from setrnn.model.decoders import find_decoder
+from setrnn.systems.classical import CLASSICAL
+from setrnn.systems.independent import SigmoidSystem
+from setrnn.systems.order_free import OrderFreeSystem
+from setrnn.systems.recurrent import RecurrentSystem
+from setrnn.systems.rules import find_rule
+
+# Networks by what their decoder emits, fitted systems by the name of their method.
+SYSTEMS: dict[str, type[Any]] = {
+    "sequences": RecurrentSystem,
+    "sets": OrderFreeSystem,
+    "labels": SigmoidSystem,
+    **CLASSICAL,
+}
+
+
+def find_system(method: Method) -> type[Any]:
+    """Return the class of a method's system."""
+    return SYSTEMS[find_decoder(method.decoder).emits if method.is_network else method.name]
+
+
+def choose_rule(method: Method, rule: str | None) -> str:
+    """Return the rule, or the method's own if none is given; refuse one that it cannot use."""
+    chosen = method.rule if rule is None else rule
+    if find_rule(chosen).source == "sequences" and not find_system(method).emits_sequences:
+        raise ConfigError(
+            f"Rule '{chosen}' needs a system that emits labels one by one, and '{method.name}' "
+            "does not. Use rule 'set', or train a recurrent system such as set-rnn."
+        )
+    return chosen

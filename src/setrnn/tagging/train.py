@@ -1,0 +1,273 @@
+"""Train a tagger: open the data, train the system, save it, calibrate it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from setrnn.config import ClassicalSettings, Config, TrainingSettings, load_config
+from setrnn.data.cache import Source, open_prepared
+from setrnn.data.model_folder import refuse_other_folder
+from setrnn.data.prepared import Prepared
+from setrnn.errors import ConfigError, DataError, SetRNNError
+from setrnn.methods import Method, find_method
+from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.systems.registry import find_system
+from setrnn.tagging.calibrating import LEAST_DOCUMENTS, fit_calibration
+from setrnn.tagging.tagger import Tagger
+from setrnn.training.failures import explain_full_gpu
+from setrnn.training.run_folder import has_run, run_folder_of
+from setrnn.training.start import TrainOptions, check_method, train_system
+
+FEW_STEPS = 300  # with fewer, the default settings learn little
+
+
+def train(
+    data: str | Path | Source | Prepared,
+    method: str = "set-rnn",
+    *,
+    out: str | Path | None = None,
+    valid: str | Path | None = None,
+    preset: str = "default",
+    config: Config | None = None,
+    settings: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    seed: int | None = None,
+    resume: bool = False,
+    max_seconds: float | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> Tagger:
+    """Train a system on documents with labels, and return it as a tagger.
+
+    The model is saved before it is calibrated, so that a failure in calibration loses nothing.
+
+    Args:
+        data: a file, a folder with train/valid/test files, a prepared folder, `hf:NAME` or
+            "newsroom"; a `Source` says how to read it.
+        method: the system to train, one of `setrnn.methods.METHODS`.
+        out: the model folder to write. A network keeps its checkpoints beside it, in OUT.run.
+        valid: a file that becomes the valid part.
+        preset: the settings to start from: default, paper or transformer.
+        config: all settings, instead of `preset`.
+        settings: single settings by their dotted names, such as `{"training.epochs": 10}`.
+        device: where to compute: auto, cpu or cuda.
+        seed: the seed of the run; 0 if not given.
+        resume: continue the run kept in OUT.run.
+        max_seconds: no epoch begins that would probably end after them.
+        on_progress: called with the progress and with notes for the user.
+
+    Example:
+        >>> import setrnn
+        >>> tagger = setrnn.train("newsroom", "br")
+        >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
+        ('weather', 'storm')
+    """
+    chosen = find_method(method)
+    overrides = [f"{name}={json.dumps(value)}" for name, value in (settings or {}).items()]
+    if seed is not None:
+        overrides.append(f"seed={seed}")
+    full = load_config(preset, overrides=overrides) if config is None else config
+    if config is not None and overrides:
+        raise ConfigError("Give either a config or single settings and a seed, not both.")
+    target = None if out is None else Path(out)
+    check_training(chosen, full, device, resume)
+    if target is not None:
+        refuse_other_folder(target)
+    if not isinstance(data, Prepared):
+        source = data if isinstance(data, Source) else Source(str(data))
+        if valid is not None:
+            source = replace(source, valid=Path(valid))
+        data, full = open_training_data(source, full, overrides, on_progress=on_progress)
+    options = TrainOptions(device, None, resume, max_seconds, on_progress)
+    return train_prepared(data, chosen, full, options, target)
+
+
+def check_training(method: Method, config: Config, device: str, resume: bool) -> None:
+    """Refuse what cannot be trained, before the data is read."""
+    check_method(method, config)
+    if method.is_network:
+        from setrnn.model.devices import find_device
+
+        find_device(device)
+    elif resume:
+        raise ConfigError(f"'{method.name}' trains in one go and keeps no run: omit --resume.")
+
+
+def open_training_data(
+    source: Source,
+    config: Config,
+    overrides: Sequence[str] = (),
+    folder: Path | None = None,
+    open_with: Callable[..., Prepared] = open_prepared,
+    on_progress: OnProgress = ignore_progress,
+) -> tuple[Prepared, Config]:
+    """Prepare data, or open it prepared; return it with the settings that fit it.
+
+    Args:
+        source: what to read.
+        config: the settings asked for.
+        overrides: those of them given as `key=value`: a prepared folder must agree with them.
+        folder: where prepared folders are kept; the cache if not given.
+        open_with: what prepares the data; called like `open_prepared`.
+        on_progress: called with the progress and with notes for the user.
+    """
+    n_done: dict[str, int] = {}
+
+    def count(step: str, n_documents: int) -> None:
+        n_done[step] = n_done.get(step, 0) + n_documents
+        on_progress(Progress(step, n_done[step]))
+
+    prepared = open_with(source, config.text, folder, count)
+    # The content of a tokenizer counts, and training checks it; not its place.
+    text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
+    on_progress(Note(f"Prepared data: {prepared.folder}"))
+    is_other = prepared.text_settings != text
+    if is_other and any("text." in each for each in overrides):
+        raise ConfigError(f"{prepared.folder} was prepared with other text settings than --set.")
+    if not len(prepared.labels):
+        raise DataError(f"No document of {source.data} has a label: there is nothing to learn.")
+    if prepared.n_skipped_rows:
+        skipped = f"{prepared.n_skipped_rows:,} rows could not be read and were skipped."
+        on_progress(Note(skipped, is_warning=True))
+    if is_other:
+        on_progress(Note("The data was prepared with other text settings: its own are used."))
+    return prepared, replace(config, text=prepared.text_settings)
+
+
+def train_prepared(
+    prepared: Prepared,
+    method: Method,
+    config: Config,
+    options: TrainOptions = TrainOptions(),  # noqa: B008 (frozen)
+    out: Path | None = None,
+) -> Tagger:
+    """Train on prepared data, save the model if `out` is given, and calibrate it.
+
+    A network keeps its checkpoints in `options.run_folder`, or beside `out` if that is None.
+    """
+    if out is not None and options.run_folder is None and method.is_network:
+        options = replace(options, run_folder=run_folder_of(out))
+    _note_before(prepared, method, config, options)
+    start = time.perf_counter()
+    if config.classical.tune and not method.is_network:
+        config = replace(config, classical=_tune(prepared, method, config, options.on_progress))
+    trained = train_system(method, prepared, config, options)
+    notes = {
+        "data": prepared.name,
+        "n_documents": prepared.description["n_documents"]["train"],
+        "training_seconds": round(time.perf_counter() - start, 2),
+        **trained.notes,
+    }
+    tagger = Tagger.trained_on(prepared, method.name, config, trained.system, notes)
+    _note_best_epoch(notes, config, options.on_progress)
+    if out is not None:
+        tagger.save(out)
+    calibrated = calibrate_on_valid(tagger, prepared, options.on_progress)
+    if out is not None and calibrated is not tagger:
+        calibrated.save(out)
+    return calibrated
+
+
+def calibrate_on_valid(
+    tagger: Tagger, prepared: Prepared, on_progress: OnProgress = ignore_progress
+) -> Tagger:
+    """Calibrate a tagger on the valid part, if there are enough documents.
+
+    A calibration that fails leaves the tagger as it is: the model's own probabilities stay.
+    """
+    n_documents = prepared.description["n_documents"].get("valid", 0)
+    if n_documents < LEAST_DOCUMENTS:
+        if n_documents:
+            on_progress(
+                Note(
+                    f"The valid part has {n_documents:,} documents, and {LEAST_DOCUMENTS} are "
+                    "needed to calibrate: probabilities are the model's own."
+                )
+            )
+        return tagger
+    way_out = "Calibrate it on fewer documents, with setrnn calibrate."
+    try:
+        with explain_full_gpu("Calibrating", way_out):
+            calibration = fit_calibration(tagger, prepared, split="valid", on_progress=on_progress)
+    except (SetRNNError, MemoryError) as error:
+        reason = str(error) or "out of memory."
+        on_progress(Note(f"The model is not calibrated: {reason}", is_warning=True))
+        return tagger
+    temperature = calibration.scalings["sets"].temperature
+    on_progress(
+        Note(
+            f"Calibrated on the {n_documents:,} documents of valid: temperature "
+            f"{temperature:.2f}. Predictions give calibrated probabilities; predict --raw gives "
+            "the model's own."
+        )
+    )
+    return replace(tagger, calibration=calibration)
+
+
+def _note_before(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> None:
+    if not method.is_network:
+        return
+    settings, n_documents = config.training, prepared.description["n_documents"]
+    _warn_of_few_steps(n_documents["train"], settings, options.on_progress)
+    if options.resume and options.run_folder is not None and not has_run(options.run_folder):
+        text = f"{options.run_folder} has no checkpoint yet: training starts from the beginning."
+        options.on_progress(Note(text))
+    if not n_documents.get("valid"):
+        options.on_progress(
+            Note(
+                "There is no valid part: the last epoch is used, training.metric and "
+                "training.patience have no effect. Add one with --valid FILE."
+            )
+        )
+
+
+def _warn_of_few_steps(
+    n_documents: int, settings: TrainingSettings, on_progress: OnProgress
+) -> None:
+    n_steps = -(-n_documents // settings.batch_size) * settings.epochs
+    if n_steps < FEW_STEPS:
+        text = (
+            f"{n_documents:,} documents give only {n_steps} training steps, too few to learn "
+            f"much. Lower training.batch_size (now {settings.batch_size}) or raise "
+            f"training.epochs (now {settings.epochs})."
+        )
+        on_progress(Note(text, is_warning=True))
+
+
+def _note_best_epoch(notes: Mapping[str, Any], config: Config, on_progress: OnProgress) -> None:
+    best = notes.get("best_epoch")
+    if not best:
+        return
+    metric = config.training.metric
+    if len(notes["epochs"]) < config.training.epochs:
+        on_progress(Note(f"Stopped early: no better {metric} since epoch {best}."))
+    on_progress(Note(f"The model is that of epoch {best}, the best by {metric}."))
+
+
+def _tune(
+    prepared: Prepared, method: Method, config: Config, on_progress: OnProgress
+) -> ClassicalSettings:
+    """Choose the penalties of a classical system on the valid part."""
+    from setrnn.systems.classical.tuning import GRID, tune_penalties
+
+    if "valid" not in prepared.splits:
+        raise ConfigError(
+            "classical.tune needs a valid part. Add one with --valid FILE, or split the data with: "
+            "setrnn data split"
+        )
+    n_done = 0
+
+    def count(*trial: object) -> None:
+        nonlocal n_done
+        n_done += 1
+        on_progress(Progress("choosing penalties on valid", n_done, len(GRID), unit="trials"))
+
+    model = find_system(method).model_class
+    chosen = tune_penalties(model, prepared, config.classical, count)
+    text = f"Chosen on valid: classical.l1={chosen.l1} classical.l2={chosen.l2}"
+    on_progress(Note(text))
+    return chosen

@@ -1,0 +1,85 @@
+"""The table of commands: quick help, exit codes, and one-line errors."""
+
+import inspect
+import json
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+import typer
+
+from setrnn.cli.app import COMMANDS
+
+LISTED = """
+import json, sys
+sys.argv = ["setrnn", *sys.argv[1:]]
+from setrnn.cli import main
+try:
+    main()
+except SystemExit as stop:
+    print(json.dumps([stop.code, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_line_of_a_command_is_the_first_of_its_docstring(name):
+    place, line = COMMANDS[name]
+    module, attribute = place.split(":")
+    found = getattr(import_module(module), attribute)
+    is_group = isinstance(found, typer.Typer)
+    assert line == (found.info.help if is_group else inspect.getdoc(found).splitlines()[0])
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["no-such-command"]])
+def test_general_help_and_unknown_commands_import_no_command(arguments):
+    """A new process: here, other tests have imported the commands."""
+    command = [sys.executable, "-c", LISTED, *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    code, modules = json.loads(result.stderr.splitlines()[-1])
+    assert code == (0 if arguments == ["--help"] else 2)
+    heavy = {place.split(":")[0] for place, _ in COMMANDS.values()} | {"torch", "numpy", "sklearn"}
+    assert not heavy.intersection(modules)
+
+
+def test_help_lists_every_command(setrnn):
+    for arguments in ([], ["--help"]):
+        result = setrnn(*arguments)
+        words = (result.out + result.err).split()
+        assert set(COMMANDS) <= set(words)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_its_own_help(setrnn, name):
+    result = setrnn(name, "--help")
+    assert result.code == 0
+    assert f"setrnn {name}" in result.out
+    first_words = " ".join(COMMANDS[name][1].split()[:3])
+    assert first_words in result.out
+
+
+def test_the_version_is_shown(setrnn):
+    assert setrnn("--version").out.startswith("setrnn 0.")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["tran"], "Did you mean 'train'?"),
+        (["train"], "Missing"),
+        (["methods", "--no-such-option"], "No such option"),
+        (["data", "no-such-command"], "No such command"),
+    ],
+)
+def test_wrong_usage_exits_with_2(setrnn, arguments, said):
+    result = setrnn(*arguments)
+    assert result.code == 2
+    assert said in result.err
+
+
+def test_a_failure_is_one_line_and_debug_adds_the_traceback(setrnn, tmp_path):
+    arguments = ("evaluate", tmp_path / "no-model", "newsroom")
+    plain, debug = setrnn(*arguments), setrnn(*arguments, "--debug")
+    assert plain.code == debug.code == 1
+    assert len(plain.err.splitlines()) == len(plain.error_lines) == 1
+    assert "Traceback" in debug.err

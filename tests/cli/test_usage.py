@@ -1,0 +1,153 @@
+"""The command line as a whole: train, predict and evaluate, wrong usage, failures."""
+
+import json
+
+import pytest
+from rich.console import Console
+
+from setrnn.methods import METHODS
+from small_taggers import SMALL_OVERRIDES
+
+SMALL_SETTINGS = [
+    part for each in (*SMALL_OVERRIDES, "training.epochs=12") for part in ("--set", each)
+]
+
+
+# One method per family; tests/test_methods.py trains all.
+@pytest.mark.parametrize("method", ["pcc", "set-rnn", "set-rnn-exact", "sigmoid"])
+def test_a_method_trains_predicts_and_evaluates(setrnn, corpus, tmp_path, method):
+    model, out, scores = tmp_path / "model", tmp_path / "out.jsonl", tmp_path / "scores.json"
+    settings = SMALL_SETTINGS if METHODS[method].is_network else []
+    if method == "set-rnn-exact":  # with so few documents it is slower to begin with
+        settings = [*settings, "--set", "training.epochs=20"]
+    trained = setrnn("train", corpus, "--method", method, "--out", model, *settings)
+    assert trained.code == 0, trained.err
+    assert {file.name for file in model.iterdir()} == {
+        "config.json",
+        "labels.json",
+        "model.safetensors",
+        "tokenizer.json",
+    }
+    predicted = setrnn("predict", model, corpus / "test.jsonl", "--out", out, "--top", 3)
+    assert predicted.code == 0, predicted.err
+    evaluated = setrnn("evaluate", model, corpus, "--json", scores)
+    assert evaluated.code == 0, evaluated.err
+    measures = json.loads(scores.read_text())
+    assert measures["n_documents"] == 80
+    assert measures["split"] == "test"
+    for name in ("label_f1", "instance_f1", "micro_f1", "hamming_loss", "subset_accuracy"):
+        assert 0 <= measures[name] <= 1
+    # The same set for every document comes to 0.13.
+    assert measures["instance_f1"] > (0.4 if METHODS[method].is_network else 0.5)
+
+
+def test_training_on_prepared_data_gives_the_same_model(setrnn, corpus, trained, tmp_path):
+    prepared = setrnn("data", "prepare", corpus, "--out", tmp_path / "p", "--vectors", "none")
+    model = tmp_path / "other"
+    assert setrnn("train", prepared.out.strip(), "--method", "br", "--out", model).code == 0
+    weights = [folder / "model.safetensors" for folder in (trained, model)]
+    assert weights[0].read_bytes() == weights[1].read_bytes()
+
+
+def test_a_valid_file_gives_a_valid_part(setrnn, corpus, tmp_path):
+    arguments = ["train", corpus / "train.jsonl", "--method", "br", "--out", tmp_path / "m"]
+    assert "On the valid part" not in setrnn(*arguments).out
+    assert "On the valid part" in setrnn(*arguments, "--valid", corpus / "valid.jsonl").out
+
+
+def test_penalties_are_chosen_on_valid(setrnn, corpus, tmp_path):
+    arguments = ["train", corpus, "--method", "br", "--out", tmp_path / "m"]
+    result = setrnn(*arguments, "--set", "classical.tune=true")
+    assert result.code == 0, result.err
+    assert "Chosen on valid: classical.l1=" in result.err
+    arguments[1] = corpus / "train.jsonl"
+    result = setrnn(*arguments, "--set", "classical.tune=true")
+    assert result.code == 1
+    assert "--valid FILE" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--method", "bre"], "There is no method 'bre'. Did you mean 'br'?"),
+        (["--method", "br", "--set", "clasical.l1=3"], "Did you mean 'classical'?"),
+        (["--method", "br", "--set", "classical.l1=much"], "'classical.l1' must be a number"),
+        (["--method", "br", "--set", "classical.l1"], "must be key=value"),
+        (["--method", "br", "--preset", "papers"], "Did you mean 'paper'?"),
+        (["--method", "br", "--config", "nowhere.json"], "nowhere.json cannot be read"),
+        (["--method", "br", "--on-bad-row", "ignore"], "--on-bad-row is stop or skip"),
+        (["--method", "br", "--seed", "1", "--format", "jsn"], "Did you mean 'jsonl'?"),
+    ],
+)
+def test_wrong_settings_are_one_line_with_the_way_out(setrnn, corpus, tmp_path, arguments, said):
+    result = setrnn("train", corpus, "--out", tmp_path / "m", *arguments)
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert said in line
+    assert not (tmp_path / "m").exists()
+
+
+def test_wrong_usage_exits_with_2(setrnn, corpus):
+    assert setrnn("train", corpus).code == 2
+    assert setrnn("trian").code == 2
+    assert setrnn("predict", "--top", "x").code == 2
+
+
+def test_a_folder_that_is_no_model_is_never_replaced(setrnn, corpus, tmp_path):
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "diary.txt").write_text("mine")
+    result = setrnn("train", corpus, "--method", "br", "--out", tmp_path / "notes")
+    assert result.code == 1
+    assert "is not a model" in result.err
+    assert (tmp_path / "notes" / "diary.txt").read_text() == "mine"
+
+
+def test_a_config_file_of_another_program_is_no_model(setrnn, corpus, tmp_path):
+    place = tmp_path / "project"
+    place.mkdir()
+    (place / "config.json").write_text('{"my": "app"}')
+    assert setrnn("train", corpus, "--method", "br", "--out", place).code == 1
+    assert (place / "config.json").read_text() == '{"my": "app"}'
+
+
+def test_data_without_any_label_is_refused(setrnn, tmp_path):
+    file = tmp_path / "in.jsonl"
+    file.write_text('{"text": "a", "labels": []}\n' * 5)
+    result = setrnn("train", file, "--method", "br", "--out", tmp_path / "m")
+    assert result.code == 1
+    assert "there is nothing to learn" in result.err
+
+
+def test_ctrl_c_stops_in_one_line(setrnn, corpus, tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("setrnn.systems.classical.br.fit_logistic", interrupt)
+    result = setrnn("train", corpus, "--method", "br", "--out", tmp_path / "m")
+    assert result.code == 130
+    assert "stopped." in result.err
+    assert not (tmp_path / "m").exists()
+
+
+def test_methods_lists_every_system(setrnn):
+    result = setrnn("methods")
+    assert result.code == 0
+    assert all(name in result.out for name in METHODS)
+
+
+def test_the_version_is_told(setrnn):
+    assert setrnn("--version").out.startswith("setrnn 0.")
+
+
+def test_debug_shows_the_traceback_and_nothing_else_does(setrnn):
+    assert "Traceback" not in setrnn("data", "info", "nowhere.jsonl").err
+    assert "Traceback" in setrnn("data", "info", "nowhere.jsonl", "--debug").err
+
+
+def test_methods_shows_what_each_system_maximises_and_how_it_predicts(setrnn, monkeypatch):
+    """The paper's Table 1, for its ten and those beyond it."""
+    monkeypatch.setattr("setrnn.cli.methods.stdout", Console(width=300))
+    rows = [line for line in setrnn("methods").out.splitlines() if line.startswith("│")]
+    cells = [tuple(cell.strip() for cell in row.strip("│").split("│")) for row in rows]
+    assert cells == [(each.name, each.training, each.prediction) for each in METHODS.values()]
+    assert len(cells) == len(METHODS) > 10

@@ -1,0 +1,222 @@
+"""Predictions of other tools, matched with the test documents."""
+
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+
+from made_comparison import made_comparison
+from setrnn.comparison.added import Addition, added_record, added_records, parse_addition
+from setrnn.comparison.records import GIVEN, load_record
+from setrnn.errors import ConfigError, DataError
+
+
+@pytest.fixture(scope="module")
+def comparison():
+    return made_comparison(("br",), n_documents=20)[0]
+
+
+def right_rows(comparison):
+    """The rows of a tool that is always right."""
+    return [
+        {"id": each, "labels": [comparison.labels[label] for label in labels]}
+        for each, labels in zip(comparison.ids, comparison.truth, strict=True)
+    ]
+
+
+def without(key, rows):
+    return [{name: value for name, value in row.items() if name != key} for row in rows]
+
+
+def written(rows, file):
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    opened = gzip.open if file.name.endswith(".gz") else open
+    with opened(file, "wt", encoding="utf-8") as stream:
+        stream.write(text)
+    return file
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "predictions.jsonl"
+
+
+def test_predictions_that_are_all_right_score_one(comparison, file):
+    record = added_record(comparison, "oracle", written(right_rows(comparison), file))
+    assert record.test.predicted == {GIVEN: comparison.truth}
+    assert record.own_rule == GIVEN
+    assert record.rules == [GIVEN]
+    assert record.is_added
+    assert record.costs is None
+    scores = record.scores["test"][GIVEN]
+    assert scores["instance_f1"] == scores["micro_f1"] == scores["subset_accuracy"] == 1.0
+    assert scores["hamming_loss"] == 0.0
+
+
+def test_one_wrong_label_is_counted(comparison, file):
+    rows = right_rows(comparison)
+    rows[0]["labels"] = sorted(set(rows[0]["labels"]) ^ {comparison.labels[0]})
+    scores = added_record(comparison, "x", written(rows, file)).scores["test"][GIVEN]
+    assert scores["hamming_loss"] == pytest.approx(1 / (20 * comparison.n_labels))
+    assert scores["subset_accuracy"] == pytest.approx(19 / 20)
+
+
+def test_rows_may_stand_in_any_order_and_labels_repeat(comparison, file):
+    rows = [{**row, "labels": row["labels"] * 2} for row in right_rows(comparison)]
+    record = added_record(comparison, "x", written(rows[::-1], file))
+    assert record.test.predicted[GIVEN] == comparison.truth
+
+
+def test_rows_without_ids_are_matched_in_order(comparison, file):
+    rows = without("id", right_rows(comparison))
+    assert added_record(comparison, "x", written(rows, file)).test.predicted[GIVEN] == (
+        comparison.truth
+    )
+    written(rows[:-1], file)
+    with pytest.raises(DataError, match="has 19 rows without ids, and there are 20 test"):
+        added_record(comparison, "x", file)
+
+
+def test_packed_files_are_read(comparison, tmp_path):
+    file = written(right_rows(comparison), tmp_path / "predictions.jsonl.gz")
+    assert added_record(comparison, "x", file).test.predicted[GIVEN] == comparison.truth
+
+
+def test_a_record_comes_back_from_disk_as_it_was(comparison, file, tmp_path):
+    rows = [{**row, "probability": 0.5} for row in right_rows(comparison)]
+    record = added_record(comparison, "my tool", written(rows, file))
+    again = load_record(record.save(tmp_path))
+    assert (again.test, again.scores, again.is_added) == (record.test, record.scores, True)
+
+
+def test_probabilities_are_kept_and_measured(comparison, file):
+    rows = [{**row, "probability": 0.75} for row in right_rows(comparison)]
+    record = added_record(comparison, "x", written(rows, file))
+    assert record.test.probability == record.test.raw_probability == {GIVEN: [0.75] * 20}
+    assert record.scores["test"][GIVEN]["calibration_error"] == pytest.approx(0.25)
+
+
+def test_without_probabilities_none_are_made_up(comparison, file):
+    record = added_record(comparison, "x", written(right_rows(comparison), file))
+    assert record.test.probability == {}
+    assert "calibration_error" not in record.scores["test"][GIVEN]
+
+
+def changed(rows, number, **values):
+    return [{**row, **values} if index == number else row for index, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows[2:], r'test documents without a row: 2 \("doc-0", "doc-1"\)\. Give'),
+        (lambda rows: [*rows, rows[4]], r'the document "doc-4" twice: lines 5 and 21\. Remove'),
+        (
+            lambda rows: [{**row, "id": f"x-{row['id']}"} for row in rows],
+            r'ids of no test document: 20 \("x-doc-0", "x-doc-1", "x-doc-2", \.\.\.\); '
+            r'test documents without a row: 20 \("doc-0", "doc-1", "doc-2", \.\.\.\)',
+        ),
+        (lambda rows: changed(rows, 3, id=None), r"line 4 has no id, and others have"),
+        (lambda rows: changed(rows, 3, id=1.5), r"line 4: 'id' must be a string or a whole"),
+        (lambda rows: without("labels", rows), r"line 1: has no 'labels'\. Add them"),
+        (lambda rows: changed(rows, 3, labels=None), r"line 4: has no 'labels'\. Add them"),
+        (lambda rows: changed(rows, 3, labels="oil"), r'line 4: .*got "oil"\. Write \["oil"\]'),
+        (lambda rows: changed(rows, 3, labels=[1]), r"line 4: 'labels' must be a list of strings"),
+        (lambda rows: changed(rows, 3, probability=0.5), r"line 1 has no 'probability'"),
+        (lambda rows: changed(rows, 3, probability=1.5), r"line 4: 'probability' must be between"),
+        (lambda rows: changed(rows, 3, probability=True), r"line 4: 'probability' must be betw"),
+        (
+            lambda rows: changed(changed(rows, 3, labels=["Sport"]), 1, labels=["storms", "xyz"]),
+            r'line 2: neither train nor test has the label "storms" \(3 such labels in the file\)'
+            r"\. Did you mean 'storm'\? Spell it as the data does, or leave it out",
+        ),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_in_one_line(comparison, file, change, message):
+    written(change(right_rows(comparison)), file)
+    with pytest.raises(DataError, match=message) as refused:
+        added_record(comparison, "x", file)
+    assert "\n" not in str(refused.value)
+    assert "predictions.jsonl" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "holds no predictions"),
+        ("\n\n", "holds no predictions"),
+        ("labels: oil\n", r"line 1: is not JSON .*Write one object a line: {\"id\""),
+        ('[{"id": "doc-0", "labels": []}]', "line 1: must be a JSON object, got a list"),
+    ],
+)
+def test_files_of_another_kind_are_refused(comparison, file, content, message):
+    file.write_text(content)
+    with pytest.raises(DataError, match=message):
+        added_record(comparison, "x", file)
+
+
+def test_a_missing_file_is_named(comparison, file):
+    with pytest.raises(DataError, match=r"predictions.jsonl does not exist"):
+        added_record(comparison, "x", file)
+
+
+def test_test_documents_that_share_ids_are_matched_in_order_only(comparison, file):
+    twins = replace(comparison, ids=("twin", "twin", *comparison.ids[2:]))
+    rows = right_rows(twins)
+    assert added_record(twins, "x", written(rows, file)).test.predicted[GIVEN] == twins.truth
+    written([*rows[2:], rows[0]], file)
+    with pytest.raises(DataError, match="test documents share some"):
+        added_record(twins, "x", file)
+
+
+def test_name_and_file_are_taken_apart_at_the_first_sign():
+    addition = parse_addition("fast text=a=b.jsonl")
+    assert addition.name == "fast text"
+    assert str(addition.file) == "a=b.jsonl"
+
+
+@pytest.mark.parametrize("text", ["predictions.jsonl", "name=", ""])
+def test_what_is_not_name_and_file_is_refused(text):
+    with pytest.raises(ConfigError, match="must be NAME=FILE"):
+        parse_addition(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", "needs a name"),
+        ("  ", "needs a name"),
+        ("set-rnn", "is a method of setrnn"),
+        ("BR", "is a method of setrnn"),
+        ("a/b", "cannot be the name"),
+        ("../x", "cannot be the name"),
+        ("a\nb", r"'a\\nb' cannot be the name"),
+        (".hidden", "cannot be the name"),
+        ("a" * 200, "cannot be the name"),
+    ],
+)
+def test_names_that_cannot_be_used_are_refused(name, message):
+    with pytest.raises(ConfigError, match=message) as refused:
+        parse_addition(f"{name}=file.jsonl")
+    assert "\n" not in str(refused.value)
+
+
+def test_one_name_for_two_files_is_refused(comparison, tmp_path):
+    first = written(right_rows(comparison), tmp_path / "a.jsonl")
+    second = written(without("id", right_rows(comparison)), tmp_path / "b.jsonl")
+    with pytest.raises(ConfigError, match="two runs with one name"):
+        added_records(comparison, [Addition("x", first), Addition("X", second)])
+    present = added_records(comparison, [Addition("x", first)])
+    with pytest.raises(ConfigError, match=r"'x' is there already, from .*a.jsonl: two runs with"):
+        added_records(comparison, [Addition("x", second)], present)
+
+
+def test_the_same_file_may_be_added_again_after_it_moved_or_changed(comparison, tmp_path):
+    file = written(right_rows(comparison), tmp_path / "a.jsonl")
+    present = added_records(comparison, [Addition("x", file)])
+    moved = file.rename(tmp_path / "moved.jsonl")
+    (record,) = added_records(comparison, [Addition("x", moved)], present)
+    written(without("id", right_rows(comparison)), moved)
+    (again,) = added_records(comparison, [Addition("x", moved)], [record])
+    assert again.name == record.name == "x-0"

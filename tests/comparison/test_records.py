@@ -1,0 +1,57 @@
+import json
+
+import pytest
+
+from made_comparison import made_comparison
+from setrnn.comparison.records import Comparison, load_record, load_records
+from setrnn.errors import DataError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=2, n_documents=20)
+    comparison.save(tmp_path)
+    for record in records:
+        record.save(tmp_path)
+    return tmp_path
+
+
+def test_records_come_back_as_they_were(folder):
+    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=2, n_documents=20)
+    assert Comparison.load(folder) == comparison
+    found = {record.name: record for record in load_records(folder, comparison)}
+    assert list(found) == ["br-0", "set-rnn-0", "set-rnn-1"]
+    for record in records:
+        again = found[record.name]
+        assert again.test == record.test
+        assert again.costs == record.costs
+        assert again.scores == record.scores
+
+
+def test_a_record_of_another_version_is_refused(folder):
+    file = folder / "runs" / "br-0.json"
+    values = json.loads(file.read_text()) | {"format": 99, "setrnn": "9.9"}
+    file.write_text(json.dumps(values))
+    with pytest.raises(DataError, match=r"br-0.json was written by another version.*9\.9"):
+        load_record(file)
+
+
+def test_two_runs_of_one_name_are_refused(folder):
+    (folder / "runs" / "copy.json").write_bytes((folder / "runs" / "br-0.json").read_bytes())
+    with pytest.raises(DataError, match=r"are both the run 'br-0'"):
+        load_records(folder, Comparison.load(folder))
+
+
+def test_a_run_on_other_data_is_refused(folder):
+    file = folder / "runs" / "br-0.json"
+    values = json.loads(file.read_text()) | {"data_hash": "other"}
+    file.write_text(json.dumps(values))
+    with pytest.raises(DataError, match="other data"):
+        load_records(folder, Comparison.load(folder))
+
+
+def test_a_damaged_record_is_named(folder):
+    file = folder / "runs" / "br-0.json"
+    file.write_text(file.read_text()[:100])
+    with pytest.raises(DataError, match=r"br-0.json is not JSON"):
+        load_record(file)

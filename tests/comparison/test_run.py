@@ -1,0 +1,105 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from setrnn.comparison.records import load_record
+from setrnn.comparison.run import Task, run
+from setrnn.config import load_config
+from setrnn.metrics import evaluate_sets, indicator_matrix
+from setrnn.tagging.tagger import load
+from setrnn.training.loop import is_out_of_time
+from setrnn.training.run_folder import Position
+from small_taggers import SMALL, SMALL_OVERRIDES
+
+
+@pytest.fixture(scope="module")
+def records(small_prepared, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("comparison")
+
+    def made(method):
+        return run(Task(small_prepared.folder, folder, method, 0, SMALL, "cpu"))
+
+    return {method: made(method) for method in ("br", "set-rnn")}, folder
+
+
+def test_the_scores_are_those_of_the_predictions(records, small_prepared):
+    test = small_prepared.split("test")
+    n_labels = len(small_prepared.labels) + len(small_prepared.unseen_labels)
+    truth = indicator_matrix([row.tolist() for row in test.labels], n_labels)
+    for record in records[0].values():
+        for rule, sets in record.test.predicted.items():
+            expected = evaluate_sets(truth, indicator_matrix(sets, n_labels)).as_dict()
+            found = record.scores["test"][rule]
+            for name in ("instance_f1", "label_f1", "micro_f1", "hamming_loss"):
+                assert found[name] == pytest.approx(expected[name])
+
+
+def test_only_systems_that_emit_sequences_have_orders_and_cases(records):
+    br, set_rnn = records[0]["br"], records[0]["set-rnn"]
+    assert "sequence" not in br.rules
+    assert br.test.order_entropy is None
+    assert not br.cases
+    assert "sequence" in set_rnn.rules
+    n_documents = len(set_rnn.test.predicted["set"])
+    assert len(set_rnn.test.order_entropy) == len(set_rnn.test.true_orders) == n_documents
+    assert set_rnn.cases
+
+
+def test_the_true_orders_are_orders_of_the_true_sets(records, small_prepared):
+    truth = [sorted(row.tolist()) for row in small_prepared.split("test").labels]
+    orders = records[0]["set-rnn"].test.true_orders
+    assert [sorted(row) for row in orders if row] == [
+        row for row, order in zip(truth, orders, strict=True) if order
+    ]
+
+
+def test_a_case_shows_sequences_of_its_sets(records):
+    for case in records[0]["set-rnn"].cases:
+        sets = {each["name"]: each for each in case["sets"]}
+        for sequence in case["sequences"]:
+            assert set(sequence["labels"]) == set(sets[sequence["set"]]["labels"])
+        assert case["differs"] == (case["sequences"][0]["set"] != "A")
+        assert [step["label"] for step in case["steps"]][-1] is None
+
+
+def test_a_record_comes_back_from_its_file(records, tmp_path):
+    record = records[0]["set-rnn"]
+    again = load_record(record.save(tmp_path))
+    assert again.test.predicted == record.test.predicted
+    assert again.costs == record.costs
+    assert json.loads(json.dumps(again.config))["seed"] == 0
+
+
+def test_the_kept_model_predicts_what_the_record_says(records, small_examples):
+    record, folder = records[0]["set-rnn"], records[1]
+    tagger = load(folder / "models" / "set-rnn-0")
+    examples = small_examples["test"]
+    features = [each.features for each in examples]
+    found = tagger.tag([each.text for each in examples], features=features)
+    index = tagger.labels.index
+    predicted = [sorted(index[label] for label in each.labels) for each in found]
+    assert predicted == record.test.predicted[record.own_rule]
+
+
+def test_a_budget_ends_training_before_it_is_over(small_prepared, tmp_path):
+    config = load_config(overrides=[*SMALL_OVERRIDES, "training.epochs=50"])
+    task = Task(small_prepared.folder, tmp_path, "seq2seq-rnn", 0, config, "cpu", keep_model=False)
+    record = run(replace(task, budget_seconds=1.0))
+    assert 1 <= len(record.epochs) < 50
+    assert record.treatment["was_cut_by_budget"]
+    assert record.test is not None
+
+
+def test_a_run_takes_at_least_as_long_as_its_training(records):
+    for record in records[0].values():
+        assert record.costs.total_seconds >= record.costs.training_seconds > 0
+
+
+def test_one_more_epoch_must_fit_the_time():
+    position = Position()
+    assert not is_out_of_time(position, 99.0, 1.0)  # one epoch at least
+    position.epoch = 4
+    assert not is_out_of_time(position, 8.0, 10.0)
+    assert is_out_of_time(position, 8.1, 10.0)
+    assert not is_out_of_time(position, 8.1, None)

@@ -1,0 +1,219 @@
+"""Steps laid out without padding: what comes out is what a padded computation gives."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn.utils.rnn import PackedSequence
+
+from setrnn.model.layouts import Steps
+
+N_LABELS = 5
+STOP = N_LABELS
+# documents of the same number of orders each; None is no order
+batches = st.integers(1, 3).flatmap(
+    lambda n_orders: st.lists(
+        st.lists(
+            st.none()
+            | st.permutations(range(N_LABELS)).flatmap(
+                lambda labels: st.integers(0, N_LABELS).map(lambda n: tuple(labels[:n]))
+            ),
+            min_size=n_orders,
+            max_size=n_orders,
+        ),
+        min_size=1,
+        max_size=4,
+    )
+)
+MIXED = [[(2, 0, 1), (3,)], [(), None], [None, None], [(4, 3), (0, 1, 2, 3, 4)]]
+
+
+def orders_and_lengths(batch, width=None):
+    """Orders (B, K, S) with -1 behind, and their lengths (B, K), -1 for none."""
+    lengths = torch.tensor([[-1 if each is None else len(each) for each in row] for row in batch])
+    width = max(int(lengths.max()), 0) if width is None else width
+    orders = torch.full((*lengths.shape, width), -1)
+    for document, row in enumerate(batch):
+        for number, order in enumerate(row):
+            labels = order or ()
+            orders[document, number, : len(labels)] = torch.tensor(labels, dtype=torch.long)
+    return orders, lengths
+
+
+def steps_of(batch):
+    """{(document, order, step): (label before, label emitted, labels used)}, one by one."""
+    return {
+        (document, number, step): (
+            order[step - 1] if step else STOP,
+            order[step] if step < len(order) else STOP,
+            set(order[:step]),
+        )
+        for document, row in enumerate(batch)
+        for number, order in enumerate(row)
+        if order is not None
+        for step in range(len(order) + 1)
+    }
+
+
+def names(steps):
+    """The document, order and step of every step, as laid out."""
+    K = steps.shape[1]
+    sequence = steps.sequence[steps.row]
+    return list(
+        zip((sequence // K).tolist(), (sequence % K).tolist(), steps.step.tolist(), strict=True)
+    )
+
+
+@given(batches, st.integers(0, 2))
+def test_every_step_is_laid_out_once_with_its_labels(batch, more_width):
+    orders, lengths = orders_and_lengths(batch)
+    orders = nn.functional.pad(orders, (0, more_width), value=-1)
+    steps, expected = Steps.of(orders, lengths), steps_of(batch)
+    laid_out = names(steps)
+    assert sorted(laid_out) == sorted(expected)
+    is_used = steps.used_labels(N_LABELS)
+    assert is_used.shape == (len(expected), N_LABELS + 1)
+    for name, before, emitted, used in zip(
+        laid_out,
+        steps.previous(STOP).tolist(),
+        steps.targets(STOP).tolist(),
+        is_used,
+        strict=True,
+    ):
+        assert (before, emitted, {*used.nonzero()[:, 0].tolist()}) == expected[name]
+
+
+@given(batches)
+def test_the_layout_is_that_of_a_packed_sequence(batch):
+    """First steps first; at each step, the same orders as before, less those that ended."""
+    steps = Steps.of(*orders_and_lengths(batch))
+    assert steps.n_rows.tolist() == sorted(steps.n_rows.tolist(), reverse=True)
+    rows, at = [], 0
+    for number, n in enumerate(steps.n_rows.tolist()):
+        assert steps.step[at : at + n].tolist() == [number] * n
+        rows.append(steps.row[at : at + n].tolist())
+        at += n
+    assert at == len(steps.row)
+    assert rows == [list(range(n)) for n in steps.n_rows.tolist()]
+    assert torch.equal(steps.document, steps.sequence // steps.shape[1])
+
+
+@given(batches)
+def test_a_document_has_its_steps_together_and_takes_no_more_room_than_the_largest(batch):
+    steps = Steps.of(*orders_and_lengths(batch))
+    n_steps = [sum(len(each) + 1 for each in row if each is not None) for row in batch]
+    assert steps.shape == (len(batch), len(batch[0]), max(n_steps))
+    values = torch.randn(len(steps.row), 3)
+    grouped = steps.by_document(values)
+    assert grouped.shape == (len(batch), max(n_steps), 3)
+    assert torch.equal(steps.by_step(grouped), values), "there and back"
+    for document, n in enumerate(n_steps):
+        mine = [row for row, name in enumerate(names(steps)) if name[0] == document]
+        mine.sort(key=lambda row: names(steps)[row][1:])
+        assert torch.equal(grouped[document, :n], values[mine]), "order after order"
+        assert not grouped[document, n:].any(), "zero fills up"
+
+
+@given(batches)
+def test_sums_over_the_steps_of_each_order(batch):
+    steps = Steps.of(*orders_and_lengths(batch))
+    values = torch.randint(-9, 9, (len(steps.row),)).double()
+    expected = torch.full(steps.shape[:2], -torch.inf, dtype=torch.double)
+    for (document, number, _), value in zip(names(steps), values, strict=True):
+        if expected[document, number] == -torch.inf:
+            expected[document, number] = 0.0
+        expected[document, number] += value
+    assert torch.equal(steps.sum_by_order(values), expected)
+
+
+class PaddedNetwork(nn.Module):
+    """A recurrence, a mix over each document's steps, a score: with and without padding."""
+
+    def __init__(self):
+        super().__init__()
+        self.labels = nn.Embedding(N_LABELS + 1, 3)
+        self.gru = nn.GRU(3, 4, batch_first=True)
+        self.output = nn.Linear(4, N_LABELS + 1)
+
+    def packed(self, first, words, orders, lengths):
+        steps = Steps.of(orders, lengths)
+        inputs = self.labels(steps.previous(STOP))
+        hidden, _ = self.gru(PackedSequence(inputs, steps.n_rows), first[:, steps.document])
+        context = steps.by_step(steps.by_document(hidden.data) @ words)
+        logits = self.output(context).masked_fill(steps.used_labels(N_LABELS), -torch.inf)
+        chosen = logits.log_softmax(1).gather(1, steps.targets(STOP)[:, None])[:, 0]
+        return steps.sum_by_order(chosen)
+
+    def one_by_one(self, first, words, batch):
+        scores = []
+        for document, row in enumerate(batch):
+            for order in row:
+                if order is None:
+                    scores.append(torch.tensor(-torch.inf, dtype=words.dtype))
+                    continue
+                inputs = self.labels(torch.tensor([[STOP, *order]]))
+                hidden, _ = self.gru(inputs, first[:, document : document + 1].contiguous())
+                logits = self.output(hidden[0] @ words[document])
+                total = 0.0
+                for step, label in enumerate((*order, STOP)):
+                    closed = torch.zeros(N_LABELS + 1, dtype=torch.bool)
+                    closed[list(order[:step])] = True
+                    masked = logits[step].masked_fill(closed, -torch.inf)
+                    total = total + masked.log_softmax(0)[label]
+                scores.append(total)
+        return torch.stack(scores).view(len(batch), -1)
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [MIXED, MIXED[::-1], [[()], [()]], [[(1, 2)], [(3, 4)]], [[None, (2,)]]],
+    ids=["mixed", "turned", "empty sets", "alike", "no order first"],
+)
+def test_values_and_gradients_are_those_of_orders_taken_one_by_one(batch):
+    torch.manual_seed(0)
+    network = PaddedNetwork().double()
+    first = torch.randn(1, len(batch), 4, dtype=torch.double, requires_grad=True)
+    words = torch.randn(len(batch), 4, 4, dtype=torch.double, requires_grad=True)
+    learned = [first, words, *network.parameters()]
+    found = network.packed(first, words, *orders_and_lengths(batch))
+    expected = network.one_by_one(first, words, batch)
+    torch.testing.assert_close(found, expected)
+    weights = torch.randn(found.shape, dtype=torch.double)
+    is_order = expected > -torch.inf
+    for one, other in zip(
+        *(
+            torch.autograd.grad((each * weights)[is_order].sum(), learned)
+            for each in (found, expected)
+        ),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other)
+
+
+def test_lengths_are_counted_where_they_are_not_given():
+    batch = [[(2, 0, 1), (3,)], [(), (4, 3)]]
+    orders, lengths = orders_and_lengths(batch)
+    counted, given_them = Steps.of(orders), Steps.of(orders, lengths)
+    assert names(counted) == names(given_them)
+    assert torch.equal(counted.place, given_them.place)
+    assert torch.equal(counted.n_rows, given_them.n_rows)
+
+
+def test_sets_without_labels_have_the_step_of_stop():
+    steps = Steps.of(torch.empty(3, 2, 0, dtype=torch.long))
+    assert steps.shape == (3, 2, 2)
+    assert steps.n_rows.tolist() == [6]
+    assert steps.previous(STOP).tolist() == steps.targets(STOP).tolist() == [STOP] * 6
+    assert not steps.used_labels(N_LABELS).any()
+
+
+@pytest.mark.parametrize("shape", [(0, 3, 2), (2, 3, 2)], ids=["no documents", "no orders"])
+def test_where_there_is_no_order_there_is_no_step(shape):
+    steps = Steps.of(torch.full(shape, -1), torch.full(shape[:2], -1))
+    assert len(steps.row) == len(steps.sequence) == len(steps.n_rows) == 0
+    assert steps.used_labels(N_LABELS).shape == (0, N_LABELS + 1)
+    sums = steps.sum_by_order(torch.empty(0))
+    assert sums.shape == shape[:2]
+    assert (sums == -torch.inf).all()
+    assert steps.by_step(steps.by_document(torch.empty(0, 4))).shape == (0, 4)

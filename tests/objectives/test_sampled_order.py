@@ -1,0 +1,82 @@
+"""Orders drawn from the model, restricted to a set, against their distribution."""
+
+from collections import Counter
+from itertools import permutations
+
+import pytest
+import torch
+from scipy.stats import chisquare
+
+from brute_force_sequences import (
+    STEPPING_DECODERS,
+    TEXTS,
+    TableDecoder,
+    as_tuple,
+    batch_of,
+    documents,
+    label_rows,
+    tiny_network,
+)
+from setrnn.objectives.sampled_order import sample_orders
+
+LABEL_SETS = [(0, 1, 3), (1, 2), (3,), ()]
+
+
+def restricted_probability(decoder, document, order):
+    """p of drawing an order: at each step, the label's share among those of the set left."""
+    probability = 1.0
+    for step, label in enumerate(order):
+        probs = decoder.next_log_probs(document, order[:step]).exp()
+        probability *= float(probs[label] / probs[list(order[step:])].sum())
+    return probability
+
+
+@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
+def test_every_label_of_the_set_is_drawn_once_and_no_other(decoder):
+    torch.manual_seed(0)
+    network = tiny_network(decoder)
+    encoding = network.encode(batch_of(TEXTS))
+    orders = sample_orders(network.decoder, encoding, label_rows(LABEL_SETS), 20)
+    assert orders.shape == (4, 20, 3)
+    for document, labels in enumerate(LABEL_SETS):
+        for order in orders[document]:
+            assert sorted(as_tuple(order)) == list(labels)
+
+
+def test_orders_are_drawn_as_often_as_the_restricted_model_says():
+    torch.manual_seed(0)
+    n_orders = 4_000
+    decoder = TableDecoder(4, n_documents=4, spread=1.0)
+    orders = sample_orders(decoder, documents(4), label_rows(LABEL_SETS), n_orders)
+    for document, labels in enumerate(LABEL_SETS):
+        drawn = Counter(map(as_tuple, orders[document]))
+        every = list(permutations(labels))
+        expected = [restricted_probability(decoder, document, order) for order in every]
+        assert sum(expected) == pytest.approx(1)
+        found = [drawn[order] for order in every]
+        assert sum(found) == n_orders
+        if len(every) > 1:
+            assert chisquare(found, [n_orders * p for p in expected]).pvalue > 0.001
+
+
+def test_draws_repeat_with_the_seed():
+    decoder, label_sets = TableDecoder(4), label_rows([(0, 1, 2, 3)])
+    drawn = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        drawn.append(sample_orders(decoder, documents(), label_sets, 20).tolist())
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+@pytest.mark.parametrize("n_orders", [1, 5])
+def test_empty_sets_have_empty_orders(n_orders):
+    nothing = torch.empty(2, 0, dtype=torch.long)
+    orders = sample_orders(TableDecoder(4, n_documents=2), documents(2), nothing, n_orders)
+    assert orders.shape == (2, n_orders, 0)
+
+
+def test_a_label_of_hardly_any_probability_is_drawn_when_it_must_be():
+    decoder = TableDecoder(4)
+    decoder.table[..., 2] = -80.0
+    orders = sample_orders(decoder, documents(), label_rows([(0, 2, 3)]), 50)
+    assert {as_tuple(order)[-1] for order in orders[0]} == {2}

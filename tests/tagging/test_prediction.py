@@ -1,0 +1,172 @@
+from dataclasses import replace
+
+import pytest
+
+from setrnn.data.example import KnownLabels
+from setrnn.errors import ConfigError, DataError
+from setrnn.tagging import tagger as module
+
+
+@pytest.fixture(scope="module")
+def known(small_examples):
+    """Of every second document a true label, of every third a wrong one."""
+    names = sorted({label for example in small_examples["train"] for label in example.labels})
+    rows = []
+    for number, example in enumerate(small_examples["test"]):
+        true = [label for label in example.labels if label in names]
+        present = true[:1] if number % 2 else []
+        wrong = next(name for name in names if name not in example.labels)
+        rows.append((present, [wrong] if number % 3 == 0 else []))
+    return [present for present, _ in rows], [absent for _, absent in rows]
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        assert one.labels == other.labels
+        assert one.probability == pytest.approx(other.probability, rel=1e-3)
+        assert one.known_probability == pytest.approx(other.known_probability, rel=1e-3)
+        assert dict(one.suggestions) == pytest.approx(dict(other.suggestions), abs=1e-4)
+
+
+def test_completions_contain_what_is_present_and_nothing_absent(tagger, test_texts, known):
+    completions = tagger.complete(test_texts, *known, top=3)
+    assert len(completions) == len(test_texts)
+    for found, present, absent in zip(completions, *known, strict=True):
+        assert (found.present, found.absent) == (tuple(present), tuple(absent))
+        assert set(found.labels) == set(present) | set(found.added)
+        assert not set(found.added) & set(present)
+        sets = [found, *found.alternatives]
+        for each in sets:
+            assert set(present) <= set(each.labels)
+            assert not set(absent) & set(each.labels)
+        probabilities = [each.probability for each in sets]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert 0 < sum(probabilities) <= 1 + 1e-6
+        assert 0 < found.known_probability <= 1
+
+
+def test_suggestions_are_the_labels_not_known_by_falling_probability(tagger, test_texts, known):
+    for found, present, absent in zip(tagger.complete(test_texts, *known), *known, strict=True):
+        names = [name for name, _ in found.suggestions]
+        assert len(set(names)) == len(names)
+        assert not set(names) & {*present, *absent}
+        assert set(found.added) <= set(names)
+        chances = [chance for _, chance in found.suggestions]
+        assert chances == sorted(chances, reverse=True)
+        assert all(0 < chance <= 1 for chance in chances)
+        assert found.suggestion == (names[0] if names else None)
+
+
+def test_knowing_nothing_gives_the_most_probable_set(tagger, test_texts):
+    completions = tagger.complete(test_texts, top=1)
+    predictions = tagger.tag(test_texts, rule="set")
+    assert [each.labels for each in completions] == [each.labels for each in predictions]
+    for found, prediction in zip(completions, predictions, strict=True):
+        probability = found.probability * found.known_probability
+        assert probability == pytest.approx(prediction.probability, rel=1e-4)
+
+
+def test_one_text_is_completed_as_in_a_list(tagger, test_texts, test_features, known):
+    present, absent = known
+    together = tagger.complete(test_texts, present, absent, features=test_features)
+    for row in (0, 1, 3):
+        alone = tagger.complete(
+            test_texts[row], set(present[row]), set(absent[row]), features=test_features[row]
+        )
+        assert_same([alone], [together[row]])
+
+
+def test_the_batch_size_changes_nothing(tagger, test_texts, known, monkeypatch):
+    expected = tagger.complete(test_texts, *known)
+    monkeypatch.setattr(module, "BATCH", 7)
+    assert_same(tagger.complete(test_texts, *known), expected)
+
+
+def test_tagging_with_known_labels_gives_the_same_sets_with_p_of_the_set(
+    tagger, test_texts, known, monkeypatch
+):
+    monkeypatch.setattr(module, "BATCH", 16)
+    rows = [
+        KnownLabels(tuple(present), tuple(absent)) for present, absent in zip(*known, strict=True)
+    ]
+    documents = [(text, ()) for text in test_texts]
+    tagged = list(tagger.tag_stream(documents, "set", 1, known=rows))
+    for one, other in zip(tagged, tagger.complete(test_texts, *known), strict=True):
+        assert one.labels == other.labels
+        probability = other.probability * other.known_probability
+        assert one.probability == pytest.approx(probability, rel=1e-3)
+
+
+def test_what_is_known_of_br_changes_no_other_label(taggers, test_texts, known):
+    """Its labels are independent: the same set, with what is known put in and taken out."""
+    found = taggers["br"].complete(test_texts, *known)
+    without = taggers["br"].tag(test_texts)
+    for one, other, present, absent in zip(found, without, *known, strict=True):
+        assert set(one.labels) == (set(other.labels) | set(present)) - set(absent)
+
+
+def test_labels_never_seen_together_leave_br_support_without_a_set(taggers, test_texts):
+    tagger = taggers["br-support"]
+    every = tagger.labels.names
+    found = tagger.complete(test_texts[0], every)
+    assert set(found.labels) == set(every)
+    assert (found.added, found.alternatives, found.suggestion) == ((), (), None)
+    assert (found.probability, found.known_probability) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("present", "absent", "said"),
+    [
+        ([["markets", "footbal"]], [[]], "Text 0: the model has no label 'footbal'. Did you mean"),
+        ([[]], [["zzzz"]], "Text 0: the model has no label 'zzzz'. Its labels.json lists"),
+        ([[]], [[3]], "Text 0: the model has no label 3"),
+        ([["football"]], [["football"]], "Text 0: 'football' is both present and absent"),
+        (["football"], [[]], "'present' must be a collection of labels for each text"),
+        ({"football"}, [[]], "'present' must be a collection of labels for each text"),
+        ([[], []], [[]], "There are 1 texts but 2 rows of 'present' labels"),
+    ],
+)
+def test_bad_known_labels_are_one_line(taggers, present, absent, said):
+    tagger = taggers["br"]
+    assert {"markets", "football"} <= set(tagger.labels.names)
+    with pytest.raises(DataError) as error:
+        tagger.complete(["a text"], present, absent)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_lone_string_of_known_labels_is_refused(taggers):
+    with pytest.raises(DataError, match="Write"):
+        taggers["br"].complete("a text", "football")
+
+
+def test_what_is_wrong_is_found_by_its_place_among_all_texts(taggers, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 2)
+    with pytest.raises(DataError, match="Text 3: the model has no label"):
+        taggers["br"].complete(["a"] * 5, [[], [], [], ["nonsense"], []])
+
+
+def test_more_present_labels_than_a_network_can_emit_are_refused(taggers):
+    tagger = taggers["set-rnn"]
+    limit = tagger.max_labels
+    model = replace(tagger.config.model, max_labels=2)
+    system = replace(tagger.system, config=replace(tagger.config, model=model))
+    tagger = replace(tagger, system=system)
+    with pytest.raises(DataError, match=r"3 labels are present, but .* at most 2"):
+        tagger.complete("a text", tagger.labels.names[:3])
+    assert limit == 50
+    assert taggers["br"].max_labels is None
+
+
+def test_known_labels_for_too_few_documents_and_rules_of_sequences_are_refused(taggers):
+    with pytest.raises(DataError, match="fewer documents"):
+        list(taggers["br"].complete_stream([("a", ()), ("b", ())], [KnownLabels()]))
+    rows = [KnownLabels(present=taggers["set-rnn"].labels.names[:1])]
+    with pytest.raises(ConfigError, match="Use rule 'set'"):
+        list(taggers["set-rnn"].tag_stream([("a", ())], "sequence", 1, known=rows))
+    with pytest.raises(ConfigError, match="top"):
+        taggers["br"].complete("a", top=0)
+
+
+def test_no_texts_have_no_completions(tagger):
+    assert tagger.complete([]) == []

@@ -1,0 +1,25 @@
+"""Write the embedded corpus, newsroom, into the package: `python tools/make_newsroom.py`.
+
+The results in docs/results are measured on these files. Change the generator only if every
+result is measured again; tests/tools checks that it still produces exactly these files.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from newsroom import generate
+
+from setrnn.data.formats import write_examples
+
+FOLDER = Path(__file__).parents[1] / "src" / "setrnn" / "data" / "newsroom"
+
+
+def main() -> None:
+    """Write one file per split."""
+    for split, examples in generate(seed=0).items():
+        write_examples(examples, FOLDER / f"{split}.jsonl.gz")
+
+
+if __name__ == "__main__":
+    main()
