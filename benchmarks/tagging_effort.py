@@ -165,7 +165,7 @@ class Search:
     def _listed(self, typed: str) -> list[str]:
         """List labels as the page does: those that end with what was typed come first."""
         names = self._model.tagger.labels.names
-        found = [names[label] for label in self._model.labels_with(typed)[:N_ASKED]]
+        found = [names[label] for label in self._model.find_labels(typed)[:N_ASKED]]
         return sorted(found, key=lambda name: not name.lower().endswith(typed.lower()))
 
 
