@@ -1,11 +1,11 @@
-"""How far set probabilities can be trusted, and which share of documents needs no second look.
+"""Measure the calibration of set probabilities, and the share of documents that is accepted.
 
     python benchmarks/calibration.py DATA MODEL... [--targets 0.9,0.8] [--rule RULE]
         [--confidence 0.9] [--device auto] [--out FILE.json]
 
 Each saved model is calibrated on the valid part of DATA (a prepared folder of its vocabulary, or
-the data itself) and measured on the test part, which plays no other role. The model folders are
-left as they are. ECE: expected calibration error, 15 bins of equal mass.
+the data itself) and measured on the test part, which is used for nothing else. The model folders
+are not changed. ECE: expected calibration error, 15 bins of equal mass.
 """
 
 from __future__ import annotations
@@ -17,37 +17,17 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from setrnn.data.formats import open_dataset
-from setrnn.data.prepared import Prepared, is_prepared
-from setrnn.tagging.calibrating import calibrate
-from setrnn.tagging.evaluation import Evaluation, evaluate, evaluate_prepared
-from setrnn.tagging.labelled import Batch, example_batches, prepared_batches
-from setrnn.tagging.loading import load
-from setrnn.tagging.tagger import Tagger
-
-
-def valid_batches(tagger: Tagger, data: str) -> Iterator[Batch]:
-    if is_prepared(Path(data)):
-        return prepared_batches(tagger, Prepared(Path(data)), "valid")
-    return example_batches(tagger, open_dataset(data).require("valid").read())
-
-
-def on_test(tagger: Tagger, data: str, rule: str) -> Evaluation:
-    if is_prepared(Path(data)):
-        return evaluate_prepared(tagger, Prepared(Path(data)), "test", rule)
-    return evaluate(tagger, open_dataset(data).require("test").read(), rule)
+from setrnn import Tagger, calibrate, evaluate, load
 
 
 def measure(tagger: Tagger, data: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """Calibrate on valid for each target, and measure on test."""
     row: dict[str, Any] = {"method": tagger.method, "acceptance": {}}
-    raw = on_test(replace(tagger, calibration=None), data, tagger.rule_or_own(arguments.rule))
+    raw = evaluate(replace(tagger, calibration=None), data, arguments.rule, split="test")
     row["mean_probability_raw"] = raw.mean_probability
     for target in arguments.targets:
-        found = calibrate(
-            tagger, valid_batches(tagger, data), arguments.rule, target, arguments.confidence
-        )
-        test = on_test(replace(tagger, calibration=found.calibration), data, found.rule)
+        found = calibrate(tagger, data, arguments.rule, target, arguments.confidence, split="valid")
+        test = evaluate(found.tagger, data, found.rule, split="test")
         scaling = next(iter(found.calibration.scalings.values()))
         row |= {
             "rule": found.rule,
@@ -69,7 +49,7 @@ def measure(tagger: Tagger, data: str, arguments: argparse.Namespace) -> dict[st
 
 
 def lines(name: str, row: dict[str, Any]) -> Iterator[str]:
-    """Two tables' worth of one model, as Markdown."""
+    """Yield the rows of one model for both tables, as Markdown."""
     yield (
         f"| {name} | {row['temperature']:.2f} | {'yes' if row['is_isotonic'] else 'no'} "
         f"| {row['valid_error_raw']:.3f} -> {row['valid_error_held_out']:.3f} "

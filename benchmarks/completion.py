@@ -1,11 +1,11 @@
-"""What a known label is worth: the rest of the labels predicted with it, and without.
+"""Measure the value of a known label: predict the other labels with it and without it.
 
     python benchmarks/completion.py DATA MODEL... [--given 1] [--seed 0] [--json FILE]
 
-Of each test document with more than `--given` labels, so many true ones that the model has are
-drawn and given. The rest of the truth is compared with what is predicted besides them: by the
-most probable set that contains them, and by the most probable set of all, as if nothing were
-known. DATA must be what the models were trained on, or a folder prepared from it.
+For each test document with more than `--given` labels, that many of its true labels are drawn and
+given. The other true labels are compared with the other predicted labels: of the most probable set
+that contains the given labels, and of the most probable set of all, as if nothing were known. DATA
+must be what the models were trained on, or a folder prepared from it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ from setrnn.errors import DataError
 from setrnn.metrics import document_f1
 from setrnn.systems.known import Known
 from setrnn.systems.rules import SetCandidates
-from setrnn.tagging.completion import N_SETS
-from setrnn.tagging.loading import load
-from setrnn.tagging.tagger import BATCH, Tagger
+from setrnn.tagging.prediction import N_SETS
+from setrnn.tagging.tagger import BATCH, Tagger, load
 
 Marks = npt.NDArray[np.bool_]  # documents x labels
 COLUMNS = ("instance_f1", "exact", "suggestion_right", "documents_per_second")

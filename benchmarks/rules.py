@@ -20,9 +20,8 @@ from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
 from setrnn.systems.rules.thresholds import choose_thresholds
 from setrnn.tagging.calibration import Calibration
-from setrnn.tagging.evaluation import evaluate_prepared
-from setrnn.tagging.loading import load
-from setrnn.tagging.tagger import BATCH, Tagger
+from setrnn.tagging.evaluation import evaluate
+from setrnn.tagging.tagger import BATCH, Tagger, load
 
 MEASURES = ("instance_f1", "label_f1", "micro_f1", "hamming_loss", "subset_accuracy")
 ONCE = ("set_log_likelihood", "n_impossible_sets", "missing_mass")  # whatever the rule
@@ -47,7 +46,7 @@ def main() -> None:
     print("|---" * (len(MEASURES) + 2) + "|")
     found: dict[str, dict[str, object]] = {}
     for rule in rules_of(tagger):
-        values = evaluate_prepared(tagger, prepared, arguments.split, rule).as_dict()
+        values = evaluate(tagger, prepared, rule, split=arguments.split).as_dict()
         found[rule] = values
         cells = [f"{values[name]:.4f}" for name in MEASURES]
         print(f"| {rule} | " + " | ".join(cells) + f" | {values['documents_per_second']:,.0f} |")

@@ -3,9 +3,9 @@
     python benchmarks/tagging_effort.py DATA MODEL [--documents N] [--device auto] [--seed 0]
 
 A simulated person knows the true set of each test document and reaches it by hand, by mending
-the predicted set, and with completion: the set predicted anew after every decision, and a label
+the predicted set, and with completion: the set predicted again after every decision, and a label
 asked about under `y` and `n`. Counts keys and clicks as the page takes them, and labels touched,
-however many keys each took. Nobody reads or thinks here: these are no times. DATA must be what
+however many keys each took. These are not times: nobody reads or thinks here. DATA must be what
 the model was trained on, or a folder prepared from it.
 """
 
@@ -30,9 +30,8 @@ from setrnn.errors import DataError
 from setrnn.serve.registry import ServedModel
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.scored_set import ScoredSet
-from setrnn.tagging.completion import complete_tokens, encode_known
-from setrnn.tagging.loading import load
-from setrnn.tagging.tagger import BATCH, Tagger
+from setrnn.tagging.prediction import complete_tokens, encode_known
+from setrnn.tagging.tagger import BATCH, Tagger, load
 
 MOST_ROUNDS = 200  # of decisions about one document; the rest is done by hand
 N_LOOKED_AT = 10  # rows of "Every label" that a person looks through; the page shows 12
@@ -80,7 +79,7 @@ class Model(Protocol):
         """Predict the set of each document."""
 
     def complete(self, documents: Sequence[int], known: Sequence[KnownLabels]) -> list[Answer]:
-        """Predict anew, given what is known of some of the documents."""
+        """Predict again, given what is known of some of the documents."""
 
 
 class TokenModel:
@@ -106,7 +105,7 @@ class TokenModel:
         return answers
 
     def complete(self, documents: Sequence[int], known: Sequence[KnownLabels]) -> list[Answer]:
-        """Predict anew what fits the decisions."""
+        """Predict again, given the decisions."""
         answers: list[Answer] = []
         labels = self.tagger.labels
         for first in range(0, len(documents), BATCH):

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, settings
 from setrnn.config import TextSettings
 from setrnn.data import newsroom
 from setrnn.data.prepared import Prepared, prepare
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from small_taggers import trained_tagger
 
 torch.set_num_threads(1)  # if torch was imported before

@@ -15,9 +15,10 @@ NAMES = [".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts) for fi
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [each.removesuffix(".__init__") for each in NAMES])
-def test_the_examples_of_a_module_run(name, tmp_path, monkeypatch):
+def test_the_examples_of_a_module_run(name, tmp_path, tmp_path_factory, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
+    # Newsroom is prepared once for all examples.
+    monkeypatch.setenv("SETRNN_CACHE", str(tmp_path_factory.getbasetemp() / "examples"))
     options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     result = doctest.testmod(import_module(name), optionflags=options)
     assert result.attempted > 0

@@ -8,49 +8,64 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from setrnn.data.example import Example
     from setrnn.data.formats import open_dataset
-    from setrnn.errors import SetRNNError
+    from setrnn.errors import ConfigError, DataError, ModelError, SetRNNError, TrainingError
     from setrnn.systems.limits import Limits
-    from setrnn.tagging.completion import Completion
+    from setrnn.tagging.calibrating import calibrate
     from setrnn.tagging.estimator import SetRNNClassifier
+    from setrnn.tagging.evaluation import Evaluation, evaluate
     from setrnn.tagging.explanation import Explanation
-    from setrnn.tagging.loading import load
-    from setrnn.tagging.prediction import Prediction
-    from setrnn.tagging.tagger import Tagger
+    from setrnn.tagging.prediction import Completion, Prediction
+    from setrnn.tagging.tagger import Tagger, load
     from setrnn.tagging.train import train
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "SetRNNClassifier",
-    "Tagger",
-    "Prediction",
-    "Completion",
-    "Limits",
-    "Explanation",
-    "Example",
-    "train",
-    "load",
-    "open_dataset",
-    "SetRNNError",
-    "__version__",
-]
-
-# Imported when first asked for: torch and scikit-learn take seconds, `setrnn --help` must not.
+# Each public name and its module. It is imported when first used: torch and scikit-learn take
+# seconds, and `setrnn --help` must not.
 _HOMES = {
-    "SetRNNClassifier": "setrnn.tagging.estimator",
     "train": "setrnn.tagging.train",
+    "load": "setrnn.tagging.tagger",
+    "evaluate": "setrnn.tagging.evaluation",
+    "calibrate": "setrnn.tagging.calibrating",
     "Tagger": "setrnn.tagging.tagger",
+    "SetRNNClassifier": "setrnn.tagging.estimator",
     "Prediction": "setrnn.tagging.prediction",
-    "Completion": "setrnn.tagging.completion",
-    "Limits": "setrnn.systems.limits",
+    "Completion": "setrnn.tagging.prediction",
     "Explanation": "setrnn.tagging.explanation",
+    "Evaluation": "setrnn.tagging.evaluation",
+    "Limits": "setrnn.systems.limits",
     "Example": "setrnn.data.example",
-    "load": "setrnn.tagging.loading",
     "open_dataset": "setrnn.data.formats",
     "SetRNNError": "setrnn.errors",
+    "ConfigError": "setrnn.errors",
+    "DataError": "setrnn.errors",
+    "ModelError": "setrnn.errors",
+    "TrainingError": "setrnn.errors",
 }
 
-if not TYPE_CHECKING:  # a type checker would take any name for one that exists
+__all__ = [
+    "Completion",
+    "ConfigError",
+    "DataError",
+    "Evaluation",
+    "Example",
+    "Explanation",
+    "Limits",
+    "ModelError",
+    "Prediction",
+    "SetRNNClassifier",
+    "SetRNNError",
+    "Tagger",
+    "TrainingError",
+    "__version__",
+    "calibrate",
+    "evaluate",
+    "load",
+    "open_dataset",
+    "train",
+]
+
+if not TYPE_CHECKING:  # a type checker would accept any name
 
     def __getattr__(name: str) -> object:
         """Import a public name from its module."""
@@ -62,5 +77,5 @@ if not TYPE_CHECKING:  # a type checker would take any name for one that exists
 
 
 def __dir__() -> list[str]:
-    """List the public names too, before they are imported."""
+    """List the public names too, whether or not they are imported yet."""
     return sorted({*globals(), *__all__})

@@ -10,7 +10,7 @@ from setrnn.cli import comparing
 from setrnn.cli.compare_display import comparison_display, duration
 from setrnn.comparison.records import Comparison, Failure, load_records
 from setrnn.errors import ConfigError
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 
 FAST = ("--set", "vectors.source=none")
 

@@ -7,7 +7,7 @@ from setrnn.comparison.records import load_record
 from setrnn.comparison.run import Task, run
 from setrnn.config import load_config
 from setrnn.metrics import evaluate_sets, indicator_matrix
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from setrnn.training.loop import is_out_of_time
 from setrnn.training.run_folder import Position
 from small_taggers import SMALL, SMALL_OVERRIDES

@@ -11,7 +11,7 @@ from setrnn.comparison.tuning import SPACES, Between, OneOf, Tuned, search, spac
 from setrnn.config import Config, TrainingSettings, load_config
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
 from setrnn.methods import METHODS
-from setrnn.tagging.evaluation import evaluate_prepared
+from setrnn.tagging.evaluation import evaluate
 from setrnn.training.start import train_system
 from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger
 
@@ -225,7 +225,7 @@ def test_a_transformer_is_searched_by_its_own_learning_rate():
 def test_a_classical_system_is_chosen_on_all_of_valid(small_prepared, tmp_path):
     tuned = tuned_config(small_prepared, "br", Config(), 2, tmp_path)
     tagger = trained_tagger(small_prepared, "br", Config())
-    measured = evaluate_prepared(tagger, small_prepared, "valid").scores.instance_f1
+    measured = evaluate(tagger, small_prepared, split="valid").scores.instance_f1
     assert tuned.trials[0]["value"] == pytest.approx(measured)
     assert (tmp_path / "tuning" / "br.journal").is_file()
     assert tuned.trials[1]["settings"] != tuned.trials[0]["settings"]

@@ -16,7 +16,7 @@ from setrnn.config import Config
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import FORMAT, SavedModel, load_model, save_model
 from setrnn.errors import ModelError
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "labels.json")
 SEALED = FILES[1:]

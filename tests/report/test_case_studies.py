@@ -69,7 +69,7 @@ def test_the_sequences_of_the_set_are_bold_and_summed(records):
     )
     assert html.count('<tr class="is-predicted">') == 3  # two sequences, and their set
     assert "0.4500" in html
-    assert "p ≥ 0.4600" in html
+    assert "p&nbsp;≥&nbsp;0.4600" in html
 
 
 def test_a_pair_is_one_document_that_only_the_second_gets_right(records):

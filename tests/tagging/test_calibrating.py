@@ -8,10 +8,8 @@ from setrnn.data import newsroom
 from setrnn.errors import ConfigError, DataError
 from setrnn.systems.rules import RULES
 from setrnn.tagging.calibrating import LEAST_DOCUMENTS, calibrate, fit_calibration
-from setrnn.tagging.calibration import Scaling
-from setrnn.tagging.calibration.fit import N_CANDIDATES
-from setrnn.tagging.labelled import example_batches
-from setrnn.tagging.loading import load
+from setrnn.tagging.calibration import N_CANDIDATES, Scaling
+from setrnn.tagging.tagger import load
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +27,7 @@ def many():
 def calibrated(taggers, many):
     """A BR tagger that accepts some of its predictions."""
     tagger = taggers["br"]
-    found = calibrate(tagger, example_batches(tagger, many), target=0.6)
+    found = calibrate(tagger, many, target=0.6)
     return replace(tagger, calibration=found.calibration), found
 
 
@@ -38,7 +36,7 @@ def texts_of(examples):
 
 
 def test_a_scaling_is_fitted_for_each_way_to_search(tagger, valid):
-    found = fit_calibration(tagger, example_batches(tagger, valid))
+    found = fit_calibration(tagger, valid)
     emits_sequences = tagger.system.emits_sequences
     expected = {"sets", "sequences"} if emits_sequences else {"sets"}
     assert set(found.scalings) == expected
@@ -49,7 +47,7 @@ def test_a_scaling_is_fitted_for_each_way_to_search(tagger, valid):
 
 def test_the_sets_stay_and_their_probabilities_are_calibrated(tagger, valid):
     """Whatever is asked for besides: the number of sets, or the model's own probabilities."""
-    calibration = fit_calibration(tagger, example_batches(tagger, valid))
+    calibration = fit_calibration(tagger, valid)
     after = replace(tagger, calibration=calibration)
     texts, features = texts_of(valid[:30])
     for name, rule in RULES.items():
@@ -74,7 +72,7 @@ def test_the_sets_stay_and_their_probabilities_are_calibrated(tagger, valid):
 
 
 def test_all_sets_of_a_model_with_few_labels_sum_to_one(tagger, valid):
-    calibration = fit_calibration(tagger, example_batches(tagger, valid))
+    calibration = fit_calibration(tagger, valid)
     after = replace(tagger, calibration=calibration)
     texts, features = texts_of(valid[:20])
     for one in after.tag(texts, "set", N_CANDIDATES, features):
@@ -88,7 +86,7 @@ def test_all_sets_of_a_model_with_few_labels_sum_to_one(tagger, valid):
 def test_saving_changes_no_bit_of_predictions_nor_of_other_files(taggers, valid, tmp_path, method):
     tagger = taggers[method]
     tagger.save(tmp_path / "plain")
-    found = calibrate(tagger, example_batches(tagger, valid), "set", target=0.3)
+    found = calibrate(tagger, valid, "set", target=0.3)
     after = replace(tagger, calibration=found.calibration)
     after.save(tmp_path / "calibrated")
     texts, features = texts_of(valid)
@@ -135,9 +133,9 @@ def test_unseen_documents_are_better_calibrated(calibrated, taggers):
 
 def test_other_rules_keep_their_targets(taggers, valid):
     tagger = taggers["seq2seq-rnn"]
-    first = calibrate(tagger, example_batches(tagger, valid), "sequence", 0.3, 0.8).calibration
+    first = calibrate(tagger, valid, "sequence", 0.3, 0.8).calibration
     tagger = replace(tagger, calibration=first)
-    both = calibrate(tagger, example_batches(tagger, valid), "set", 0.4, 0.7).calibration
+    both = calibrate(tagger, valid, "set", 0.4, 0.7).calibration
     kept = {name: (each.target, each.confidence) for name, each in both.acceptance.items()}
     assert kept == {"sequence": (0.3, 0.8), "set": (0.4, 0.7)}
     assert both.acceptance["sequence"] == first.acceptance["sequence"]
@@ -146,7 +144,7 @@ def test_other_rules_keep_their_targets(taggers, valid):
 def test_a_true_label_the_model_lacks_is_never_right(taggers, valid):
     tagger = taggers["br"]
     strange = [replace(each, labels=(*each.labels, "no such label")) for each in valid]
-    found = calibrate(tagger, example_batches(tagger, strange))
+    found = calibrate(tagger, strange)
     assert found.accuracy == 0
     assert found.acceptance.threshold is None
     probs = found.after.mean_probability
@@ -155,7 +153,7 @@ def test_a_true_label_the_model_lacks_is_never_right(taggers, valid):
 
 def test_the_number_of_candidates_changes_with_nothing_but_the_calibration(taggers, valid):
     tagger = taggers["br-support"]
-    calibration = fit_calibration(tagger, example_batches(tagger, valid))
+    calibration = fit_calibration(tagger, valid)
     other = replace(calibration, scalings={"sets": Scaling(2, 3.0)})
     texts, features = texts_of(valid[:10])
     for each in (calibration, other):
@@ -168,7 +166,7 @@ def test_the_number_of_candidates_changes_with_nothing_but_the_calibration(tagge
 def test_too_few_documents_are_refused(taggers, valid):
     tagger = taggers["br"]
     with pytest.raises(DataError, match=f"99 documents are too few .* at least {LEAST_DOCUMENTS}"):
-        fit_calibration(tagger, example_batches(tagger, valid[: LEAST_DOCUMENTS - 1]))
+        fit_calibration(tagger, valid[: LEAST_DOCUMENTS - 1])
     with pytest.raises(DataError, match="0 documents are too few"):
         fit_calibration(tagger, [])
 
@@ -177,7 +175,7 @@ def test_documents_without_any_label_are_refused(taggers, valid):
     tagger = taggers["br"]
     bare = [replace(each, labels=()) for each in valid]
     with pytest.raises(DataError, match="No document has a label"):
-        fit_calibration(tagger, example_batches(tagger, bare))
+        fit_calibration(tagger, bare)
 
 
 @pytest.mark.parametrize("wrong", [{"target": 1.0}, {"confidence": 0}])
@@ -195,4 +193,4 @@ def test_labels_of_another_kind_are_refused(taggers, valid):
     tagger = taggers["br"]
     strange = [replace(each, labels=("nonesuch", "other")) for each in valid]
     with pytest.raises(DataError, match=r"The model knows 0 of the documents' .* --labels-field"):
-        fit_calibration(tagger, example_batches(tagger, strange))
+        fit_calibration(tagger, strange)

@@ -6,7 +6,7 @@ import pytest
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import evaluate_label_sets
 from setrnn.systems.rules import Limits
-from setrnn.tagging.evaluation import evaluate, evaluate_prepared
+from setrnn.tagging.evaluation import evaluate
 
 
 def varying(evaluation):
@@ -36,15 +36,14 @@ def test_the_scores_are_those_of_the_predictions(tagger, small_examples):
 
 def test_a_prepared_split_gives_what_its_documents_give(tagger, small_examples, small_prepared):
     whole = varying(evaluate(tagger, small_examples["test"]))
-    prepared = varying(evaluate_prepared(tagger, small_prepared, "test"))
+    prepared = varying(evaluate(tagger, small_prepared, split="test"))
     assert prepared == pytest.approx(whole, rel=1e-4)
 
 
 @pytest.mark.parametrize("name", ["seq2seq-rnn", "set-rnn"])
 def test_the_ranking_is_the_same_by_either_rule(taggers, small_prepared, name):
     one, other = (
-        evaluate_prepared(taggers[name], small_prepared, "test", rule)
-        for rule in ("set", "sequence")
+        evaluate(taggers[name], small_prepared, rule, split="test") for rule in ("set", "sequence")
     )
     assert (one.rule, other.rule) == ("set", "sequence")
     assert one.ranking.as_dict() == pytest.approx(other.ranking.as_dict(), abs=1e-6)
@@ -61,14 +60,14 @@ def test_nothing_is_searched_twice_for_rule_set(taggers, small_prepared, monkeyp
         return search(*arguments)
 
     monkeypatch.setattr(type(system), "candidates", counted)
-    evaluate_prepared(taggers["set-rnn"], small_prepared, "test", "set")
+    evaluate(taggers["set-rnn"], small_prepared, "set", split="test")
     assert n_searches == 1
 
 
 def test_every_document_is_counted(taggers, small_examples):
     counts = []
-    evaluate(taggers["br"], small_examples["test"], on_documents=counts.append)
-    assert sum(counts) == len(small_examples["test"])
+    evaluate(taggers["br"], small_examples["test"], on_progress=counts.append)
+    assert counts[-1].n_done == len(small_examples["test"])
 
 
 def test_no_documents_are_refused(taggers):

@@ -57,7 +57,7 @@ def test_token_ids_are_explained_as_their_text_is(recurrent, test_texts, test_fe
     for text, features in zip(test_texts[:8], test_features, strict=False):
         by_text = recurrent.explain(text, features, rule="set")
         tokens = recurrent.encoder.encode([text], [features])
-        found = explain_tokens(recurrent.system, recurrent.encoder, recurrent.labels, tokens)
+        found = explain_tokens(recurrent, tokens)
         assert found.sequences == by_text.sequences
         assert found.sets == by_text.sets
         assert found.steps == by_text.steps
@@ -299,7 +299,7 @@ def test_a_classical_system_cannot_be_explained(taggers):
 @pytest.mark.parametrize(
     ("arguments", "error", "said"),
     [
-        ({"text": [TEXT]}, DataError, "One text is wanted, got list"),
+        ({"text": [TEXT]}, DataError, "one string, got list"),
         ({"text": TEXT, "features": "money"}, DataError, "got one string"),
         ({"text": TEXT, "top": 0}, ConfigError, "top must be"),
         ({"text": TEXT, "rule": "sett"}, ConfigError, "Did you mean 'set'"),

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +11,7 @@ from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS
 from setrnn.systems.rules import RULES, Limits, Rule, SetCandidates
 from setrnn.tagging import tagger as module
-from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import load
 from small_taggers import with_thresholds
 
 
@@ -394,3 +396,20 @@ def test_a_device_that_does_not_exist_is_refused(taggers, tmp_path):
     taggers["set-rnn"].save(tmp_path / "model")
     with pytest.raises(ConfigError, match="There is no device 'gpu'"):
         load(tmp_path / "model", device="gpu")
+
+
+SLOW = {"torch._dynamo", "sympy", "sklearn", "scipy.optimize", "pandas", "lightning"}
+LOAD = "import sys; from setrnn import load; [load(each, 'cpu') for each in sys.argv[1:]]; "
+
+
+def test_loading_imports_nothing_that_takes_longer_than_all_else(taggers, tmp_path):
+    folders = [tmp_path / method for method in taggers]
+    for method, folder in zip(taggers, folders, strict=True):
+        taggers[method].save(folder)
+    code = LOAD + "print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *folders], capture_output=True, text=True, check=True
+    )
+    modules = set(done.stdout.split())
+    assert "torch" in modules
+    assert SLOW & modules == set()

@@ -4,7 +4,7 @@ from tiny_runs import N_VALID, tiny_config
 from setrnn.config import TRAINING_METRICS
 from setrnn.methods import find_method
 from setrnn.systems.recurrent import RecurrentSystem
-from setrnn.tagging.evaluation import evaluate_prepared
+from setrnn.tagging.evaluation import evaluate
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.validation import validate
 
@@ -13,7 +13,7 @@ from setrnn.training.validation import validate
 def test_an_epoch_is_measured_as_its_model_will_be(train, tiny, method):
     run = train("training.epochs=1", method=method)
     tagger = Tagger(method, tiny_config(), tiny.encoder, tiny.labels, run.system)
-    expected = evaluate_prepared(tagger, tiny, "valid").as_dict()
+    expected = evaluate(tagger, tiny, split="valid").as_dict()
     (row,) = run.notes["epochs"]
     for name in (*TRAINING_METRICS, "mean_probability"):
         assert row[name] == pytest.approx(expected[name], rel=1e-5)

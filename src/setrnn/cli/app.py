@@ -30,14 +30,17 @@ COMMANDS = {
     ),
     "data": ("setrnn.cli.data:app", "Inspect, convert, split and prepare data."),
     "train": ("setrnn.cli.train:train", "Train a system and write its model folder."),
-    "predict": ("setrnn.cli.models:predict", "Tag documents: one JSON line each, in input order."),
+    "predict": (
+        "setrnn.cli.predict:predict",
+        "Tag documents; write one JSON object per line, in the order of the input.",
+    ),
     "evaluate": (
-        "setrnn.cli.models:evaluate",
+        "setrnn.cli.evaluate:evaluate",
         "Measure a model on documents whose labels are known.",
     ),
     "calibrate": (
         "setrnn.cli.calibrate:calibrate",
-        "Calibrate a model's probabilities, and find which predictions need no second look.",
+        "Calibrate a model's probabilities, and find which predictions to accept without review.",
     ),
     "compare": (
         "setrnn.cli.compare:compare",
@@ -45,7 +48,7 @@ COMMANDS = {
     ),
     "explain": (
         "setrnn.cli.explain:explain",
-        "Show why a recurrent system tags a text as it does, or what it makes of a given set.",
+        "Explain how a recurrent system tags a text, or how it scores a given set.",
     ),
     "report": (
         "setrnn.cli.report:report",
@@ -53,8 +56,8 @@ COMMANDS = {
     ),
     "serve": ("setrnn.cli.serve:serve", "Serve models: an HTTP API, and a page to tag with."),
     "methods": (
-        "setrnn.cli.models:methods",
-        "List the systems: what each maximises in training, and how it predicts.",
+        "setrnn.cli.methods:methods",
+        "List the systems, with what each maximises in training and how it predicts.",
     ),
 }
 INTERRUPTED = 130  # the exit code that shells give to Ctrl-C

@@ -138,7 +138,7 @@ def _show_explanation(examples: Sequence[Example], record: Record) -> None:
 
 def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], what: str) -> Panel:
     """Lay out a document with its true set, its sequences and their sets."""
-    from setrnn.tagging.explanation import FoundSequence, FoundSet
+    from setrnn.tagging.explanation import FoundSequence, NamedSet
 
     truth = Table.grid(padding=(0, 2))
     truth.add_row("truth", Text(labels_text(sorted(example.labels))))
@@ -147,7 +147,7 @@ def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], w
         for each in case["sequences"]
     ]
     sets = [
-        FoundSet(each["name"], tuple(each["labels"]), each["probability"], each["is_exact"])
+        NamedSet(tuple(each["labels"]), each["probability"], each["name"], each["is_exact"])
         for each in case["sets"]
     ]
     parts = (

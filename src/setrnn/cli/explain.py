@@ -1,11 +1,11 @@
-"""`setrnn explain`: one text, its sequences and sets, and the words attended to."""
+"""`setrnn explain`: show the sequences, sets and attended words behind one prediction."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich import box
@@ -16,46 +16,48 @@ from setrnn.cli.console import labels_text, note, stdout
 from setrnn.cli.options import Device, Model, Rule
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError
+from setrnn.report.explanation_page import render_page
+from setrnn.tagging.explanation import AttendedWord, Explanation, FoundSequence, NamedSet
+from setrnn.tagging.tagger import load
 
-if TYPE_CHECKING:
-    from setrnn.tagging.explanation import AttendedWord, Explanation, FoundSequence, FoundSet
-
-WORDS_SHOWN, LEAST_SHARE = 4, 0.005  # at each step
+WORDS_SHOWN, LEAST_SHARE = 4, 0.005  # of the attention of each step
 
 
 def explain(
     model: Model,
-    text: Annotated[str, typer.Option(help="The text; - reads standard input.")],
+    text: Annotated[str, typer.Option(help="The text to explain; - reads standard input.")],
     features: Annotated[
         list[str] | None,
-        typer.Option(metavar="A,B", help="The text's features; may be repeated."),
+        typer.Option(
+            metavar="A,B", help="The features of the text, separated by commas; may be repeated."
+        ),
     ] = None,
     html: Annotated[
         Path | None,
-        typer.Option(help="Also write it as an HTML page of its own.", show_default=False),
+        typer.Option(help="Also write the explanation as an HTML page.", show_default=False),
     ] = None,
-    top: Annotated[int, typer.Option(help="Sequences to list; the beam width is the limit.")] = 12,
+    top: Annotated[
+        int, typer.Option(help="How many sequences to list; the beam width is the limit.")
+    ] = 12,
     rule: Rule = None,
     label: Annotated[
         list[str] | None,
         typer.Option(
             metavar="LABEL",
-            help="A label of the set to explain instead of the predicted one; may be repeated.",
+            help="A label of a set to explain instead of the predicted one; may be repeated.",
         ),
     ] = None,
     no_label: Annotated[
-        bool, typer.Option("--no-label", help="Explain the empty set instead.")
+        bool, typer.Option("--no-label", help="Explain the empty set instead of the predicted one.")
     ] = False,
     device: Device = "auto",
 ) -> None:
-    """Show why a recurrent system tags a text as it does, or what it makes of a given set.
+    """Explain how a recurrent system tags a text, or how it scores a given set.
 
-    Its sequences, their sets, and the words attended to at each step.
+    Shows the most probable label sequences, their sets, and the words attended to at each step.
     """
-    from setrnn.tagging.loading import load
-
     if label and no_label:
-        raise ConfigError("--no-label is the empty set. Leave it out, or --label.")
+        raise ConfigError("--no-label means the empty set. Leave it out, or --label.")
     if html is not None:
         check_file_place(html)
     names = [name.strip() for each in features or [] for name in each.split(",") if name.strip()]
@@ -64,8 +66,6 @@ def explain(
     given = [] if no_label else label or None
     explanation = tagger.explain(content, names, top, rule, given)
     if html is not None:
-        from setrnn.report.explanation_page import render_page
-
         with whole_file(html) as file:
             file.write(render_page(explanation).encode())
     _show(explanation)
@@ -110,7 +110,7 @@ def _print(title: str) -> None:
 
 
 def sequences_table(sequences: Sequence[FoundSequence], predicted: str) -> Table:
-    """Lay out sequences with their probabilities and the names of their sets."""
+    """Show sequences with their probabilities and the names of their sets."""
     table = _scored_table("sequence")
     for sequence in sequences:
         is_predicted = sequence.set_name == predicted
@@ -124,8 +124,8 @@ def sequences_table(sequences: Sequence[FoundSequence], predicted: str) -> Table
     return table
 
 
-def sets_table(sets: Sequence[FoundSet]) -> Table:
-    """Lay out sets with their probabilities; the first is the predicted one."""
+def sets_table(sets: Sequence[NamedSet]) -> Table:
+    """Show sets with their probabilities; the first is the predicted one."""
     table = _scored_table("labels")
     for each in sets:
         is_predicted = each == sets[0]
@@ -174,7 +174,7 @@ def _table() -> Table:
     return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
 
 
-def _set_prob(found: FoundSet) -> str:
+def _set_prob(found: NamedSet) -> str:
     return _prob(found.probability) if found.is_exact else f"≥ {_prob(found.probability)}"
 
 

@@ -24,7 +24,7 @@ from setrnn.config import load_config
 from setrnn.data.model_folder import refuse_other_folder
 from setrnn.errors import StoppedError
 from setrnn.methods import find_method
-from setrnn.tagging.evaluation import evaluate_prepared
+from setrnn.tagging.evaluation import evaluate
 from setrnn.tagging.train import check_training, open_training_data, train_prepared
 from setrnn.training.run_folder import has_run, run_folder_of
 from setrnn.training.start import TrainOptions
@@ -67,7 +67,7 @@ def train(
         options = TrainOptions(device, resume=resume, on_progress=show)
         tagger = train_prepared(prepared, chosen, full, options, out)
     if prepared.description["n_documents"].get("valid"):
-        evaluation = evaluate_prepared(tagger, prepared, "valid")
+        evaluation = evaluate(tagger, prepared, split="valid")
         stdout.print(scores_table("On the valid part", {method: evaluation.as_dict()}))
     note(f"Wrote {out}")
 

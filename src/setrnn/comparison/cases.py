@@ -61,16 +61,8 @@ def differing_documents(
 
 
 def _case(tagger: Tagger, prepared: Prepared, test: PreparedSplit, document: int) -> dict[str, Any]:
-    system = tagger.system.sequences
-    assert system is not None, "only systems that emit sequences are explained"
-    explanation = explain_tokens(
-        system,
-        tagger.encoder,
-        tagger.labels,
-        test.tokens.rows(document, document + 1),
-        N_SEQUENCES,
-        tagger.method,
-    )
+    tokens = test.tokens.rows(document, document + 1)
+    explanation = explain_tokens(tagger, tokens, N_SEQUENCES)
     names = [*prepared.labels.names, *prepared.unseen_labels]
     return {
         "document": document,

@@ -23,8 +23,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.methods import Method, find_method
 from setrnn.progress import Note, Progress
 from setrnn.systems.rules import RULES
-from setrnn.tagging.evaluation import Measured, measure_rules
-from setrnn.tagging.labelled import prepared_batches
+from setrnn.tagging.evaluation import RuleResults, measure_rules, prepared_batches
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.train import train_prepared
 from setrnn.training.run_folder import has_run
@@ -149,7 +148,7 @@ def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgre
 
 
 def _test_results(
-    tagger: Tagger, prepared: Prepared, measured: Mapping[str, Measured]
+    tagger: Tagger, prepared: Prepared, measured: Mapping[str, RuleResults]
 ) -> tuple[TestResults, list[dict[str, Any]]]:
     """Collect what each document is predicted, and what statistics and figures need besides."""
     index = tagger.labels.index

@@ -26,7 +26,7 @@ from setrnn.comparison.statistics import (
 )
 from setrnn.metrics import MEASURES, document_f1, indicator_matrix
 from setrnn.report.wording import format_difference, format_p, format_score
-from setrnn.tagging.calibration.acceptance import fit_acceptance
+from setrnn.tagging.acceptance import fit_acceptance
 
 if TYPE_CHECKING:
     from setrnn.metrics import Sparse

@@ -10,8 +10,8 @@ from setrnn.serve.registry import ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Tagged
 from setrnn.systems.scored_set import ScoredSet
-from setrnn.tagging.completion import Completion
 from setrnn.tagging.explanation import Explanation, Step
+from setrnn.tagging.prediction import Completion
 
 MOST_SUGGESTIONS = 50
 LEAST_WEIGHT = 0.0005  # of a word that is worth sending

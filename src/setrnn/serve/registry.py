@@ -12,8 +12,7 @@ from setrnn.data.folders import file_hash
 from setrnn.data.model_folder import CONFIG
 from setrnn.errors import ConfigError, ModelError, SetRNNError, nearest_name
 from setrnn.systems.rules import RULES
-from setrnn.tagging.loading import load
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import Tagger, load
 
 VERSION_LENGTH = 12
 TRIES = 3

@@ -32,8 +32,8 @@ from setrnn.serve.sending import sent
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Completing, Explaining, Tagging
 from setrnn.systems.rules import Limits
-from setrnn.tagging.completion import problem_with_known
 from setrnn.tagging.explanation import given_set
+from setrnn.tagging.prediction import problem_with_known
 
 RETRY_SECONDS = 2  # while models are loaded
 VERSION_HEADER = "X-Model-Version"

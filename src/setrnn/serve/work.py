@@ -11,9 +11,8 @@ import numpy as np
 from setrnn.data.example import KnownLabels
 from setrnn.serve.registry import ServedModel
 from setrnn.systems.rules import MANY_SETS, Limits, find_rule
-from setrnn.tagging.completion import Completion
 from setrnn.tagging.explanation import Explanation
-from setrnn.tagging.prediction import Marginals, Prediction
+from setrnn.tagging.prediction import Completion, Marginals, Prediction
 from setrnn.tagging.tagger import Tagger
 
 LEAST_MARGINAL, MOST_MARGINALS = 0.001, 50

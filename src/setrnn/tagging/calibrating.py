@@ -1,43 +1,53 @@
 """Calibrate a tagger on documents whose labels are known."""
 
-# n documents, L labels, K candidates
+# n documents, L labels, K candidates, S labels of the largest set
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from setrnn.data.cache import Source
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
-from setrnn.systems.candidates import pack_labels
-from setrnn.systems.rules import SetCandidates, find_rule
+from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.systems.candidates import SetCandidates, pack_labels
+from setrnn.systems.rules import find_rule
 from setrnn.systems.rules.thresholds import choose_thresholds
-from setrnn.tagging.calibration import Calibration, Scaling
-from setrnn.tagging.calibration.acceptance import Acceptance, check_share, fit_acceptance
-from setrnn.tagging.calibration.fit import N_CANDIDATES, fit_scaling, held_out
-from setrnn.tagging.calibration.reliability import Reliability, reliability
+from setrnn.tagging.acceptance import (
+    Acceptance,
+    Reliability,
+    check_share,
+    fit_acceptance,
+    reliability,
+)
+from setrnn.tagging.calibration import N_CANDIDATES, Calibration, Scaling, fit_scaling, held_out
+from setrnn.tagging.evaluation import (
+    Documents,
+    LabelledDocuments,
+    open_documents,
+)
 from setrnn.tagging.tagger import Tagger
 
 LEAST_DOCUMENTS = 100
 
-LabelSets = Sequence[Sequence[str]]
-Batches = Iterable[tuple[Ragged, LabelSets]]
-OnDocuments = Callable[[int], None]
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Calibrated:
-    """A calibration, and what it changes for the predictions of one rule.
+    """A calibrated tagger, and the effect of the calibration on the predictions by one rule.
 
-    After: by scalings fitted on the other four fifths of the documents, not on themselves.
+    `after` is measured on each fifth of the documents, with scalings fitted on the others.
     """
 
     rule: str
+    tagger: Tagger
     calibration: Calibration
     acceptance: Acceptance
     before: Reliability
@@ -59,43 +69,73 @@ class Calibrated:
 
 
 def fit_calibration(
-    tagger: Tagger, batches: Batches, on_documents: OnDocuments = lambda n_documents: None
+    tagger: Tagger,
+    data: Documents,
+    *,
+    split: str | None = None,
+    on_progress: OnProgress = ignore_progress,
 ) -> Calibration:
-    """Fit thresholds and scalings; no acceptance, which needs a target."""
-    return _Documents.collect(tagger, batches, on_documents).fit(tagger)
+    """Fit thresholds and scalings; acceptance needs a target: see `calibrate`."""
+    documents = open_documents(data, split, "valid")
+    return _Documents.collect(tagger, documents, on_progress).fit(tagger)
 
 
 def calibrate(
     tagger: Tagger,
-    batches: Batches,
+    data: Documents,
     rule: str | None = None,
     target: float = 0.9,
     confidence: float = 0.9,
-    on_documents: OnDocuments = lambda n_documents: None,
+    *,
+    split: str | None = None,
+    on_progress: OnProgress = ignore_progress,
 ) -> Calibrated:
-    """Fit all anew, and which predictions to accept by a rule.
+    """Calibrate probabilities, and find which predictions to accept without review.
 
-    What the model accepts by other rules is fitted anew too, to the targets they had.
+    The acceptance of other rules, if the model has any, is fitted again to their targets.
+
+    Args:
+        tagger: the model; it is not changed, the result has a calibrated copy.
+        data: documents with labels that the model was not trained on: a file, a folder, a
+            prepared folder, "newsroom", or examples; a `Source` says how to read a file.
+        rule: the rule whose predictions are accepted; the method's own if not given.
+        target: the least accuracy of the accepted predictions.
+        confidence: the confidence that they reach the target.
+        split: the part of the data; valid, or the only one, if not given.
+        on_progress: called with the progress and with notes for the user.
+
+    Example:
+        >>> import setrnn
+        >>> tagger = setrnn.train("newsroom", "br")
+        >>> calibrated = setrnn.calibrate(tagger, "newsroom", target=0.8)
+        >>> calibrated.after.error < calibrated.before.error
+        True
+        >>> prediction = calibrated.tagger.tag(["The ski race was cancelled."])[0]
+        >>> prediction.accepted == (prediction.probability >= calibrated.acceptance.threshold)
+        True
     """
     check_share("target accuracy", target)
     check_share("confidence", confidence)
-    name = tagger.rule_or_own(rule)
-    documents = _Documents.collect(tagger, batches, on_documents)
+    name, labelled = tagger.rule_or_own(rule), open_documents(data, split, "valid")
+    _warn_of_training_documents(data, labelled, on_progress)
+    documents = _Documents.collect(tagger, labelled, on_progress)
     calibration = documents.fit(tagger)
     fitted = replace(tagger, calibration=calibration)
     targets = {name: (target, confidence)}
     if tagger.calibration is not None:
         kept = tagger.calibration.acceptance.values()
         targets = {each.rule: (each.target, each.confidence) for each in kept} | targets
-    predicted = {each: documents.predicted(fitted, each) for each in targets}
+    predicted = {each: documents.predict(fitted, each) for each in targets}
     acceptance = {
         each: fit_acceptance(each, found.probs(calibration.scalings), found.is_right, *asked)
         for (each, found), asked in zip(predicted.items(), targets.values(), strict=True)
     }
+    calibration = replace(calibration, acceptance=acceptance)
     found = predicted[name]
     return Calibrated(
         rule=name,
-        calibration=replace(calibration, acceptance=acceptance),
+        tagger=replace(tagger, calibration=calibration),
+        calibration=calibration,
         acceptance=acceptance[name],
         before=reliability(found.probs({}), found.is_right),
         after=reliability(documents.held_out_probs(found, calibration), found.is_right),
@@ -103,9 +143,22 @@ def calibrate(
     )
 
 
+def _warn_of_training_documents(
+    data: Documents, documents: LabelledDocuments, on_progress: OnProgress
+) -> None:
+    place = data.data if isinstance(data, Source) else data
+    is_file = isinstance(place, str | Path) and Path(place).is_file()  # its one part is "train" too
+    if documents.split == "train" and not is_file:
+        text = (
+            "A model is more confident about the documents it was trained on than about others: "
+            "calibrate on a part that it has not seen, such as valid."
+        )
+        on_progress(Note(text, is_warning=True))
+
+
 @dataclass(frozen=True)
 class _Predicted:
-    """What a rule predicts for all documents, by the model's own probabilities."""
+    """The predictions by one rule for all documents, with the model's own probabilities."""
 
     source: str
     candidates: SetCandidates
@@ -114,7 +167,7 @@ class _Predicted:
     is_right: npt.NDArray[np.bool_]  # (n,)
 
     def probs(self, scalings: Mapping[str, Scaling]) -> Floats:
-        """Return the probabilities of the predicted sets by these scalings: (n,)."""
+        """Return the probabilities of the predicted sets after some scalings: (n,)."""
         calibration = Calibration(0, scalings=scalings)
         _, log_probs = calibration.apply(self.source, self.candidates, self.labels, self.log_probs)
         return np.exp(log_probs)
@@ -122,33 +175,37 @@ class _Predicted:
 
 @dataclass(frozen=True)
 class _Documents:
-    """Documents with their true sets, and what the model finds likely."""
+    """Documents with their true sets, their candidates and their marginals."""
 
     tokens: Ragged
     label_sets: list[frozenset[str]]
     candidates: dict[str, SetCandidates]  # by source
-    true_rank: dict[str, npt.NDArray[np.int64]]  # (n,) by source; -1: no candidate is true
+    true_rank: dict[str, npt.NDArray[np.int64]]  # (n,) by source; -1 if no candidate is true
     marginals: npt.NDArray[np.float32]  # (n, L)
 
     @classmethod
-    def collect(cls, tagger: Tagger, batches: Batches, on_documents: OnDocuments) -> _Documents:
-        """Run the tagger once over all documents; refuse too few, or none with a label."""
+    def collect(
+        cls, tagger: Tagger, documents: LabelledDocuments, on_progress: OnProgress
+    ) -> _Documents:
+        """Search all documents once; raise DataError if they are too few or have no labels."""
+        count = documents.count("calibrating", on_progress)
         sources = ("sets", "sequences") if tagger.system.emits_sequences else ("sets",)
         tokens: list[Ragged] = []
         label_sets: list[frozenset[str]] = []
         candidates: dict[str, list[SetCandidates]] = {source: [] for source in sources}
         marginals: list[npt.NDArray[np.float32]] = []
-        for batch, names in batches:
+        for batch, names in documents.batches(tagger):
             tokens.append(batch)
             label_sets.extend(map(frozenset, names))
             for source in sources:
                 found = tagger.system.candidates(batch, N_CANDIDATES, source)
                 candidates[source].append(found)
             marginals.append(tagger.system.marginals(batch, candidates["sets"][-1]))
-            on_documents(len(names))
+            count(len(names))
+        documents.note_skipped(on_progress)
         _check(label_sets, tagger)
-        joined = {source: _joined(parts) for source, parts in candidates.items()}
-        truth, is_known = _ids(tagger, label_sets)
+        joined = {source: _concatenate(parts) for source, parts in candidates.items()}
+        truth, is_known = _encode_sets(tagger, label_sets)
         ranks = {
             source: np.where(is_known, found.ranks(truth), -1) for source, found in joined.items()
         }
@@ -169,7 +226,7 @@ class _Documents:
             },
         )
 
-    def predicted(self, tagger: Tagger, rule: str) -> _Predicted:
+    def predict(self, tagger: Tagger, rule: str) -> _Predicted:
         """Predict by a rule."""
         predictions = list(tagger.tag_tokens(self.tokens, rule, calibrated=False))
         label_ids = tagger.labels.encode([each.labels for each in predictions])
@@ -190,7 +247,7 @@ class _Documents:
         )
 
     def held_out_probs(self, predicted: _Predicted, calibration: Calibration) -> Floats:
-        """Calibrate each fifth of the documents by what the others say: (n,)."""
+        """Calibrate each fifth of the documents with scalings fitted on the others: (n,)."""
         source = predicted.source
         log_probs, true_rank = self.candidates[source].log_probs, self.true_rank[source]
         probs = np.zeros(len(log_probs))
@@ -214,12 +271,12 @@ def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:
     if sum(is_known) * 2 < len(is_known):
         raise DataError(
             f"The model knows {sum(is_known):,} of the documents' {len(is_known):,} labels: these "
-            "are not labels of its kind. Name their field with --labels-field."
+            "are other labels. Name their field with --labels-field."
         )
 
 
-def _joined(parts: Sequence[SetCandidates]) -> SetCandidates:
-    """Put the documents of several batches behind each other."""
+def _concatenate(parts: Sequence[SetCandidates]) -> SetCandidates:
+    """Concatenate the candidates of several batches."""
     n_sets = max(each.labels.shape[1] for each in parts)
     width = max(each.labels.shape[2] for each in parts)
     labels, log_probs = [], []
@@ -231,7 +288,7 @@ def _joined(parts: Sequence[SetCandidates]) -> SetCandidates:
     return SetCandidates(np.concatenate(labels), np.concatenate(log_probs))
 
 
-def _ids(
+def _encode_sets(
     tagger: Tagger, label_sets: Sequence[frozenset[str]]
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
     """Return the label ids (n, S) of each true set, and whether the model knows all of them."""

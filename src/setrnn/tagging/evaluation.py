@@ -1,19 +1,22 @@
-"""How good a tagger is on documents whose labels are known."""
+"""Measure a tagger on documents whose labels are known."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from setrnn.data.batches import take_rows
+from setrnn.data.cache import Source
 from setrnn.data.example import Example
-from setrnn.data.prepared import Prepared
+from setrnn.data.formats import BadRows
+from setrnn.data.prepared import Prepared, batched, is_prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.metrics import (
@@ -23,30 +26,120 @@ from setrnn.metrics import (
     evaluate_ranking,
     indicator_matrices,
 )
-from setrnn.systems.rules import MANY_SETS, Limits, SetCandidates, find_rule
-from setrnn.tagging.calibration.acceptance import accuracy_interval
-from setrnn.tagging.calibration.reliability import reliability
-from setrnn.tagging.labelled import Batch, example_batches, prepared_batches
+from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.systems.predicting import BatchSearch
+from setrnn.systems.rules import Limits, find_rule
+from setrnn.tagging.acceptance import accuracy_interval, reliability
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.tagger import BATCH, Tagger
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
+LEAST_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
+
+Batch: TypeAlias = tuple[Ragged, list[tuple[str, ...]]]  # token ids, and each document's labels
+OnDocuments: TypeAlias = Callable[[int], None]  # called with the documents done since the last call
 
 
-LEAST_LOG_PROB = float(np.log(1e-12))  # so that one impossible set is not all that is seen
+@dataclass(frozen=True)
+class LabelledDocuments:
+    """One part of a dataset with labels, to measure or to calibrate on."""
+
+    split: str | None  # the name of the part; None for examples
+    batches: Callable[[Tagger], Iterator[Batch]]
+    bad_rows: BadRows = field(default_factory=BadRows)
+    n_documents: int | None = None  # None if not known before reading
+
+    def count(self, activity: str, on_progress: OnProgress) -> OnDocuments:
+        """Return a callback that adds up the documents done and reports the sum as progress."""
+        n_done = 0
+
+        def add(n_documents: int) -> None:
+            nonlocal n_done
+            n_done += n_documents
+            on_progress(Progress(activity, n_done, self.n_documents))
+
+        return add
+
+    def note_skipped(self, on_progress: OnProgress) -> None:
+        """Report how many rows were skipped, and the first few of them."""
+        if self.bad_rows.n_skipped:
+            text = f"{self.bad_rows.n_skipped:,} rows could not be read and were skipped."
+            on_progress(Note(text, is_warning=True))
+        for message in self.bad_rows.first:
+            on_progress(Note(f"  {message}"))
+
+
+# A file, a folder, a prepared folder, "newsroom" ...; or documents that are read already.
+Documents: TypeAlias = str | Path | Source | Prepared | LabelledDocuments | Iterable[Example]
+
+
+def open_documents(
+    data: Documents, split: str | None = None, default: str = "test"
+) -> LabelledDocuments:
+    """Find a part of a dataset: `split`, or if None, the only part or `default`."""
+    if isinstance(data, LabelledDocuments):
+        return data
+    if not isinstance(data, str | Path | Source | Prepared):
+        return LabelledDocuments(split, partial(example_batches, examples=data))
+    if isinstance(data, str | Path):
+        data = Source(str(data))
+    if isinstance(data, Source) and is_prepared(Path(data.data)):
+        data = Prepared(Path(data.data))
+    if isinstance(data, Prepared):
+        name = split or choose_split(data.splits, default)
+        read = partial(prepared_batches, prepared=data, split=name)
+        n_documents = data.description["n_documents"].get(name)
+        return LabelledDocuments(name, read, n_documents=n_documents)
+    dataset, bad_rows = data.open(), BadRows(data.on_bad_row)
+    name = split or choose_split(list(dataset.splits), default)
+    part = dataset.require(name)
+
+    def batches(tagger: Tagger) -> Iterator[Batch]:
+        return example_batches(tagger, part.read(bad_rows))
+
+    return LabelledDocuments(name, batches, bad_rows)
+
+
+def choose_split(splits: Sequence[str], default: str = "test") -> str:
+    """Return the only part of a dataset, or `default`."""
+    return splits[0] if len(splits) == 1 else default
+
+
+def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:
+    """Yield a stream of documents in batches of token ids."""
+    for batch in batched(examples, BATCH):
+        tokens = tagger.encoder.encode(
+            [example.text for example in batch], [example.features for example in batch]
+        )
+        yield tokens, [example.labels for example in batch]
+
+
+def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator[Batch]:
+    """Yield a split of prepared data in batches; its vocabulary must be the model's."""
+    if prepared.encoder.tokenizer.to_str() != tagger.encoder.tokenizer.to_str():
+        raise DataError(
+            f"{prepared.folder} was prepared with another vocabulary than the model's. "
+            "Give the data itself."
+        )
+    part = prepared.split(split)
+    names = [*prepared.labels.names, *prepared.unseen_labels]
+    for start in range(0, len(part), BATCH):
+        stop = min(start + BATCH, len(part))
+        truth = [tuple(names[label] for label in row) for row in part.labels.rows(start, stop)]
+        yield part.tokens.rows(start, stop), truth
 
 
 @dataclass(frozen=True)
 class SetLogLikelihood:
     """The mean of log p(true set), over documents all of whose labels the model knows."""
 
-    mean: float | None  # None where there are no such documents
-    n_impossible_sets: int  # of probability below 1e-12, which they are counted with
+    mean: float | None  # None if there are no such documents
+    n_impossible_sets: int  # sets of probability below 1e-12, counted as 1e-12
 
 
 @dataclass(frozen=True)
 class CertificateScores:
-    """What the search says of its predictions, over the documents that have a certificate."""
+    """What the search proves, over the predictions that have a certificate."""
 
     share_proved: float
     pruned_mass: float  # mean
@@ -54,31 +147,31 @@ class CertificateScores:
 
 @dataclass(frozen=True)
 class AcceptedScores:
-    """How often the accepted predictions are right, and the 95% interval of it."""
+    """The accuracy of the accepted predictions, with its 95% confidence interval."""
 
     n_accepted: int
     share_accepted: float
-    accuracy_accepted: float | None  # None: nothing was accepted
+    accuracy_accepted: float | None  # None if nothing was accepted
     accuracy_accepted_low: float
     accuracy_accepted_high: float
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The measures of one model, rule and set of documents."""
+    """The measures of one model by one rule, on one set of documents."""
 
     rule: str
     scores: Scores
-    ranking: RankingScores  # by p(label | document), whatever the rule
-    # Of the predictions: by rule "set", near subset accuracy if well calibrated.
+    ranking: RankingScores  # by p(label | document); does not depend on the rule
+    # The mean probability of the predicted sets; by rule "set" and well calibrated, it is near
+    # the subset accuracy.
     mean_probability: float
-    calibration_error: float  # how far they are from how often the sets are right
-    calibration_error_raw: float  # the same of the model's own probabilities
+    calibration_error: float  # the expected calibration error of the predictions
+    calibration_error_raw: float  # the same with the model's own probabilities
     documents_per_second: float
-    # p of the sets that were not found, a document: the marginals behind the ranking guess it
-    missing_mass: float
+    missing_mass: float  # the mean probability of the sets that were not found
     set_log_likelihood: SetLogLikelihood
-    accepted: AcceptedScores | None = None  # None: the model has no acceptance for the rule
+    accepted: AcceptedScores | None = None  # None if the model has no acceptance for the rule
     certificates: CertificateScores | None = None  # of set-rnn-exact, by rule "set"
 
     def as_dict(self) -> dict[str, Any]:
@@ -100,42 +193,49 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a rule predicts for each document, and how good that is."""
+class RuleResults:
+    """The predictions by one rule, and their measures."""
 
     evaluation: Evaluation
     predictions: Sequence[Prediction]
     raw_probabilities: Sequence[float]  # the model's own, of the predicted sets
 
 
-OnDocuments = Callable[[int], None]
-
-
 def evaluate(
     tagger: Tagger,
-    examples: Iterable[Example],
+    data: Documents,
     rule: str | None = None,
-    on_documents: OnDocuments = lambda n_documents: None,
+    *,
+    split: str | None = None,
     limits: Limits | None = None,
+    on_progress: OnProgress = ignore_progress,
 ) -> Evaluation:
-    """Predict a stream of documents and measure."""
-    name = tagger.rule_or_own(rule)
-    batches = example_batches(tagger, examples)
-    return measure_rules(tagger, batches, [name], on_documents, limits)[name].evaluation
+    """Measure a tagger on documents whose labels are known.
 
+    Args:
+        tagger: the model.
+        data: a file, a folder, a prepared folder, "newsroom", or examples; a `Source` says how
+            to read a file.
+        rule: the prediction rule; the method's own if not given.
+        split: the part of the data; test, or the only one, if not given.
+        limits: what the predicted sets must satisfy.
+        on_progress: called with the progress and with notes for the user.
 
-def evaluate_prepared(
-    tagger: Tagger,
-    prepared: Prepared,
-    split: str,
-    rule: str | None = None,
-    on_documents: OnDocuments = lambda n_documents: None,
-    limits: Limits | None = None,
-) -> Evaluation:
-    """Predict a split of a prepared folder and measure."""
-    name = tagger.rule_or_own(rule)
-    batches = prepared_batches(tagger, prepared, split)
-    return measure_rules(tagger, batches, [name], on_documents, limits)[name].evaluation
+    Example:
+        >>> import setrnn
+        >>> tagger = setrnn.train("newsroom", "br")
+        >>> evaluation = setrnn.evaluate(tagger, "newsroom")
+        >>> evaluation.scores.n_documents
+        600
+        >>> 0.8 < evaluation.scores.instance_f1 < 1
+        True
+    """
+    name, documents = tagger.rule_or_own(rule), open_documents(data, split)
+    tagger.known_limits(limits)
+    count = documents.count("tagging", on_progress)
+    results = measure_rules(tagger, documents.batches(tagger), [name], count, limits)
+    documents.note_skipped(on_progress)
+    return results[name].evaluation
 
 
 def measure_rules(
@@ -144,24 +244,27 @@ def measure_rules(
     rules: Sequence[str],
     on_documents: OnDocuments = lambda n_documents: None,
     limits: Limits | None = None,
-) -> dict[str, Measured]:
-    """Predict by several rules and measure; what they share is computed once."""
+) -> dict[str, RuleResults]:
+    """Predict by several rules and measure each; what the rules share is computed once."""
     truth: list[tuple[str, ...]] = []
     found = {rule: _RulePredictions(tagger, rule, limits) for rule in rules}
+    n_sets: dict[str, int] = {}  # by source
+    for each in found.values():
+        n_sets[each.rule.source] = max(each.n_sets, n_sets.get(each.rule.source, 0))
     rankings: list[RankingScores] = []
     missing: list[npt.NDArray[np.float64]] = []
     log_probs: list[npt.NDArray[np.float64]] = []
     for tokens, labels in batches:
-        searched = _Searched(tagger, tokens, list(found.values()))
+        search = BatchSearch(tagger.system, tokens, n_sets)
         for each in found.values():
-            each.predict(tokens, searched)
+            each.predict(search)
         truth.extend(labels)
         known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
-        candidates = searched.many_sets()
+        candidates = search.many_sets()
         marginals = tagger.system.marginals(tokens, candidates)
         rankings.append(evaluate_ranking(known.truth, marginals, RANKS))
         missing.append(candidates.missing_mass())
-        log_probs.append(_log_probs_of_truth(tagger, tokens, labels))
+        log_probs.append(_true_log_probs(tagger, tokens, labels))
         on_documents(len(labels))
     if not truth:
         raise DataError("There are no documents to evaluate.")
@@ -170,45 +273,20 @@ def measure_rules(
         float(np.concatenate(missing).mean()),
         _log_likelihood(np.concatenate(log_probs)),
     )
-    return {rule: each.measured(truth, shared) for rule, each in found.items()}
+    return {rule: each.measure(truth, shared) for rule, each in found.items()}
 
 
 @dataclass(frozen=True)
 class _Shared:
-    """What does not depend on the rule."""
+    """The measures that do not depend on the rule."""
 
     ranking: RankingScores
     missing_mass: float
     set_log_likelihood: SetLogLikelihood
 
 
-class _Searched:
-    """The candidates of a batch: one search for all rules of a source."""
-
-    def __init__(self, tagger: Tagger, tokens: Ragged, rules: Sequence[_RulePredictions]) -> None:
-        self.tagger, self.tokens = tagger, tokens
-        self.candidates: dict[str, SetCandidates] = {}
-        self.seconds: dict[str, float] = {}
-        self.n_sets: dict[str, int] = {}
-        for source in dict.fromkeys(each.rule.source for each in rules):
-            n_sets = max(each.n_sets for each in rules if each.rule.source == source)
-            start = time.perf_counter()
-            self.candidates[source] = tagger.system.candidates(tokens, n_sets, source)
-            self.seconds[source] = time.perf_counter() - start
-            self.n_sets[source] = n_sets
-
-    def many_sets(self) -> SetCandidates:
-        """Return enough sets for marginals, searched for only where they were not yet."""
-        # Best sequences are not sets: the shares of their labels are no marginals. A search
-        # that stops when the best is proved has not looked at the rest.
-        found = self.candidates.get("sets")
-        if found is not None and (self.n_sets["sets"] >= MANY_SETS or found.certificates is None):
-            return found
-        return self.tagger.system.candidates(self.tokens, MANY_SETS)
-
-
 class _RulePredictions:
-    """What a rule predicts, batch by batch."""
+    """The predictions by one rule, collected batch by batch."""
 
     def __init__(self, tagger: Tagger, name: str, limits: Limits | None) -> None:
         self.tagger, self.name = tagger, name
@@ -219,19 +297,26 @@ class _RulePredictions:
         self.raw_probabilities: list[float] = []
         self.seconds = 0.0
 
-    def predict(self, tokens: Ragged, searched: _Searched) -> None:
+    def predict(self, search: BatchSearch) -> None:
         """Choose a set for each document of a batch."""
-        candidates = searched.candidates[self.rule.source]
-        predict = partial(self.tagger.predictions, tokens, candidates, self.rule, 1, self.limits)
+        source = self.rule.source
+        predict = partial(
+            self.tagger.predictions,
+            search.tokens,
+            search.candidates[source],
+            self.rule,
+            1,
+            self.limits,
+        )
         start = time.perf_counter()
         found = list(predict(acceptance=self.acceptance))
-        self.seconds += time.perf_counter() - start + searched.seconds[self.rule.source]
+        self.seconds += time.perf_counter() - start + search.seconds[source]
         self.predictions.extend(found)
         if self.tagger.calibration is not None:
             found = list(predict(calibrated=False))
         self.raw_probabilities.extend(each.probability for each in found)
 
-    def measured(self, truth: list[tuple[str, ...]], shared: _Shared) -> Measured:
+    def measure(self, truth: list[tuple[str, ...]], shared: _Shared) -> RuleResults:
         """Measure the predictions of all documents."""
         probs = np.array([each.probability for each in self.predictions])
         pairs = zip(self.predictions, truth, strict=True)
@@ -253,18 +338,19 @@ class _RulePredictions:
             accepted=accepted,
             certificates=_certificate_scores(self.predictions),
         )
-        return Measured(evaluation, self.predictions, self.raw_probabilities)
+        return RuleResults(evaluation, self.predictions, self.raw_probabilities)
 
 
-def _log_probs_of_truth(
+def _true_log_probs(
     tagger: Tagger, tokens: Ragged, labels: list[tuple[str, ...]]
 ) -> npt.NDArray[np.float64]:
-    """Return log p of the true sets of the documents all of whose labels are known."""
+    """Return log p of the true sets, for the documents all of whose labels are known."""
     is_known = [all(name in tagger.labels.index for name in row) for row in labels]
     rows = np.flatnonzero(is_known)
     sets = tagger.labels.encode([labels[row] for row in rows])
-    padded = sets.padded(min_width=1)
-    return tagger.system.set_log_probs(take_rows(tokens, rows), padded[:, None])[:, 0]
+    return tagger.system.set_log_probs(take_rows(tokens, rows), sets.padded(min_width=1)[:, None])[
+        :, 0
+    ]
 
 
 def _log_likelihood(log_probs: npt.NDArray[np.float64]) -> SetLogLikelihood:

@@ -1,4 +1,4 @@
-"""Why a recurrent system tags a text as it does: the paper's Table 4 and Figure 3 for one text."""
+"""Explain how a recurrent system tags a text: the paper's Table 4 and Figure 3 for one text."""
 
 # T words and features read, S labels of the explained set, K sequences, G sets
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, factorial, fsum
 from string import ascii_uppercase
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -22,23 +22,27 @@ from setrnn.data.tokenizing import (
     AS_UNKNOWN,
     CUT,
     STOP_WORD,
-    TextEncoder,
     Word,
     read_of,
     whole_characters,
     words_of,
     words_read,
 )
-from setrnn.errors import DataError
+from setrnn.errors import ConfigError, DataError
 from setrnn.model.interfaces import Encoding
 from setrnn.search import Sequences, most_probable_sets, search_orders
 from setrnn.systems.recurrent import RecurrentSystem
-from setrnn.tagging.completion import problem_with_known
+from setrnn.systems.rules import find_rule
+from setrnn.systems.scored_set import ScoredSet
+from setrnn.tagging.prediction import problem_with_known
+
+if TYPE_CHECKING:
+    from setrnn.tagging.tagger import Tagger
 
 
 @dataclass(frozen=True)
 class FoundSequence:
-    """A label sequence, its probability, and the name of its set."""
+    """A label sequence with its probability and the name of its set."""
 
     labels: tuple[str, ...]
     probability: float
@@ -46,13 +50,11 @@ class FoundSequence:
 
 
 @dataclass(frozen=True)
-class FoundSet:
-    """A label set and its probability: the sum of its orders that the search found."""
+class NamedSet(ScoredSet):
+    """A label set with its probability, the sum over the orders that the search found."""
 
-    name: str  # A is the predicted or the given one, B the most probable other
-    labels: tuple[str, ...]
-    probability: float
-    is_exact: bool  # all of its orders were summed; otherwise the sum is a lower bound
+    name: str  # A is the predicted or given set, B the most probable other set
+    is_exact: bool  # whether all orders were summed; if not, the sum is a lower bound
 
 
 @dataclass(frozen=True)
@@ -61,33 +63,48 @@ class Step:
 
     label: str | None  # None at STOP
     probability: float  # given the text and the labels before
-    weights: tuple[float, ...]  # the attention on each word and feature read; they sum to 1
+    weights: tuple[float, ...]  # the attention on each word and feature read; the sum is 1
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a recurrent system makes of one text."""
+    """How a recurrent system tags one text.
+
+    Example:
+        >>> from setrnn import SetRNNClassifier
+        >>> small = {"vectors.dimensions": 8, "vectors.source": "none", "training.epochs": 20}
+        >>> texts, label_sets = ["red apple", "red car"] * 8, [{"fruit", "red"}, {"red"}] * 8
+        >>> tagger = SetRNNClassifier("set-rnn", settings=small).fit(texts, label_sets).tagger_
+        >>> explanation = tagger.explain("The red apple")
+        >>> [(word.text, word.fate) for word in explanation.words]
+        [('The', 'stop word'), ('red', 'known'), ('apple', 'known')]
+        >>> explanation.predicted.labels == tagger.tag(["The red apple"])[0].labels
+        True
+        >>> explanation.steps[-1].label is None  # STOP
+        True
+    """
 
     method: str
-    rule: str | None  # how the predicted set was chosen; None: it was given
+    rule: str | None  # how the predicted set was chosen; None if the set was given
     text: str
     words: tuple[Word, ...]
-    features: tuple[str, ...]  # those read, behind the words
-    unknown_features: tuple[str, ...]  # those the model never saw; they were left out
+    features: tuple[str, ...]  # those that were read, after the words
+    unknown_features: tuple[str, ...]  # those that the model does not know and ignores
     max_words: int
     beam_width: int
-    sequences: tuple[FoundSequence, ...]  # by falling probability
-    sets: tuple[FoundSet, ...]  # the predicted one, then by falling probability; or the given one
-    steps: tuple[Step, ...]  # STOP's is the last
+    sequences: tuple[FoundSequence, ...]  # in descending order of probability
+    # The predicted set, then the others in descending order of probability; or the given set.
+    sets: tuple[NamedSet, ...]
+    steps: tuple[Step, ...]  # the last is STOP
 
     @property
-    def predicted(self) -> FoundSet:
-        """The set that is explained: the predicted one, or the one that was given."""
+    def predicted(self) -> NamedSet:
+        """The set that is explained: the predicted or the given one."""
         return self.sets[0]
 
     @property
     def is_given(self) -> bool:
-        """Whether the set was given, not predicted: the sequences are then its orders only."""
+        """Whether the set was given; then the sequences are its orders only."""
         return self.rule is None
 
     @property
@@ -97,53 +114,53 @@ class Explanation:
 
     @property
     def order_probability(self) -> float:
-        """The probability of that order: the product of its steps."""
+        """The probability of the best order: the product over its steps."""
         return float(np.prod([step.probability for step in self.steps]))
 
     @property
     def read(self) -> tuple[str, ...]:
-        """What the model read, as it is written: the words, then the features."""
+        """What the model read, as written in the text: the words, then the features."""
         return (*(word.text for word in self.words if word.place is not None), *self.features)
 
     def with_fate(self, fate: str) -> list[Word]:
-        """List the words that something became of: see `Word.fate`."""
+        """Return the words with a given fate: see `Word.fate`."""
         return [word for word in self.words if word.fate == fate]
 
     def reading_notes(self) -> list[str]:
-        """Say in sentences how much of the text the model read, and how."""
+        """Describe in sentences how much of the text the model read, and how."""
         n_read = len(self.read) - len(self.features)
         notes = [f"The model read {_count(n_read, 'word')} of {len(self.words):,}."]
         if not self.read:
-            notes = ["There is nothing to read: this is what the model expects of any text."]
+            notes = ["There is nothing to read: the model would predict this for any empty text."]
         if dropped := self.with_fate(STOP_WORD):
             notes.append(f"{_count(len(dropped), 'stop word')} left out.")
         if cut := self.with_fate(CUT):
             notes.append(
                 f"{_count(len(cut), 'word')} cut off at the end: this model reads the first "
-                f"{self.max_words:,} that are no stop words (text.max_words)."
+                f"{self.max_words:,} that are not stop words (text.max_words)."
             )
         if unknown := self.with_fate(AS_UNKNOWN):
-            alike = ", read as one and the same" if len(unknown) > 1 else ""
+            alike = ", all read as the same word" if len(unknown) > 1 else ""
             notes.append(
                 f"{_count(len(unknown), 'word')} unknown to the model{alike}: "
-                f"{_listed([word.text for word in unknown])}."
+                f"{_join_names([word.text for word in unknown])}."
             )
         if numbers := self.with_fate(AS_NUMBER):
             notes.append(
                 f"{_count(len(numbers), 'number')} read as 'a number': "
-                f"{_listed([word.text for word in numbers])}."
+                f"{_join_names([word.text for word in numbers])}."
             )
         if self.features:
             notes.append(f"{_count(len(self.features), 'feature')} read after the words.")
         if self.unknown_features:
             notes.append(
                 f"{_count(len(self.unknown_features), 'feature')} left out, unknown to the model: "
-                f"{_listed(self.unknown_features)}."
+                f"{_join_names(self.unknown_features)}."
             )
         return notes
 
     def attended(self, step: Step, top: int) -> list[AttendedWord]:
-        """List the words a step attended to most; the weights of a repeated word are summed."""
+        """Return the words with the most attention; the weights of a repeated word are summed."""
         unknown = {word.place for word in self.words if word.fate == AS_UNKNOWN}
         n_words = len(self.read) - len(self.features)
         found: dict[tuple[str, bool], AttendedWord] = {}
@@ -162,7 +179,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class AttendedWord:
-    """A word or feature, and the share of a step's attention it got."""
+    """A word or feature, and its share of the attention of a step."""
 
     text: str
     weight: float
@@ -174,101 +191,94 @@ class AttendedWord:
 def given_set(
     labels: LabelVocabulary, names: Collection[str], max_labels: int | None = None
 ) -> list[int]:
-    """Return the ids of a set to explain, ascending, or say why it cannot be."""
+    """Return the ids of a set to explain, ascending; raise DataError if it is not possible."""
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise DataError("The labels to explain are a list of strings. Write ['...', '...'].")
+        raise DataError("The labels to explain must be a list of strings. Write ['...', '...'].")
     problem = problem_with_known(labels, names, (), max_labels)
     if problem is not None:
         raise DataError(problem[0].upper() + problem[1:])
     return sorted({labels.index[name] for name in names})
 
 
-@torch.inference_mode()
+def why_not_explained(tagger: Tagger) -> str | None:
+    """Return why a model cannot be explained, and what to do; None if it can."""
+    if not tagger.system.emits_sequences:
+        return (
+            f"Only a system that emits labels one by one can be explained, and '{tagger.method}' "
+            "does not. Train a recurrent system such as set-rnn."
+        )
+    if tagger.config.encoder.is_pretrained:
+        return (
+            "An explanation shows words, and a transformer reads parts of words. Train with "
+            "--set encoder.name=gru to explain."
+        )
+    return None
+
+
+def choose_explained_rule(
+    tagger: Tagger, rule: str | None, labels: Collection[str] | None = None
+) -> str | None:
+    """Return the rule to explain by, the method's own if not given; None for given labels."""
+    problem = why_not_explained(tagger)
+    if problem is not None:
+        raise ConfigError(problem)
+    if labels is not None:
+        if rule is not None:
+            raise ConfigError(
+                "A given set is not chosen by a rule. Leave out the rule, or the labels."
+            )
+        return None
+    chosen = tagger.rule_or_own(rule)
+    if not find_rule(chosen).needs_best_only:
+        raise ConfigError(f"Rule '{chosen}' cannot be explained. Use rule 'set' or 'sequence'.")
+    return chosen
+
+
 def explain_text(
-    system: RecurrentSystem,
-    encoder: TextEncoder,
-    labels: LabelVocabulary,
+    tagger: Tagger,
     text: str,
     features: Sequence[str] = (),
     top: int = 12,
-    method: str = "",
-    rule: str | None = "set",
-    given: Sequence[int] | None = None,
+    rule: str | None = None,
+    labels: Collection[str] | None = None,
 ) -> Explanation:
-    """Search as prediction does, and look at what the decoder attends to.
-
-    Args:
-        system: the trained system.
-        encoder: turns the text into word ids.
-        labels: names the labels.
-        text: the document.
-        features: its features.
-        top: how many sequences to list, and how many sets besides theirs; the beam width is the
-            limit.
-        method: the name of the system.
-        rule: "set" predicts the most probable set, "sequence" that of the best sequence.
-        given: the set to explain instead, as `given_set` returns it; no rule goes with it.
-    """
+    """Explain the predicted set of a text, or the given labels: see `Tagger.explain`."""
+    if not isinstance(text, str):
+        raise DataError(f"text must be one string, got {type(text).__name__}.")
+    if isinstance(features, str):
+        raise DataError("features must be a list of strings, got one string.")
+    chosen = choose_explained_rule(tagger, rule, labels)
+    given = None if labels is None else given_set(tagger.labels, labels, tagger.max_labels)
     text, *features = (whole_characters(each) for each in (text, *features))
-    tokens = encoder.encode([text], [features])
-    read = read_of(encoder, tokens)
-    return _explained(
-        system,
-        labels,
-        tokens,
-        top,
-        method=method,
-        rule=rule,
-        given=given,
-        text=text,
-        words=tuple(words_of(encoder, text)),
-        features=read.features,
-        unknown_features=tuple(name for name in features if name not in read.features),
-        max_words=encoder.max_words,
-    )
+    tokens = tagger.encoder.encode([text], [features])
+    words = tuple(words_of(tagger.encoder, text))
+    return _explain(tagger, tokens, top, chosen, given, text, words, features)
+
+
+def explain_tokens(tagger: Tagger, tokens: Ragged, top: int = 12) -> Explanation:
+    """Explain by rule "set" a document of which only the token ids are known, in one row.
+
+    Its text is what the model read, without stop words.
+    """
+    read = read_of(tagger.encoder, tokens).words
+    words = tuple(words_read(read))
+    return _explain(tagger, tokens, top, "set", None, " ".join(read), words)
 
 
 @torch.inference_mode()
-def explain_tokens(
-    system: RecurrentSystem,
-    encoder: TextEncoder,
-    labels: LabelVocabulary,
-    tokens: Ragged,
-    top: int = 12,
-    method: str = "",
-    rule: str = "set",
-) -> Explanation:
-    """Explain a document of which only the token ids are left, in one row: a prepared one.
-
-    Its text is then what the model read, without stop words.
-    """
-    read = read_of(encoder, tokens)
-    return _explained(
-        system,
-        labels,
-        tokens,
-        top,
-        method=method,
-        rule=rule,
-        text=" ".join(read.words),
-        words=tuple(words_read(read.words)),
-        features=read.features,
-        unknown_features=(),
-        max_words=encoder.max_words,
-    )
-
-
-def _explained(
-    system: RecurrentSystem,
-    labels: LabelVocabulary,
+def _explain(
+    tagger: Tagger,
     tokens: Ragged,
     top: int,
     rule: str | None,
-    given: Sequence[int] | None = None,
-    **about: Any,  # noqa: ANN401 (the other fields of the explanation)
+    given: Sequence[int] | None,
+    text: str,
+    words: tuple[Word, ...],
+    features: Sequence[str] = (),
 ) -> Explanation:
-    """Search, and go through the best order of the predicted set, or of the given one."""
-    assert (rule is None) == (given is not None), "a given set is chosen by no rule"
+    """Search as prediction does, and follow the best order of the predicted or given set."""
+    system, labels = tagger.system.sequences, tagger.labels
+    assert system is not None, "checked by choose_explained_rule"
     system.network.eval()
     batch = make_batch(tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
     encoding = system.network.encode(batch)
@@ -280,21 +290,26 @@ def _explained(
         sequences, sets = _as_one_set(system, labels, orders)
     sequences = sequences[:top]
     shown = {*(each.name for each in sets[:top]), *(each.set_name for each in sequences)}
-    n_read = len(tokens[0])
+    read_features = read_of(tagger.encoder, tokens).features
     return Explanation(
+        method=tagger.method,
         rule=rule,
+        text=text,
+        words=words,
+        features=read_features,
+        unknown_features=tuple(name for name in features if name not in read_features),
+        max_words=tagger.encoder.max_words,
         beam_width=system.config.search.beam_width,
         sequences=tuple(sequences),
         sets=tuple(each for each in sets if each.name in shown),
-        steps=tuple(_steps(system, encoding, labels, orders[0][0], n_read)),
-        **about,
+        steps=tuple(_steps(system, encoding, labels, orders[0][0], len(tokens[0]))),
     )
 
 
 def _search(
     system: RecurrentSystem, encoding: Encoding, labels: LabelVocabulary, rule: str | None
-) -> tuple[list[FoundSequence], list[FoundSet]]:
-    """Run Algorithm 3: the sequences it finds, and their sets, the predicted one first."""
+) -> tuple[list[FoundSequence], list[NamedSet]]:
+    """Run Algorithm 3; return its sequences and their sets, the predicted set first."""
     width, most = system.config.search.beam_width, system.config.model.max_labels
     found = most_probable_sets(system.network.decoder, encoding, width, most)
     probs = {
@@ -303,16 +318,16 @@ def _search(
         if log_prob > -torch.inf
     }
     assert found.sequences is not None
-    orders = _listed_orders(found.sequences)
+    orders = _list_orders(found.sequences)
     predicted = frozenset(orders[0][0]) if rule == "sequence" else next(iter(probs))
     ranked = [predicted, *(each for each in probs if each != predicted)]
     names = {each: _letters(rank) for rank, each in enumerate(ranked)}
     sets = [
-        FoundSet(
-            names[each],
+        NamedSet(
             tuple(labels.names[label] for label in sorted(each)),
             probs[each],
-            factorial(len(each)) <= width,
+            names[each],
+            is_exact=factorial(len(each)) <= width,
         )
         for each in ranked
     ]
@@ -326,14 +341,14 @@ def _search(
 def _orders(
     system: RecurrentSystem, encoding: Encoding, label_set: Sequence[int]
 ) -> list[tuple[list[int], float]]:
-    """Find the best orders of a set, and their probabilities, by Algorithm 1 with ALL = 1."""
+    """Find the best orders of a set and their probabilities: Algorithm 1 with ALL = 1."""
     sets = torch.tensor(label_set, dtype=torch.long, device=system.device).view(1, 1, -1)
     width = system.config.search.beam_width
-    return _listed_orders(search_orders(system.network.decoder, encoding, sets, width))
+    return _list_orders(search_orders(system.network.decoder, encoding, sets, width))
 
 
-def _listed_orders(found: Sequences) -> list[tuple[list[int], float]]:
-    """List the sequences of the one search of one document, and their probabilities."""
+def _list_orders(found: Sequences) -> list[tuple[list[int], float]]:
+    """Return the sequences of one search for one document, with their probabilities."""
     return [
         (_ids(row), exp(log_prob))
         for row, log_prob in zip(found.labels[0, 0], found.log_probs[0, 0].tolist(), strict=True)
@@ -343,14 +358,14 @@ def _listed_orders(found: Sequences) -> list[tuple[list[int], float]]:
 
 def _as_one_set(
     system: RecurrentSystem, labels: LabelVocabulary, orders: list[tuple[list[int], float]]
-) -> tuple[list[FoundSequence], list[FoundSet]]:
-    """Name the orders found for one set, and sum them."""
+) -> tuple[list[FoundSequence], list[NamedSet]]:
+    """Return the orders found for one set, and the set with their sum."""
     name, n_labels = _letters(0), len(orders[0][0])
-    found = FoundSet(
-        name,
+    found = NamedSet(
         tuple(labels.names[label] for label in sorted(orders[0][0])),
         fsum(prob for _, prob in orders),
-        factorial(n_labels) <= system.config.search.beam_width,
+        name,
+        is_exact=factorial(n_labels) <= system.config.search.beam_width,
     )
     return [
         FoundSequence(tuple(labels.names[label] for label in row), prob, name)
@@ -365,7 +380,7 @@ def _steps(
     order: Sequence[int],
     n_read: int,
 ) -> Iterator[Step]:
-    """Go through an order again, and look at each step's choice and attention."""
+    """Follow an order again; yield the probability and the attention of each step."""
     decoder = system.network.decoder
     stop = decoder.n_labels
     emitted = torch.tensor(order, dtype=torch.long, device=system.device).view(1, 1, -1)
@@ -383,8 +398,8 @@ def _count(n: int, what: str) -> str:
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    """Name the first few, each once."""
+def _join_names(names: Sequence[str], most: int = 8) -> str:
+    """Join the first few names, each once."""
     distinct = list(dict.fromkeys(names))
     more = f" and {len(distinct) - most:,} more" if len(distinct) > most else ""
     return ", ".join(distinct[:most]) + more
@@ -395,7 +410,7 @@ def _ids(row: Tensor) -> list[int]:
 
 
 def _letters(rank: int) -> str:
-    """Name a set: A, B ... Z, AA, AB ..."""
+    """Return the name of a set by its rank: A, B ... Z, AA, AB ..."""
     name = ""
     while rank >= 0:
         name = ascii_uppercase[rank % 26] + name

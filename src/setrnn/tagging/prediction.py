@@ -1,49 +1,136 @@
-"""What is predicted for a document: a set, its probability, and what can be said for it."""
+"""What a tagger answers for one document: a prediction, or the completion of known labels."""
 
-# n documents, S labels of the largest set
+# n documents, K candidates, L labels, S labels of the largest set
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import reprlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.systems.rules import SetCandidates
+from setrnn.data.example import KnownLabels
+from setrnn.data.labels import LabelVocabulary
+from setrnn.data.ragged import Ragged
+from setrnn.errors import DataError, nearest_name
+from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.known import Known, given_known, known_log_prob
+from setrnn.systems.rules import Choice
 from setrnn.systems.scored_set import ScoredSet
+from setrnn.systems.system import System
+
+N_SETS = 64  # that share p(known | x); networks and pcc give what their beams hold
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """What the search for a most probable set can say for it."""
+    """What the search proves about a predicted set."""
 
-    proved: bool  # no set at all is more probable
-    pruned_mass: float  # the probability of all that was pruned
+    proved: bool  # no other set is more probable
+    pruned_mass: float  # the probability of everything that was pruned
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is predicted for a document, and the sets that were likely besides."""
+    """The predicted label set of a document, and the most probable other sets.
+
+    Example:
+        >>> import setrnn
+        >>> prediction = setrnn.Prediction(("sport", "storm"), 0.62)
+        >>> prediction.as_dict()
+        {'labels': ['sport', 'storm'], 'probability': 0.62, 'alternatives': []}
+    """
 
     labels: tuple[str, ...]
     probability: float
     alternatives: tuple[ScoredSet, ...] = ()
-    accepted: bool | None = None  # None: the model has no acceptance for the rule
-    certificate: Certificate | None = None  # of set-rnn-exact, where the most probable is given
+    accepted: bool | None = None  # None if the model has no acceptance for the rule
+    certificate: Certificate | None = None  # of set-rnn-exact, if the set is its most probable
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values: a row of `setrnn predict`, without its id."""
+        values = _set_values(self)
+        if self.accepted is not None:
+            values["accepted"] = self.accepted
+        if self.certificate is not None:
+            values["certificate"] = asdict(self.certificate)
+        return values
 
 
 @dataclass(frozen=True)
 class Marginals:
-    """p(label | text), and how much of the probability of all sets it does not rest on."""
+    """The probability of each label, p(label | text)."""
 
-    probs: npt.NDArray[np.float32]  # texts x labels, in the order of the model's labels
-    missing_mass: npt.NDArray[np.float64]  # a text: taken to be spread like the rest
+    probs: npt.NDArray[np.float32]  # (n, L) in the order of the model's labels
+    # (n,) the probability of the sets that were not found: assumed to be spread like the others
+    missing_mass: npt.NDArray[np.float64]
 
 
-def certificates_of(
+@dataclass(frozen=True)
+class Completion:
+    """The most probable set that agrees with the known labels of a document.
+
+    Probabilities are p(set | x, known) and p(label | x, known), over the sets that were found.
+
+    Example:
+        >>> import setrnn
+        >>> found = setrnn.Completion(
+        ...     present=("sport",), absent=(), labels=("sport", "storm"), probability=0.8,
+        ...     alternatives=(), suggestions=(("storm", 0.8),), known_probability=0.9,
+        ... )
+        >>> found.added, found.suggestion
+        (('storm',), 'storm')
+    """
+
+    present: tuple[str, ...]
+    absent: tuple[str, ...]
+    labels: tuple[str, ...]  # the whole set, with the present labels
+    probability: float
+    alternatives: tuple[ScoredSet, ...]
+    # The labels that are not known and occur in a set found, in descending order of probability.
+    suggestions: tuple[tuple[str, float], ...]
+    # p(known | x), small if the known labels surprise the model. A lower bound: the sum over the
+    # sets found.
+    known_probability: float
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The labels of the set that were not known."""
+        return tuple(label for label in self.labels if label not in self.present)
+
+    @property
+    def suggestion(self) -> str | None:
+        """The most probable label that is not known; None if there is none."""
+        return self.suggestions[0][0] if self.suggestions else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values: a row of `setrnn predict`, without its id."""
+        return _set_values(self) | {
+            "added": list(self.added),
+            "suggestion": self.suggestion,
+            "known_probability": self.known_probability,
+        }
+
+
+def _set_values(found: Prediction | Completion) -> dict[str, Any]:
+    return {
+        "labels": list(found.labels),
+        "probability": found.probability,
+        "alternatives": [
+            {"labels": list(each.labels), "probability": each.probability}
+            for each in found.alternatives
+        ],
+    }
+
+
+def list_certificates(
     labels: npt.NDArray[np.int32], candidates: SetCandidates | None
 ) -> list[Certificate | None]:
-    """Return what the search says, where the predicted set (n, S) is the first candidate."""
+    """Return the certificate of each predicted set (n, S) that is the first candidate."""
     if candidates is None or candidates.certificates is None:
         return [None] * len(labels)
     found = candidates.certificates
@@ -52,3 +139,123 @@ def certificates_of(
         Certificate(bool(proved), float(pruned)) if first else None
         for first, proved, pruned in zip(is_first, found.is_proved, found.pruned, strict=True)
     ]
+
+
+def name_predictions(
+    labels: LabelVocabulary,
+    choice: Choice,
+    sets: npt.NDArray[np.int32],
+    log_probs: npt.NDArray[np.float64],
+    top: int,
+    accepted: Sequence[bool | None],
+    certificates: Sequence[Certificate | None],
+) -> Iterator[Prediction]:
+    """Yield a prediction per document: its set (n, S), and the best candidates besides it."""
+    candidates = choice.candidates
+    for document, row in enumerate(sets):
+        predicted = name_labels(labels, row)
+        others = (
+            ScoredSet(
+                name_labels(labels, candidates.labels[document, rank]),
+                float(np.exp(candidates.log_probs[document, rank])),
+            )
+            for rank in np.flatnonzero(choice.fits[document])
+        )
+        # The predicted set may be any candidate, or none of them.
+        alternatives = islice((each for each in others if each.labels != predicted), top - 1)
+        yield Prediction(
+            predicted,
+            float(np.exp(log_probs[document])),
+            tuple(alternatives),
+            accepted[document],
+            certificates[document],
+        )
+
+
+def problem_with_known(
+    labels: LabelVocabulary,
+    present: Collection[str],
+    absent: Collection[str],
+    max_labels: int | None = None,
+) -> str | None:
+    """Return what is wrong with known labels and how to correct it, or None."""
+    for name in (*present, *absent):
+        if name not in labels.index:
+            nearest = nearest_name(name, labels.names) if isinstance(name, str) else ""
+            advice = nearest if nearest.startswith("Did") else "Its labels.json lists those it has."
+            return f"the model has no label {reprlib.repr(name)}. {advice}"
+    both = [name for name in present if name in absent]
+    if both:
+        return f"{reprlib.repr(both[0])} is both present and absent. Remove it from one."
+    if max_labels is not None and len(set(present)) > max_labels:
+        return (
+            f"{len(set(present))} labels are present, but the model's sets have at most "
+            f"{max_labels}. Give fewer, or train with a larger model.max_labels."
+        )
+    return None
+
+
+def check_known(labels: LabelVocabulary, known: KnownLabels, max_labels: int | None = None) -> None:
+    """Raise DataError if known labels do not fit the labels of a model."""
+    problem = problem_with_known(labels, known.present, known.absent, max_labels)
+    if problem is not None:
+        raise DataError(problem)
+
+
+def encode_known(
+    labels: LabelVocabulary,
+    rows: Sequence[KnownLabels],
+    max_labels: int | None = None,
+    n_before: int = 0,
+) -> Known:
+    """Return the ids of known labels; `n_before` texts precede the first, for error messages."""
+    for number, row in enumerate(rows, start=n_before):
+        problem = problem_with_known(labels, row.present, row.absent, max_labels)
+        if problem is not None:
+            raise DataError(f"Text {number}: {problem}")
+    index = labels.index
+    return Known.of(
+        [[index[name] for name in row.present] for row in rows],
+        [[index[name] for name in row.absent] for row in rows],
+    )
+
+
+def complete_tokens(
+    system: System,
+    labels: LabelVocabulary,
+    tokens: Ragged,
+    rows: Sequence[KnownLabels],
+    known: Known,
+    top: int,
+) -> Iterator[Completion]:
+    """Complete a batch of documents; `known` has the ids of the labels that `rows` names."""
+    found = system.candidates(tokens, max(top, N_SETS), known=known)
+    given = given_known(found)
+    log_probs, mass = given.log_probs, np.exp(known_log_prob(found))
+    is_known = known.is_present(len(labels)) | known.is_absent(len(labels))
+    open_marginals = np.where(is_known, 0, given.marginals(len(labels)))  # (n, L)
+    ranked = np.argsort(-open_marginals, axis=1, kind="stable")
+    for document, row in enumerate(rows):
+        sets = [
+            ScoredSet(name_labels(labels, given.labels[document, rank]), float(np.exp(log_prob)))
+            for rank, log_prob in enumerate(log_probs[document, :top])
+            if rank == 0 or log_prob > -np.inf
+        ]
+        chances = open_marginals[document, ranked[document]]
+        suggested = ranked[document, : int((chances > 0).sum())]
+        yield Completion(
+            present=row.present,
+            absent=row.absent,
+            labels=sets[0].labels,
+            probability=sets[0].probability,
+            alternatives=tuple(sets[1:]),
+            suggestions=tuple(
+                (labels.names[label], float(open_marginals[document, label])) for label in suggested
+            ),
+            known_probability=float(mass[document]),
+        )
+
+
+def name_labels(labels: LabelVocabulary, row: npt.NDArray[np.int32]) -> tuple[str, ...]:
+    """Return the names of a set's ids, padded with -1."""
+    return tuple(labels.names[label] for label in row if label >= 0)

@@ -1,4 +1,4 @@
-"""A trained model that tags texts."""
+"""A trained model: tag, complete and explain texts; save and load."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -13,44 +14,68 @@ import numpy.typing as npt
 
 from setrnn import __version__
 from setrnn.config import Config
-from setrnn.data.batches import take_rows
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.model_folder import SavedModel, save_model
+from setrnn.data.model_folder import CALIBRATION, SavedModel, load_model, save_model
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
-from setrnn.errors import ConfigError, DataError
-from setrnn.methods import find_method
+from setrnn.errors import ConfigError, DataError, ModelError
+from setrnn.methods import METHODS, find_method
 from setrnn.systems.known import Known
-from setrnn.systems.registry import choose_rule
+from setrnn.systems.predicting import BatchSearch, choose_from
+from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.rules import (
     MANY_SETS,
-    Choice,
+    RULES,
     Limits,
     Rule,
     SetCandidates,
     SetLimits,
-    choose_sets,
     find_rule,
 )
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
-from setrnn.systems.scored_set import ScoredSet
 from setrnn.systems.system import System
-from setrnn.tagging.calibration import Acceptance, Calibration
-from setrnn.tagging.completion import Completion, complete_tokens, encode_known, known_of_each
-from setrnn.tagging.prediction import Marginals, Prediction, certificates_of
+from setrnn.tagging.acceptance import Acceptance
+from setrnn.tagging.calibration import Calibration
+from setrnn.tagging.inputs import Document, check_top, encode_batches, pair_features, pair_known
+from setrnn.tagging.prediction import (
+    Completion,
+    Marginals,
+    Prediction,
+    complete_tokens,
+    encode_known,
+    list_certificates,
+    name_predictions,
+)
 
 if TYPE_CHECKING:
     from setrnn.tagging.explanation import Explanation
 
-BATCH = 1024
-SEEN_SETS, SEEN_SETS_OFFSETS = "seen_sets", "seen_sets_offsets"  # arrays of a model
+BATCH = 1024  # documents that are searched together
+SEEN_SETS, SEEN_SETS_OFFSETS = "seen_sets", "seen_sets_offsets"  # arrays of a model folder
 
 
 @dataclass(frozen=True)
 class Tagger:
-    """A trained system with its tokenizer and labels."""
+    """A trained system with its tokenizer and labels.
+
+    `setrnn.train` makes a tagger, `setrnn.load` reads one from a model folder.
+
+    Example:
+        >>> import setrnn
+        >>> tagger = setrnn.train("newsroom", "br")
+        >>> text = "The ski race was cancelled because of the storm."
+        >>> prediction = tagger.tag([text], top=2)[0]
+        >>> prediction.labels
+        ('weather', 'storm')
+        >>> prediction.alternatives[0].labels
+        ('sport', 'weather', 'storm')
+        >>> tagger.complete(text, present={"sport"}).added
+        ('weather', 'storm')
+        >>> tagger.tag([text], limits=setrnn.Limits(max_labels=1))[0].labels
+        ('storm',)
+    """
 
     method: str
     config: Config
@@ -59,7 +84,7 @@ class Tagger:
     system: System
     notes: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
-    seen_sets: Ragged | None = None  # the label sets of training, for limits
+    seen_sets: Ragged | None = None  # the label sets of the training documents, for limits
 
     @classmethod
     def trained_on(
@@ -70,7 +95,7 @@ class Tagger:
         system: System,
         notes: dict[str, Any] | None = None,
     ) -> Tagger:
-        """Give a system that was trained on prepared data its tokenizer, labels and seen sets."""
+        """Return a tagger of a system that was trained on prepared data."""
         return cls(
             method,
             config,
@@ -95,21 +120,20 @@ class Tagger:
 
         Args:
             texts: the documents.
-            rule: the prediction rule; the method's own if not given. By "sequence", a set has
-                the probability of its best sequence; by the others, its own.
-            top: how many sets to give in all: the predicted one and, as alternatives, the most
-                probable others.
-            features: each document's features, where the model was trained with some.
-            limits: what the sets must be like, the alternatives too.
-            calibrated: give calibrated probabilities where the model has a calibration; the
-                model's own if not.
+            rule: the prediction rule; the method's own if not given. With "sequence", the
+                probability of a set is that of its best sequence.
+            top: how many sets to return per text: the predicted one and the most probable others.
+            features: the features of each text, if the model was trained with features.
+            limits: what all returned sets must satisfy.
+            calibrated: whether to return calibrated probabilities, if the model has a
+                calibration, or the model's own.
         """
-        documents = _documents(texts, features)
+        documents = pair_features(texts, features)
         return list(self.tag_stream(documents, rule, top, limits, calibrated=calibrated))
 
     def tag_stream(
         self,
-        documents: Iterable[tuple[str, Sequence[str]]],
+        documents: Iterable[Document],
         rule: str | None = None,
         top: int = 1,
         limits: Limits | None = None,
@@ -117,16 +141,16 @@ class Tagger:
         known: Iterable[KnownLabels] | None = None,
         calibrated: bool = True,
     ) -> Iterator[Prediction]:
-        """Predict a label set for each (text, features), in batches as they come.
+        """Predict a label set for each (text, features); reads one batch at a time.
 
-        Where labels are `known`, one row for each document, the sets fit them; probabilities
-        stay p(set | x).
+        With `known` labels, one row per document, all sets agree with them. Probabilities stay
+        p(set | x).
         """
-        _check_top(top)
+        check_top(top)
         self.rule_or_own(rule)
         self.known_limits(limits)
         if known is None:
-            for tokens in self._batches(documents):
+            for tokens in encode_batches(self.encoder, documents, BATCH):
                 yield from self.tag_tokens(tokens, rule, top, limits, calibrated=calibrated)
         else:
             for tokens, _, ids in self._batches_with_known(documents, known):
@@ -142,11 +166,11 @@ class Tagger:
         known: Known | None = None,
         calibrated: bool = True,
     ) -> Iterator[Prediction]:
-        """Predict from token ids, such as those of a prepared folder; a batch at a time.
+        """Predict from token ids, such as those of a prepared folder.
 
-        What is known of a document changes p(set): it is then the model's own.
+        With known labels, probabilities are the model's own: a calibration does not apply.
         """
-        _check_top(top)
+        check_top(top)
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
         chosen = find_rule(name)
         acceptance = self.acceptance(name) if known is None else None
@@ -154,10 +178,10 @@ class Tagger:
         for start in range(0, len(tokens), BATCH):
             part = tokens.rows(start, min(start + BATCH, len(tokens)))
             part_known = None if known is None else known.rows(slice(start, start + BATCH))
-            candidates = self.system.candidates(part, n_sets, chosen.source, part_known)
+            search = BatchSearch(self.system, part, {chosen.source: n_sets}, part_known)
             yield from self.predictions(
                 part,
-                candidates,
+                search.candidates[chosen.source],
                 chosen,
                 top,
                 set_limits,
@@ -176,61 +200,56 @@ class Tagger:
         calibrated: bool = True,
         acceptance: Acceptance | None = None,
     ) -> Iterator[Prediction]:
-        """Choose a set for each document, from as many candidates as `n_candidates` asks for."""
-
-        def ask(rows: npt.NDArray[np.int64], sets: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
-            return self.system.set_log_probs(take_rows(tokens, rows), sets)
-
+        """Choose a set for each document from its candidates, at least `n_candidates` of them."""
         limits = self.known_limits(None) if limits is None else limits
         thresholds = None if self.calibration is None else self.calibration.thresholds
-        choice = Choice(candidates, limits, ask, thresholds)
-        labels, log_probs = choose_sets(rule, choice)
-        accepted: list[bool | None] = [None] * len(labels)
+        chosen = choose_from(self.system, tokens, candidates, rule, limits, thresholds)
+        choice, labels, log_probs = chosen.choice, chosen.labels, chosen.log_probs
         is_by_set = rule.needs_best_only and rule.source == "sets"
-        certificates = certificates_of(labels, candidates if is_by_set else None)
+        proofs = list_certificates(labels, candidates if is_by_set else None)
+        accepted: list[bool | None] = [None] * len(labels)
         if self.calibration is not None and (calibrated or acceptance is not None):
             found, trusted = self.calibration.apply(rule.source, candidates, labels, log_probs)
             if acceptance is not None:
                 accepted = acceptance.accepts(np.exp(trusted)).tolist()
             if calibrated:
                 choice, log_probs = replace(choice, candidates=found), trusted
-        for document, row in enumerate(labels):
-            predicted = self._names(row)
-            # The predicted set need not be the first candidate, nor be one at all.
-            others = (each for each in self._scored(choice, document) if each.labels != predicted)
-            yield Prediction(
-                predicted,
-                _prob(log_probs[document]),
-                tuple(islice(others, top - 1)),
-                accepted[document],
-                certificates[document],
-            )
+        yield from name_predictions(self.labels, choice, labels, log_probs, top, accepted, proofs)
 
     def n_candidates(self, rule: Rule) -> int:
-        """Return how many candidates `predictions` needs besides those that are to be given."""
+        """Return how many candidates `predictions` needs for calibrated probabilities."""
         return 1 if self.calibration is None else self.calibration.n_candidates(rule.source)
 
     def acceptance(self, rule: str) -> Acceptance | None:
-        """Return which predictions by a rule need no second look, if that was fitted."""
+        """Return which predictions by a rule are accepted; None if that was not fitted."""
         return None if self.calibration is None else self.calibration.acceptance.get(rule)
 
-    def _scored(self, choice: Choice, document: int) -> Iterator[ScoredSet]:
-        candidates = choice.candidates
-        for rank in np.flatnonzero(choice.fits[document]):
-            row, log_prob = candidates.labels[document, rank], candidates.log_probs[document, rank]
-            yield ScoredSet(self._names(row), _prob(log_prob))
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that this model can predict by."""
+        has_thresholds = self.calibration is not None and self.calibration.thresholds is not None
+        return tuple(
+            name
+            for name, rule in RULES.items()
+            if (rule.source == "sets" or self.system.emits_sequences)
+            and (has_thresholds or not rule.needs_thresholds)
+        )
 
     def rule_or_own(self, rule: str | None) -> str:
-        """Return the rule, or the one the paper predicts with for this method."""
+        """Return a rule, or the method's own; raise ConfigError if the model cannot use it."""
         chosen = choose_rule(find_method(self.method), rule)
-        has_thresholds = self.calibration is not None and self.calibration.thresholds is not None
-        if find_rule(chosen).needs_thresholds and not has_thresholds:
+        if find_rule(chosen).needs_thresholds and chosen not in self.rules:
             raise ConfigError(NO_THRESHOLDS.format(rule=chosen))
         return chosen
 
     def known_limits(self, limits: Limits | None) -> SetLimits:
-        """Turn the names of limits into this model's labels; refuse what no set can meet."""
+        """Return limits in this model's label ids; raise ConfigError if no set satisfies them."""
         return (Limits() if limits is None else limits).for_labels(self.labels, self.seen_sets)
+
+    @property
+    def max_labels(self) -> int | None:
+        """The most labels that a set may have; None if there is no limit."""
+        return self.system.max_labels
 
     @overload
     def complete(  # type: ignore[overload-overlap]  # a string is a sequence too
@@ -260,55 +279,34 @@ class Tagger:
         top: int = 3,
         features: Any = None,
     ) -> Completion | list[Completion]:
-        """Find the most probable set of a text, or of each, that fits the labels known of it.
+        """Find the most probable set that agrees with the known labels of a text, or of each text.
 
         Args:
-            texts: one document, or a list of them.
-            present: labels known to be right: a collection, or one for each text of a list.
-            absent: labels known to be wrong, likewise.
-            top: how many sets to give in all.
-            features: the document's features, or those of each.
+            texts: one document, or a list of documents.
+            present: labels known to be right: a collection, or one per text of a list.
+            absent: labels known to be wrong, in the same form.
+            top: how many sets to return per text.
+            features: the features of the text, or of each text.
         """
         if isinstance(texts, str):
             of_one = None if features is None else [features]
             return self.complete([texts], [present], [absent], top, of_one)[0]
-        known = known_of_each(present, absent, len(texts))
-        return list(self.complete_stream(_documents(texts, features), known, top))
+        known = pair_known(present, absent, len(texts))
+        return list(self.complete_stream(pair_features(texts, features), known, top))
 
     def complete_stream(
-        self,
-        documents: Iterable[tuple[str, Sequence[str]]],
-        known: Iterable[KnownLabels],
-        top: int = 3,
+        self, documents: Iterable[Document], known: Iterable[KnownLabels], top: int = 3
     ) -> Iterator[Completion]:
-        """Complete the labels of each (text, features), in batches as they come."""
-        _check_top(top)
+        """Complete the labels of each (text, features); reads one batch at a time."""
+        check_top(top)
         for tokens, rows, ids in self._batches_with_known(documents, known):
             yield from complete_tokens(self.system, self.labels, tokens, rows, ids, top)
 
-    def with_beam_width(self, beam_width: int) -> Tagger:
-        """Return the same model with a search of another width: wider finds more, and takes longer.
-
-        Thresholds and calibration stay those of the width they were fitted with.
-        """
-        if not isinstance(beam_width, int):
-            raise ConfigError(f"beam_width must be a whole number, got {beam_width!r}.")
-        system = self.system.with_beam_width(beam_width)
-        if system is None:
-            raise ConfigError(f"'{self.method}' has no search to widen: train a network.")
-        search = replace(self.config.search, beam_width=beam_width)
-        return replace(self, config=replace(self.config, search=search), system=system)
-
-    @property
-    def max_labels(self) -> int | None:
-        """The most labels a set may have; None for no limit."""
-        return self.system.max_labels
-
     def _batches_with_known(
-        self, documents: Iterable[tuple[str, Sequence[str]]], known: Iterable[KnownLabels]
+        self, documents: Iterable[Document], known: Iterable[KnownLabels]
     ) -> Iterator[tuple[Ragged, list[KnownLabels], Known]]:
         known, n_before = iter(known), 0
-        for tokens in self._batches(documents):
+        for tokens in encode_batches(self.encoder, documents, BATCH):
             rows = list(islice(known, len(tokens)))
             if len(rows) < len(tokens):
                 raise DataError("Known labels are given for fewer documents than there are.")
@@ -323,63 +321,33 @@ class Tagger:
         rule: str | None = None,
         labels: Collection[str] | None = None,
     ) -> Explanation:
-        """Show what a recurrent system makes of a text: sequences, sets, words attended to.
+        """Show how a recurrent system tags a text: sequences, sets, words attended to.
 
         Args:
             text: the document.
             features: its features.
-            top: how many sequences and sets to list, at most; the beam width is the limit.
+            top: how many sequences and sets to list; the beam width is the limit.
             rule: the prediction rule; the method's own if not given.
-            labels: the set to explain instead of the predicted one, in any order: its own orders,
-                their sum, and the words of its best order. No rule goes with it.
+            labels: the set to explain instead of the predicted one, in any order. It excludes
+                a rule.
         """
-        from setrnn.tagging.explanation import explain_text, given_set
+        from setrnn.tagging.explanation import explain_text
 
-        _check_top(top)
-        if not isinstance(text, str):
-            raise DataError(f"One text is wanted, got {type(text).__name__}.")
-        if isinstance(features, str):
-            raise DataError("Features are a list of strings, got one string.")
-        chosen = self.explained_rule(rule, labels)
-        given = None if labels is None else given_set(self.labels, labels, self.max_labels)
-        system = self.system.sequences
-        assert system is not None, "checked by explained_rule"
-        return explain_text(
-            system, self.encoder, self.labels, text, features, top, self.method, chosen, given
-        )
+        check_top(top)
+        return explain_text(self, text, features, top, rule, labels)
 
     @property
     def why_not_explained(self) -> str | None:
-        """What keeps `explain` from this model, and the way out; None if nothing does."""
-        if not self.system.emits_sequences:
-            return (
-                f"Only a system that emits labels one by one can be explained, and '{self.method}' "
-                "does not. Train a recurrent system such as set-rnn."
-            )
-        if self.config.encoder.is_pretrained:
-            return (
-                "An explanation shows words, and a transformer reads parts of words. Train with "
-                "--set encoder.name=gru to explain."
-            )
-        return None
+        """Why `explain` does not work for this model, and what to do; None if it works."""
+        from setrnn.tagging.explanation import why_not_explained
+
+        return why_not_explained(self)
 
     def explained_rule(self, rule: str | None, labels: Collection[str] | None = None) -> str | None:
-        """Return the rule to explain by, or its own; refuse what cannot be explained.
+        """Return the rule that `explain` uses; raise ConfigError if it cannot explain."""
+        from setrnn.tagging.explanation import choose_explained_rule
 
-        A set that is given is chosen by none.
-        """
-        if self.why_not_explained is not None:
-            raise ConfigError(self.why_not_explained)
-        if labels is not None:
-            if rule is not None:
-                raise ConfigError(
-                    "A given set is not chosen by a rule. Leave out the rule, or the labels."
-                )
-            return None
-        chosen = self.rule_or_own(rule)
-        if not find_rule(chosen).needs_best_only:
-            raise ConfigError(f"Rule '{chosen}' cannot be explained. Use rule 'set' or 'sequence'.")
-        return chosen
+        return choose_explained_rule(self, rule, labels)
 
     def predict_proba(
         self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
@@ -390,16 +358,29 @@ class Tagger:
     def marginals(
         self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
     ) -> Marginals:
-        """Return p(label | text), and the probability of the sets it does not rest on."""
+        """Return p(label | text), and the probability of the sets that were not found."""
         probs, missing = [np.zeros((0, len(self.labels)), np.float32)], [np.zeros(0)]
-        for tokens in self._batches(_documents(texts, features)):
+        for tokens in encode_batches(self.encoder, pair_features(texts, features), BATCH):
             candidates = self.system.candidates(tokens, MANY_SETS)
             probs.append(self.system.marginals(tokens, candidates))
             missing.append(candidates.missing_mass())
         return Marginals(np.concatenate(probs), np.concatenate(missing))
 
+    def with_beam_width(self, beam_width: int) -> Tagger:
+        """Return the same model with another beam width: a wider search finds more sets, slower.
+
+        Thresholds and calibration stay those of the width they were fitted with.
+        """
+        if not isinstance(beam_width, int):
+            raise ConfigError(f"beam_width must be a whole number, got {beam_width!r}.")
+        system = self.system.with_beam_width(beam_width)
+        if system is None:
+            raise ConfigError(f"'{self.method}' has no search to widen: train a network.")
+        search = replace(self.config.search, beam_width=beam_width)
+        return replace(self, config=replace(self.config, search=search), system=system)
+
     def save(self, folder: str | Path) -> None:
-        """Write the model's folder, whole or not at all."""
+        """Write the model folder, whole or not at all."""
         arrays = self.system.arrays()
         if self.seen_sets is not None:
             arrays[SEEN_SETS] = self.seen_sets.values.astype(np.int32)
@@ -415,44 +396,52 @@ class Tagger:
         )
         save_model(Path(folder), saved, __version__)
 
-    def _batches(self, documents: Iterable[tuple[str, Sequence[str]]]) -> Iterator[Ragged]:
-        texts: list[str] = []
-        features: list[Sequence[str]] = []
-        for number, (text, row) in enumerate(documents):
-            if not isinstance(text, str):
-                kind = type(text).__name__
-                raise DataError(f"Text {number} must be a string, got {kind}.")
-            texts.append(text)
-            features.append(row)
-            if len(texts) == BATCH:
-                yield self.encoder.encode(texts, features)
-                texts, features = [], []
-        if texts:
-            yield self.encoder.encode(texts, features)
 
-    def _names(self, row: npt.NDArray[np.int32]) -> tuple[str, ...]:
-        return tuple(self.labels.names[label] for label in row if label >= 0)
+def load(folder: str | Path, device: str = "auto") -> Tagger:
+    """Load a model folder onto a device: cpu, cuda, or auto for a GPU if there is one.
+
+    Example:
+        >>> import setrnn
+        >>> setrnn.train("newsroom", "br").save("model")
+        >>> tagger = setrnn.load("model")
+        >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
+        ('weather', 'storm')
+    """
+    saved = load_model(Path(folder))
+    if saved.method not in METHODS:
+        raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
+    method = METHODS[saved.method]
+    try:
+        arrays = dict(saved.arrays)
+        seen_sets = None
+        if SEEN_SETS in arrays:
+            seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
+        system = find_system(method).from_arrays(arrays, method, saved.config, device)
+        system.check_sizes(saved.encoder.n_tokens, len(saved.labels))
+    except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+        raise ModelError(
+            f"{folder} holds other weights than its '{saved.method}' model has: "
+            f"{_first_line(error)} Train or copy the model again."
+        ) from error
+    calibration = None
+    if saved.calibration is not None:
+        calibration = Calibration.from_dict(saved.calibration, f"{Path(folder) / CALIBRATION}")
+    return Tagger(
+        saved.method,
+        saved.config,
+        saved.encoder,
+        saved.labels,
+        system,
+        dict(saved.notes),
+        calibration,
+        seen_sets,
+    )
 
 
-def _documents(
-    texts: Sequence[str], features: Sequence[Sequence[str]] | None
-) -> Iterable[tuple[str, Sequence[str]]]:
-    """Pair each text with its features."""
-    if isinstance(texts, str):
-        raise DataError("A list of texts is wanted, got one text. Write [text].")
-    if features is None:
-        return ((text, ()) for text in texts)
-    if len(features) != len(texts):
-        raise DataError(f"There are {len(texts)} texts but {len(features)} rows of features.")
-    if any(isinstance(row, str) for row in features):
-        raise DataError("Features are a list of strings for each text, got one string.")
-    return zip(texts, features, strict=True)
-
-
-def _check_top(top: int) -> None:
-    if not isinstance(top, int) or top < 1:
-        raise ConfigError(f"top must be a whole number of at least 1, got {top}.")
-
-
-def _prob(log_prob: float) -> float:
-    return float(np.exp(log_prob))
+def _first_line(error: Exception) -> str:
+    """Return the first mismatch in one line; torch lists every array on a line of its own."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing."
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    chosen = lines[1] if len(lines) > 1 and lines[0].endswith(":") else "".join(lines[:1])
+    return shorten(chosen.rstrip(". "), 160, placeholder=" ...") + "."

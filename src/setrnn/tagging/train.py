@@ -18,8 +18,8 @@ from setrnn.methods import Method, find_method
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.registry import find_system
 from setrnn.tagging.calibrating import LEAST_DOCUMENTS, fit_calibration
-from setrnn.tagging.labelled import prepared_batches
 from setrnn.tagging.tagger import Tagger
+from setrnn.training.failures import explain_full_gpu
 from setrnn.training.run_folder import has_run, run_folder_of
 from setrnn.training.start import TrainOptions, check_method, train_system
 
@@ -62,7 +62,7 @@ def train(
 
     Example:
         >>> import setrnn
-        >>> tagger = setrnn.train("newsroom", "br", settings={"classical.max_pairs": 0})
+        >>> tagger = setrnn.train("newsroom", "br")
         >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
         ('weather', 'storm')
     """
@@ -189,16 +189,10 @@ def calibrate_on_valid(
                 )
             )
         return tagger
-    n_done = 0
-
-    def count(n: int) -> None:
-        nonlocal n_done
-        n_done += n
-        on_progress(Progress("calibrating", n_done, n_documents))
-
+    way_out = "Calibrate it on fewer documents, with setrnn calibrate."
     try:
-        batches = prepared_batches(tagger, prepared, "valid")
-        calibration = fit_calibration(tagger, batches, count)
+        with explain_full_gpu("Calibrating", way_out):
+            calibration = fit_calibration(tagger, prepared, split="valid", on_progress=on_progress)
     except (SetRNNError, MemoryError) as error:
         reason = str(error) or "out of memory."
         on_progress(Note(f"The model is not calibrated: {reason}", is_warning=True))

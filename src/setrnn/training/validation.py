@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from setrnn.config import TRAINING_METRICS
 from setrnn.data.batches import take_rows
 from setrnn.data.prepared import Prepared
-from setrnn.data.ragged import Ragged
-from setrnn.metrics import evaluate_sets
+from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.systems.neural import MAX_DOCUMENTS
-from setrnn.systems.rules import Choice, choose_sets, find_rule, no_limits
-from setrnn.systems.rules.choice import SetLogProbs
+from setrnn.systems.predicting import BatchSearch
+from setrnn.systems.rules import find_rule, no_limits
 from setrnn.systems.system import System
 
 
@@ -36,35 +32,19 @@ def validate(
     valid = prepared.split("valid")
     rows = np.linspace(0, len(valid) - 1, min(max_documents, len(valid))).round().astype(np.int64)
     rows = rows[np.argsort(-valid.tokens.lengths[rows], kind="stable")]
-    chosen, limits = find_rule(rule), no_limits(len(prepared.labels))
+    by, limits = find_rule(rule), no_limits(len(prepared.labels))
     predicted, log_probs = [], []
     for start in range(0, len(rows), MAX_DOCUMENTS):
         tokens = take_rows(valid.tokens, rows[start : start + MAX_DOCUMENTS])
-        candidates = system.candidates(tokens, chosen.n_sets(1, limits), chosen.source)
-        score = _score_sets_with(system, tokens)
-        labels, scores = choose_sets(chosen, Choice(candidates, limits, score))
-        predicted += [row[row >= 0] for row in labels]
-        log_probs.append(scores)
+        chosen = BatchSearch(system, tokens, {by.source: by.n_sets(1, limits)}).choose(by, limits)
+        predicted += [row[row >= 0] for row in chosen.labels]
+        log_probs.append(chosen.log_probs)
         between_batches()
     n_labels = len(prepared.labels) + len(prepared.unseen_labels)
+    truth = list(take_rows(valid.labels, rows))
     measured = evaluate_sets(
-        _indicate(take_rows(valid.labels, rows), n_labels),
-        _indicate(_join_rows(predicted), n_labels),
+        indicator_matrix(truth, n_labels), indicator_matrix(predicted, n_labels)
     ).as_dict()
     return {name: float(measured[name]) for name in TRAINING_METRICS} | {
         "mean_probability": float(np.exp(np.concatenate(log_probs)).mean())
     }
-
-
-def _score_sets_with(system: System, tokens: Ragged) -> SetLogProbs:
-    return lambda rows, sets: system.set_log_probs(take_rows(tokens, rows), sets)
-
-
-def _join_rows(rows: list[npt.NDArray[np.int32]]) -> Ragged:
-    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-    return Ragged.from_lengths(np.concatenate(rows), lengths)
-
-
-def _indicate(sets: Ragged, n_labels: int) -> csr_array[Any, tuple[int, int]]:
-    ones = np.ones(len(sets.values), dtype=np.int8)
-    return csr_array((ones, sets.values, sets.offsets), shape=(len(sets), n_labels))

@@ -16,7 +16,7 @@ from setrnn.config import load_config
 from setrnn.data.cache import Source
 from setrnn.data.formats import BadRows, open_dataset
 from setrnn.metrics import evaluate_label_sets
-from setrnn.tagging.evaluation import evaluate_prepared
+from setrnn.tagging.evaluation import evaluate
 from small_taggers import trained_tagger
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data" / "aapd"
@@ -61,7 +61,7 @@ def test_from_files_to_scores(stand_in, tmp_path):
     prepared = open_comparable(Source(str(stand_in)), config.text, tmp_path)
     assert prepared.description["n_documents"] == {"train": 900, "valid": 100, "test": 1_000}
     assert prepared.valid_is_cut
-    scores = evaluate_prepared(trained_tagger(prepared, "br", config), prepared, "test").scores
+    scores = evaluate(trained_tagger(prepared, "br", config), prepared, split="test").scores
     names = [*prepared.labels.names, *prepared.unseen_labels]
     truth = [[names[label] for label in row] for row in prepared.split("test").labels]
     always = [[names[0], names[1]]] * len(truth)  # the two most frequent labels

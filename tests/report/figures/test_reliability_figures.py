@@ -8,7 +8,7 @@ from setrnn.report.figures.reliability import (
     largest_share,
     make_acceptance_curve,
 )
-from setrnn.tagging.calibration.reliability import reliability
+from setrnn.tagging.acceptance import reliability
 
 SHARES = np.linspace(0.05, 1, 20)
 STARTS = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}

@@ -42,8 +42,8 @@ from setrnn.report.figures.style import (
 )
 from setrnn.report.systems import System, Systems
 from setrnn.report.wording import format_score, join_names
-from setrnn.tagging.calibration.reliability import Reliability
-from setrnn.tagging.calibration.reliability import reliability as measure_reliability
+from setrnn.tagging.acceptance import Reliability
+from setrnn.tagging.acceptance import reliability as measure_reliability
 
 Values = npt.NDArray[np.float64]
 

@@ -1,0 +1,136 @@
+"""`setrnn evaluate`: measure a model on documents whose labels are known."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from setrnn.cli.console import scores_table, stdout, warn, write_json
+from setrnn.cli.options import (
+    BeamWidth,
+    Data,
+    Device,
+    JsonFile,
+    Model,
+    Reading,
+    Rule,
+    with_reading,
+)
+from setrnn.cli.predict import LimitOptions, with_limits
+from setrnn.cli.progress import terminal_progress
+from setrnn.data.folders import check_file_place
+from setrnn.tagging.evaluation import (
+    AcceptedScores,
+    Evaluation,
+    open_documents,
+)
+from setrnn.tagging.evaluation import evaluate as measure
+from setrnn.tagging.tagger import load
+
+
+@with_reading
+@with_limits
+def evaluate(
+    model: Model,
+    data: Data,
+    reading: Reading,
+    limits: LimitOptions,
+    rule: Rule = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            "--split", help="The part of DATA to measure on.", show_default="test, or the only one"
+        ),
+    ] = None,
+    json: JsonFile = None,
+    device: Device = "auto",
+    beam_width: BeamWidth = None,
+) -> None:
+    """Measure a model on documents whose labels are known."""
+    if json is not None:
+        check_file_place(json)
+    wanted = limits.limits()
+    tagger = load(model, device)
+    if beam_width is not None:
+        tagger = tagger.with_beam_width(beam_width)
+    tagger.rule_or_own(rule)
+    tagger.known_limits(wanted)
+    documents = open_documents(reading.source(data), split)
+    with terminal_progress() as show:
+        evaluation = measure(tagger, documents, rule, limits=wanted, on_progress=show)
+    values = {
+        "model": model.name,
+        "method": tagger.method,
+        "data": data,
+        "split": documents.split,
+        **evaluation.as_dict(),
+    }
+    title = (
+        f"{tagger.method}, rule {evaluation.rule}, on {documents.split} of {data}: "
+        f"{evaluation.scores.n_documents:,} documents"
+    )
+    stdout.print(scores_table(title, {model.name: values}))
+    stdout.print(_ranking_table(values))
+    stdout.print(_describe_probabilities(evaluation))
+    stdout.print(_describe_calibration(evaluation), highlight=False, soft_wrap=True)
+    if evaluation.accepted is not None:
+        stdout.print(_accepted_table(evaluation.accepted))
+    if evaluation.scores.n_unseen_labels:
+        warn(
+            f"{evaluation.scores.n_unseen_labels:,} labels that the model never saw occur "
+            f"{evaluation.scores.n_unseen_label_occurrences:,} times: each counts as missed."
+        )
+    if json is not None:
+        write_json(json, values)
+
+
+def _ranking_table(values: dict[str, object]) -> Table:
+    table = Table(title="Ranking by marginals", title_justify="left")
+    names = [name for name in values if name.startswith(("precision@", "ndcg@"))]
+    for name in names:
+        table.add_column(name.replace("ndcg", "nDCG"), justify="right")
+    table.add_row(*(f"{values[name]:.3f}" for name in names))
+    return table
+
+
+def _describe_probabilities(evaluation: Evaluation) -> str:
+    """Describe in one line how probable the true sets are, and what the search did not find."""
+    found = evaluation.set_log_likelihood
+    truth = "" if found.mean is None else f"log p(true set) {found.mean:.3f} per document"
+    if found.n_impossible_sets:
+        truth += f" ({found.n_impossible_sets:,} true sets have less than 1e-12)"
+    missing = f"sets not found have {evaluation.missing_mass:.1%} of the probability"
+    searched = ""
+    if evaluation.certificates is not None:
+        certificates = evaluation.certificates
+        searched = (
+            f"{certificates.share_proved:.1%} of the predictions are proved, the search pruned "
+            f"{certificates.pruned_mass:.1%}"
+        )
+    return "; ".join(each for each in (truth, missing, searched) if each)
+
+
+def _describe_calibration(evaluation: Evaluation) -> str:
+    """Describe in one line how far the probabilities are from the accuracy."""
+    return (
+        f"Mean probability {evaluation.mean_probability:.3f}, "
+        f"expected calibration error {evaluation.calibration_error:.3f} "
+        f"({evaluation.calibration_error_raw:.3f} with the model's own probabilities)."
+    )
+
+
+def _accepted_table(accepted: AcceptedScores) -> Table:
+    table = Table(title="Accepted predictions", title_justify="left")
+    for column in ("documents", "share", "accuracy", "95% interval"):
+        table.add_column(column, justify="right")
+    accuracy = accepted.accuracy_accepted
+    low, high = accepted.accuracy_accepted_low, accepted.accuracy_accepted_high
+    table.add_row(
+        f"{accepted.n_accepted:,}",
+        f"{accepted.share_accepted:.1%}",
+        "-" if accuracy is None else f"{accuracy:.3f}",
+        "-" if accuracy is None else f"{low:.3f} to {high:.3f}",
+    )
+    return table

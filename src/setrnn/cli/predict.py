@@ -1,0 +1,210 @@
+"""`setrnn predict`: tag documents, or complete the labels that are known of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import tee
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from setrnn.cli.console import note, warn
+from setrnn.cli.data import refuse_own_input, report_skipped
+from setrnn.cli.options import (
+    BeamWidth,
+    Device,
+    Model,
+    Reading,
+    Rule,
+    with_group,
+    with_reading,
+)
+from setrnn.cli.progress import documents_progress
+from setrnn.data.cache import Source
+from setrnn.data.example import Example, KnownLabels
+from setrnn.data.folders import check_file_place, whole_file
+from setrnn.data.formats import BadRows
+from setrnn.errors import ConfigError
+from setrnn.systems.limits import Limits
+from setrnn.tagging.evaluation import choose_split
+from setrnn.tagging.prediction import Completion, Prediction, check_known
+from setrnn.tagging.tagger import Tagger, load
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """The limits on predicted sets, as given on the command line."""
+
+    min_labels: Annotated[
+        int, typer.Option(metavar="N", help="The least number of labels in a set.")
+    ] = 0
+    max_labels: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="The greatest number of labels in a set.", show_default=False
+        ),
+    ] = None
+    only_seen: Annotated[
+        bool,
+        typer.Option("--only-seen", help="Predict only label sets that occurred in training."),
+    ] = False
+    require: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LABEL", help="A label that every set must have; may be repeated."),
+    ] = None
+    forbid: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LABEL", help="A label that no set may have; may be repeated."),
+    ] = None
+
+    def limits(self) -> Limits:
+        """Return the limits; the model checks the labels."""
+        return Limits(
+            self.min_labels, self.max_labels, self.only_seen, self.require or (), self.forbid or ()
+        )
+
+
+def with_limits(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that limit sets to a command, which gets them as the argument `limits`."""
+    return with_group(command, "limits", LimitOptions)
+
+
+@with_reading
+@with_limits
+def predict(
+    model: Model,
+    data: Annotated[
+        str,
+        typer.Argument(metavar="INPUT", help="The documents to tag; they need no labels."),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="The JSON Lines file to write; - writes to standard output.")
+    ],
+    reading: Reading,
+    limits: LimitOptions,
+    rule: Rule = None,
+    top: Annotated[
+        int,
+        typer.Option(
+            help="How many sets to write per document. pcc and most networks find at most as many "
+            "as their beam width."
+        ),
+    ] = 1,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            "--split", help="The part of INPUT to read.", show_default="test, or the only one"
+        ),
+    ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option("--raw", help="Write the model's own probabilities, not calibrated ones."),
+    ] = False,
+    device: Device = "auto",
+    beam_width: BeamWidth = None,
+    present_field: Annotated[
+        str | None,
+        typer.Option(
+            "--present-field",
+            help="The field or column of labels that are known to be right; the rest of each set "
+            "is predicted.",
+            show_default=False,
+        ),
+    ] = None,
+    absent_field: Annotated[
+        str | None,
+        typer.Option(
+            "--absent-field",
+            help="The field or column of labels that are known to be wrong.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Tag documents; write one JSON object per line, in the order of the input."""
+    check_file_place(out)
+    refuse_own_input(data, out)
+    wanted = limits.limits()
+    tagger = load(model, device)
+    if beam_width is not None:
+        tagger = tagger.with_beam_width(beam_width)
+    tagger.rule_or_own(rule)
+    tagger.known_limits(wanted)
+    source = reading.source(data, require_labels=False)
+    has_known = present_field is not None or absent_field is not None
+    if has_known:
+        if wanted != Limits():
+            raise ConfigError(
+                "--present-field and --absent-field exclude limits on the sets. Write required "
+                "labels into the one field and forbidden ones into the other."
+            )
+        source = _read_known_fields(source, tagger, present_field, absent_field, rule)
+    bad_rows = BadRows(source.on_bad_row)
+    dataset = source.open()
+    part = dataset.require(split or choose_split(list(dataset.splits)))
+    examples, for_ids = tee(part.read(bad_rows))
+    if has_known:
+        rows = _write_rows(for_ids, _complete(tagger, examples, top))
+    else:
+        documents = ((example.text, example.features) for example in examples)
+        found = tagger.tag_stream(documents, rule, top, wanted, calibrated=not raw)
+        rows = _write_rows(for_ids, found)
+    if str(out) == "-":
+        sys.stdout.writelines(rows)
+    else:
+        with whole_file(out) as file, documents_progress() as advance:
+            for row in rows:
+                file.write(row.encode())
+                advance("tagging", 1)
+        note(f"Wrote {out}")
+    report_skipped(bad_rows)
+
+
+def _write_rows(
+    examples: Iterable[Example], found: Iterable[Prediction | Completion]
+) -> Iterator[str]:
+    for example, each in zip(examples, found, strict=True):
+        yield json.dumps({"id": example.id, **each.as_dict()}, ensure_ascii=False) + "\n"
+
+
+def _read_known_fields(
+    source: Source,
+    tagger: Tagger,
+    present_field: str | None,
+    absent_field: str | None,
+    rule: str | None,
+) -> Source:
+    """Read the known labels too, and check that the model has them."""
+    if rule not in (None, "set"):
+        raise ConfigError(
+            f"Known labels are completed to the most probable set, not by rule '{rule}'. "
+            "Leave out --rule, or --present-field and --absent-field."
+        )
+    if present_field == absent_field:
+        raise ConfigError(
+            f"--present-field and --absent-field are both '{present_field}'. Name two fields."
+        )
+    options = replace(
+        source.options,
+        present_field=present_field,
+        absent_field=absent_field,
+        check_known=partial(check_known, tagger.labels, max_labels=tagger.max_labels),
+    )
+    return replace(source, options=options)
+
+
+def _complete(tagger: Tagger, examples: Iterable[Example], top: int) -> Iterator[Completion]:
+    """Complete each document; warn at the end if no document has a known label."""
+    for_texts, for_known = tee(examples)
+    documents = ((each.text, each.features) for each in for_texts)
+    known = (each.known or KnownLabels() for each in for_known)
+    has_known = False
+    for found in tagger.complete_stream(documents, known, top):
+        has_known = has_known or bool(found.present or found.absent)
+        yield found
+    if not has_known:
+        warn("No row has a known label. Check --present-field and --absent-field.")

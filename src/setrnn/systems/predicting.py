@@ -1,0 +1,91 @@
+"""Predict the label sets of a batch of documents: search once, choose by any number of rules."""
+
+# n documents, G given sets, S labels of the largest set
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from setrnn.data.batches import take_rows
+from setrnn.data.ragged import Ragged
+from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.known import Known
+from setrnn.systems.limits import SetLimits
+from setrnn.systems.rules import MANY_SETS, Choice, Rule, choose_sets
+from setrnn.systems.rules.thresholds import Thresholds
+from setrnn.systems.system import System
+
+
+@dataclass(frozen=True)
+class ChosenSets:
+    """The sets that a rule chose for a batch of documents."""
+
+    choice: Choice  # what they were chosen from
+    labels: npt.NDArray[np.int32]  # (n, S) padded with -1
+    log_probs: npt.NDArray[np.float64]  # (n,)
+
+
+def choose_from(
+    system: System,
+    tokens: Ragged,
+    candidates: SetCandidates,
+    rule: Rule,
+    limits: SetLimits,
+    thresholds: Thresholds | None = None,
+) -> ChosenSets:
+    """Choose one set per document from its candidates, or another set if the rule prefers it."""
+
+    def set_log_probs(
+        rows: npt.NDArray[np.int64], sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        return system.set_log_probs(take_rows(tokens, rows), sets)
+
+    choice = Choice(candidates, limits, set_log_probs, thresholds)
+    return ChosenSets(choice, *choose_sets(rule, choice))
+
+
+class BatchSearch:
+    """The candidates of a batch of documents, searched for once per source.
+
+    Args:
+        system: the trained system.
+        tokens: the token ids of the documents.
+        n_sets: how many candidates to search for, by source ("sets" or "sequences").
+        known: labels that are known of the documents.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        tokens: Ragged,
+        n_sets: Mapping[str, int],
+        known: Known | None = None,
+    ) -> None:
+        self.system, self.tokens, self.n_sets = system, tokens, n_sets
+        self.candidates: dict[str, SetCandidates] = {}
+        self.seconds: dict[str, float] = {}
+        for source, n in n_sets.items():
+            start = time.perf_counter()
+            self.candidates[source] = system.candidates(tokens, n, source, known)
+            self.seconds[source] = time.perf_counter() - start
+
+    def choose(
+        self, rule: Rule, limits: SetLimits, thresholds: Thresholds | None = None
+    ) -> ChosenSets:
+        """Choose one set per document by a rule whose source was searched."""
+        candidates = self.candidates[rule.source]
+        return choose_from(self.system, self.tokens, candidates, rule, limits, thresholds)
+
+    def many_sets(self) -> SetCandidates:
+        """Return enough sets for marginals; search for them only if that was not done yet."""
+        # The sets of best sequences give no marginals. A search that ends when the best set is
+        # proved has not looked at the rest.
+        found = self.candidates.get("sets")
+        if found is not None and (self.n_sets["sets"] >= MANY_SETS or found.certificates is None):
+            return found
+        return self.system.candidates(self.tokens, MANY_SETS)

@@ -1,0 +1,242 @@
+"""Check what callers pass as texts, features, labels and known labels."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from setrnn.data.example import KnownLabels
+from setrnn.data.ragged import Ragged
+from setrnn.data.tokenizing import TextEncoder
+from setrnn.errors import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    # Sets of labels, or an indicator matrix (texts x labels) of 0 and 1.
+    Targets: TypeAlias = Sequence[Collection[str]] | npt.NDArray[Any] | sp.csr_matrix
+    Features: TypeAlias = Sequence[Collection[str]] | None
+
+Document = tuple[str, Sequence[str]]  # a text and its features
+
+_NUMBERS = (int, float, complex, np.number, np.bool_)
+
+
+class InputError(DataError, ValueError):
+    """Texts or labels that do not fit; a ValueError too, as users of scikit-learn expect."""
+
+
+def pair_features(
+    texts: Sequence[str], features: Sequence[Sequence[str]] | None
+) -> Iterable[Document]:
+    """Pair each text with its features."""
+    if isinstance(texts, str):
+        raise DataError("texts must be a list of texts, got one text. Write [text].")
+    if features is None:
+        return ((text, ()) for text in texts)
+    if len(features) != len(texts):
+        raise DataError(f"There are {len(texts)} texts but {len(features)} rows of features.")
+    if any(isinstance(row, str) for row in features):
+        raise DataError("features must be a list of strings for each text, got one string.")
+    return zip(texts, features, strict=True)
+
+
+def pair_known(
+    present: Sequence[Collection[str]], absent: Sequence[Collection[str]], n_texts: int
+) -> list[KnownLabels]:
+    """Pair the present and the absent labels of each text; an empty list means no labels."""
+    sides = []
+    for name, rows in (("present", present), ("absent", absent)):
+        rows = rows or [()] * n_texts
+        if isinstance(rows, str | set | frozenset) or any(isinstance(row, str) for row in rows):
+            raise DataError(
+                f"'{name}' must be a collection of labels for each text, got strings. "
+                "Write ['...'] for each."
+            )
+        if len(rows) != n_texts:
+            raise DataError(f"There are {n_texts} texts but {len(rows)} rows of '{name}' labels.")
+        sides.append([tuple(dict.fromkeys(row or ())) for row in rows])
+    return [KnownLabels(*each) for each in zip(*sides, strict=True)]
+
+
+def encode_batches(
+    encoder: TextEncoder, documents: Iterable[Document], n_documents: int
+) -> Iterator[Ragged]:
+    """Yield the token ids of a stream of documents, in batches of `n_documents`."""
+    texts: list[str] = []
+    features: list[Sequence[str]] = []
+    for number, (text, row) in enumerate(documents):
+        if not isinstance(text, str):
+            raise DataError(f"Text {number} must be a string, got {type(text).__name__}.")
+        texts.append(text)
+        features.append(row)
+        if len(texts) == n_documents:
+            yield encoder.encode(texts, features)
+            texts, features = [], []
+    if texts:
+        yield encoder.encode(texts, features)
+
+
+def check_top(top: int) -> None:
+    """Raise ConfigError if `top` is not a positive whole number."""
+    if not isinstance(top, int) or top < 1:
+        raise ConfigError(f"top must be a whole number of at least 1, got {top}.")
+
+
+def read_texts(texts: Iterable[Any]) -> list[str]:
+    """Return texts as a list of plain strings; raise InputError if they are not strings."""
+    if isinstance(texts, str | bytes):
+        raise InputError(f"texts must be a list of strings, got {_show(texts)}. Write [text].")
+    if sp.issparse(texts):
+        raise InputError(
+            "texts must be a list of strings, got a sparse matrix. Give the texts themselves, "
+            "without a vectorizer."
+        )
+    documents = []
+    for number, text in enumerate(_read_rows(texts, "texts", "a list of strings")):
+        if not isinstance(text, str):
+            advice = "Write '' for an empty text." if text is None else "Write it as a string."
+            if isinstance(text, np.ndarray):
+                advice = "Take the one column that holds the texts."
+            raise InputError(f"texts[{number}] must be a string, got {_show(text)}. {advice}")
+        _check_characters(text, f"texts[{number}]")
+        documents.append(str(text))  # NumPy has its own class of strings
+    return documents
+
+
+def read_features(features: Iterable[Any] | None, n_texts: int) -> list[tuple[str, ...]]:
+    """Return the features of each text; raise InputError if they are not strings."""
+    if features is None:
+        return [()] * n_texts
+    rows = _read_rows(features, "features", "a list with a collection of strings for each text")
+    _check_length(len(rows), n_texts, "features")
+    return [_read_strings(row, f"features[{number}]") for number, row in enumerate(rows)]
+
+
+def read_targets(
+    y: Any,  # noqa: ANN401 (whatever a user gives)
+    n_texts: int,
+    column_names: Sequence[str] | None = None,
+) -> tuple[list[tuple[str, ...]], int | None]:
+    """Return the labels of each text, and the number of columns if y is an indicator matrix.
+
+    The label of a column is its name or, without `column_names`, its number.
+    """
+    if y is None:
+        raise InputError(
+            "SetRNNClassifier requires y to be passed, but the target y is None. "
+            "Give a collection of labels for each text."
+        )
+    if not sp.issparse(y):
+        y = _read_rows(y, "y", "a list with a collection of labels for each text")
+        if y and isinstance(y[0], _NUMBERS):
+            raise InputError(
+                "y must be a collection of labels for each text, or a matrix of 0 and 1; got one "
+                f"class or continuous value per text, such as {_show(y[0])}. If each text has one "
+                "label, write [[str(each)] for each in y]."
+            )
+        if not _are_rows_of_numbers(y):
+            _check_length(len(y), n_texts, "y")
+            return [_read_strings(row, f"y[{number}]") for number, row in enumerate(y)], None
+    matrix = _read_indicator_matrix(y)
+    n_rows, n_columns = matrix.shape
+    _check_length(n_rows, n_texts, "y")
+    names = [str(column) for column in range(n_columns)] if column_names is None else column_names
+    if len(names) != n_columns:
+        raise InputError(
+            f"y has {n_columns} columns, but the classifier was fitted with {len(names)} labels. "
+            "Give a column for each of classes_, in that order."
+        )
+    columns = Ragged(matrix.indices, matrix.indptr.astype(np.int64))
+    return [tuple(names[column] for column in row) for row in columns], n_columns
+
+
+def _are_rows_of_numbers(rows: list[Any]) -> bool:
+    filled = (row for row in rows if isinstance(row, list | tuple | np.ndarray) and np.size(row))
+    first = next(filled, ("",))[0]
+    return isinstance(first, _NUMBERS)
+
+
+def _read_indicator_matrix(y: Any) -> sp.csr_array[Any, tuple[int, int]]:  # noqa: ANN401
+    """Return rows of numbers as a sparse matrix; raise InputError if there are others than 0, 1."""
+    try:
+        dense = None if sp.issparse(y) else np.array(y)
+        if dense is not None and dense.dtype == object:  # such as a table with mixed columns
+            dense = dense.astype(np.float64)
+        matrix = sp.csr_array(y if dense is None else dense, copy=True)
+    except (TypeError, ValueError):
+        raise InputError(
+            "y must be a matrix of 0 and 1, or a collection of strings for each text: its rows "
+            "of numbers differ in length, or hold something else."
+        ) from None
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    is_other = matrix.data != 1
+    if is_other.any():
+        raise InputError(
+            f"y must hold 0 and 1 only, got {matrix.data[is_other][0]}. "
+            "Give a column for each label, or a collection of strings for each text."
+        )
+    return matrix
+
+
+def _read_strings(row: Any, place: str) -> tuple[str, ...]:  # noqa: ANN401 (whatever a user gives)
+    """Return one collection of strings, such as the labels of a text."""
+    if isinstance(row, str | bytes | Mapping) or not isinstance(row, Iterable):
+        advice = "Write ['...'], or [] for none."
+        if isinstance(row, str):
+            whole = place.partition("[")[0]
+            advice = f"Write [{_show(row)}]: [[each] for each in {whole}] does it for all."
+        raise InputError(f"{place} must be a collection of strings, got {_show(row)}. {advice}")
+    strings = []
+    for each in row:
+        if not isinstance(each, str):
+            raise InputError(
+                f"{place} must be a collection of strings, got {_show(row)}, with "
+                f"{_show(each)} in it. Write each as a string."
+            )
+        if not each:
+            raise InputError(f"{place} holds an empty string. Remove it; [] means none.")
+        _check_characters(each, place)
+        strings.append(str(each))
+    return tuple(strings)
+
+
+def _read_rows(values: Any, name: str, wanted: str) -> list[Any]:  # noqa: ANN401
+    """Return the rows of a list, an array or a column of a table."""
+    if hasattr(values, "__array__"):
+        values = np.asarray(values)
+    is_unordered = isinstance(values, str | bytes | Mapping | set | frozenset)
+    if is_unordered or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+        raise InputError(f"{name} must be {wanted}, got {_show(values)}.")
+    return list(values)
+
+
+def _show(value: object) -> str:
+    """Write a value as Python does, shortened, on one line."""
+    return " ".join(reprlib.repr(value.item() if isinstance(value, np.generic) else value).split())
+
+
+def _check_length(n_rows: int, n_texts: int, name: str) -> None:
+    if n_rows != n_texts:
+        raise InputError(
+            f"{name} must have a row for each text: there are {n_texts:,} texts, {n_rows:,} rows."
+        )
+
+
+def _check_characters(text: str, place: str) -> None:
+    """Raise InputError if a text cannot be written as UTF-8, which the tokenizer needs."""
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{place} holds half a character (\\u{ord(text[error.start]):04x}), which UTF-8 "
+            "cannot write. Remove it, or write the whole surrogate pair."
+        ) from None

@@ -1,0 +1,78 @@
+"""`setrnn evaluate`."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def sequence_model(taggers, tmp_path):
+    """A folder with a small seq2seq-rnn model, whose own rule is `sequence`."""
+    taggers["seq2seq-rnn"].save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_evaluating_a_file_and_its_prepared_form_agree(setrnn, corpus, trained, tmp_path):
+    prepared = setrnn("data", "prepare", corpus, "--out", tmp_path / "p", "--vectors", "none")
+    assert prepared.code == 0, prepared.err
+    measures = []
+    for data in (corpus, prepared.out.strip()):
+        file = tmp_path / "scores.json"
+        assert setrnn("evaluate", trained, data, "--json", file).code == 0
+        values = json.loads(file.read_text())
+        measures.append({key: values[key] for key in values if key not in _VARYING})
+    assert measures[0] == measures[1]
+
+
+_VARYING = ("data", "documents_per_second")
+
+
+def test_labels_the_model_never_saw_count_as_missed_and_are_reported(setrnn, trained, tmp_path):
+    file, scores = tmp_path / "new.jsonl", tmp_path / "scores.json"
+    file.write_text('{"text": "x", "labels": ["never", "seen"]}\n{"text": "y", "labels": []}\n')
+    result = setrnn("evaluate", trained, file, "--json", scores)
+    assert result.code == 0
+    measures = json.loads(scores.read_text())
+    assert measures["n_unseen_labels"] == 2
+    assert measures["n_unseen_label_occurrences"] == 2
+    assert measures["micro_recall"] == 0
+    assert "2 labels that the model never saw" in result.err
+
+
+def test_names_with_brackets_are_shown_as_they_are(setrnn, corpus, trained, tmp_path):
+    model = trained.rename(tmp_path / "m[x]")
+    result = setrnn("evaluate", model, corpus)
+    assert result.code == 0, result.err
+    assert "m[x]" in result.out
+
+
+def test_evaluate_says_the_rule_and_ranks_by_the_same_marginals(
+    setrnn, corpus, sequence_model, tmp_path
+):
+    measures = {}
+    for rule in ("sequence", "set"):
+        file = tmp_path / f"{rule}.json"
+        result = setrnn("evaluate", sequence_model, corpus, "--json", file, "--rule", rule)
+        assert result.code == 0, result.err
+        assert f"rule {rule}" in result.out
+        measures[rule] = json.loads(file.read_text())
+        assert measures[rule]["rule"] == rule
+        assert measures[rule]["method"] == "seq2seq-rnn"
+    own = tmp_path / "own.json"
+    assert setrnn("evaluate", sequence_model, corpus, "--json", own, "--device", "cpu").code == 0
+    assert json.loads(own.read_text())["rule"] == "sequence"
+    for name in ("precision@1", "precision@5", "ndcg@5"):
+        assert measures["set"][name] == pytest.approx(measures["sequence"][name], abs=1e-6)
+    assert measures["set"]["mean_probability"] >= measures["sequence"]["mean_probability"]
+
+
+def test_evaluate_keeps_the_limits_and_tells_the_missing_mass(setrnn, corpus, trained, tmp_path):
+    file = tmp_path / "scores.json"
+    result = setrnn("evaluate", trained, corpus, "--json", file, "--only-seen", "--max-labels", 1)
+    assert result.code == 0, result.err
+    values = json.loads(file.read_text())
+    assert values["mean_predicted_set_size"] <= 1
+    assert values["missing_mass"] == 0
+    assert values["set_log_likelihood"] < 0
+    assert values["n_impossible_sets"] >= 0
+    assert "log p(true set)" in result.out

@@ -1,0 +1,316 @@
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setrnn.errors import ModelError
+from setrnn.systems.rules import SetCandidates
+from setrnn.systems.rules.thresholds import Thresholds
+from setrnn.tagging.acceptance import Acceptance, reliability
+from setrnn.tagging.calibration import (
+    LEAST_FOR_ISOTONIC,
+    LEAST_MISSING,
+    Calibration,
+    Isotonic,
+    Scaling,
+    fit_isotonic,
+    fit_scaling,
+    fit_temperature,
+    held_out,
+    with_another_set,
+)
+from synthetic import candidates, draw, outcomes_of
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 1.7, 3.0])
+def test_the_temperature_that_truth_was_drawn_by_is_found(temperature):
+    log_probs = candidates(20_000)
+    found = fit_temperature(log_probs, draw(log_probs, temperature))
+    assert found == pytest.approx(temperature, rel=0.05)
+
+
+def test_no_temperature_makes_the_truth_more_likely():
+    log_probs = candidates(500)
+    true_rank = draw(log_probs, 1.5)
+    best = fit_temperature(log_probs, true_rank)
+
+    def likelihood(temperature):
+        scaled = outcomes_of(log_probs) / temperature
+        scaled -= np.log(np.exp(scaled).sum(1, keepdims=True))
+        return scaled[np.arange(len(scaled)), true_rank].sum()
+
+    others = np.geomspace(0.1, 10, 50)
+    assert likelihood(best) >= max(map(likelihood, others)) - 1e-3
+
+
+def test_candidates_and_another_set_sum_to_one():
+    outcomes = with_another_set(candidates(50))
+    np.testing.assert_allclose(np.exp(outcomes).sum(1), 1)
+
+
+def test_another_set_is_never_impossible():
+    whole = np.log([[0.75, 0.25]])
+    assert with_another_set(whole)[0, -1] == pytest.approx(np.log(LEAST_MISSING))
+    above = with_another_set(np.log([[0.8, 0.2 + 1e-9]]))
+    assert np.isfinite(above).all()
+
+
+def test_candidates_that_are_not_there_change_nothing():
+    log_probs = candidates(300)
+    true_rank = draw(log_probs, 2.0)
+    wider = np.pad(log_probs, ((0, 0), (0, 3)), constant_values=-np.inf)
+    expected = fit_temperature(log_probs, true_rank)
+    assert fit_temperature(wider, true_rank) == pytest.approx(expected)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60))
+def test_a_higher_probability_never_gets_a_lower_accuracy(rows):
+    probs = np.array([row[0] for row in rows])
+    is_right = np.array([row[1] for row in rows])
+    fitted = fit_isotonic(probs, is_right)
+    values = fitted(np.linspace(0, 1, 101))
+    assert (np.diff(values) >= 0).all()
+    assert (values > 0).all()
+    assert (values < 1).all()
+
+
+def test_a_known_curve_is_found():
+    rng = np.random.default_rng(0)
+    probs = rng.random(50_000)
+    fitted = fit_isotonic(probs, rng.random(len(probs)) < probs**2)
+    grid = np.linspace(0.05, 0.95, 19)
+    assert np.abs(fitted(grid) - grid**2).max() < 0.03
+
+
+def test_documents_are_kept_apart_between_the_ends():
+    rng = np.random.default_rng(1)
+    probs = rng.random(2000)
+    fitted = fit_isotonic(probs, rng.random(2000) < probs)
+    inner = probs[(probs > fitted.probabilities[0]) & (probs < fitted.probabilities[-1])]
+    assert len(np.unique(fitted(inner))) == len(np.unique(inner))
+
+
+def test_saving_changes_no_bit():
+    rng = np.random.default_rng(2)
+    probs = rng.random(500)
+    fitted = fit_isotonic(probs, rng.random(500) < probs)
+    again = Isotonic.from_dict(fitted.as_dict())
+    assert (again(probs) == fitted(probs)).all()
+
+
+@pytest.mark.parametrize(
+    ("x", "y"), [([], []), ([0.5], [0.5, 0.6]), ([0.5, 0.4], [0.1, 0.2]), ([0.5], [1.0])]
+)
+def test_knots_that_make_no_rising_line_are_refused(x, y):
+    with pytest.raises(ValueError, match="isotonic"):
+        Isotonic.from_dict({"probabilities": x, "accuracies": y})
+
+
+HARSH = Isotonic(np.array([0.1, 0.9]), np.array([0.01, 0.3]))
+MILD = Isotonic(np.array([0.2, 0.8]), np.array([0.25, 0.9]))
+NONE = np.zeros((200, 0))
+
+
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 2.5])
+def test_candidates_and_another_set_stay_a_distribution_in_the_same_order(temperature):
+    log_probs = candidates(200)
+    missing = np.log(1 - np.exp(log_probs).sum(1, keepdims=True))
+    for isotonic in (None, MILD):
+        scaled, another = Scaling(5, temperature, isotonic).apply(log_probs, missing)
+        total = np.exp(scaled).sum(1) + np.exp(another[:, 0])
+        is_capped = (another[:, 0] == scaled[:, 0]) | (scaled[:, 1] == scaled[:, 0])
+        np.testing.assert_allclose(total[~is_capped], 1)
+        assert (total <= 1 + 1e-12).all(), "what is cut off falls to another set"
+        assert is_capped.mean() < 0.5
+        assert (np.diff(scaled, axis=1) <= 0).all()
+
+
+@pytest.mark.parametrize("isotonic", [HARSH, MILD])
+def test_the_first_has_the_accuracy_of_its_probability(isotonic):
+    log_probs = candidates(200)
+    plain, _ = Scaling(5, 1.7).apply(log_probs, NONE)
+    scaled, _ = Scaling(5, 1.7, isotonic).apply(log_probs, NONE)
+    np.testing.assert_allclose(np.exp(scaled[:, 0]), isotonic(np.exp(plain[:, 0])))
+    assert (np.diff(scaled, axis=1) <= 0).all()
+    assert (np.exp(scaled).sum(1) <= 1).all()
+
+
+@given(st.lists(st.floats(1e-9, 1), min_size=2, max_size=8), st.floats(0.05, 20))
+def test_the_order_never_changes(weights, temperature):
+    log_probs = np.log(-np.sort(-np.array([weights])) / (sum(weights) * 1.01))
+    scaled, _ = Scaling(3, temperature, HARSH).apply(log_probs, np.zeros((1, 0)))
+    assert (np.diff(scaled, axis=1) <= 1e-12).all()
+
+
+def test_temperature_one_changes_nothing():
+    log_probs = candidates(200)
+    scaled, others = Scaling(5, 1.0).apply(log_probs, log_probs[:, -1:] - 3)
+    np.testing.assert_allclose(scaled, log_probs, atol=1e-9)
+    missing = np.log(1 - np.exp(log_probs).sum(1, keepdims=True))
+    expected = np.minimum(log_probs[:, -1:] - 3, missing)
+    np.testing.assert_allclose(others, expected, atol=1e-9)
+
+
+def test_the_first_gets_its_accuracy_and_the_others_share_the_rest_as_before():
+    log_probs = np.log([[0.6, 0.2, 0.1]])
+    scaled, others = Scaling(3, 1.0, MILD).apply(log_probs, np.log([[0.05]]))
+    first = float(MILD(np.array([0.6]))[0])
+    expected = [first, *(np.array([0.2, 0.1, 0.05]) * (1 - first) / 0.4)]
+    np.testing.assert_allclose(np.exp([*scaled[0], others[0, 0]]), expected)
+
+
+def test_more_candidates_than_it_was_fitted_with_change_nothing_for_the_first():
+    log_probs = candidates(200, n_candidates=9)
+    for scaling in (Scaling(4, 1.8), Scaling(4, 1.8, MILD)):
+        few, _ = scaling.apply(log_probs[:, :4], NONE)
+        many, _ = scaling.apply(log_probs, NONE)
+        assert (many[:, :4] == few).all()
+        as_other = scaling.apply(log_probs[:, :4], log_probs[:, 4:])[1]
+        assert (many[:, 4:] == as_other).all()
+
+
+def test_a_set_that_is_no_candidate_has_at_most_what_is_left_out():
+    scaled, others = Scaling(2, 2.0).apply(np.log([[0.7, 0.2]]), np.log([[0.5, 1e-5]]))
+    left = 1 - np.exp(scaled).sum()
+    assert np.exp(others[0, 0]) == pytest.approx(left)
+    assert 0 < np.exp(others[0, 1]) < left
+
+
+def test_impossible_sets_stay_impossible():
+    log_probs = np.array([[np.log(0.5), -np.inf]])
+    scaled, others = Scaling(2, 1.5, MILD).apply(log_probs, np.array([[-np.inf]]))
+    assert scaled[0, 1] == others[0, 0] == -np.inf
+    assert np.isfinite(scaled[0, 0])
+
+
+def bent(log_probs, seed=0):
+    """Truth that no temperature explains: the surest sets are right three times in five."""
+    true_rank = draw(log_probs, seed=seed)
+    is_fooled = np.random.default_rng(seed + 1).random(len(true_rank)) < 0.4
+    return np.where(is_fooled & (log_probs[:, 0] > np.log(0.6)), -1, true_rank)
+
+
+def test_isotonic_is_taken_where_it_helps_unseen_documents():
+    log_probs = candidates(4000)
+    scaling = fit_scaling(log_probs, bent(log_probs))
+    assert scaling.isotonic is not None
+    unseen = candidates(4000, seed=9)
+    is_right = bent(unseen, seed=10) == 0
+    before = reliability(np.exp(unseen[:, 0]), is_right).error
+    after = reliability(scaling.first_probs(unseen), is_right).error
+    assert after < before / 3
+
+
+def test_isotonic_needs_documents():
+    log_probs = candidates(LEAST_FOR_ISOTONIC - 1)
+    assert fit_scaling(log_probs, bent(log_probs)).isotonic is None
+
+
+def test_isotonic_is_mostly_left_out_where_a_temperature_is_enough():
+    n_taken = 0
+    for seed in range(10):
+        log_probs = candidates(600, seed=seed)
+        scaling = fit_scaling(log_probs, draw(log_probs, 2.0, seed))
+        n_taken += scaling.isotonic is not None
+        assert scaling.temperature == pytest.approx(2.0, rel=0.3)
+    assert n_taken <= 2
+
+
+def test_candidates_beyond_those_asked_for_count_as_another_set():
+    log_probs = candidates(1000, n_candidates=8)
+    true_rank = draw(log_probs, 1.5)
+    few = fit_scaling(log_probs[:, :3], np.where(true_rank < 3, true_rank, -1), 3)
+    assert fit_scaling(log_probs, true_rank, 3).as_dict() == few.as_dict()
+
+
+def test_every_document_is_held_out_once_and_has_no_part_in_its_scaling():
+    log_probs = candidates(103)
+    true_rank = draw(log_probs, 1.5)
+    scaling = fit_scaling(log_probs, true_rank)
+    n_times = np.zeros(103, dtype=int)
+    for is_out, fitted in held_out(scaling, log_probs, true_rank):
+        n_times += is_out
+        other = np.where(is_out, -1, true_rank)
+        again = [each for out, each in held_out(scaling, log_probs, other) if (out == is_out).all()]
+        assert again == [fitted]
+    assert (n_times == 1).all()
+
+
+FULL = Calibration(
+    1234,
+    Thresholds(0.4, np.array([0.3, 0.5])),
+    {
+        "sets": Scaling(3, 1.3, Isotonic(np.array([0.1, 0.9]), np.array([0.05, 0.8]))),
+        "sequences": Scaling(3, 0.7),
+    },
+    {
+        "set": Acceptance("set", 0.9, 0.95, 0.87, 0.2, 0.93, 246),
+        "sequence": Acceptance("sequence", 0.9, 0.95, None, 0.0, 0.7, 0),
+    },
+)
+
+
+@pytest.fixture
+def found():
+    labels = np.array([[0, 1], [2, -1], [-1, -1]], dtype=np.int32)
+    return SetCandidates(np.tile(labels, (50, 1, 1)), candidates(50, 3))
+
+
+def test_json_and_back_changes_nothing(found):
+    again = Calibration.from_dict(json.loads(json.dumps(FULL.as_dict())))
+    assert again.as_dict() == FULL.as_dict()
+    one = FULL.apply("sets", found, found.labels[:, 0], found.log_probs[:, 0])
+    other = again.apply("sets", found, found.labels[:, 0], found.log_probs[:, 0])
+    assert (one[0].log_probs == other[0].log_probs).all()
+    assert (one[1] == other[1]).all()
+
+
+def test_a_file_of_before_there_were_scalings_is_read():
+    old = Calibration.from_dict({"n_documents": 7, "thresholds": None})
+    assert old == Calibration(7)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_a_predicted_candidate_has_its_probability(found, rank):
+    labels = np.pad(found.labels[:, rank], ((0, 0), (0, 2)), constant_values=-1)
+    scaled, log_probs = FULL.apply("sets", found, labels, found.log_probs[:, rank])
+    assert (log_probs == scaled.log_probs[:, rank]).all()
+
+
+def test_a_predicted_set_that_is_no_candidate_is_less_probable_than_what_is_left(found):
+    labels = np.tile(np.array([[0, 2]], dtype=np.int32), (50, 1))
+    scaled, log_probs = FULL.apply("sets", found, labels, found.log_probs[:, 2] - 5)
+    left = 1 - np.exp(scaled.log_probs).sum(1)
+    assert (np.exp(log_probs) <= left + 1e-12).all()
+
+
+def test_a_source_without_scaling_keeps_the_models_own(found):
+    plain = Calibration(10, scalings={"sequences": Scaling(3, 2.0)})
+    scaled, log_probs = plain.apply("sets", found, found.labels[:, 0], found.log_probs[:, 0])
+    assert scaled is found
+    assert (log_probs == found.log_probs[:, 0]).all()
+    assert (plain.n_candidates("sets"), plain.n_candidates("sequences")) == (1, 3)
+
+
+DAMAGES = [
+    {},
+    {"n_documents": "many", "thresholds": None},
+    {"n_documents": 5, "thresholds": None, "scalings": []},
+    {"n_documents": 5, "thresholds": None, "scalings": {"sets": {"temperature": 1}}},
+    {
+        "n_documents": 5,
+        "thresholds": None,
+        "scalings": {"sets": {"n_candidates": 3, "temperature": 0, "isotonic": None}},
+    },
+    {"n_documents": 5, "thresholds": None, "acceptance": {"set": {"threshold": 0.5}}},
+    {"n_documents": 5, "thresholds": 0.5},
+]
+
+
+@pytest.mark.parametrize("values", DAMAGES)
+def test_what_is_damaged_is_one_line(values):
+    with pytest.raises(ModelError, match=r"^m/calibration.json is damaged\.") as error:
+        Calibration.from_dict(values, "m/calibration.json")
+    assert "\n" not in str(error.value)
