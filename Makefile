@@ -1,23 +1,37 @@
 # make demo   train and compare systems on the embedded corpus; ends with a page
-# make test   lint, types, layers, tests
-# Both make .venv and install the package first, once.
+# make check  lint, types, layers, unit tests: within a minute on two cores
+# make test   lint, types, layers, all tests: within five minutes on two cores
+# Each makes .venv and installs the package first, once.
 
 PYTHON ?= python3
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test clean
+SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2
+
+.PHONY: demo check test lint unit-tests all-tests clean
 
 demo: .venv/installed
 	$(BIN)/setrnn demo
 
+check: .venv/installed-dev
+	$(SIDE_BY_SIDE) lint unit-tests
+
 test: .venv/installed-dev
+	$(SIDE_BY_SIDE) lint all-tests
+
+lint:
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))'; \
 	then $(BIN)/mypy; \
 	else echo "mypy: left out, numpy and scipy have no fitting type stubs for Python 3.10"; fi
-	$(BIN)/lint-imports
+
+unit-tests:
+	$(BIN)/pytest -m "not slow"
+
+all-tests:
 	$(BIN)/pytest
 
 .venv/python:

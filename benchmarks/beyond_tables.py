@@ -1,10 +1,11 @@
-"""Turn records into the tables of docs/results/beyond-tables.md.
+"""Write the tables of docs/results/beyond-tables.md from records.
 
     python benchmarks/beyond_tables.py RECORDS --out docs/results
 
-RECORDS is a folder: quality/NAME/*.json are records of `quality.py` under the name of a group of
-runs, calibration/*.json of `calibration.py --out`, completion/*.json of `completion.py --json`.
-Or it is the beyond.json that this wrote: it holds all that the tables show.
+RECORDS is a folder: compare/GROUP/DATA is the folder of a `setrnn compare`, under the name of a
+group of runs; calibration/DATA.json is written by `calibration.py --out`, completion/DATA.json by
+`completion.py --json`. Or RECORDS is the beyond.json that this script wrote, which holds all that
+the tables show.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from setrnn.comparison.statistics import MEASURES
+from setrnn.comparison.records import Comparison, load_records
+from setrnn.metrics import MEASURES
 
 Record = dict[str, Any]
 RULES = ("set", "f1", "hamming", "micro-f1", "label-f1")
@@ -42,17 +44,30 @@ def _lines(rows: list[Record]) -> str:
 def collect(folder: Path) -> dict[str, list[Record]]:
     """Read the records, and keep what the tables need."""
     quality = []
-    for file in sorted(folder.glob("quality/*/*.json")):
-        record = json.loads(file.read_text(encoding="utf-8"))
-        scores = {
-            split: {rule: {name: values[name] for name in KEPT} for rule, values in rules.items()}
-            for split, rules in record["scores"].items()
-        }
-        kept = {name: record[name] for name in ("data", "method", "seed", "settings", "best_epoch")}
-        quality.append({"group": file.parent.name, **kept, "scores": scores})
+    for file in sorted(folder.glob("compare/*/*/comparison.json")):
+        comparison = Comparison.load(file.parent)
+        for record in load_records(file.parent, comparison):
+            treatment = record.treatment
+            scores = {
+                split: {
+                    rule: {name: values[name] for name in KEPT} for rule, values in rules.items()
+                }
+                for split, rules in record.scores.items()
+            }
+            quality.append(
+                {
+                    "group": file.parents[1].name,
+                    "data": comparison.data,
+                    "method": record.method,
+                    "seed": record.seed,
+                    "settings": [*treatment["settings"], f"preset={treatment['preset']}"],
+                    "best_epoch": record.best_epoch,
+                    "scores": scores,
+                }
+            )
     others = {
         kind: [
-            {"model": name, **row}
+            {"model": f"{file.stem}-{name}", **row}
             for file in sorted(folder.glob(f"{kind}/*.json"))
             for name, row in json.loads(file.read_text(encoding="utf-8")).items()
         ]

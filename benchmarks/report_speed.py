@@ -1,9 +1,9 @@
-"""From records to page: how long, and what takes the time.
+"""Measure how long a report takes to build, and which parts take the time.
 
     python benchmarks/report_speed.py COMPARISON [--runs 40]
 
-COMPARISON is a folder of `setrnn compare`. Its runs are repeated under more seeds, until there
-are so many, in a folder that is removed afterwards.
+COMPARISON is a folder of `setrnn compare`. Its runs are copied under more seeds, up to the given
+number, into a folder that is removed afterwards.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ def main() -> None:
         whole = time.perf_counter() - start
         print(f"{arguments.runs} runs of {len(comparison.truth):,} documents: {whole:.1f} s")
         records = timed("reading", lambda: load_records(folder, comparison))
-        draws = bootstrap(comparison, records)  # draws when asked
+        draws = bootstrap(comparison, records)  # drawn on first use
         with threadpool_limits(1):  # as build_report
             timed("bootstrap and tables", lambda: make_tables(comparison, records, draws))
         timed("figures", lambda: draw_figures(comparison, records))
 
 
 def repeat_runs(source: Path, target: Path, n_runs: int) -> None:
-    """Write the records of the networks again under other seeds, until there are enough."""
+    """Copy the records of the networks under other seeds, up to the given number."""
     target.mkdir()
     records = [
         json.loads(file.read_text(encoding="utf-8")) for file in sorted(source.glob("*.json"))

@@ -1,4 +1,4 @@
-"""Make the pictures of the docs from what the commands really print.
+"""Make the pictures of the docs from the output of the commands.
 
 python docs/make_pictures.py
 """
@@ -31,14 +31,14 @@ def picture(command: list[str], title: str, file: Path) -> None:
     ).stdout
     console = Console(record=True, width=WIDTH, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     console.print(Text.from_ansi(output.strip("\n")))
-    # No font from the network: the reader's own will do.
+    # Use the fonts of the reader, without a request.
     svg = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title=title), flags=re.DOTALL)
     svg = re.sub(r"terminal-\d+", "terminal", svg)
     file.write_text("\n".join(line.rstrip() for line in svg.splitlines()) + "\n", encoding="utf-8")
 
 
 def main() -> None:
-    """Make them all."""
+    """Make all pictures."""
     with tempfile.TemporaryDirectory() as folder:
         picture(["demo", "--out", f"{folder}/demo"], "setrnn demo", HERE / "demo.svg")
 

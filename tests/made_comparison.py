@@ -1,5 +1,7 @@
 """A comparison made up for tests: systems of known quality, no model behind them."""
 
+from functools import cache
+
 import numpy as np
 
 from setrnn.comparison.records import Comparison, Costs, Record, TestResults
@@ -30,7 +32,13 @@ RULES = ("set", "f1", "hamming", "micro-f1", "label-f1")
 
 
 def made_comparison(methods=tuple(ERRORS), n_seeds=3, n_documents=N_DOCUMENTS, seed=0):
-    """Return a comparison and its records."""
+    """Return a comparison and a list of its records, made once per arguments."""
+    comparison, records = _make(tuple(methods), n_seeds, n_documents, seed)
+    return comparison, list(records)
+
+
+@cache
+def _make(methods, n_seeds, n_documents, seed):
     random = np.random.default_rng(seed)
     truth = _sets(random, n_documents)
     counts = np.bincount(np.concatenate([row for row in truth if row]), minlength=len(LABELS))
@@ -156,11 +164,11 @@ def _sets(random, n):
 
 def _with_errors(sets, share, random):
     """Flip labels, so that about this share of them is wrong."""
-    rows = []
-    for row in sets:
-        flipped = np.flatnonzero(random.random(len(LABELS)) < share / 3)
-        rows.append(sorted(set(row) ^ set(flipped.tolist())))
-    return rows
+    is_flipped = random.random((len(sets), len(LABELS))) < share / 3
+    return [
+        sorted(set(row) ^ set(np.flatnonzero(flipped).tolist())) if flipped.any() else row
+        for row, flipped in zip(sets, is_flipped, strict=True)
+    ]
 
 
 def _order(row, method, random):

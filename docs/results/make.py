@@ -1,10 +1,11 @@
-"""Bring the reports of comparisons into docs/results, and the tables into the pages.
+"""Copy the reports of comparisons into docs/results, and their tables into the pages.
 
     python docs/results/make.py [COMPARISON...]
 
 COMPARISON is a folder of `setrnn compare` with its report. Its summary, tables and figures are
-copied to docs/results/NAME. Then, or without any, the tables of README.md and
-docs/results/README.md are written again from those copies.
+copied to docs/results/NAME. Then, also without any COMPARISON, everything that follows from these
+copies is written again: the table of objectives, the claims and verdicts in the summaries, and the
+tables of README.md and docs/results/README.md.
 """
 
 from __future__ import annotations
@@ -15,6 +16,13 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+
+from setrnn.report.build import FORMS
+from setrnn.report.evidence import Evidence, Finding
+from setrnn.report.findings import BEYOND_FINDINGS
+from setrnn.report.papers_findings import PAPERS_FINDINGS
+from setrnn.report.tables import objectives_table
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -45,15 +53,18 @@ MARKS = {"best": "**{}**", "tied": "*{}*"}
 
 
 def main() -> None:
-    """Copy what is given, and write the tables."""
+    """Copy the given reports, and write what follows from the copies."""
     for folder in map(Path, sys.argv[1:]):
         copy_report(folder)
+    for data in DATASETS:
+        for file, text in refreshed_files(data).items():
+            file.write_text(text, encoding="utf-8")
     for page in PAGES:
         page.write_text(with_tables(page), encoding="utf-8")
 
 
 def copy_report(folder: Path) -> None:
-    """Copy what is shown of a report: no text of a document is in it."""
+    """Copy the parts of a report that hold no text of a document."""
     report = folder / "report"
     name = json.loads((report / "summary.json").read_text(encoding="utf-8"))["data"]
     target = HERE / name
@@ -65,8 +76,29 @@ def copy_report(folder: Path) -> None:
         file.replace(HERE / file.name)
 
 
+def refreshed_files(data: str) -> dict[Path, str]:
+    """Return the files that follow from the code and the other files of a dataset.
+
+    These are the table of objectives, and the summary with the claims and verdicts of its findings.
+    """
+    table = objectives_table([SimpleNamespace(method=name) for name in _rows(data, "systems")])
+    files = {
+        HERE / data / "tables" / f"objectives.{ending}": form(table)
+        for ending, form in FORMS.items()
+    }
+    file = HERE / data / "summary.json"
+    summary = json.loads(file.read_text(encoding="utf-8"))
+    claims = {name: claim for name, (claim, _) in (PAPERS_FINDINGS | BEYOND_FINDINGS).items()}
+    for finding in (*summary["papers_findings"], *summary["beyond"]):
+        evidence = tuple(Evidence(**each) for each in finding["evidence"])
+        judged = Finding(finding["name"], claims[finding["name"]], evidence)
+        finding |= {"claim": judged.claim, "verdict": judged.verdict}
+    files[file] = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
+    return files
+
+
 def with_tables(page: Path) -> str:
-    """Return a page with its tables written anew, each between two comments."""
+    """Return a page with its tables written again, each between two comments."""
     text = page.read_text(encoding="utf-8")
     for name, columns in PAGES[page].items():
         table = findings_table() if name == "findings" else scores_table(name, columns, page)
@@ -77,7 +109,7 @@ def with_tables(page: Path) -> str:
 
 
 def scores_table(name: str, columns: tuple[str, ...], page: Path) -> str:
-    """Lay out columns of one table of each dataset: side by side, or below each other."""
+    """Lay out columns of one table per dataset: side by side, or one below the other."""
     if page == ROOT / "README.md":
         return _side_by_side(name, columns)
     return "\n\n".join(f"{data}:\n\n{_one(data, name, columns)}" for data in DATASETS)
@@ -106,7 +138,7 @@ def _one(data: str, name: str, columns: tuple[str, ...]) -> str:
 
 
 def findings_table() -> str:
-    """Lay out which of the paper's findings hold on which dataset."""
+    """Lay out the verdicts on the paper's findings, by dataset."""
     found = {data: {each["name"]: each for each in _summary(data)} for data in DATASETS}
     lines = ["| the paper's finding | " + " | ".join(DATASETS) + " |"]
     lines.append("|---" * (len(DATASETS) + 1) + "|")
@@ -117,7 +149,7 @@ def findings_table() -> str:
 
 
 def _evidence(finding: dict) -> str:
-    """Write a verdict and what it rests on; lists of systems are left to the report."""
+    """Write a verdict and its evidence, without the lists of systems."""
     texts = [re.sub(r" \([^()]*;[^()]*\)", "", each["text"]) for each in finding["evidence"]]
     return f"**{finding['verdict']}**. " + "; ".join(texts)
 

@@ -29,6 +29,16 @@ if TYPE_CHECKING:
     Counts: TypeAlias = NDArray[np.int64]
     Values: TypeAlias = NDArray[np.float64]
 
+# The measures, in the order in which they are listed everywhere, and their names for people.
+MEASURES = {
+    "instance_f1": "instance-F1",
+    "label_f1": "label-F1",
+    "micro_f1": "micro-F1",
+    "subset_accuracy": "subset accuracy",
+    "hamming_loss": "hamming loss",
+}
+LOWER_IS_BETTER = frozenset({"hamming_loss"})
+
 # Dense scores are ranked in blocks of this many, so that no copy of all of them is made.
 _BLOCK_SIZE = 1 << 21
 

@@ -7,9 +7,9 @@ import pytest
 
 from made_comparison import made_comparison
 from setrnn.comparison.records import Comparison, Failure, Record, TestResults
-from setrnn.comparison.statistics import DRAWS, LOWER_IS_BETTER, MEASURES, Entry, bootstrap, holm
+from setrnn.comparison.statistics import DRAWS, Entry, bootstrap, holm
 from setrnn.errors import DataError
-from setrnn.metrics import evaluate_sets, indicator_matrix
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_matrix
 
 A, B, C = (Entry(system, "set") for system in "abc")
 
@@ -140,6 +140,27 @@ def test_the_interval_of_label_f1_is_not_low_where_labels_are_rare():
     low, high = np.array(intervals).T
     assert np.mean((low + high) / 2 - scores) == pytest.approx(0, abs=0.005)
     assert 85 <= ((low <= np.mean(scores)) & (np.mean(scores) <= high)).sum() <= 99
+
+
+def test_the_interval_of_a_label_f1_difference_is_not_biased_where_labels_are_rare():
+    """A draw lowers the F1 of half-right labels more than that of labels that are all right."""
+    random = np.random.default_rng(0)
+    differences, intervals = [], []
+    for seed in range(100):
+        true = random.random((200, 40)) < 0.01
+        truth, first, second = (
+            [np.flatnonzero(row).tolist() for row in sets]
+            for sets in (true, true, true & (random.random((200, 40)) < 0.4))
+        )
+        records = [record_of("a", first), record_of("b", second)]
+        made = bootstrap(comparison_of(truth, 40), records, draws=199, seed=seed)
+        found = made.difference(A, B, "label_f1")
+        differences.append(found.mean)
+        intervals.append((found.low, found.high))
+    low, high = np.array(intervals).T
+    assert np.mean((low + high) / 2 - differences) == pytest.approx(0, abs=0.005)
+    expected = np.mean(differences)
+    assert 85 <= ((low <= expected) & (expected <= high)).sum() <= 99
 
 
 def test_p_is_about_uniform_where_there_is_no_difference():

@@ -34,11 +34,11 @@ def compared(errors, n_documents=200, n_seeds=1, entropies=None):
 def flipped(comparison, share):
     """Flip labels of the true sets, the same ones for the same share."""
     random = np.random.default_rng(7)
-    rows = []
-    for row in comparison.truth:
-        wrong = np.flatnonzero(random.random(comparison.n_labels) < share / 3)
-        rows.append(sorted(set(row) ^ set(wrong.tolist())))
-    return rows
+    is_wrong = random.random((len(comparison.truth), comparison.n_labels)) < share / 3
+    return [
+        sorted(set(row) ^ set(np.flatnonzero(wrong).tolist()))
+        for row, wrong in zip(comparison.truth, is_wrong, strict=True)
+    ]
 
 
 def entropy_of(sets, mean):

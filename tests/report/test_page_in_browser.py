@@ -1,7 +1,6 @@
 """The page in Debian's Chromium: no error, no request, no empty figure; tables sort, it fits."""
 
 import shutil
-from contextlib import contextmanager
 
 import pytest
 
@@ -21,11 +20,12 @@ def browser():
         browser.close()
 
 
-@contextmanager
-def opened(browser, file, **options):
-    """Open the page; afterwards nothing may have gone wrong or been fetched."""
+@pytest.fixture(scope="module")
+def opened(browser, built):
+    """The page, loaded once, and the list of what went wrong or was requested."""
+    file = built.page
     troubles = []
-    tab = browser.new_page(**options)
+    tab = browser.new_page()
     tab.on("console", lambda message: troubles.append(message.text))
     tab.on("pageerror", lambda error: troubles.append(str(error)))
     tab.on("dialog", lambda dialog: troubles.append(dialog.message))
@@ -34,8 +34,15 @@ def opened(browser, file, **options):
         lambda request: request.url != file.as_uri() and troubles.append(request.url),
     )
     tab.goto(file.as_uri())
-    yield tab
+    yield tab, troubles
     tab.close()
+
+
+@pytest.fixture
+def tab(opened):
+    """The page; after each test, nothing may have gone wrong or been requested."""
+    page, troubles = opened
+    yield page
     assert troubles == []
 
 
@@ -48,20 +55,19 @@ def column(tab, table, number):
     )
 
 
-def test_no_figure_is_empty(browser, built):
-    with opened(browser, built.page) as tab:
-        figures = tab.eval_on_selector_all(
-            "figure svg",
-            """(all) => all.map((svg) => {
-                const box = svg.getBoundingClientRect();
-                const marks = [...svg.querySelectorAll("path, line, use, circle, rect, text")]
-                    .filter((mark) => {
-                        const size = mark.getBoundingClientRect();
-                        return size.width + size.height > 0 && !mark.closest("defs, clipPath");
-                    });
-                return [box.width, box.height, marks.length];
-            })""",
-        )
+def test_no_figure_is_empty(tab):
+    figures = tab.eval_on_selector_all(
+        "figure svg",
+        """(all) => all.map((svg) => {
+            const box = svg.getBoundingClientRect();
+            const marks = [...svg.querySelectorAll("path, line, use, circle, rect, text")]
+                .filter((mark) => {
+                    const size = mark.getBoundingClientRect();
+                    return size.width + size.height > 0 && !mark.closest("defs, clipPath");
+                });
+            return [box.width, box.height, marks.length];
+        })""",
+    )
     assert len(figures) >= 3
     for width, height, n_marks in figures:
         assert width > 200
@@ -69,58 +75,55 @@ def test_no_figure_is_empty(browser, built):
         assert n_marks > 10
 
 
-def test_a_table_sorts_by_click(browser, built):
-    with opened(browser, built.page) as tab:
-        table, header = "#table-systems", "#table-systems thead th:nth-child(2)"
+def test_a_table_sorts_by_click(tab):
+    table, header = "#table-systems", "#table-systems thead th:nth-child(2)"
+    tab.click(f"{header} button")
+    assert tab.get_attribute(header, "aria-sort") == "descending"
+    falling = [float(each) for each in column(tab, table, 1) if each is not None]
+    assert falling == sorted(falling, reverse=True)
+    assert len(set(falling)) > 3
+    tab.click(f"{header} button")
+    assert tab.get_attribute(header, "aria-sort") == "ascending"
+    assert [float(each) for each in column(tab, table, 1) if each is not None] == falling[::-1]
+    assert tab.locator(f"{table} [aria-sort]").count() == 1
+    # what is missing is last, whichever way
+    first = f"document.querySelector('{table} tbody tr').cells[1]"
+    tab.evaluate(f"{first}.removeAttribute('data-value')")
+    for _ in range(2):
         tab.click(f"{header} button")
-        assert tab.get_attribute(header, "aria-sort") == "descending"
-        falling = [float(each) for each in column(tab, table, 1) if each is not None]
-        assert falling == sorted(falling, reverse=True)
-        assert len(set(falling)) > 3
-        tab.click(f"{header} button")
-        assert tab.get_attribute(header, "aria-sort") == "ascending"
-        assert [float(each) for each in column(tab, table, 1) if each is not None] == falling[::-1]
-        assert tab.locator(f"{table} [aria-sort]").count() == 1
-        # what is missing is last, whichever way
-        first = f"document.querySelector('{table} tbody tr').cells[1]"
-        tab.evaluate(f"{first}.removeAttribute('data-value')")
-        for _ in range(2):
-            tab.click(f"{header} button")
-            values = column(tab, table, 1)
-            assert values[-1] is None
-            assert None not in values[:-1]
+        values = column(tab, table, 1)
+        assert values[-1] is None
+        assert None not in values[:-1]
 
 
-def test_a_table_sorts_by_keyboard(browser, built):
-    with opened(browser, built.page) as tab:
-        button = tab.locator("#table-systems thead th:nth-child(3) button")
-        button.focus()
-        tab.keyboard.press("Enter")
-        values = [float(each) for each in column(tab, "#table-systems", 2) if each is not None]
-        assert values == sorted(values, reverse=True)
-        tab.keyboard.press("Space")
-        again = [float(each) for each in column(tab, "#table-systems", 2) if each is not None]
-        assert again == values[::-1]
-        tab.keyboard.press("Tab")
-        outline = tab.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-        assert outline == "solid"  # where the keyboard is can be seen
+def test_a_table_sorts_by_keyboard(tab):
+    button = tab.locator("#table-systems thead th:nth-child(3) button")
+    button.focus()
+    tab.keyboard.press("Enter")
+    values = [float(each) for each in column(tab, "#table-systems", 2) if each is not None]
+    assert values == sorted(values, reverse=True)
+    tab.keyboard.press("Space")
+    again = [float(each) for each in column(tab, "#table-systems", 2) if each is not None]
+    assert again == values[::-1]
+    tab.keyboard.press("Tab")
+    outline = tab.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"  # where the keyboard is can be seen
 
 
-def test_the_page_is_no_wider_than_the_screen(browser, built):
-    with opened(browser, built.page, color_scheme="dark") as tab:
-        for width in (360, 768, 1280):
-            tab.set_viewport_size({"width": width, "height": 700})
-            assert tab.evaluate("document.documentElement.scrollWidth") <= width
+def test_the_page_is_no_wider_than_the_screen(tab):
+    tab.emulate_media(color_scheme="dark")
+    for width in (360, 768, 1280):
+        tab.set_viewport_size({"width": width, "height": 700})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_print_leaves_nothing_folded(browser, built):
-    with opened(browser, built.page) as tab:
-        folded = "section:not(#tables) details:not([open])"
-        assert tab.locator(folded).count() > 0
-        tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-        assert tab.locator(folded).count() == 0
-        # long tables are printed where the reader opened them
-        assert tab.locator("#tables details[open]").count() == 0
+def test_print_leaves_nothing_folded(tab):
+    folded = "section:not(#tables) details:not([open])"
+    assert tab.locator(folded).count() > 0
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator(folded).count() == 0
+    # long tables are printed where the reader opened them
+    assert tab.locator("#tables details[open]").count() == 0
 
 
 def test_a_table_and_a_figure_can_be_saved_from_the_page_alone(browser, built, tmp_path):

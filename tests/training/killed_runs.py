@@ -1,7 +1,7 @@
 """Run by test_resume.py: train in processes that are killed, resume, and compare.
 
 `python killed_runs.py FOLDER` prints how often a run was killed (SIGKILL) and stopped (SIGINT),
-and fails if what comes out differs by a bit from a run that was left alone.
+and fails if the result differs by a bit from a run without a stop.
 """
 
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"  # threads do not survive a fork
 
-# Once, here, and not in every child:
+# Imported once here, and not in every child:
 import lightning.fabric  # noqa: F401
 import scipy.optimize  # noqa: F401
 import sklearn.feature_extraction.text  # noqa: F401

@@ -147,6 +147,7 @@ def test_more_patience_continues_a_run_that_had_stopped_early(train, tmp_path, m
     assert more.notes["best_epoch"] == 3
 
 
+@pytest.mark.slow
 def test_a_run_killed_again_and_again_ends_with_the_same_bits(tmp_path):
     """Real processes, SIGKILL at file operations and in between; see killed_runs.py."""
     script = Path(__file__).with_name("killed_runs.py")

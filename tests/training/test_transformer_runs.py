@@ -1,4 +1,4 @@
-"""Pretrained encoders train like any other: two rates, any precision, stopped and resumed."""
+"""Pretrained encoders: two learning rates, any precision, stopped and resumed."""
 
 from dataclasses import replace
 from functools import partial
@@ -16,6 +16,7 @@ from setrnn.training.run_folder import run_folder_of
 from setrnn.training.start import TrainOptions, train_system
 from tiny_transformers import minilm, save_transformer
 
+pytestmark = pytest.mark.slow
 METHODS = ("sigmoid", "set-rnn")
 
 

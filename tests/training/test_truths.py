@@ -1,4 +1,4 @@
-"""On tiny corpora whose p(set | text) is known: what training comes to, and what it cannot."""
+"""What training learns and cannot learn on tiny corpora whose p(set | text) is known."""
 
 from functools import partial
 from math import log
@@ -17,9 +17,11 @@ from setrnn.objectives import OBJECTIVES
 from setrnn.training.start import TrainOptions, train_network
 from tiny import TINY
 
+pytestmark = pytest.mark.slow
+
 
 def in_true_proportion(corpus, n_per_text):
-    """Examples in which each set is as frequent as it is likely: no noise of sampling."""
+    """Return examples in which each set is as frequent as it is probable: no sampling noise."""
     return [
         Example(f"synthetic {text} {number}", text, tuple(sorted(labels)))
         for text, truth in corpus.truth.items()
@@ -29,7 +31,7 @@ def in_true_proportion(corpus, n_per_text):
 
 
 def train(corpus, method, folder, n_per_text, *overrides):
-    """Train on the whole corpus at once; what is learned: {text: {set: p}}."""
+    """Train on the whole corpus, and return what was learned: {text: {set: p}}."""
     examples = in_true_proportion(corpus, n_per_text)
     config = load_config(
         overrides=[
@@ -58,7 +60,7 @@ def train(corpus, method, folder, n_per_text, *overrides):
 
 
 def total_variation(corpus, learned):
-    """Half of the summed differences to the truth, for each text; what is unknown is wrong."""
+    """Return the total variation distance per text; the mass of unknown sets counts as wrong."""
     distances = []
     for text, truth in corpus.truth.items():
         found = learned[text]
@@ -86,9 +88,8 @@ def test_set_rnn_comes_close_to_the_true_distribution_of_sets(name, n_per_text, 
 def test_a_small_set_rnn_learns_what_a_fixed_wrong_order_makes_hard(tmp_path):
     """In `ordered`, the frequent labels are an exclusive-or of words; after the rare they are easy.
 
-    A network of a few units can learn either, but falling frequency is the hard way, and
-    with the same training a network ends further from the truth; its seed makes a
-    difference as well, so that the mean of three is compared.
+    A network of a few units can learn either, but descending frequency is harder, and the same
+    training ends further from the truth. The seed matters too: the means of three are compared.
     """
     corpus, distances = TINY["ordered"], {}
     for method in ("seq2seq-rnn", "set-rnn"):
@@ -109,7 +110,7 @@ def test_a_small_set_rnn_learns_what_a_fixed_wrong_order_makes_hard(tmp_path):
     assert np.mean(distances["set-rnn"]) < 0.5 * np.mean(distances["seq2seq-rnn"])
 
 
-# The same without luck: a decoder that cannot express an exclusive-or at all.
+# The same without chance: a decoder that cannot express an exclusive-or at all.
 
 
 class LogLinearDecoder(nn.Module):
@@ -136,19 +137,19 @@ class LogLinearDecoder(nn.Module):
         B, K, S = orders.shape
         state = (self.start(encoding)[0].expand(B, K, -1),)
         previous, log_probs = torch.full((B, K), self.n_labels), torch.zeros(B, K)
-        is_going_on = torch.ones(B, K, dtype=torch.bool)
+        is_open = torch.ones(B, K, dtype=torch.bool)
         for step in range(S + 1):
             label = orders[:, :, step] if step < S else torch.full((B, K), -1)
             found, state = self.step(encoding, state, previous)
             previous = label.where(label >= 0, self.n_labels)
             chosen = found.gather(2, previous[..., None])[..., 0]
-            log_probs = log_probs + chosen.where(is_going_on, 0.0)
-            is_going_on = is_going_on & (label >= 0)
+            log_probs = log_probs + chosen.where(is_open, 0.0)
+            is_open = is_open & (label >= 0)
         return without_order(log_probs, lengths)
 
 
 def trained_log_linear(objective, label_order):
-    """The mean of log p(set | text) and of the objective, after training on `ordered`."""
+    """Return the means of log p(set | text) and of the objective after training on `ordered`."""
     truth = {text: next(iter(sets)) for text, sets in TINY["ordered"].truth.items()}
     vocabulary = sorted({word for text in truth for word in text.split()})
     words = [[float(word in text.split()) for word in vocabulary] for text in truth]
@@ -172,10 +173,10 @@ def test_log_linear_steps_learn_the_sets_if_the_order_is_free_or_right_but_not_i
     first if u is 0 or 2. The difference of their logits is linear in u, so that the first step
     is worth at most log 1/2 on average over these 8 of 16 texts, whatever the weights.
     """
-    by_falling_frequency = ["grey", "queue", "snow", "rush"]
-    of_sets, value = trained_log_linear("fixed-order", by_falling_frequency)
+    by_frequency = ["grey", "queue", "snow", "rush"]
+    of_sets, value = trained_log_linear("fixed-order", by_frequency)
     assert value <= 0.5 * log(0.5) + 1e-6
     assert of_sets < -0.3
-    rare_first = by_falling_frequency[::-1]
+    rare_first = by_frequency[::-1]
     assert trained_log_linear("fixed-order", rare_first)[0] > -0.05
-    assert trained_log_linear("set-probability", by_falling_frequency)[0] > -0.05
+    assert trained_log_linear("set-probability", by_frequency)[0] > -0.05

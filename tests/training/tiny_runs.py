@@ -37,7 +37,7 @@ def prepared_of(sizes, folder, text=WORDS):
 
 
 class Run:
-    """A training run, and what it left behind."""
+    """A training run with its weights and notes."""
 
     def __init__(
         self, prepared, *settings, method="set-rnn", folder=None, resume=False, watch=None
@@ -54,7 +54,7 @@ class Run:
 
     @property
     def measures(self):
-        """All that is measured but the speed."""
+        """All measures except the speed."""
         rows = self.notes["epochs"]
         return [{name: row[name] for name in row if name != "documents_per_second"} for row in rows]
 

@@ -81,7 +81,7 @@ def calibrate(
     found.tagger.save(model)
     _show(found)
     if figure is not None:
-        from setrnn.report.reliability_figure import draw_reliability  # matplotlib is slow
+        from setrnn.report.figures.reliability import draw_reliability
 
         with whole_file(figure) as file:
             draw_reliability(found.before, found.after, file, figure.suffix[1:])

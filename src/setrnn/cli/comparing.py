@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn.cli.compare_display import ComparisonDisplay, comparison_display
-from setrnn.cli.console import MEASURES, note, scores_table, stdout, warn
+from setrnn.cli.console import note, scores_table, stdout, warn
 from setrnn.cli.progress import shared_progress, terminal_progress
 from setrnn.errors import ConfigError, StoppedError, TrainingError
+from setrnn.metrics import MEASURES
 
 if TYPE_CHECKING:
     from setrnn.comparison.added import Addition

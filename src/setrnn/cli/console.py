@@ -16,14 +16,6 @@ from setrnn.data.folders import whole_file
 stdout = Console()
 stderr = Console(stderr=True)
 
-MEASURES = {
-    "instance_f1": "instance-F1",
-    "label_f1": "label-F1",
-    "micro_f1": "micro-F1",
-    "hamming_loss": "hamming loss",
-    "subset_accuracy": "subset accuracy",
-}
-
 
 def note(message: str) -> None:
     """Print a note to standard error."""
@@ -39,12 +31,14 @@ def warn(message: str) -> None:
 
 def scores_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
     """Lay out measures, one system per row; the best value of each column is bold."""
+    from setrnn.metrics import LOWER_IS_BETTER, MEASURES
+
     table = Table(title=escape(title), title_justify="left")
     table.add_column("", min_width=max(map(len, rows), default=0))  # so that names are not cut
     for name in MEASURES.values():
         table.add_column(name.replace(" ", "\n"), justify="right")
     best = {
-        key: (min if key == "hamming_loss" else max)(row[key] for row in rows.values())
+        key: (min if key in LOWER_IS_BETTER else max)(row[key] for row in rows.values())
         for key in MEASURES
     }
     for name, row in rows.items():

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from rich import progress as rich_progress
 from rich.text import Text
 
-from setrnn.cli.console import MEASURES, note, stderr, warn
+from setrnn.cli.console import note, stderr, warn
 from setrnn.progress import Epoch, Note, OnProgress, Progress
 
-# Short names, so that a row fits into 80 characters.
-COLUMNS = MEASURES | {"hamming_loss": "hamming", "subset_accuracy": "subset"}
+# Short names, so that a row fits 80 characters.
+SHORT_NAMES = {"hamming_loss": "hamming", "subset_accuracy": "subset"}
 
 
 @contextmanager
@@ -109,17 +109,24 @@ class _Display:
         self._bars.update(task, description=description, completed=event.n_done, detail=detail)
 
 
+def _columns(epoch: Epoch) -> dict[str, str]:
+    """Return the names of the measures that an epoch has."""
+    from setrnn.metrics import MEASURES
+
+    names = MEASURES | SHORT_NAMES
+    return {key: name for key, name in names.items() if key in (epoch.scores or {})}
+
+
 def _write_header(epoch: Epoch) -> str:
-    names = [name for key, name in COLUMNS.items() if key in (epoch.scores or {})]
+    names = _columns(epoch).values()
     return "  ".join(["epoch", "loss".rjust(7), *names, "docs/s".rjust(7)])
 
 
 def _write_row(epoch: Epoch) -> str:
     scores = epoch.scores or {}
     cells = [f"{epoch.number}/{epoch.n_epochs}".rjust(5), f"{epoch.loss:7.3f}"]
-    for key, name in COLUMNS.items():
-        if key in scores:
-            digits = 4 if key == "hamming_loss" else 3
-            cells.append(f"{scores[key]:.{digits}f}".rjust(len(name)))
+    for key, name in _columns(epoch).items():
+        digits = 4 if key == "hamming_loss" else 3
+        cells.append(f"{scores[key]:.{digits}f}".rjust(len(name)))
     cells.append(f"{epoch.documents_per_second:7,.0f}")
     return "  ".join(cells) + ("  best" if epoch.is_best else "")

@@ -1,4 +1,4 @@
-"""`setrnn report`: the tables, figures and page of a comparison, made again from its records."""
+"""`setrnn report`: make the report of a comparison again from its records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.text import Text
 from setrnn.cli.console import note, stdout, warn
 
 if TYPE_CHECKING:
-    from setrnn.report.parts import Cell, Table
+    from setrnn.report.table import Cell, Table
 
 
 def report(
@@ -22,18 +22,19 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Where to write it, instead of DIR/report.", show_default=False),
+        typer.Option(help="The folder to write, instead of DIR/report.", show_default=False),
     ] = None,
     beside: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="Another comparison: one table sets all side by side; may be repeated.",
+            help="Another comparison; one more table puts the systems of all side by side. "
+            "May be repeated.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Make the report of a comparison again: one page, its tables and figures."""
+    """Make the report of a comparison again from its records: one page, tables and figures."""
     from setrnn.report.build import build_report
 
     built = build_report(folder, out, beside or [])
@@ -45,7 +46,7 @@ def report(
 
 
 def systems_table(table: Table) -> TerminalTable:
-    """Lay a table out for a terminal: the best bold, those not told apart from it underlined."""
+    """Lay out a table for the terminal: the best in bold, tied cells underlined."""
     shown = TerminalTable(
         title=Text(table.title),
         title_justify="left",

@@ -27,7 +27,7 @@ from setrnn.data.formats.row import (
 from setrnn.errors import ConfigError, DataError, nearest_name
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix
-from setrnn.report.figures.reliability import reliability
+from setrnn.tagging.acceptance import reliability
 
 MOST_SHOWN = 3  # ids of a message
 MOST_CHARACTERS = 80  # of a name

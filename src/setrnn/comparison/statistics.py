@@ -1,8 +1,8 @@
-"""What can be said of a difference: bootstrap over documents and seeds, corrected for many tests.
+"""Bootstrap over documents and seeds: intervals, p-values, and which system is best.
 
-A draw takes as many test documents as there are, with replacement, and of each system's runs one
-fewer than there are (of few runs as many would spread too little). All systems are measured on the
-same documents of a draw, so that differences are paired; rules of one system on the same runs too.
+A draw takes n of the n test documents and, per system, n - 1 of its n runs, both with replacement.
+(Drawing all n of few runs would underestimate their spread.) All systems are measured on the same
+documents of a draw, and all rules of a system on the same runs, so that differences are paired.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ import numpy as np
 
 from setrnn.comparison.records import Comparison, LabelSets, Record
 from setrnn.errors import DataError
-from setrnn.metrics import document_f1, evaluate_sets, indicator_matrix
+from setrnn.metrics import (
+    LOWER_IS_BETTER,
+    MEASURES,
+    document_f1,
+    evaluate_sets,
+    indicator_matrix,
+)
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -29,25 +35,17 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float32]
     Values: TypeAlias = NDArray[np.float64]
 
-MEASURES = {
-    "instance_f1": "instance-F1",
-    "label_f1": "label-F1",
-    "micro_f1": "micro-F1",
-    "subset_accuracy": "subset accuracy",
-    "hamming_loss": "hamming loss",
-}
-LOWER_IS_BETTER = frozenset({"hamming_loss"})
-LEVEL = 0.05  # a difference stands below it
-# No p is below 2 / (DRAWS + 1): all pairs of 15 systems can still be told apart after Holm.
+LEVEL = 0.05  # a difference is significant where p is below it
+# No p is below 2 / (DRAWS + 1): few enough for all pairs of 15 systems after Holm's correction.
 DRAWS = 4999
-_LEAST_DRAWS = 39  # fewer have no 2.5% tail
-_BLOCK_DRAWS = 128  # measured at once: what is counted of them fits into a processor's cache
+_LEAST_DRAWS = 39  # fewer draws have no 2.5% tail
+_BLOCK_DRAWS = 128  # measured at once: their counts fit into the processor's cache
 _KEPT_WEIGHTS = 1 << 28  # documents x draws kept in memory: 1 GB
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What is compared: a system, predicting by a rule."""
+    """A system and the rule that it predicts by: the unit of comparison."""
 
     system: str
     rule: str
@@ -55,10 +53,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Summary:
-    """A score: mean and standard deviation over seeds, and its 95% interval."""
+    """A score: mean and standard deviation over seeds, and the 95% interval."""
 
     mean: float
-    std: float | None  # None: one seed
+    std: float | None  # None where there is one seed
     n_seeds: int
     low: float
     high: float
@@ -66,7 +64,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first's score less the second's: its 95% interval, and the two-sided p of none."""
+    """The first score minus the second: the mean, its 95% interval and the two-sided p."""
 
     mean: float
     low: float
@@ -76,18 +74,35 @@ class Difference:
 
 @dataclass(frozen=True)
 class Standing:
-    """The best by its mean, and whether it stands: against each other one p is below .05."""
+    """The entry with the best mean, compared with all others."""
 
     best: Entry
-    stands: bool
-    tied: frozenset[Entry]  # not told apart from the best, which is not among them
-    p: dict[Entry, float]  # of the others against the best, Holm-corrected
+    stands: bool  # whether the best is significantly better than every other entry
+    tied: frozenset[Entry]  # others that are not significantly different from the best
+    p: dict[Entry, float]  # of each other entry against the best, Holm-corrected
 
 
 def bootstrap(
     comparison: Comparison, records: Sequence[Record], draws: int = DRAWS, seed: int = 0
 ) -> Bootstrap:
-    """Get ready to compare the runs that succeeded; draws are made when they are asked for."""
+    """Prepare the comparison of all runs that succeeded; draws are made on first use.
+
+    Example:
+        >>> from setrnn.comparison.records import Comparison, Record, TestResults
+        >>> comparison = Comparison(
+        ...     "made-up", "0", True, {"test": 40}, False, ("a", "b"), (1, 1),
+        ...     ids=tuple(map(str, range(40))), truth=[[0]] * 40,
+        ... )
+        >>> good, poor = [[0]] * 40, [[1]] * 30 + [[0]] * 10
+        >>> records = [
+        ...     Record(name, 0, "0", "set", test=TestResults({"set": sets}, {}, {}))
+        ...     for name, sets in (("good", good), ("poor", poor))
+        ... ]
+        >>> draws = bootstrap(comparison, records, draws=99)
+        >>> found = draws.difference(Entry("good", "set"), Entry("poor", "set"), "instance_f1")
+        >>> found.mean, found.p
+        (0.75, 0.02)
+    """
     if draws < _LEAST_DRAWS:
         raise DataError(f"draws must be {_LEAST_DRAWS} or more, got {draws}.")
     runs: dict[Entry, list[LabelSets]] = {}
@@ -96,15 +111,22 @@ def bootstrap(
             if len(predicted) != len(comparison.truth):
                 raise DataError(
                     f"Run '{record.name}' has {len(predicted)} predictions by rule '{rule}', but "
-                    f"there are {len(comparison.truth)} test documents. Remove its record, and run "
-                    "it again."
+                    f"there are {len(comparison.truth)} test documents. Remove the record, then "
+                    "run 'setrnn compare' again."
                 )
             runs.setdefault(Entry(record.method, rule), []).append(predicted)
     return Bootstrap(_Documents(comparison, draws, seed), runs)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values for being many, in their order: the chance of any false one stays."""
+    """Correct p-values for multiple tests by Holm's method, in the order given.
+
+    The chance of one false rejection among all of them stays at the level of one test.
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03])
+        [0.03, 0.06, 0.06]
+    """
     corrected = [1.0] * len(p_values)
     largest = 0.0
     for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
@@ -114,7 +136,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 class Bootstrap:
-    """The scores of all entries, over draws of documents and seeds; made once, and kept."""
+    """The scores of all entries over draws of documents and seeds, computed once and kept."""
 
     def __init__(self, documents: _Documents, runs: dict[Entry, list[LabelSets]]) -> None:
         self._documents = documents
@@ -125,45 +147,46 @@ class Bootstrap:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """All that there are."""
+        """All systems by all their rules."""
         return tuple(self._runs)
 
     @property
     def n_draws(self) -> int:
-        """Count the draws."""
+        """The number of draws."""
         return self._documents.n_draws
 
     def scores(self, entry: Entry, measure: str) -> list[float]:
-        """Return the score of each run on the documents as they are, by seed."""
+        """Return the score of each run on all test documents, in the order of the seeds."""
         if entry not in self._scores:
             runs = [self._documents.scores(predicted) for predicted in self._runs[entry]]
             self._scores[entry] = {name: [run[name] for run in runs] for name in MEASURES}
         return self._scores[entry][measure]
 
     def mean(self, entry: Entry, measure: str) -> float:
-        """Return the mean over seeds."""
+        """Return the mean score over seeds."""
         return float(np.mean(self.scores(entry, measure)))
 
     def summary(self, entry: Entry, measure: str) -> Summary:
-        """Sum up a score."""
+        """Return mean, standard deviation and 95% interval of a score."""
         scores = self.scores(entry, measure)
         std = float(np.std(scores, ddof=1)) if len(scores) > 1 else None
-        mean, drawn = self.mean(entry, measure), self._draws(entry)[measure]
-        if measure == "label_f1":
-            # Its draws are lower than the score, as F1 is concave in a label's few documents.
-            drawn = drawn + (mean - drawn.mean())
+        mean = self.mean(entry, measure)
+        drawn = _correct_bias(self._draws(entry)[measure], mean, measure)
         low, high = _interval(drawn.clip(0, 1))
         return Summary(mean, std, len(scores), low, high)
 
     def difference(self, first: Entry, second: Entry, measure: str) -> Difference:
-        """Compare two entries, on the same draws."""
+        """Compare two entries on the same draws."""
         drawn = self._draws(first)[measure] - self._draws(second)[measure]
         mean = self.mean(first, measure) - self.mean(second, measure)
-        least = least_p(self._n_differing(first, second))
-        return Difference(mean, *_interval(drawn), p=max(two_sided(drawn), least))
+        corrected = _correct_bias(drawn, mean, measure)
+        # A draw without any document that differs shows nothing: it counts on both sides.
+        sides = np.where(drawn == 0, 0, corrected)
+        p = max(two_sided(sides), least_p(self._n_differing(first, second)))
+        return Difference(mean, *_interval(corrected.clip(-1, 1)), p=p)
 
     def standing(self, entries: Sequence[Entry], measure: str) -> Standing:
-        """Find the best, and who is not told apart from it."""
+        """Find the best entry, and the entries that are not significantly different from it."""
         if not entries:
             raise DataError("There is nothing to compare: no run succeeded.")
         sign = -1 if measure in LOWER_IS_BETTER else 1
@@ -177,7 +200,7 @@ class Bootstrap:
     def pairs(
         self, entries: Sequence[Entry], measure: str
     ) -> dict[tuple[Entry, Entry], Difference]:
-        """Compare all pairs; their p are Holm-corrected."""
+        """Compare all pairs; p-values are Holm-corrected over them."""
         pairs = list(combinations(entries, 2))
         differences = [self.difference(first, second, measure) for first, second in pairs]
         corrected = holm([difference.p for difference in differences])
@@ -187,12 +210,12 @@ class Bootstrap:
         }
 
     def _n_differing(self, first: Entry, second: Entry) -> int:
-        """Count the documents for which not all runs of both predict the same set."""
+        """Count the documents for which the runs of both entries do not all predict one set."""
         both = np.concatenate([self._predictions(first), self._predictions(second)])
         return int((both != both[0]).any(axis=0).sum())
 
     def _predictions(self, entry: Entry) -> NDArray[np.int64]:
-        """Return a number for each predicted set, the same for the same set: runs x documents."""
+        """Return a number per predicted set, equal for equal sets: runs x documents."""
         if entry not in self._numbers:
             self._numbers[entry] = np.array(
                 [[hash(frozenset(row)) for row in run] for run in self._runs[entry]]
@@ -200,7 +223,7 @@ class Bootstrap:
         return self._numbers[entry]
 
     def _draws(self, entry: Entry) -> dict[str, Values]:
-        """Return the draws of each measure, the mean over the drawn runs."""
+        """Return the draws of each measure: the mean over the drawn runs."""
         if entry not in self._drawn:
             runs = self._runs[entry]
             shares = self._documents.draw_runs(entry.system, len(runs))  # runs x draws
@@ -213,9 +236,9 @@ class Bootstrap:
 
 @dataclass(frozen=True)
 class _Counts:
-    """What is counted of a run, to be weighted by draws."""
+    """The counts of a run that draws weight."""
 
-    columns: Floats  # F1, whether exact, labels correct, labels true and predicted; 4 x documents
+    columns: Floats  # (4, N): F1, is exact, n correct labels, n true + n predicted labels
     missed: Sparse  # labels x documents
     wrong: Sparse
 
@@ -223,10 +246,10 @@ class _Counts:
 class _Documents:
     """The test documents, and how often each is in each draw.
 
-    They stand by id, so that the draws do not depend on the order in which they came.
+    Documents are sorted by id, so that the draws do not depend on the order of the records.
     """
 
-    # N documents, R runs, D draws, L labels that some document has
+    # N documents, R runs, D draws, L labels that occur in some document
 
     def __init__(self, comparison: Comparison, n_draws: int, seed: int) -> None:
         self.n_draws = n_draws
@@ -238,8 +261,8 @@ class _Documents:
         n = len(comparison.truth)
         counts = np.bincount(self._truth.indices, minlength=self._n_labels)
         self._occurring = np.flatnonzero(counts)
-        # A draw may miss a rare label, which then earns nothing. The others of a frequency stand
-        # for it: else draws would be lower than the score, by much where most labels are rare.
+        # A draw may miss all documents of a rare label, whose F1 is then 0. Weight labels by 1 /
+        # the chance to be drawn: otherwise draws would be below the score of rare labels.
         chances = 1 - (1 - counts[self._occurring] / n) ** n
         self._label_shares = (1 / (chances * self._n_labels)).astype(np.float32)  # (L,)
         self._kept: list[tuple[Floats, Floats]] | None = None
@@ -252,7 +275,7 @@ class _Documents:
         return {name: getattr(scores, name) for name in MEASURES}
 
     def draw(self, runs: Sequence[LabelSets]) -> dict[str, Values]:
-        """Measure the runs of an entry on each draw: runs x draws."""
+        """Measure the runs of an entry on each draw: (R, D) per measure."""
         counted = [self._count(predicted) for predicted in runs]
         columns = np.concatenate([counts.columns for counts in counted])  # (4 R, N)
         drawn: dict[str, list[NDArray[Any]]] = {name: [] for name in MEASURES}
@@ -285,7 +308,7 @@ class _Documents:
         )
 
     def _label_f1(self, counts: _Counts, weights: Floats, twice_true: Floats) -> Floats:
-        """Measure label-F1 on a block of draws; in place, as this is most of the work."""
+        """Measure label-F1 on a block of draws, in place: this is most of the work."""
         n_missed = counts.missed @ weights  # (L, D)
         n_either = counts.wrong @ weights
         n_either -= n_missed
@@ -298,16 +321,16 @@ class _Documents:
         return label_f1
 
     def draw_runs(self, system: str, n_runs: int) -> Values:
-        """Return the share of each run of a system in each draw, runs x draws."""
+        """Return the share of each run of a system in each draw, (R, D)."""
         random = np.random.default_rng([self._seed, 1, zlib.crc32(system.encode())])
         n_taken = max(1, n_runs - 1)
         counts: Values = random.multinomial(n_taken, [1 / n_runs] * n_runs, self.n_draws).T
         return counts / n_taken
 
     def _blocks(self) -> Iterator[tuple[Floats, Floats]]:
-        """Give the weights, N x D, and twice the true documents of each label, L x D.
+        """Yield blocks of weights, (N, D), and twice the true documents of each label, (L, D).
 
-        They are kept where they are few, and made again for each run where not.
+        Blocks are kept in memory where they are small enough, otherwise computed again per entry.
         """
         if self._kept is not None:
             yield from self._kept
@@ -330,7 +353,7 @@ class _Documents:
         return indicator_matrix([sets[document] for document in self._order], self._n_labels)
 
     def _by_label(self, sets: Sparse, without: Sparse | None) -> Sparse:
-        """Return the labels that some document has x documents, less those of other sets."""
+        """Return (L, N) counts of the sets, minus those of other sets."""
         counts = sets.astype(np.float32)
         if without is not None:
             counts = (counts - without.astype(np.float32)).tocsr()
@@ -339,21 +362,33 @@ class _Documents:
         return by_label
 
 
+def _correct_bias(drawn: Values, mean: float, measure: str) -> Values:
+    """Shift the draws of label-F1 so that their mean is the score on all documents.
+
+    F1 is concave in the few documents of a rare label, so that its draws are lower than the score.
+    """
+    return drawn + (mean - drawn.mean()) if measure == "label_f1" else drawn
+
+
 def _interval(drawn: Values) -> tuple[float, float]:
     low, high = np.percentile(drawn, [2.5, 97.5])
     return float(low), float(high)
 
 
 def least_p(n_differing: int) -> float:
-    """Return the least p that so many differing documents can show: that of a sign test.
+    """Return the least p of a sign test over the documents that differ.
 
-    A bootstrap of few documents takes them for all there are: were they all on one side, no draw
-    would be on the other.
+    A bootstrap alone overstates few documents: if all of them are on one side, no draw is on the
+    other side.
+
+    Example:
+        >>> least_p(4)
+        0.125
     """
     return min(1.0, 2.0 ** (1 - n_differing))
 
 
 def two_sided(drawn: Values) -> float:
-    """Return twice the share of the draws on the rarer side of 0; those at 0 are on both."""
+    """Return twice the share of draws on the rarer side of 0; draws at 0 count on both sides."""
     n_rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
     return min(1.0, 2 * (n_rarer + 1) / (len(drawn) + 1))

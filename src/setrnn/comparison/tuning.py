@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn.comparison.run import OnProgress
-from setrnn.comparison.statistics import LOWER_IS_BETTER
 from setrnn.config import Config, from_dict, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
 from setrnn.methods import Method, find_method
+from setrnn.metrics import LOWER_IS_BETTER
 from setrnn.progress import Note, Progress
 from setrnn.training.start import TrainOptions, train_system
 

@@ -1,4 +1,4 @@
-"""From the records of a comparison to its report: tables, figures, a summary, one page."""
+"""Build the report of a comparison from its records: tables, figures, a summary, one page."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ from setrnn.comparison.records import (
     Record,
     load_records,
 )
-from setrnn.comparison.statistics import Bootstrap, bootstrap
+from setrnn.comparison.statistics import Bootstrap, Entry, bootstrap
 from setrnn.data.folders import whole_folder
 from setrnn.errors import DataError
-from setrnn.report.caveats import caveats
-from setrnn.report.claims import Finding
+from setrnn.metrics import MEASURES
+from setrnn.report.caveats import list_caveats
+from setrnn.report.evidence import Finding
 from setrnn.report.figures import draw_figures
 from setrnn.report.findings import Findings, find
-from setrnn.report.forms import summary_json, to_csv, to_latex, to_markdown
 from setrnn.report.page import MAIN, Content, render_page
-from setrnn.report.parts import Table
-from setrnn.report.score_tables import ordered_systems
+from setrnn.report.score_tables import own_entries
+from setrnn.report.systems import order_systems
+from setrnn.report.table import Table, to_csv, to_latex, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
 
 PAGE, SUMMARY = "index.html", "summary.json"
@@ -41,21 +42,30 @@ class Report:
 
     page: Path
     files: tuple[Path, ...]
-    systems: Table | None  # None: no run succeeded
+    systems: Table | None  # None where no run succeeded
     findings: Findings
     caveats: tuple[str, ...]
 
 
 def build_report(folder: Path, out: Path | None = None, beside: Sequence[Path] = ()) -> Report:
-    """Read the records, and write the report whole or not at all.
+    """Read the records of a comparison and write its report, completely or not at all.
 
-    With other comparisons `beside` it, one more table sets the systems of all side by side.
+    Args:
+        folder: the folder of the comparison.
+        out: where to write the report, instead of `folder/report`.
+        beside: other comparisons; one more table puts the systems of all side by side.
+
+    Example:
+        >>> from pathlib import Path
+        >>> report = build_report(Path("results"))  # doctest: +SKIP
+        >>> report.findings.best[0]  # doctest: +SKIP
+        'instance-F1: set-rnn, .914 (.895 to .933); significantly better than every other system'
     """
     comparison, records = _read(folder)
     others = [_read(each) for each in beside]
     target = folder / REPORT if out is None else out
     _check_target(target, folder)
-    with threadpool_limits(1):  # many small products: waiting for a busy core costs more
+    with threadpool_limits(1):  # many small products, where waiting for a busy core costs more
         draws = bootstrap(comparison, records)
         tables = make_tables(comparison, records, draws)
         if others:
@@ -63,14 +73,14 @@ def build_report(folder: Path, out: Path | None = None, beside: Sequence[Path] =
             tables.append(joint_systems_table([(comparison, records, draws), *rest]))
         figures = draw_figures(comparison, records)
         findings = find(comparison, records, draws)
-    limits = caveats(comparison, records)
+    caveats = list_caveats(comparison, records)
     texts = {
         f"{table.name}.{ending}": form(table) for table in tables for ending, form in FORMS.items()
     }
-    content = Content(comparison, records, findings, limits, tables, figures, texts)
+    content = Content(comparison, records, findings, caveats, tables, figures, texts)
     contents = {
         PAGE: render_page(content),
-        SUMMARY: _as_json(summarise(comparison, records, draws, findings, limits)),
+        SUMMARY: _as_json(summarise(comparison, records, draws, findings, caveats)),
         **{f"tables/{name}": text for name, text in texts.items()},
         **{f"figures/{figure.name}.svg": figure.svg for figure in figures},
     }
@@ -84,7 +94,7 @@ def build_report(folder: Path, out: Path | None = None, beside: Sequence[Path] =
         files=tuple(target / name for name in contents),
         systems=next((table for table in tables if table.name == MAIN), None),
         findings=findings,
-        caveats=tuple(limits),
+        caveats=tuple(caveats),
     )
 
 
@@ -93,44 +103,87 @@ def summarise(
     records: Sequence[Record],
     draws: Bootstrap,
     findings: Findings,
-    limits: Sequence[str],
+    caveats: Sequence[str],
 ) -> dict[str, Any]:
     """Return the report's numbers and findings as plain values."""
     return {
         "setrnn": __version__,
-        **summary_json(comparison, records, draws),
+        **summarise_scores(comparison, records, draws),
         "synthetic": comparison.synthetic,
         "valid_is_cut": comparison.valid_is_cut,
         "commands": list(comparison.commands),
         "best": list(findings.best),
-        "papers_findings": [_finding(each) for each in findings.papers],
-        "beyond": [_finding(each) for each in findings.beyond],
+        "papers_findings": [_as_values(each) for each in findings.papers],
+        "beyond": [_as_values(each) for each in findings.beyond],
         "untested": list(findings.untested),
-        "caveats": list(limits),
+        "caveats": list(caveats),
+    }
+
+
+def summarise_scores(
+    comparison: Comparison, records: Sequence[Record], draws: Bootstrap
+) -> dict[str, Any]:
+    """Return every number of a comparison as plain values: scores, intervals, p-values, costs."""
+    own = own_entries(records, draws)
+    entries = list(own.values())
+    scores: dict[str, dict[str, Any]] = {}
+    for entry in draws.entries:
+        scores.setdefault(entry.system, {})[entry.rule] = {
+            measure: {
+                **asdict(draws.summary(entry, measure)),
+                "by_seed": draws.scores(entry, measure),
+            }
+            for measure in MEASURES
+        }
+    return {
+        "data": comparison.data,
+        "data_hash": comparison.data_hash,
+        "n_documents": dict(comparison.n_documents),
+        "n_labels": comparison.n_labels,
+        "n_draws": draws.n_draws,
+        "own_rules": {name: entry.rule for name, entry in own.items()},
+        "scores": scores,
+        "standings": {
+            measure: _summarise_standing(draws, own, measure) for measure in MEASURES if entries
+        },
+        "differences": {
+            measure: [
+                {"first": first.system, "second": second.system, **asdict(difference)}
+                for (first, second), difference in draws.pairs(entries, measure).items()
+            ]
+            for measure in MEASURES
+        },
+        "costs": {record.name: asdict(record.costs) for record in records if record.costs},
+        "failures": {record.name: asdict(record.failure) for record in records if record.failure},
+    }
+
+
+def _summarise_standing(draws: Bootstrap, own: Mapping[str, Entry], measure: str) -> dict[str, Any]:
+    standing = draws.standing(list(own.values()), measure)
+    return {
+        "best": standing.best.system,
+        "stands": standing.stands,
+        "tied": [name for name, entry in own.items() if entry in standing.tied],
+        "p": {entry.system: p for entry, p in standing.p.items()},
     }
 
 
 def _read(folder: Path) -> tuple[Comparison, list[Record]]:
-    """Read a comparison; refuse what is none, or has no runs."""
+    """Read a comparison; refuse a folder without one, or without runs."""
     if not (folder / COMPARISON_FILE).is_file():
         raise DataError(
-            f"{folder} holds no comparison ({COMPARISON_FILE} is missing). Name the folder that "
+            f"{folder} holds no comparison ({COMPARISON_FILE} is missing). Give the folder that "
             "'setrnn compare --out' wrote."
         )
     comparison = Comparison.load(folder)
-    records = _in_order(load_records(folder, comparison))
+    records = load_records(folder, comparison)
     if not records:
-        raise DataError(f"{folder} holds no runs yet. Run 'setrnn compare' first, or let it go on.")
-    return comparison, records
+        raise DataError(f"{folder} holds no runs yet. Run 'setrnn compare' first.")
+    places = {name: place for place, name in enumerate(order_systems(records))}
+    return comparison, sorted(records, key=lambda each: (places[each.method], each.seed))
 
 
-def _in_order(records: Sequence[Record]) -> list[Record]:
-    """Order them by system, as everywhere, then by seed."""
-    systems = ordered_systems(records)
-    return sorted(records, key=lambda record: (systems.index(record.method), record.seed))
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
+def _as_values(finding: Finding) -> dict[str, Any]:
     return {**asdict(finding), "verdict": finding.verdict}
 
 
@@ -139,11 +192,11 @@ def _as_json(values: Mapping[str, Any]) -> str:
 
 
 def _check_target(target: Path, folder: Path) -> None:
-    """Refuse to replace a folder that is no report: all that is in it would be lost."""
+    """Refuse to replace a folder that is not a report: its files would be lost."""
     target, folder = target.resolve(), folder.resolve()
     if target == folder or target in folder.parents:
-        raise DataError(f"{target} holds the comparison. Name another folder for the report.")
+        raise DataError(f"{target} holds the comparison. Give another folder for the report.")
     if target.is_dir() and any(target.iterdir()) and not (target / SUMMARY).is_file():
         raise DataError(
-            f"{target} is not empty and holds no report. Name a new folder, or an empty one."
+            f"{target} is not empty and holds no report. Give a new or an empty folder."
         )

@@ -1,4 +1,4 @@
-"""What a reader must know before taking the numbers further, said plainly."""
+"""The caveats of a report: what limits what its numbers show."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from setrnn import __version__
 from setrnn.comparison.records import Comparison, Record
-from setrnn.report.series.systems import CLASSICAL
-from setrnn.report.wording import counted, listed
+from setrnn.report.systems import CLASSICAL
+from setrnn.report.wording import format_count, join_names
 
 MESSAGE_LENGTH = 200
 FEW_DOCUMENTS = 500
-LEAST_VALID = 100  # for a calibration, as setrnn.tagging.calibrating has it
+LEAST_VALID = 100  # for a calibration; the same as in setrnn.tagging.calibrating
 
 
-def caveats(comparison: Comparison, records: Sequence[Record]) -> list[str]:
-    """Return a sentence for each thing that limits what the numbers say."""
+def list_caveats(comparison: Comparison, records: Sequence[Record]) -> list[str]:
+    """Return one sentence per caveat."""
     succeeded = [record for record in records if record.test is not None]
     return [
         *_data(comparison),
@@ -32,25 +32,25 @@ def _data(comparison: Comparison) -> list[str]:
     said = []
     if comparison.synthetic:
         said.append(
-            "The data is synthetic: the numbers show how the systems work, not how they rank on "
-            "texts that people wrote."
+            "The data is synthetic: the numbers show that the systems work, not how they rank on "
+            "real texts."
         )
     if comparison.valid_is_cut:
         n_valid = comparison.n_documents.get("valid", 0)
-        said.append(
-            f"The data had no valid part: {counted(n_valid, 'document')} of train became it."
-        )
+        n_cut = format_count(n_valid, "document")
+        said.append(f"The data had no valid part: {n_cut} of train are used as one.")
     n_valid = comparison.n_documents.get("valid", 0)
     if n_valid < LEAST_VALID:
         said.append(
-            f"{counted(n_valid, 'valid document')} are too few to calibrate on: probabilities are "
-            "the systems' own, and the rules micro-f1 and label-f1, which need thresholds, are "
+            f"{format_count(n_valid, 'valid document')} are too few to calibrate: probabilities "
+            "are not calibrated, and the rules micro-f1 and label-f1, which need thresholds, are "
             "left out."
         )
     n_test = len(comparison.truth)
     if n_test < FEW_DOCUMENTS:
         said.append(
-            f"The test part has only {counted(n_test, 'document')}: small differences cannot show."
+            f"The test part has only {format_count(n_test, 'document')}: small differences cannot "
+            "be shown."
         )
     return said
 
@@ -65,7 +65,7 @@ def _failures(records: Sequence[Record]) -> list[str]:
         if record.failure is not None
     ]
     return [
-        f"{len(failed)} of {counted(len(records), 'run')} failed and count nowhere: "
+        f"{len(failed)} of {format_count(len(records), 'run')} failed and are left out: "
         f"{'; '.join(reasons)}."
     ]
 
@@ -82,15 +82,16 @@ def _seeds(records: Sequence[Record]) -> list[str]:
             by_system[record.method] = by_system.get(record.method, 0) + 1
     single = [system for system, n in by_system.items() if n == 1]
     if single:
-        who = "Each network was" if len(single) == len(by_system) > 1 else f"{listed(single)} "
-        if not who.endswith("was"):
-            who += "was" if len(single) == 1 else "were"
+        if len(single) == len(by_system) > 1:
+            which = "Each network was"
+        else:
+            which = f"{join_names(single)} {'was' if len(single) == 1 else 'were'}"
         return [
-            f"{who} trained with one seed only: the intervals tell what other documents would "
-            "change, not what another training would."
+            f"{which} trained with one seed only: the intervals cover the choice of documents, not "
+            "the chance in training."
         ]
     if len(set(by_system.values())) > 1:
-        return ["The systems have different numbers of seeds: see the records."]
+        return ["The systems have different numbers of seeds."]
     return []
 
 
@@ -98,7 +99,9 @@ def _budget(records: Sequence[Record]) -> list[str]:
     cut = [record.name for record in records if record.treatment.get("was_cut_by_budget")]
     if not cut:
         return []
-    return [f"The budget ended the training of {listed(cut)}: with more time they may do better."]
+    return [
+        f"The budget ended the training of {join_names(cut)}: more time may raise their scores."
+    ]
 
 
 def _machine(records: Sequence[Record]) -> list[str]:
@@ -106,8 +109,8 @@ def _machine(records: Sequence[Record]) -> list[str]:
     n_jobs = max((record.costs.n_jobs for record in records if record.costs is not None), default=1)
     if n_jobs > 1:
         said.append(
-            f"Up to {n_jobs} runs shared the machine: times, speeds and memory are not what each "
-            "run takes alone."
+            f"Up to {n_jobs} runs shared the machine: times, speeds and memory are not those of a "
+            "run alone."
         )
     devices = {
         str(record.environment["device"])
@@ -116,7 +119,7 @@ def _machine(records: Sequence[Record]) -> list[str]:
     }
     if len(devices) > 1:
         said.append(
-            f"Runs were on different devices ({listed(sorted(devices))}): do not compare times."
+            f"Runs used different devices ({join_names(sorted(devices))}): do not compare times."
         )
     return said
 
@@ -126,8 +129,8 @@ def _versions(records: Sequence[Record]) -> list[str]:
     if len(found) == 1:
         return []
     return [
-        f"The runs and this report are of different versions of setrnn ({listed(found)}): what "
-        "changed between them may be in the numbers."
+        "The runs and this report were made by different versions of setrnn "
+        f"({join_names(found)}): this may affect the numbers."
     ]
 
 
@@ -136,6 +139,6 @@ def _added(records: Sequence[Record]) -> list[str]:
     if not added:
         return []
     return [
-        f"The predictions of {listed(added)} come from elsewhere: how they were made is not known "
-        "here, and they may have had other data and more trials."
+        f"The predictions of {join_names(added)} were made elsewhere, possibly with other training "
+        "data and more tuning."
     ]

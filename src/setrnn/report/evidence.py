@@ -1,4 +1,7 @@
-"""What findings rest on beside the measures: rare labels, label orders, set sizes, acceptance."""
+"""Evidence for claims: comparisons of systems, each with its numbers in words and a verdict.
+
+Beside the measures, claims rest on rare labels, label orders, set sizes and acceptance.
+"""
 
 # D draws, n documents
 
@@ -12,28 +15,130 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.comparison.records import Comparison, LabelSets, Record
-from setrnn.comparison.statistics import Difference, least_p, two_sided
-from setrnn.metrics import document_f1, indicator_matrix
+from setrnn.comparison.statistics import (
+    LEVEL,
+    Bootstrap,
+    Difference,
+    Entry,
+    holm,
+    least_p,
+    two_sided,
+)
+from setrnn.metrics import MEASURES, document_f1, indicator_matrix
+from setrnn.report.wording import format_difference, format_p, format_score
 from setrnn.tagging.acceptance import fit_acceptance
 
 if TYPE_CHECKING:
     from setrnn.metrics import Sparse
 
 Values = npt.NDArray[np.float64]
-# How often each document is drawn, (D, n), to a value of each run, (D, runs)
+# From the number of times that each document is drawn, (D, n), to a value per run, (D, runs)
 Statistic = Callable[[Values], Values]
 
+HOLDS, IN_PART, MIXED = "holds", "holds in part", "mixed"
+FAILS, UNDECIDED = "does not hold", "not shown"
+PAPERS_MEASURES = ("instance_f1", "label_f1")
 N_DRAWS, BLOCK = 4000, 500
-RARE_SHARE = 0.5  # of the labels that test has: the rarer half
+RARE_SHARE = 0.5  # of the labels that occur in test: the rarer half
 TARGET, CONFIDENCE = 0.9, 0.95  # of acceptance
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """One comparison: its numbers in words, and its verdict on a claim."""
+
+    text: str
+    verdict: str | None = None  # None where there is nothing to judge
+    difference: Difference | None = None
+    p: float | None = None  # Holm-corrected over the comparisons of the claim
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim, and the evidence for or against it on this data."""
+
+    name: str
+    claim: str
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def verdict(self) -> str | None:
+        """Combine the verdicts of the comparisons; None where there is nothing to judge."""
+        verdicts = {each.verdict for each in self.evidence if each.verdict is not None}
+        if not verdicts:
+            return None
+        if HOLDS in verdicts and FAILS in verdicts:
+            return MIXED
+        if FAILS in verdicts:
+            return FAILS
+        if HOLDS in verdicts:
+            return HOLDS if verdicts == {HOLDS} else IN_PART
+        return UNDECIDED
+
+
+class Study:
+    """The runs of a comparison that succeeded, and their statistics."""
+
+    def __init__(
+        self, comparison: Comparison, records: Sequence[Record], bootstrap: Bootstrap
+    ) -> None:
+        self.comparison, self.records, self.bootstrap = comparison, records, bootstrap
+        self.runs: dict[str, list[Record]] = {}
+        for record in records:
+            if record.test is not None:
+                self.runs.setdefault(record.method, []).append(record)
+
+    def has(self, *methods: str) -> bool:
+        """Return whether all of these systems have runs."""
+        return all(method in self.runs for method in methods)
+
+    def own(self, method: str) -> Entry:
+        """Return a system by its own rule."""
+        return Entry(method, self.runs[method][0].own_rule)
+
+    def has_rule(self, method: str, rule: str) -> bool:
+        """Return whether a system predicted by a rule."""
+        return self.has(method) and Entry(method, rule) in set(self.bootstrap.entries)
+
+    def compare(self, first: Entry, second: Entry, measures: Sequence[str]) -> list[Evidence]:
+        """Test whether the first entry is ahead of the second, per measure."""
+        found = [self.bootstrap.difference(first, second, each) for each in measures]
+        corrected = holm([each.p for each in found])
+        return [
+            Evidence(
+                f"{MEASURES[measure]}: {self.format_pair(first, second, measure)}, "
+                f"{format_difference(each)}, {format_p(p)}",
+                judge(each.mean, p),
+                each,
+                p,
+            )
+            for measure, each, p in zip(measures, found, corrected, strict=True)
+        ]
+
+    def format_pair(self, first: Entry, second: Entry, measure: str) -> str:
+        """Write the scores of two entries."""
+        one, other = (self.bootstrap.summary(each, measure).mean for each in (first, second))
+        if first.system == second.system:
+            return f"{format_score(other)} → {format_score(one)}"
+        return f"{first.system} {format_score(one)}, {second.system} {format_score(other)}"
+
+
+def judge(mean: float, p: float) -> str:
+    """Return the verdict on the claim that a difference is above zero."""
+    if p >= LEVEL or mean == 0:
+        return UNDECIDED
+    return HOLDS if mean > 0 else FAILS
+
+
+Look = Callable[[Study], list[Evidence]]  # empty where a system is missing
+
+
+@dataclass(frozen=True)
 class RareLabels:
-    """The labels that count as rare, and how much better one system does on them."""
+    """The rare labels, and the mean F1 of two systems on them."""
 
     n_labels: int
-    most_documents: int  # of train, that a rare label has
+    most_documents: int  # a rare label has at most so many training documents
     first: float
     second: float
     difference: Difference
@@ -41,15 +146,15 @@ class RareLabels:
 
 @dataclass(frozen=True)
 class GainBySize:
-    """What predicting the set gains, by the size of the true set."""
+    """The gain of predicting the set instead of the sequence, by the size of the true set."""
 
-    middle: int  # the largest of the smaller sets
+    middle: int  # smaller sets have at most so many labels
     smaller: float
     larger: float
-    growth: Difference  # the larger less the smaller
+    growth: Difference  # the gain on larger sets minus that on smaller ones
 
 
-def rare_labels(
+def compare_rare_labels(
     comparison: Comparison, first: Sequence[Record], second: Sequence[Record]
 ) -> RareLabels | None:
     """Compare the mean F1 over the rarer half of the labels, each system by its own rule."""
@@ -61,17 +166,17 @@ def rare_labels(
     most = int(np.quantile(counts[found], RARE_SHARE, method="lower"))
     rare = found[counts[found] <= most]
     if len(rare) == len(found):
-        return None  # all are as frequent
+        return None  # all labels are equally frequent
     true_columns = truth[:, rare].astype(np.float64)
 
-    def mean_f1(records: Sequence[Record]) -> Statistic:
-        predicted = [
-            indicator_matrix(_own_sets(each), comparison.n_labels)[:, rare] for each in records
+    def predict(records: Sequence[Record]) -> list[Sparse]:
+        return [
+            indicator_matrix(_own_sets(each), comparison.n_labels)[:, rare].astype(np.float64)
+            for each in records
         ]
-        pairs = [
-            (true_columns.multiply(each).tocsr(), true_columns + each.astype(np.float64))
-            for each in predicted
-        ]
+
+    def mean_f1(predicted: Sequence[Sparse]) -> Statistic:
+        pairs = [(true_columns.multiply(each).tocsr(), true_columns + each) for each in predicted]
 
         def measure(weights: Values) -> Values:
             scores = []
@@ -83,19 +188,23 @@ def rare_labels(
 
         return measure
 
-    ours, theirs = mean_f1(first), mean_f1(second)
+    predicted = predict(first), predict(second)
+    ours, theirs = map(mean_f1, predicted)
+    runs = [*predicted[0], *predicted[1]]
+    differs = sum(abs(each - runs[0]) for each in runs[1:])
+    n_differing = int(np.count_nonzero(np.asarray(differs.sum(axis=1))))
     everyone = np.ones((1, len(comparison.truth)))
     return RareLabels(
         len(rare),
         most,
         float(ours(everyone).mean()),
         float(theirs(everyone).mean()),
-        resampled(len(comparison.truth), ours, theirs),
+        resample(len(comparison.truth), n_differing, ours, theirs),
     )
 
 
-def entropy_difference(first: Sequence[Record], second: Sequence[Record]) -> Difference | None:
-    """Tell how much more the first spreads over orders, where both predict two labels or more."""
+def compare_entropies(first: Sequence[Record], second: Sequence[Record]) -> Difference | None:
+    """Compare the entropy over orders on documents with two predicted labels or more in both."""
     ours, theirs = _entropies(first), _entropies(second)
     if ours is None or theirs is None:
         return None
@@ -103,11 +212,13 @@ def entropy_difference(first: Sequence[Record], second: Sequence[Record]) -> Dif
     if is_known.sum() < 2:
         return None
     ours, theirs = ours[:, is_known], theirs[:, is_known]
-    return resampled(ours.shape[1], _mean_of(ours), _mean_of(theirs))
+    both = np.concatenate([ours, theirs])
+    n_differing = int((both != both[0]).any(axis=0).sum())
+    return resample(ours.shape[1], n_differing, _averaging(ours), _averaging(theirs))
 
 
-def gain_by_size(comparison: Comparison, records: Sequence[Record]) -> GainBySize | None:
-    """Tell whether predicting the set, not the sequence, gains more where sets are larger."""
+def compare_gains_by_size(comparison: Comparison, records: Sequence[Record]) -> GainBySize | None:
+    """Compare the gain of predicting the set instead of the sequence on large and small sets."""
     gains = _document_gains(comparison, records)
     sizes = np.array([len(row) for row in comparison.truth], dtype=np.float64)
     if gains is None or len(np.unique(sizes)) < 2:
@@ -118,20 +229,20 @@ def gain_by_size(comparison: Comparison, records: Sequence[Record]) -> GainBySiz
     is_small = sizes <= middle
 
     def growth(weights: Values) -> Values:
-        return _mean_of(gains[:, ~is_small])(weights[:, ~is_small]) - _mean_of(gains[:, is_small])(
-            weights[:, is_small]
-        )
+        return _averaging(gains[:, ~is_small])(weights[:, ~is_small]) - _averaging(
+            gains[:, is_small]
+        )(weights[:, is_small])
 
     return GainBySize(
         middle,
         float(gains[:, is_small].mean()),
         float(gains[:, ~is_small].mean()),
-        resampled(len(sizes), growth),
+        resample(len(sizes), int(gains.any(axis=0).sum()), growth),
     )
 
 
-def accepted_share(comparison: Comparison, records: Sequence[Record]) -> list[float]:
-    """Return of each run the share of documents that can be accepted at the target accuracy."""
+def accepted_shares(comparison: Comparison, records: Sequence[Record]) -> list[float]:
+    """Return the share of documents that can be accepted at the target accuracy, per run."""
     truth = [frozenset(row) for row in comparison.truth]
     shares = []
     for record in records:
@@ -153,35 +264,37 @@ def accepted_share(comparison: Comparison, records: Sequence[Record]) -> list[fl
     return shares
 
 
-def resampled(n: int, first: Statistic, second: Statistic | None = None) -> Difference:
+def resample(
+    n: int, n_differing: int, first: Statistic, second: Statistic | None = None
+) -> Difference:
     """Bootstrap a statistic of one system, or the difference of two, over documents and runs.
 
-    Drawn as `setrnn.comparison.statistics` draws: documents together, of each system's runs one
-    fewer than there are.
+    Documents and runs are drawn as in `setrnn.comparison.statistics`. `n_differing` of the n
+    documents are not the same in all runs: p is at least that of a sign test over them.
     """
     random = np.random.default_rng(0)
     drawn = []
     for _ in range(N_DRAWS // BLOCK):
-        weights = _drawn(n, random)
-        values = _mean_of_drawn_runs(first(weights), random)
+        weights = _draw_documents(n, random)
+        values = _average_drawn_runs(first(weights), random)
         if second is not None:
-            values = values - _mean_of_drawn_runs(second(weights), random)
+            values = values - _average_drawn_runs(second(weights), random)
         drawn.append(values)
     draws = np.concatenate(drawn)
     low, high = np.percentile(draws, [2.5, 97.5])
     everyone = np.ones((1, n))
     mean = first(everyone).mean() - (0 if second is None else second(everyone).mean())
-    p = max(two_sided(draws), least_p(n))
+    p = max(two_sided(draws), least_p(n_differing))
     return Difference(float(mean), float(low), float(high), p)
 
 
-def _drawn(n: int, random: np.random.Generator) -> Values:
+def _draw_documents(n: int, random: np.random.Generator) -> Values:
     """Return how often each of n documents is drawn, (BLOCK, n)."""
     taken = random.integers(n, size=(BLOCK, n)) + n * np.arange(BLOCK)[:, None]
     return np.bincount(taken.ravel(), minlength=BLOCK * n).reshape(BLOCK, n).astype(np.float64)
 
 
-def _mean_of_drawn_runs(values: Values, random: np.random.Generator) -> Values:
+def _average_drawn_runs(values: Values, random: np.random.Generator) -> Values:
     n_draws, n_runs = values.shape
     n_taken = max(1, n_runs - 1)
     taken = random.multinomial(n_taken, np.full(n_runs, 1 / n_runs), size=n_draws)
@@ -189,13 +302,13 @@ def _mean_of_drawn_runs(values: Values, random: np.random.Generator) -> Values:
     return means
 
 
-def _mean_of(values: Values) -> Statistic:
-    """Return the statistic that is the mean over documents, of values (runs, n)."""
+def _averaging(values: Values) -> Statistic:
+    """Return the statistic that averages values (runs, n) over the drawn documents."""
     return lambda weights: weights @ values.T / np.maximum(weights.sum(axis=1, keepdims=True), 1)
 
 
 def _entropies(records: Sequence[Record]) -> Values | None:
-    """Return the entropy over the orders of each predicted set, (runs, n); NaN if unknown."""
+    """Return the entropy over the orders of each predicted set, (runs, n); NaN where unknown."""
     rows = [
         [np.nan if each is None else each for each in record.test.order_entropy]
         for record in records
@@ -205,7 +318,7 @@ def _entropies(records: Sequence[Record]) -> Values | None:
 
 
 def _document_gains(comparison: Comparison, records: Sequence[Record]) -> Values | None:
-    """Return what rule set gains on each document over rule sequence, (runs, n)."""
+    """Return the gain of rule set over rule sequence on each document, (runs, n)."""
     truth = indicator_matrix(comparison.truth, comparison.n_labels)
     gains = [
         _f1(truth, record.test.predicted["set"]) - _f1(truth, record.test.predicted["sequence"])

@@ -1,67 +1,62 @@
-"""The findings of the paper, each as a test of this data."""
+"""The findings of the paper, each tested on this data."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from setrnn.comparison.statistics import LEVEL, MEASURES, Difference, Entry, holm
-from setrnn.report import evidence, wording
-from setrnn.report.claims import (
+from setrnn.comparison.statistics import LEVEL, Difference, Entry, holm
+from setrnn.metrics import MEASURES
+from setrnn.report.evidence import (
     FAILS,
     HOLDS,
     PAPERS_MEASURES,
     UNDECIDED,
     Evidence,
-    Evidences,
     Look,
-    verdict_of,
+    Study,
+    compare_entropies,
+    compare_gains_by_size,
+    compare_rare_labels,
+    judge,
 )
-from setrnn.report.numbers import change, p_value, score
-from setrnn.report.series.systems import CLASSICAL
+from setrnn.report.systems import CLASSICAL, RECURRENT
+from setrnn.report.wording import (
+    format_change,
+    format_count,
+    format_difference,
+    format_p,
+    format_score,
+    join_names,
+)
 
-NEGLIGIBLE = 0.005  # a gain that is surely below it is none
-RECURRENT = (
-    "seq2seq-rnn",
-    "vinyals-uniform",
-    "vinyals-sample",
-    "vinyals-max",
-    "vinyals-max-direct",
-    "sgm",
-    "set-rnn",
-)
+NEGLIGIBLE = 0.005  # a gain whose interval ends below it does not count as a gain
 ENTROPY_ORDER = ("seq2seq-rnn", "vinyals-max", "set-rnn", "vinyals-uniform")
 
 
-def _set_rnn_first(known: Evidences) -> list[Evidence]:
-    others = [each for each in RECURRENT if each != "set-rnn" and known.has(each)]
-    if not others or not known.has("set-rnn"):
+def _compare_set_rnn_with_others(study: Study) -> list[Evidence]:
+    others = [each for each in RECURRENT if each != "set-rnn" and study.has(each)]
+    if not others or not study.has("set-rnn"):
         return []
-    return [_first(known, "set-rnn", others, measure) for measure in PAPERS_MEASURES]
+    return [_compare_with_best(study, "set-rnn", others, measure) for measure in PAPERS_MEASURES]
 
 
-def _first(known: Evidences, system: str, others: Sequence[str], measure: str) -> Evidence:
-    """Test a system against the best of the others, or against the one that beats it."""
-    own = known.own(system)
-    standing = known.bootstrap.standing([own, *map(known.own, others)], measure)
+def _compare_with_best(study: Study, system: str, others: Sequence[str], measure: str) -> Evidence:
+    """Compare a system with the best of the others."""
+    own = study.own(system)
+    standing = study.bootstrap.standing([own, *map(study.own, others)], measure)
     is_first = standing.best == own
-    if is_first:
-        rival = min(
-            map(known.own, others),
-            key=lambda each: -known.bootstrap.summary(each, measure).mean,
-        )
-    else:
-        rival = standing.best
+    rival = max(map(study.own, others), key=lambda each: study.bootstrap.mean(each, measure))
     p = standing.p[rival if is_first else own]
-    found = known.bootstrap.difference(own, rival, measure)
+    found = study.bootstrap.difference(own, rival, measure)
     place = "first" if is_first else "not first"
     tied = sorted(each.system for each in standing.tied if each not in (own, standing.best))
     text = (
-        f"{MEASURES[measure]}: {place}; {known.pair(own, rival, measure)}, "
-        f"{wording.difference(found)}, {p_value(p)}"
+        f"{MEASURES[measure]}: {place}; {study.format_pair(own, rival, measure)}, "
+        f"{format_difference(found)}, {format_p(p)}"
     )
     if is_first and tied:
-        text += f"; not told apart from {wording.listed(tied)}"
+        text += f"; not significantly different from {join_names(tied)}"
     if is_first:
         verdict = HOLDS if standing.stands else UNDECIDED
     else:
@@ -69,38 +64,39 @@ def _first(known: Evidences, system: str, others: Sequence[str], measure: str) -
     return Evidence(text, verdict, found, p)
 
 
-def _recurrent_ahead(known: Evidences) -> list[Evidence]:
-    recurrent = [each for each in RECURRENT if known.has(each)]
-    classical = [known.own(each) for each in CLASSICAL if known.has(each)]
+def _compare_recurrent_with_classical(study: Study) -> list[Evidence]:
+    recurrent = [each for each in RECURRENT if study.has(each)]
+    classical = [study.own(each) for each in CLASSICAL if study.has(each)]
     if not recurrent or not classical:
         return []
-    return [_most_ahead(known, recurrent, classical, measure) for measure in PAPERS_MEASURES]
+    return [_count_ahead(study, recurrent, classical, measure) for measure in PAPERS_MEASURES]
 
 
-def _most_ahead(
-    known: Evidences, recurrent: Sequence[str], classical: Sequence[Entry], measure: str
+def _count_ahead(
+    study: Study, recurrent: Sequence[str], classical: Sequence[Entry], measure: str
 ) -> Evidence:
-    """Count who is told apart from the best classical system."""
-    best = max(classical, key=lambda each: known.bootstrap.mean(each, measure))
-    pairs = [known.bootstrap.difference(known.own(each), best, measure) for each in recurrent]
+    """Count the recurrent systems that are ahead of, or behind, the best classical system."""
+    best = max(classical, key=lambda each: study.bootstrap.mean(each, measure))
+    pairs = [study.bootstrap.difference(study.own(each), best, measure) for each in recurrent]
     corrected = holm([each.p for each in pairs])
     groups: dict[str, list[str]] = {HOLDS: [], FAILS: [], UNDECIDED: []}
     for system, each, p in zip(recurrent, pairs, corrected, strict=True):
-        told = f"{system} {change(each.mean)}, {p_value(p)}"
-        groups[verdict_of(each.mean, p)].append(told)
+        numbers = f"{system} {format_change(each.mean)}, {format_p(p)}"
+        groups[judge(each.mean, p)].append(numbers)
     n_ahead, n_behind = len(groups[HOLDS]), len(groups[FAILS])
     verdict = UNDECIDED
     if n_behind > n_ahead:
         verdict = FAILS
     elif 2 * n_ahead > len(recurrent):
         verdict = HOLDS
-    words = {HOLDS: "ahead", FAILS: "behind", UNDECIDED: "not told apart"}
+    words = {HOLDS: "ahead", FAILS: "behind", UNDECIDED: "not significantly different"}
     parts = [
-        f"{len(told)} of {len(recurrent)} {words[each]} ({'; '.join(told)})"
-        for each, told in groups.items()
-        if told
+        f"{len(numbers)} of {len(recurrent)} {words[each]}"
+        + (f" ({'; '.join(numbers)})" if numbers else "")
+        for each, numbers in groups.items()
+        if numbers or each == HOLDS
     ]
-    value = score(known.bootstrap.mean(best, measure))
+    value = format_score(study.bootstrap.mean(best, measure))
     return Evidence(
         f"{MEASURES[measure]}, against {best.system}, the best classical system ({value}): "
         f"{', '.join(parts)}",
@@ -109,40 +105,40 @@ def _most_ahead(
     )
 
 
-def _max_needs_a_start(known: Evidences) -> list[Evidence]:
-    if not known.has("vinyals-max", "vinyals-max-direct"):
+def _compare_max_with_direct(study: Study) -> list[Evidence]:
+    if not study.has("vinyals-max", "vinyals-max-direct"):
         return []
-    return known.ahead(known.own("vinyals-max"), known.own("vinyals-max-direct"), PAPERS_MEASURES)
+    return study.compare(study.own("vinyals-max"), study.own("vinyals-max-direct"), PAPERS_MEASURES)
 
 
-def _set_helps(system: str) -> Look:
-    def look(known: Evidences) -> list[Evidence]:
-        if not (known.has_rule(system, "set") and known.has_rule(system, "sequence")):
+def _compare_set_with_sequence(system: str) -> Look:
+    def look(study: Study) -> list[Evidence]:
+        if not (study.has_rule(system, "set") and study.has_rule(system, "sequence")):
             return []
-        found = known.ahead(Entry(system, "set"), Entry(system, "sequence"), PAPERS_MEASURES)
-        return [_if_it_counts(each) for each in found]
+        found = study.compare(Entry(system, "set"), Entry(system, "sequence"), PAPERS_MEASURES)
+        return [_discount_negligible(each) for each in found]
 
     return look
 
 
-def _if_it_counts(found: Evidence) -> Evidence:
-    """Take back that it helps where the gain is surely negligible."""
+def _discount_negligible(found: Evidence) -> Evidence:
+    """Do not count a gain as a help where its whole interval is negligible."""
     assert found.difference is not None
     if found.verdict == HOLDS and found.difference.high < NEGLIGIBLE:
-        return replace(found, verdict=UNDECIDED, text=f"{found.text}, but hardly any gain")
+        return replace(found, verdict=UNDECIDED, text=f"{found.text}, but a negligible gain")
     return found
 
 
-def _set_does_not_help(known: Evidences) -> list[Evidence]:
-    """Hold it where the gain is surely negligible: a gain not shown is no proof of none."""
+def _test_that_set_does_not_help(study: Study) -> list[Evidence]:
+    """Require a negligible gain: that no gain is shown does not prove that there is none."""
     system = "seq2seq-rnn"
-    if not (known.has_rule(system, "set") and known.has_rule(system, "sequence")):
+    if not (study.has_rule(system, "set") and study.has_rule(system, "sequence")):
         return []
-    found = known.ahead(Entry(system, "set"), Entry(system, "sequence"), PAPERS_MEASURES)
-    return [replace(each, verdict=_is_negligible(each.difference, each.p)) for each in found]
+    found = study.compare(Entry(system, "set"), Entry(system, "sequence"), PAPERS_MEASURES)
+    return [replace(each, verdict=_judge_negligible(each.difference, each.p)) for each in found]
 
 
-def _is_negligible(found: Difference | None, p: float | None) -> str:
+def _judge_negligible(found: Difference | None, p: float | None) -> str:
     assert found is not None
     assert p is not None
     if found.high < NEGLIGIBLE:
@@ -150,31 +146,31 @@ def _is_negligible(found: Difference | None, p: float | None) -> str:
     return FAILS if found.mean >= NEGLIGIBLE and p < LEVEL else UNDECIDED
 
 
-def _rare_labels(known: Evidences) -> list[Evidence]:
-    if not known.has("set-rnn", "seq2seq-rnn"):
+def _test_rare_labels(study: Study) -> list[Evidence]:
+    if not study.has("set-rnn", "seq2seq-rnn"):
         return []
-    found = evidence.rare_labels(known.comparison, known.runs["set-rnn"], known.runs["seq2seq-rnn"])
+    found = compare_rare_labels(study.comparison, study.runs["set-rnn"], study.runs["seq2seq-rnn"])
     if found is None:
         return []
     each = found.difference
     return [
         Evidence(
-            f"mean F1 of the {found.n_labels} rarest labels that test has (at most "
-            f"{wording.counted(found.most_documents, 'training document')} each): set-rnn "
-            f"{score(found.first)}, seq2seq-rnn {score(found.second)}, "
-            f"{wording.difference(each)}, {p_value(each.p)}",
-            verdict_of(each.mean, each.p),
+            f"mean F1 of the {found.n_labels} rarest labels in test (at most "
+            f"{format_count(found.most_documents, 'training document')} each): set-rnn "
+            f"{format_score(found.first)}, seq2seq-rnn {format_score(found.second)}, "
+            f"{format_difference(each)}, {format_p(each.p)}",
+            judge(each.mean, each.p),
             each,
             each.p,
         )
     ]
 
 
-def _entropy_order(known: Evidences) -> list[Evidence]:
-    if not known.has(*ENTROPY_ORDER):
+def _test_entropy_order(study: Study) -> list[Evidence]:
+    if not study.has(*ENTROPY_ORDER):
         return []
     pairs = list(zip(ENTROPY_ORDER[1:], ENTROPY_ORDER, strict=False))
-    found = [evidence.entropy_difference(known.runs[a], known.runs[b]) for a, b in pairs]
+    found = [compare_entropies(study.runs[a], study.runs[b]) for a, b in pairs]
     known_pairs = [
         (pair, each) for pair, each in zip(pairs, found, strict=True) if each is not None
     ]
@@ -183,8 +179,8 @@ def _entropy_order(known: Evidences) -> list[Evidence]:
     corrected = holm([each.p for _, each in known_pairs])
     return [
         Evidence(
-            f"{first} less {second}: {wording.difference(each)}, {p_value(p)}",
-            verdict_of(each.mean, p),
+            f"{first} minus {second}: {format_difference(each)}, {format_p(p)}",
+            judge(each.mean, p),
             each,
             p,
         )
@@ -192,20 +188,20 @@ def _entropy_order(known: Evidences) -> list[Evidence]:
     ]
 
 
-def _gain_grows(known: Evidences) -> list[Evidence]:
+def _test_growing_gain(study: Study) -> list[Evidence]:
     found = [
         (system, gain)
         for system in ("set-rnn", "vinyals-uniform")
-        if known.has(system)
-        and (gain := evidence.gain_by_size(known.comparison, known.runs[system])) is not None
+        if study.has(system)
+        and (gain := compare_gains_by_size(study.comparison, study.runs[system])) is not None
     ]
     corrected = holm([gain.growth.p for _, gain in found]) if found else []
     return [
         Evidence(
-            f"{system}, instance-F1: {change(gain.smaller)} on documents with up to "
-            f"{wording.counted(gain.middle, 'label')}, {change(gain.larger)} on those with more, "
-            f"{wording.difference(gain.growth)}, {p_value(p)}",
-            verdict_of(gain.growth.mean, p),
+            f"{system}, instance-F1: {format_change(gain.smaller)} on documents with up to "
+            f"{format_count(gain.middle, 'label')}, {format_change(gain.larger)} on documents with "
+            f"more, {format_difference(gain.growth)}, {format_p(p)}",
+            judge(gain.growth.mean, p),
             gain.growth,
             p,
         )
@@ -213,37 +209,41 @@ def _gain_grows(known: Evidences) -> list[Evidence]:
     ]
 
 
+# By name: the claim, and the function that looks for its evidence.
 PAPERS_FINDINGS: dict[str, tuple[str, Look]] = {
-    "set-rnn-first": ("set-rnn is first among the recurrent systems", _set_rnn_first),
+    "set-rnn-first": (
+        "set-rnn is first among the recurrent systems",
+        _compare_set_rnn_with_others,
+    ),
     "recurrent-ahead": (
         "Most recurrent systems are ahead of the best classical one",
-        _recurrent_ahead,
+        _compare_recurrent_with_classical,
     ),
     "max-needs-a-start": (
         "vinyals-max needs its start from vinyals-uniform: vinyals-max-direct is behind it",
-        _max_needs_a_start,
+        _compare_max_with_direct,
     ),
     "set-helps-set-rnn": (
-        "Predicting the most probable set, not the sequence, helps set-rnn",
-        _set_helps("set-rnn"),
+        "Predicting the most probable set instead of the sequence helps set-rnn",
+        _compare_set_with_sequence("set-rnn"),
     ),
     "set-helps-vinyals-uniform": (
-        "Predicting the most probable set, not the sequence, helps vinyals-uniform",
-        _set_helps("vinyals-uniform"),
+        "Predicting the most probable set instead of the sequence helps vinyals-uniform",
+        _compare_set_with_sequence("vinyals-uniform"),
     ),
     "set-does-not-help-seq2seq-rnn": (
-        f"Predicting the most probable set does not help seq2seq-rnn (a gain below "
-        f"{score(NEGLIGIBLE)})",
-        _set_does_not_help,
+        "Predicting the most probable set instead of the sequence does not help seq2seq-rnn (its "
+        f"gain is below {format_score(NEGLIGIBLE)})",
+        _test_that_set_does_not_help,
     ),
     "gain-grows-with-size": (
-        "What predicting the set gains grows with the size of the set",
-        _gain_grows,
+        "The gain of predicting the set grows with the size of the set",
+        _test_growing_gain,
     ),
-    "rare-labels": ("set-rnn predicts rare labels better than seq2seq-rnn", _rare_labels),
+    "rare-labels": ("set-rnn predicts rare labels better than seq2seq-rnn", _test_rare_labels),
     "entropy-order": (
-        "Probability spreads over the orders of a set least in seq2seq-rnn, then vinyals-max, "
-        "then set-rnn, most in vinyals-uniform",
-        _entropy_order,
+        "The probability of a set is spread over its orders least in seq2seq-rnn, then in "
+        "vinyals-max, then in set-rnn, and most in vinyals-uniform",
+        _test_entropy_order,
     ),
 }

@@ -1,16 +1,17 @@
-"""Tables of scores: who is best, and whether that stands."""
+"""Tables of scores: which system is best, and whether the difference is significant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from setrnn.comparison.records import GIVEN, Record
-from setrnn.comparison.statistics import LEVEL, MEASURES, Bootstrap, Entry, Standing, holm
-from setrnn.methods import METHODS
-from setrnn.report.numbers import change, p_value, score
-from setrnn.report.parts import Cell, Row, Table
+from setrnn.comparison.statistics import LEVEL, Bootstrap, Entry, Standing, holm
+from setrnn.metrics import MEASURES
+from setrnn.report.systems import order_systems
+from setrnn.report.table import NO_CELL, Cell, Row, Table
+from setrnn.report.wording import format_change, format_p, format_score
 
-# The rule that is made for each measure.
+# The prediction rule for each measure.
 RULE_FOR = {
     "instance_f1": "f1",
     "label_f1": "label-f1",
@@ -19,27 +20,19 @@ RULE_FOR = {
     "hamming_loss": "hamming",
 }
 RULE_ORDER = ("set", "sequence", "f1", "label-f1", "micro-f1", "hamming", GIVEN)
-LARGE_GAIN = 0.01  # what the paper highlights
+LARGE_GAIN = 0.01  # the paper highlights larger ones
 MARKS = (
-    "Mean over seeds ± standard deviation. Bold: the best of its column, and it stands against "
-    "each other one (paired bootstrap over documents and seeds, p < .05 after Holm). Underlined: "
-    "the best where it does not stand, and those not told apart from it. Hamming loss: lower is "
-    "better."
+    "Mean over seeds ± standard deviation. Bold: the best of its column, significantly better than "
+    "every other one (paired bootstrap over documents and seeds, p < .05 after Holm's correction). "
+    "Underlined: the best and those not significantly different from it, where no system is "
+    "significantly better than every other one. Hamming loss: lower is better."
 )
-NOTHING = Cell("")
-
-
-def ordered_systems(records: Iterable[Record]) -> list[str]:
-    """List the systems: the methods in their order, then what was added."""
-    names = list(dict.fromkeys(record.method for record in records))
-    known = [name for name in METHODS if name in names]
-    return known + [name for name in names if name not in METHODS]
 
 
 def own_entries(records: Sequence[Record], bootstrap: Bootstrap) -> dict[str, Entry]:
-    """Return the entry of each system by its own rule, of those that have a run."""
+    """Return each system that has a run, by its own rule."""
     rules = {record.method: record.own_rule for record in records if record.test is not None}
-    entries = {name: Entry(name, rules[name]) for name in ordered_systems(records) if name in rules}
+    entries = {name: Entry(name, rules[name]) for name in order_systems(records) if name in rules}
     return {name: entry for name, entry in entries.items() if entry in bootstrap.entries}
 
 
@@ -51,17 +44,17 @@ def systems_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
         title="Systems",
         caption=f"Each system by its own rule, as in the paper. {MARKS}",
         headers=list(MEASURES.values()),
-        rows=rows_of(
+        rows=make_rows(
             records,
-            [score_column(records, bootstrap, measure, entries) for measure in MEASURES],
+            [make_score_column(records, bootstrap, measure, entries) for measure in MEASURES],
         ),
     )
 
 
 def best_rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
-    """Score each measure by the rule made for it."""
+    """Score each measure by the rule for it."""
     columns = [
-        score_column(
+        make_score_column(
             records,
             bootstrap,
             measure,
@@ -75,13 +68,13 @@ def best_rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
     ]
     return Table(
         name="best-rules",
-        title="Each measure by the rule made for it",
+        title="Each measure by its own rule",
         caption=(
-            "One trained model, predicting anew for each measure; predictions that were added are "
-            f"as they were given. {MARKS}"
+            "One trained model per run, which predicts by the rule for the measure of the "
+            f"column; added predictions are used as they are. {MARKS}"
         ),
         headers=[f"{shown} (rule {RULE_FOR[measure]})" for measure, shown in MEASURES.items()],
-        rows=rows_of(records, columns),
+        rows=make_rows(records, columns),
     )
 
 
@@ -89,7 +82,7 @@ def all_rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
     """Score every system by every rule."""
     entries = [
         Entry(system, rule)
-        for system in ordered_systems(records)
+        for system in order_systems(records)
         for rule in RULE_ORDER
         if Entry(system, rule) in bootstrap.entries
     ]
@@ -116,10 +109,10 @@ def all_rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
 
 
 def rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
-    """Make the paper's Table 3: what other rules gain over the best sequence."""
+    """Make the paper's Table 3: the gain of other rules over the best sequence."""
     measures = ("instance_f1", "label_f1", "micro_f1")
     systems = [
-        name for name in ordered_systems(records) if Entry(name, "sequence") in bootstrap.entries
+        name for name in order_systems(records) if Entry(name, "sequence") in bootstrap.entries
     ]
     places = [
         (system, measure, rule)
@@ -138,13 +131,12 @@ def rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
         system, measure, rule = place
         before = bootstrap.mean(Entry(system, "sequence"), measure)
         large = "" if abs(gain.mean) <= LARGE_GAIN else " ↑" if gain.mean > 0 else " ↓"
+        marks = large + (" *" if p < LEVEL else "")
+        scores = f"{format_score(before)} → {format_score(before + gain.mean)}"
         cells[place] = Cell(
-            text=(
-                f"{score(before)} → {score(before + gain.mean)} ({change(gain.mean)}){large}"
-                f"{' *' if p < LEVEL else ''}"
-            ),
+            text=f"{scores} ({format_change(gain.mean)}){marks}",
             value=gain.mean,
-            note=f"95% {change(gain.low)} to {change(gain.high)}; {p_value(p)}",
+            note=f"95% {format_change(gain.low)} to {format_change(gain.high)}; {format_p(p)}",
             more={
                 "sequence": before,
                 rule: before + gain.mean,
@@ -157,10 +149,10 @@ def rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
         name="rules",
         title="The best sequence, the best set, the best set for F1",
         caption=(
-            "Of systems that emit labels one by one: rule sequence, then the other rule, and the "
-            "gain. ↑ and ↓: a change of more than .01, what the paper highlights. *: it stands "
-            "(p < .05, paired bootstrap, corrected after Holm over this table). Gains are those of "
-            "the scores before rounding."
+            "For systems that emit labels one by one: the score by rule sequence, the score by the "
+            "other rule, and the gain. ↑ and ↓: a change of more than .01, which the paper "
+            "highlights. *: significant (p < .05, paired bootstrap, Holm-corrected over this "
+            "table). Gains are computed before rounding."
         ),
         headers=[
             f"{MEASURES[measure]}, sequence → {rule}"
@@ -171,7 +163,7 @@ def rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
             Row(
                 system,
                 [
-                    cells.get((system, measure, rule), NOTHING)
+                    cells.get((system, measure, rule), NO_CELL)
                     for measure in measures
                     for rule in ("set", "f1")
                 ],
@@ -182,7 +174,7 @@ def rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
 
 
 def differences_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
-    """Compare all pairs of systems, by their own rules."""
+    """Compare all pairs of systems, each by its own rule."""
     entries = list(own_entries(records, bootstrap).values())
     measures = ("instance_f1", "label_f1")
     found = {measure: bootstrap.pairs(entries, measure) for measure in measures}
@@ -193,21 +185,21 @@ def differences_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
             each = found[measure][first, second]
             cells += [
                 Cell(
-                    f"{change(each.mean)}{' *' if each.p < LEVEL else ''}",
+                    f"{format_change(each.mean)}{' *' if each.p < LEVEL else ''}",
                     each.mean,
-                    note=f"95% {change(each.low)} to {change(each.high)}",
+                    note=f"95% {format_change(each.low)} to {format_change(each.high)}",
                     more={"low": each.low, "high": each.high},
                 ),
-                Cell(p_value(each.p).removeprefix("p = ").removeprefix("p "), each.p),
+                Cell(format_p(each.p).removeprefix("p = ").removeprefix("p "), each.p),
             ]
         rows.append(Row(first.system, cells))
     return Table(
         name="differences",
         title="Differences between all pairs of systems",
         caption=(
-            "The first's score less the second's, each by its own rule, with its 95% interval. p: "
-            "paired bootstrap, corrected after Holm over all pairs of a measure. *: it stands "
-            "(p < .05)."
+            "The score of the first system minus that of the second, each by its own rule, with "
+            "its 95% interval. p: paired bootstrap, Holm-corrected over all pairs of a measure. *: "
+            "significant (p < .05)."
         ),
         headers=[
             "second",
@@ -218,11 +210,11 @@ def differences_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
     )
 
 
-def score_column(
+def make_score_column(
     records: Sequence[Record], bootstrap: Bootstrap, measure: str, entries: Mapping[str, Entry]
 ) -> dict[str, Cell]:
-    """Make a column of scores, by system; one whose runs all failed says why."""
-    systems = ordered_systems(records)
+    """Make a column of scores, by system; a system whose runs all failed shows the reason."""
+    systems = order_systems(records)
     compared = [entries[name] for name in systems if name in entries]
     standing = bootstrap.standing(compared, measure) if compared else None
     cells = {}
@@ -237,11 +229,11 @@ def score_column(
     return cells
 
 
-def rows_of(records: Iterable[Record], columns: Sequence[Mapping[str, Cell]]) -> list[Row]:
-    """Put columns side by side, a row for each system."""
+def make_rows(records: Iterable[Record], columns: Sequence[Mapping[str, Cell]]) -> list[Row]:
+    """Put columns side by side: one row per system."""
     return [
-        Row(system, [column.get(system, NOTHING) for column in columns])
-        for system in ordered_systems(records)
+        Row(system, [column.get(system, NO_CELL) for column in columns])
+        for system in order_systems(records)
     ]
 
 
@@ -253,13 +245,13 @@ def _score_cell(
     remark: str = "",
 ) -> Cell:
     summary = bootstrap.summary(entry, measure)
-    text = score(summary.mean, measure)
+    text = format_score(summary.mean, measure)
     if summary.std is not None:
-        text += f" ± {score(summary.std, measure)}"
-    notes = [f"95% {score(summary.low, measure)} to {score(summary.high, measure)}"]
-    p = standing.p.get(entry)  # None: it is the best
+        text += f" ± {format_score(summary.std, measure)}"
+    notes = [f"95% {format_score(summary.low, measure)} to {format_score(summary.high, measure)}"]
+    p = standing.p.get(entry)  # None for the best
     if standing.p:
-        notes.append("best mean" if p is None else p_value(p))
+        notes.append("best mean" if p is None else format_p(p))
     if remark:
         notes.append(remark)
     return Cell(

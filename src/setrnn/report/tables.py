@@ -1,30 +1,38 @@
-"""All tables of a report, and one over several datasets."""
+"""All tables of a report, and one table over several comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from setrnn.comparison.records import Comparison, Record
-from setrnn.comparison.statistics import MEASURES, Bootstrap
-from setrnn.report.fact_tables import costs_table, data_table, objectives_table
-from setrnn.report.parts import Table
+from setrnn.comparison.statistics import Bootstrap
+from setrnn.methods import METHODS
+from setrnn.metrics import MEASURES
 from setrnn.report.score_tables import (
     MARKS,
     all_rules_table,
     best_rules_table,
     differences_table,
+    make_rows,
+    make_score_column,
     own_entries,
-    rows_of,
     rules_table,
-    score_column,
     systems_table,
 )
+from setrnn.report.systems import order_systems
+from setrnn.report.table import NO_CELL, Cell, Row, Table
+
+ADDED = ("added: predictions made elsewhere", "as they were given")
+RARE = 10  # a rare label has at most so many training documents
+_UNIT = {"G": 1e9, "M": 1e6}
 
 
 def make_tables(
     comparison: Comparison, records: Sequence[Record], bootstrap: Bootstrap
 ) -> list[Table]:
-    """Make the tables of a comparison; those with nothing to show are left out."""
+    """Make the tables of a comparison; empty ones are left out."""
     tables = [
         objectives_table(records),
         systems_table(records, bootstrap),
@@ -42,9 +50,9 @@ def joint_systems_table(
     comparisons: Sequence[tuple[Comparison, Sequence[Record], Bootstrap]],
     measures: Sequence[str] = ("instance_f1", "label_f1", "micro_f1"),
 ) -> Table:
-    """Set the systems of several comparisons side by side, each by its own rule."""
+    """Put the systems of several comparisons side by side, each by its own rule."""
     columns = [
-        score_column(records, bootstrap, measure, own_entries(records, bootstrap))
+        make_score_column(records, bootstrap, measure, own_entries(records, bootstrap))
         for _, records, bootstrap in comparisons
         for measure in measures
     ]
@@ -54,6 +62,131 @@ def joint_systems_table(
         title="Systems on several datasets",
         caption=f"Each system by its own rule, as in the paper. {MARKS}",
         headers=[MEASURES[measure] for measure in measures] * len(comparisons),
-        rows=rows_of(everything, columns),
+        rows=make_rows(everything, columns),
         groups=[(comparison.data, len(measures)) for comparison, _, _ in comparisons],
     )
+
+
+def objectives_table(records: Sequence[Record]) -> Table:
+    """Make the paper's Table 1."""
+    words = {
+        name: (METHODS[name].training, METHODS[name].prediction) if name in METHODS else ADDED
+        for name in order_systems(records)
+    }
+    return Table(
+        name="objectives",
+        title="Objectives",
+        caption=(
+            "The objective of each system in training, summed over the documents, and its "
+            "prediction by its own rule. x: a document, y: a label set, s: a sequence of labels, "
+            "π(y): all orders of a set."
+        ),
+        headers=["training objective", "prediction objective"],
+        rows=[
+            Row(name, [Cell(training), Cell(prediction)])
+            for name, (training, prediction) in words.items()
+        ],
+    )
+
+
+def costs_table(records: Sequence[Record]) -> Table:
+    """List the costs of each system."""
+    columns: dict[str, Callable[[Record], float | None]] = {
+        "training, seconds": _cost("training_seconds"),
+        "training, documents/s": _cost("training_documents_per_second"),
+        "prediction, documents/s": _cost("prediction_documents_per_second"),
+        "run, seconds": _cost("total_seconds"),
+        "memory, GB": _cost("peak_memory_bytes", "G"),
+        "GPU memory, GB": _cost("peak_gpu_bytes", "G"),
+        "parameters, millions": _cost("n_parameters", "M"),
+        "best epoch": lambda record: record.best_epoch,
+        "runs at once": _cost("n_jobs"),
+    }
+    return Table(
+        name="costs",
+        title="Costs",
+        caption=(
+            "Means over runs. Training documents count once per epoch; prediction is by the "
+            "system's own rule; the time of a run includes its evaluation by all rules. Where "
+            "several runs shared the machine, a single run would have been faster."
+        ),
+        headers=list(columns),
+        rows=[
+            Row(name, _cost_cells([record for record in records if record.method == name], columns))
+            for name in order_systems(records)
+        ],
+    )
+
+
+def data_table(comparison: Comparison) -> Table:
+    """List the statistics of the data."""
+    sizes = np.array([len(row) for row in comparison.truth], dtype=float)
+    counts = np.array(comparison.label_counts)
+    n_train = comparison.n_documents.get("train", 0)
+    values: dict[str, float | None] = {
+        **{f"{split} documents": n for split, n in comparison.n_documents.items()},
+        "labels": comparison.n_labels,
+        f"labels in at most {RARE} training documents": int((counts <= RARE).sum()),
+        "labels per training document": counts.sum() / n_train if n_train else None,
+        "labels per test document": sizes.mean() if len(sizes) else None,
+        "largest set of a test document": sizes.max() if len(sizes) else None,
+        "test documents without labels": int((sizes == 0).sum()),
+    }
+    remarks = ["Statistics of the data."]
+    if comparison.valid_is_cut:
+        remarks.append("The valid part was cut from the training part.")
+    if comparison.synthetic:
+        remarks.append("The data is synthetic.")
+    return Table(
+        name="data",
+        title="Data",
+        caption=" ".join(remarks),
+        headers=list(values),
+        rows=[Row(comparison.data, [_make_number_cell(value) for value in values.values()])],
+        row_header="data",
+    )
+
+
+def _cost(name: str, unit: str = "") -> Callable[[Record], float | None]:
+    def read(record: Record) -> float | None:
+        value = None if record.costs is None else getattr(record.costs, name)
+        return None if value is None else value / _UNIT.get(unit, 1)
+
+    return read
+
+
+def _cost_cells(
+    runs: Sequence[Record], columns: dict[str, Callable[[Record], float | None]]
+) -> list[Cell]:
+    if all(record.failure is not None for record in runs):
+        failure = runs[0].failure
+        note = "" if failure is None else f"{failure.kind}: {failure.message}"
+        return [Cell("failed", note=note), *[NO_CELL] * (len(columns) - 1)]
+    done = [record for record in runs if record.failure is None]
+    cells = []
+    for read in columns.values():
+        values = [value for value in map(read, done) if value is not None]
+        if not values:
+            cells.append(NO_CELL)
+            continue
+        low, high = min(values), max(values)
+        note = (
+            f"{_format_number(low)} to {_format_number(high)}"
+            if _format_number(low) != _format_number(high)
+            else ""
+        )
+        mean = float(np.mean(values))
+        std = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        cells.append(Cell(_format_number(mean), mean, note=note, more={"std": std}))
+    return cells
+
+
+def _make_number_cell(value: float | None) -> Cell:
+    return NO_CELL if value is None else Cell(_format_number(value), float(value))
+
+
+def _format_number(value: float) -> str:
+    """Write a number with about three digits: 0.06, 1.25, 18.2, 4,118."""
+    if value == int(value) or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"

@@ -1,32 +1,53 @@
-"""How numbers and lists are written in sentences."""
+"""How numbers, differences and lists are written: in tables, figures and sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from setrnn.comparison.statistics import Difference, Summary
-from setrnn.report.numbers import change, score
 
 
-def interval(summary: Summary, measure: str = "") -> str:
+def format_decimal(value: float, n_digits: int = 3) -> str:
+    """Write a number as the paper does, without the leading zero: .741."""
+    text = f"{value:.{n_digits}f}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def format_score(value: float, measure: str = "") -> str:
+    """Write a score: .741; a hamming loss is small and gets one more digit: .0241."""
+    return format_decimal(value, 4 if measure == "hamming_loss" else 3)
+
+
+def format_change(value: float, measure: str = "") -> str:
+    """Write a difference with its sign: +.012, −.003; what rounds to zero is ±.000."""  # noqa: RUF002
+    size = format_score(abs(value), measure)
+    if not size.strip(".0"):
+        return f"±{size}"
+    return f"{'+' if value > 0 else '−'}{size}"  # noqa: RUF001 (a minus, not a hyphen)
+
+
+def format_p(p: float) -> str:
+    """Write a p-value: p = .012, p < .001."""
+    return "p < .001" if p < 0.001 else f"p = {format_score(p)}"
+
+
+def format_interval(summary: Summary, measure: str = "") -> str:
     """Write a mean with its 95% interval."""
-    low, high = score(summary.low, measure), score(summary.high, measure)
-    return f"{score(summary.mean, measure)} ({low} to {high})"
+    low, high = format_score(summary.low, measure), format_score(summary.high, measure)
+    return f"{format_score(summary.mean, measure)} ({low} to {high})"
 
 
-def difference(found: Difference, measure: str = "") -> str:
+def format_difference(found: Difference, measure: str = "") -> str:
     """Write a difference with its 95% interval."""
-    low, high = change(found.low, measure), change(found.high, measure)
-    return f"{change(found.mean, measure)} ({low} to {high})"
+    low, high = format_change(found.low, measure), format_change(found.high, measure)
+    return f"{format_change(found.mean, measure)} ({low} to {high})"
 
 
-def listed(names: Sequence[str]) -> str:
-    """Join names as in a sentence: a, b and c."""
-    if len(names) < 2:
-        return "".join(names)
-    return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def counted(n: int, what: str) -> str:
+def format_count(n: int, what: str) -> str:
     """Write a number of things: 1 run, 2 runs."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Join names as in a sentence: a, b and c."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

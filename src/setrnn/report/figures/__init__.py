@@ -1,44 +1,38 @@
-"""The figures of a report, drawn from records: a file each, one style for all."""
+"""The figures of a report, drawn from records in one style."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from setrnn.comparison.records import Comparison, Record
-from setrnn.report.figures.accepted import accepted
-from setrnn.report.figures.entropy import entropy
-from setrnn.report.figures.learning import learning
-from setrnn.report.figures.orders import orders
-from setrnn.report.figures.overview import overview
-from setrnn.report.figures.prediction_speed import prediction_speed
-from setrnn.report.figures.rare_labels import rare_labels
-from setrnn.report.figures.reliability import reliability
-from setrnn.report.figures.set_size import set_size
-from setrnn.report.figures.style import Picture, house_style
-from setrnn.report.figures.svg import to_svg
-from setrnn.report.figures.training_time import training_time
-from setrnn.report.parts import Figure
-from setrnn.report.series.systems import Systems, systems_of
+from setrnn.report.figures.costs import draw_prediction_speed, draw_training_time
+from setrnn.report.figures.groups import draw_rare_labels, draw_set_size
+from setrnn.report.figures.learning import draw_learning
+from setrnn.report.figures.orders import draw_entropy, draw_orders
+from setrnn.report.figures.overview import draw_overview
+from setrnn.report.figures.reliability import draw_accepted, draw_reliability_diagrams
+from setrnn.report.figures.style import Figure, Picture, house_style, to_svg
+from setrnn.report.systems import Systems, group_by_system
 
-__all__ = ["FIGURES", "draw_figures"]
+__all__ = ["FIGURES", "Figure", "draw_figures"]
 
 FIGURES: dict[str, Callable[[Systems], Picture | None]] = {
-    "systems": overview,
-    "rare-labels": rare_labels,
-    "entropy": entropy,
-    "set-size": set_size,
-    "reliability": reliability,
-    "accepted": accepted,
-    "training-time": training_time,
-    "prediction-speed": prediction_speed,
-    "orders": orders,
-    "learning": learning,
+    "systems": draw_overview,
+    "rare-labels": draw_rare_labels,
+    "entropy": draw_entropy,
+    "set-size": draw_set_size,
+    "reliability": draw_reliability_diagrams,
+    "accepted": draw_accepted,
+    "training-time": draw_training_time,
+    "prediction-speed": draw_prediction_speed,
+    "orders": draw_orders,
+    "learning": draw_learning,
 }
 
 
 def draw_figures(comparison: Comparison, records: Sequence[Record]) -> list[Figure]:
-    """Draw all figures; those that the records have nothing for are left out."""
-    systems = systems_of(comparison, records)
+    """Draw all figures; those without data are left out."""
+    systems = group_by_system(comparison, records)
     if not systems.all:
         return []
     figures = []

@@ -1,9 +1,11 @@
-"""Lines of systems with their names at the right end, in place of a legend."""
+"""Lines of systems with their names at the right end, and labels that do not overlap."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import cos, pi, sin
 
 import numpy as np
 import numpy.typing as npt
@@ -12,27 +14,33 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
-from setrnn.report.figures.placing import spread
 from setrnn.report.figures.style import (
     INK,
     LINE_HEIGHT,
     SMALL_SIZE,
     TEXT_SIZE,
+    WHOLE,
     Look,
     add_axes,
+    clean_name,
     new_drawing,
+    text_width,
+    write,
 )
-from setrnn.report.figures.words import WHOLE, clean, share, text_width, write
+from setrnn.report.wording import format_decimal
 
 Values = npt.NDArray[np.float64]
 
 LEFT, TOP, BOTTOM = 36, 24, 40  # margins, in points
-_LEADER = 12  # from the axes to the names
+_LEADER = 12  # points between the axes and the names
+_DISTANCES = (5.0, 9.0, 15.0, 22.0, 30.0, 40.0, 52.0, 66.0, 82.0, 100.0, 125.0, 150.0)
+_N_ANGLES = 16
+_NEAR = 9.0  # a label farther away is connected to its point by a line
 
 
 @dataclass(frozen=True)
 class Line:
-    """A system's line."""
+    """The line of a system."""
 
     x: Values
     y: Values
@@ -40,23 +48,23 @@ class Line:
 
 @dataclass(frozen=True)
 class Groups:
-    """The groups of a figure, left to right: where they stand, and how many each holds."""
+    """The groups of a figure from left to right: their places and sizes."""
 
     x: Values
     n: Sequence[int]
     ticks: Sequence[tuple[float, str]]
-    members: str  # "labels"
+    members: str  # the plural of a member: "labels"
 
 
 def names_width(names: Sequence[str]) -> float:
-    """Return the room that names at the right end need, in points."""
-    return _LEADER + 6 + max(text_width(clean(name), SMALL_SIZE) for name in names)
+    """Return the width that names at the right end need, in points."""
+    return _LEADER + 6 + max(text_width(clean_name(name), SMALL_SIZE) for name in names)
 
 
 def draw_lines(
     axes: Axes, lines: Mapping[str, Line], looks: Mapping[str, Look], marker: str = ""
 ) -> None:
-    """Draw the lines; limits must be set before `name_lines`."""
+    """Draw the lines; set the limits of the axes before `name_lines`."""
     for name, line in lines.items():
         look = looks[name]
         axes.plot(
@@ -72,7 +80,7 @@ def draw_lines(
 
 
 def name_lines(axes: Axes, lines: Mapping[str, Line], looks: Mapping[str, Look]) -> None:
-    """Write each name right of its line's end, all apart, tied to it by a thin line."""
+    """Write each name right of its line without overlap, connected by a thin line."""
     box = axes.get_window_extent()
     scale = 72 / axes.figure.dpi
     ends = [(float(line.x[-1]), float(line.y[-1])) for line in lines.values()]
@@ -90,7 +98,7 @@ def name_lines(axes: Axes, lines: Mapping[str, Line], looks: Mapping[str, Look])
         axes.plot(x, y, color=look.colour, linewidth=0.5, zorder=2, clip_on=False)
         write(
             axes,
-            clean(name),
+            clean_name(name),
             (right + _LEADER, height),
             of="figure points",
             va="center",
@@ -99,11 +107,11 @@ def name_lines(axes: Axes, lines: Mapping[str, Line], looks: Mapping[str, Look])
 
 
 def fit_heights(axes: Axes, values: Sequence[Values]) -> None:
-    """Choose limits that hold all values, and ticks as tables write them."""
+    """Choose limits that contain all values, and ticks in the form of the tables."""
     low, high = (float(limit(np.concatenate(values))) for limit in (np.min, np.max))
     room = max(0.06 * (high - low), 0.02)
     axes.set_ylim(max(low - room, -0.02), min(high + room, 1.02))
-    plain_ticks(axes.yaxis)
+    set_plain_ticks(axes.yaxis)
     axes.grid(axis="y")
 
 
@@ -114,7 +122,7 @@ def draw_over_groups(
     x_label: str,
     y_label: str,
 ) -> Drawing:
-    """Draw a line a system over groups, and bars of how many each group holds below."""
+    """Draw one line per system over groups, and below it bars with the sizes of the groups."""
     n_label = f"number of {groups.members}"
     right = max(names_width(list(lines)), text_width(f" {n_label} ", SMALL_SIZE))
     drawing = new_drawing(4.3)
@@ -129,7 +137,7 @@ def draw_over_groups(
     above.tick_params(labelbottom=False)
     below.bar(groups.x, groups.n, width=0.8, color="#d0d0d0", linewidth=0)
     for x, n in zip(groups.x, groups.n, strict=True):
-        write(below, short_count(n), (float(x), n), (0, 1.5), ha="center")
+        write(below, format_short_count(n), (float(x), n), (0, 1.5), ha="center")
     below.set_ylim(0, 1.5 * max(groups.n))
     below.set_yticks([])
     below.spines["left"].set_visible(False)
@@ -140,21 +148,151 @@ def draw_over_groups(
 
 
 def title_axes(axes: Axes, text: str) -> None:
-    """Write the label of the y axis above it, where it can be read."""
+    """Write the label of the y axis above the axis, where it is readable."""
     write(axes, text, (0, 1), (-LEFT + 4, 8), of=WHOLE, color=INK, fontsize=TEXT_SIZE)
 
 
-def short_count(n: float) -> str:
-    """Write a count in few letters: 12k."""
+def format_short_count(n: float) -> str:
+    """Write a count in few characters: 12k."""
     return f"{n:.0f}" if n < 10_000 else f"{n / 1000:.0f}k"
 
 
-def plain_ticks(axis: Axis, most: int = 7) -> None:
-    """Write the ticks of an axis whose limits are set as tables write numbers: .60, .65."""
+def set_plain_ticks(axis: Axis, most: int = 7) -> None:
+    """Set ticks in the form of the tables, .60 and .65, on an axis with known limits."""
     axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
     low, high = sorted(axis.get_view_interval())
     values = [round(float(value), 6) for value in axis.get_majorticklocs()]
     values = [value for value in values if low <= value <= high]
     digits = max((len(f"{value:g}".partition(".")[2]) for value in values), default=0)
-    texts = [f"{value:.0f}" if value in (0, 1) else share(value, digits) for value in values]
+    texts = [
+        f"{value:.0f}" if value in (0, 1) else format_decimal(value, digits) for value in values
+    ]
     axis.set_ticks(values, labels=texts)
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    @classmethod
+    def around(cls, x: float, y: float, half_width: float, half_height: float) -> Box:
+        """Return the rectangle around a point."""
+        return cls(x - half_width, y - half_height, x + half_width, y + half_height)
+
+    @property
+    def sides(self) -> tuple[float, float, float, float]:
+        """Left, bottom, right, top."""
+        return self.left, self.bottom, self.right, self.top
+
+    def holds(self, other: Box) -> bool:
+        """Return whether the other rectangle lies within this one."""
+        return (
+            self.left <= other.left
+            and other.right <= self.right
+            and self.bottom <= other.bottom
+            and other.top <= self.top
+        )
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> Values:
+    """Move heights as little as possible, so that they are a gap apart and within limits."""
+    heights = np.asarray(wanted, dtype=np.float64)
+    order = np.argsort(heights, kind="stable")
+    steps = gap * np.arange(len(heights))
+    # Without the steps, "apart" means ascending: pool neighbours that descend.
+    pools: list[tuple[float, int]] = []
+    for value in heights[order] - steps:
+        total, n = float(value), 1
+        while pools and pools[-1][0] / pools[-1][1] > total / n:
+            before = pools.pop()
+            total, n = total + before[0], n + before[1]
+        pools.append((total, n))
+    level = np.repeat([total / n for total, n in pools], [n for _, n in pools])
+    room = max(high - low - (steps[-1] if len(steps) else 0), 0)
+    placed = np.empty_like(heights)
+    placed[order] = np.clip(level, low, low + room) + steps
+    return placed
+
+
+def sample_path(path: Values, step: float = 3.0) -> Values:
+    """Return points about a step apart on the line through given points (P, 2)."""
+    parts = [path[:1]]
+    for start, end in pairwise(path):
+        n = max(int(np.hypot(*(end - start)) / step), 1)
+        parts.append(start + (end - start) * np.arange(1, n + 1)[:, None] / n)
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The place of a label, and the line to its point; empty where the label is near."""
+
+    box: Box
+    leader: Values  # (P, 2)
+
+
+def place_labels(
+    points: Sequence[Values],
+    sizes: Sequence[tuple[float, float]],
+    inside: Box,
+    obstacles: Sequence[Box],
+) -> list[Place | None]:
+    """Find for each label the free place nearest to one of its points (P, 2).
+
+    None where there is no room.
+    """
+    taken, labels = _sides(obstacles), _sides(())
+    placed: list[Place | None] = []
+    for own_points, size in zip(points, sizes, strict=True):
+        place = next(
+            (
+                place
+                for place in _list_places(own_points, size)
+                if inside.holds(place.box)
+                and not _overlap(_sides([place.box]), taken)
+                and not _overlap(_leader_sides(place), labels)
+            ),
+            None,
+        )
+        placed.append(place)
+        if place is not None:
+            labels = np.vstack([labels, place.box.sides])
+            taken = np.vstack([taken, place.box.sides, _leader_sides(place)])
+    return placed
+
+
+def _sides(boxes: Sequence[Box]) -> Values:
+    return np.array([each.sides for each in boxes], dtype=np.float64).reshape(-1, 4)
+
+
+def _leader_sides(place: Place) -> Values:
+    return _sides([Box.around(x, y, 0.5, 0.5) for x, y in place.leader])
+
+
+def _overlap(some: Values, others: Values) -> bool:
+    """Return whether any of some boxes (A, 4) overlaps any of the others (B, 4)."""
+    one, other = some[:, None], others[None]
+    shared = (one[..., :2] < other[..., 2:]) & (other[..., :2] < one[..., 2:])  # (A, B, 2)
+    return bool(shared.all(axis=-1).any())
+
+
+def _list_places(points: Values, size: tuple[float, float]) -> Iterator[Place]:
+    width, height = size
+    # To the right first, in reading order.
+    angles = [sign * 2 * pi * step / _N_ANGLES for step in range(9) for sign in (1, -1)]
+    for distance in _DISTANCES:
+        for point in points:
+            for angle in angles:
+                middle_x = float(point[0]) + (distance + width / 2) * cos(angle)
+                middle_y = float(point[1]) + (distance + height / 2) * sin(angle)
+                box = Box.around(middle_x, middle_y, width / 2, height / 2)
+                end = np.clip(point, box.sides[:2], box.sides[2:])
+                is_far = distance > _NEAR
+                yield Place(
+                    box, sample_path(np.array([point, end])) if is_far else np.empty((0, 2))
+                )

@@ -1,4 +1,4 @@
-"""All systems at a glance: by their own rule, and by the rule made for the measure."""
+"""The figure of all systems: by their own rule, and by the rule for the measure."""
 
 from __future__ import annotations
 
@@ -10,32 +10,39 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Drawing
 
-from setrnn.report.figures.lines import plain_ticks
+from setrnn.metrics import MEASURES
+from setrnn.report.figures.lines import set_plain_ticks
 from setrnn.report.figures.style import (
     INK,
     MUTED_INK,
     PAPER,
     SMALL_SIZE,
+    WHOLE,
     WIDTH,
     Picture,
     add_axes,
+    clean_name,
     colour_of,
+    join_key,
     new_drawing,
     text_colour,
+    text_width,
+    write,
 )
-from setrnn.report.figures.words import WHOLE, clean, key, listed, share, text_width, write
-from setrnn.report.series.systems import System, Systems
+from setrnn.report.score_tables import RULE_FOR
+from setrnn.report.systems import System, Systems
+from setrnn.report.wording import format_score, join_names
 
 Values = npt.NDArray[np.float64]
 
-MEASURES = {"instance-F1": "f1", "label-F1": "label-f1"}  # and the rule made for each
+SHOWN = ("instance_f1", "label_f1")
 _ROW = 20  # points
 
 
 @dataclass(frozen=True)
 class _Dot:
     mean: float
-    spread: float  # the standard deviation over seeds; 0 for one seed
+    spread: float  # standard deviation over seeds; 0 for one seed
 
     @classmethod
     def of(cls, values: Values) -> _Dot:
@@ -45,27 +52,32 @@ class _Dot:
 @dataclass(frozen=True)
 class _Pair:
     own: _Dot
-    made: _Dot | None  # None: it has no such rule
+    made: _Dot | None  # by the rule for the measure, if the system has it
 
 
-def overview(systems: Systems) -> Picture | None:
-    """Draw both measures of every system, the best in instance-F1 first."""
+def draw_overview(systems: Systems) -> Picture | None:
+    """Draw two measures of every system, in descending order of instance-F1."""
     found = {
-        system.name: {measure: _pair(system, measure) for measure in MEASURES}
+        system.name: {measure: _pair(system, measure) for measure in SHOWN}
         for system in systems.all
     }
     best = {
-        measure: max(found, key=lambda name: _highest(found[name][measure])) for measure in MEASURES
+        measure: max(found, key=lambda name: _highest(found[name][measure])) for measure in SHOWN
     }
-    found = dict(sorted(found.items(), key=lambda item: -_highest(item[1]["instance-F1"])))
+    found = dict(sorted(found.items(), key=lambda item: -_highest(item[1]["instance_f1"])))
     many = any(len(system.runs) > 1 for system in systems.all)
     dots = " Dots are means, lines the standard deviation over seeds." if many else " One seed."
     return Picture(
         "All systems",
-        "Each system on test by its own rule, as in the paper, and by the rule made for the "
-        f"measure (f1, label-f1).{dots} By falling instance-F1.",
-        f"Dots of instance-F1 and label-F1 of {listed(list(found))}. Highest: "
-        + listed([f"{best[m]} in {m} with {share(_highest(found[best[m]][m]))}" for m in MEASURES])
+        "Each system on test by its own rule, as in the paper, and by the rule for the measure "
+        f"(f1, label-f1), in descending order of instance-F1.{dots}",
+        f"Dots of instance-F1 and label-F1 of {join_names(list(found))}. Highest: "
+        + join_names(
+            [
+                f"{best[m]} in {MEASURES[m]} with {format_score(_highest(found[best[m]][m]))}"
+                for m in SHOWN
+            ]
+        )
         + ".",
         _draw(found),
     )
@@ -73,11 +85,11 @@ def overview(systems: Systems) -> Picture | None:
 
 def _pair(system: System, measure: str) -> _Pair:
     def values(rule: str) -> Values:
-        if measure == "instance-F1":
+        if measure == "instance_f1":
             return system.instance_f1(rule)
         return np.asarray(system.label_f1(rule).mean(axis=1))
 
-    made = MEASURES[measure]
+    made = RULE_FOR[measure]
     return _Pair(
         _Dot.of(values(system.own_rule)), _Dot.of(values(made)) if system.has(made) else None
     )
@@ -88,11 +100,11 @@ def _highest(pair: _Pair) -> float:
 
 
 def _draw(found: Mapping[str, Mapping[str, _Pair]]) -> Drawing:
-    left = 10 + max(text_width(clean(name), SMALL_SIZE) for name in found)
+    left = 10 + max(text_width(clean_name(name), SMALL_SIZE) for name in found)
     height = 24 + _ROW * len(found) + 44
     drawing = new_drawing(height / 72)
-    width = (72 * WIDTH - left - 10 - 16) / len(MEASURES)
-    for place, measure in enumerate(MEASURES):
+    width = (72 * WIDTH - left - 10 - 16) / len(SHOWN)
+    for place, measure in enumerate(SHOWN):
         start = left + place * (width + 16)
         axes = add_axes(drawing, start, 44, 72 * WIDTH - start - width, 24)
         for row, (name, pairs) in enumerate(found.items()):
@@ -100,7 +112,7 @@ def _draw(found: Mapping[str, Mapping[str, _Pair]]) -> Drawing:
             if place == 0:
                 write(
                     axes,
-                    clean(name),
+                    clean_name(name),
                     (0, -row),
                     (-6, 0),
                     of=(WHOLE, "data"),
@@ -114,13 +126,13 @@ def _draw(found: Mapping[str, Mapping[str, _Pair]]) -> Drawing:
         axes.spines["left"].set_visible(False)
         axes.margins(x=0.08)
         axes.set_xlim(axes.get_xlim())
-        plain_ticks(axes.xaxis, most=4)
+        set_plain_ticks(axes.xaxis, most=4)
         axes.grid()
-        axes.set_title(measure, color=INK)
+        axes.set_title(MEASURES[measure], color=INK)
     drawing.text(
         (left - 2) / (72 * WIDTH),
         8 / height,
-        key("○ own rule", "● rule made for the measure"),
+        join_key("○ own rule", "● rule for the measure"),
         fontsize=SMALL_SIZE,
         color=MUTED_INK,
     )

@@ -1,85 +1,107 @@
-"""Whether the probability of a set says how often it is right, before and after calibration."""
+"""Figures of whether probabilities can be trusted: reliability, and accepted documents."""
+
+# n documents, T thresholds
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import BinaryIO
 
+import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Drawing
 
-from setrnn.report.figures.reliability import reliability as measure
+from setrnn.report.figures.lines import (
+    BOTTOM,
+    LEFT,
+    TOP,
+    Line,
+    draw_lines,
+    fit_heights,
+    name_lines,
+    names_width,
+    title_axes,
+)
 from setrnn.report.figures.style import (
     FAINT,
     MUTED_INK,
+    WHOLE,
     WIDTH,
     Picture,
     add_axes,
+    choose_looks,
+    clean_name,
     colour_of,
     new_drawing,
     text_colour,
+    write,
 )
-from setrnn.report.figures.words import WHOLE, clean, listed, share, write
-from setrnn.report.series.probabilities import probabilities
-from setrnn.report.series.systems import System, Systems
+from setrnn.report.systems import System, Systems
+from setrnn.report.wording import format_score, join_names
 from setrnn.tagging.acceptance import Reliability
+from setrnn.tagging.acceptance import reliability as measure_reliability
 
 Values = npt.NDArray[np.float64]
 
 N_COLUMNS, N_BINS = 3, 10
+SHARES = np.linspace(0.05, 1, 39)
+TARGET = 0.9
 
 
 @dataclass(frozen=True)
-class _Trust:
-    """All runs together, and the mean of their errors."""
+class _Runs:
+    """The diagram of all runs together, and the mean of their errors."""
 
     diagram: Reliability
     error: float
 
 
-def reliability(systems: Systems) -> Picture | None:
-    """Draw one small diagram a system."""
+def draw_reliability_diagrams(systems: Systems) -> Picture | None:
+    """Draw one small reliability diagram per system."""
     found = {}
     for system in systems.all:
-        after = _trust(system, is_raw=False)
+        after = _measure_runs(system, is_raw=False)
         if after is not None:
-            found[system.name] = (_trust(system, is_raw=True), after)
+            found[system.name] = (_measure_runs(system, is_raw=True), after)
     if not found:
         return None
     errors = [
         f"{name} "
-        + (f"{share(before.error)} before and " if before else "")
-        + f"{share(after.error)} after"
+        + (f"{format_score(before.error)} before and " if before else "")
+        + f"{format_score(after.error)} after"
         for name, (before, after) in found.items()
     ]
     return Picture(
         "Can probabilities be trusted?",
-        "How often predicted sets (rule set) are exactly right, by their probability: on the "
-        "diagonal, as often as they say. Grey: the model's own probability; in colour: calibrated "
-        "on the valid part. The numbers are the expected calibration errors, before → after, "
-        f"{systems.over_seeds}; each point holds a like share of the {systems.n_documents:,} test "
-        "documents.",
-        f"Reliability diagrams. Calibration errors: {listed(errors)}.",
-        _draw(found),
+        "The share of predicted sets (rule set) that are exactly right, by their probability. On "
+        "the diagonal, the two are equal. Grey: the probability of the model; in colour: "
+        "calibrated on the valid part. The numbers are the expected calibration errors, before → "
+        f"after, {systems.over_seeds}. Each point stands for an equal share of the "
+        f"{systems.n_documents:,} test documents.",
+        f"Reliability diagrams. Calibration errors: {join_names(errors)}.",
+        _draw_grid(found),
     )
 
 
-def _trust(system: System, is_raw: bool) -> _Trust | None:
-    found = probabilities(system, is_raw)
+def _measure_runs(system: System, is_raw: bool) -> _Runs | None:
+    found = system.probabilities(is_raw)
     if found is None:
         return None
     probs, is_right = found
-    errors = [measure(*run).error for run in zip(probs, is_right, strict=True)]
-    return _Trust(measure(probs.ravel(), is_right.ravel(), N_BINS), float(np.mean(errors)))
+    errors = [measure_reliability(*run).error for run in zip(probs, is_right, strict=True)]
+    diagram = measure_reliability(probs.ravel(), is_right.ravel(), N_BINS)
+    return _Runs(diagram, float(np.mean(errors)))
 
 
-def _draw(found: Mapping[str, tuple[_Trust | None, _Trust]]) -> Drawing:
+def _draw_grid(found: Mapping[str, tuple[_Runs | None, _Runs]]) -> Drawing:
     n_columns = min(N_COLUMNS, max(len(found), 2))
     n_rows = -(-len(found) // n_columns)
     side = (72 * WIDTH - 34 - 8 - 12 * (n_columns - 1)) / n_columns
-    head = 30  # points over each diagram: its name and its errors
+    head = 30  # points above each diagram, for its name and its errors
     height = 44 + n_rows * (side + head)
     drawing = new_drawing(height / 72)
     for place, (name, (before, after)) in enumerate(found.items()):
@@ -96,26 +118,30 @@ def _draw(found: Mapping[str, tuple[_Trust | None, _Trust]]) -> Drawing:
     drawing.text(
         4 / (72 * WIDTH),
         (44 + n_rows * (side + head) / 2) / height,
-        "how often it is right",
+        "share that is right",
         rotation=90,
         va="center",
     )
     return drawing
 
 
-def _draw_one(axes: Axes, name: str, before: _Trust | None, after: _Trust) -> None:
-    """Draw the diagram of one system, its name and its errors above."""
+def _draw_one(axes: Axes, name: str, before: _Runs | None, after: _Runs) -> None:
+    """Draw the diagram of one system, with its name and its errors above."""
     axes.plot((0, 1), (0, 1), color=FAINT, linewidth=0.8)
     if before is not None:
-        _line(axes, before.diagram, MUTED_INK, 0.9)
-    _line(axes, after.diagram, colour_of(name), 1.8)
+        _draw_line(axes, before.diagram, MUTED_INK, 0.9)
+    _draw_line(axes, after.diagram, colour_of(name), 1.8)
     axes.set(xlim=(0, 1), ylim=(0, 1))
-    write(axes, clean(name, 20), (0, 1), (0, 14), of=WHOLE, color=text_colour(colour_of(name)))
-    errors = f"{share(before.error)} → {share(after.error)}" if before else share(after.error)
+    write(axes, clean_name(name, 20), (0, 1), (0, 14), of=WHOLE, color=text_colour(colour_of(name)))
+    errors = (
+        f"{format_score(before.error)} → {format_score(after.error)}"
+        if before
+        else format_score(after.error)
+    )
     write(axes, errors, (0, 1), (0, 4), of=WHOLE)
 
 
-def _line(axes: Axes, diagram: Reliability, colour: str, width: float) -> None:
+def _draw_line(axes: Axes, diagram: Reliability, colour: str, width: float) -> None:
     axes.plot(
         diagram.mean_probability,
         diagram.accuracy,
@@ -125,3 +151,112 @@ def _line(axes: Axes, diagram: Reliability, colour: str, width: float) -> None:
         markersize=1.8 * width**0.5,
         markeredgewidth=0,
     )
+
+
+def draw_reliability(
+    before: Reliability, after: Reliability, file: BinaryIO, kind: str = "svg"
+) -> None:
+    """Draw one model before and after calibration, above the distribution of its documents.
+
+    The same numbers give the same bytes.
+    """
+    with mpl.rc_context({"svg.hashsalt": "setrnn", "svg.fonttype": "none", "font.size": 8}):
+        figure = Drawing(figsize=(6, 3.6), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(
+            2, 2, sharex=True, sharey="row", gridspec_kw={"height_ratios": (4, 1)}
+        )
+        for (diagram, spread), (title, found) in zip(
+            axes.T, (("before", before), ("after", after)), strict=True
+        ):
+            diagram.plot((0, 1), (0, 1), color="0.7", linewidth=0.8)
+            diagram.plot(found.mean_probability, found.accuracy, "o-", markersize=3, linewidth=1)
+            diagram.set_title(f"{title}: calibration error {found.error:.3f}", fontsize=8)
+            diagram.set(xlim=(0, 1), ylim=(0, 1))
+            width = 1 / len(found.spread)
+            spread.bar(np.arange(0, 1, width), found.spread, width, align="edge", linewidth=0)
+            spread.set_xlabel("probability of the predicted set")
+        axes[0, 0].set_ylabel("share that is right")
+        axes[1, 0].set_ylabel("documents")
+        # Without the date, the file is the same in each run.
+        metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+        figure.savefig(file, format=kind, dpi=150, metadata=metadata)
+
+
+def draw_accepted(systems: Systems) -> Picture | None:
+    """Draw the accuracy of the accepted documents against their share: one line per system."""
+    lines = {}
+    for system in systems.all:
+        found = system.probabilities()
+        if found is not None:
+            runs = [
+                make_acceptance_curve(*run).accuracy_at(SHARES) for run in zip(*found, strict=True)
+            ]
+            lines[system.name] = Line(SHARES, np.mean(runs, axis=0))
+    if not lines:
+        return None
+    drawing = new_drawing(3.9)
+    axes = add_axes(drawing, LEFT, BOTTOM, names_width(list(lines)), TOP)
+    looks = choose_looks(systems)
+    fit_heights(axes, [line.y for line in lines.values()])
+    axes.set_xlim(0, 1)
+    axes.set_xticks((0, 0.25, 0.5, 0.75, 1), ("0%", "25%", "50%", "75%", "100%"))
+    draw_lines(axes, lines, looks)
+    name_lines(axes, lines, looks)
+    title_axes(axes, "accepted documents that are exactly right")
+    axes.set_xlabel("accepted documents")
+    return Picture(
+        "Accepted documents",
+        "The documents with the highest calibrated probability (rule set) are accepted: the share "
+        "of accepted documents with exactly the true set, against the share that is accepted. At "
+        f"100% this is subset accuracy. The lines start at {SHARES[0]:.0%}; {systems.over_seeds}.",
+        "Curves of accuracy against the accepted share. " + _describe_shares(lines),
+        drawing,
+    )
+
+
+def _describe_shares(lines: dict[str, Line]) -> str:
+    ranked = sorted(
+        ((largest_share(line.x, line.y, TARGET), name) for name, line in lines.items()),
+        key=lambda item: (-(item[0] or 0), item[1]),
+    )
+    reached = [f"{name} accepts {part:.0%}" for part, name in ranked[:3] if part is not None]
+    at_most = max((float(line.y[-1]), name) for name, line in lines.items())
+    end = f"With all accepted, {at_most[1]} has the highest accuracy: {format_score(at_most[0])}."
+    if not reached:
+        return f"None accepts {SHARES[0]:.0%} or more with {TARGET:.0%} right. {end}"
+    return f"With {TARGET:.0%} right, {join_names(reached)}. {end}"
+
+
+@dataclass(frozen=True)
+class AcceptanceCurve:
+    """The documents accepted at each threshold, in descending order of probability."""
+
+    threshold: Values  # (T,) descending
+    share: Values  # (T,) of the documents, ascending to 1
+    accuracy: Values  # (T,) of the accepted documents
+
+    def accuracy_at(self, shares: Values) -> Values:
+        """Return the accuracy at given shares; ties in probability are broken at random."""
+        right = np.interp(
+            shares, np.append(0, self.share), np.append(0, self.share * self.accuracy)
+        )
+        return np.asarray(right / shares, dtype=np.float64)
+
+
+def make_acceptance_curve(probs: Values, is_right: npt.NDArray[np.bool_]) -> AcceptanceCurve:
+    """Accept documents (n,) in descending order of probability, equal ones together."""
+    order = np.argsort(-probs, kind="stable")
+    descending, n_right = probs[order], np.cumsum(is_right[order])
+    last = np.append(np.flatnonzero(np.diff(descending)), len(descending) - 1)
+    return AcceptanceCurve(
+        threshold=descending[last],
+        share=(last + 1) / len(descending),
+        accuracy=n_right[last] / (last + 1),
+    )
+
+
+def largest_share(shares: Values, accuracy: Values, target: float) -> float | None:
+    """Return the largest share that reaches the target accuracy, or None."""
+    reaches = np.flatnonzero(accuracy >= target)
+    return float(shares[reaches[-1]]) if len(reaches) else None

@@ -1,0 +1,228 @@
+"""Figures of quality against cost: training time and prediction speed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Drawing
+
+from setrnn.report.figures.lines import (
+    BOTTOM,
+    LEFT,
+    TOP,
+    Box,
+    place_labels,
+    sample_path,
+    set_plain_ticks,
+    title_axes,
+)
+from setrnn.report.figures.style import (
+    LINE_HEIGHT,
+    PAPER,
+    SMALL_SIZE,
+    WHOLE,
+    Picture,
+    add_axes,
+    clean_name,
+    colour_of,
+    join_key,
+    new_drawing,
+    text_colour,
+    text_width,
+    write,
+)
+from setrnn.report.systems import (
+    QUALITY_RULE,
+    Point,
+    Systems,
+    find_frontier,
+    list_prediction_points,
+    list_training_points,
+)
+from setrnn.report.wording import format_score, join_names
+
+Values = npt.NDArray[np.float64]
+Ticks = Sequence[Mapping[float, str]]  # levels, the coarsest first
+
+_HEIGHT = SMALL_SIZE * LINE_HEIGHT
+_MOST_TICKS = 7
+_TIMES: dict[float, str] = {
+    0.01: "10 ms", 0.1: ".1 s", 1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min",
+    3600: "1 h", 36_000: "10 h", 360_000: "100 h",
+}  # fmt: skip
+_MORE_TIMES = _TIMES | {
+    5: "5 s", 30: "30 s", 300: "5 min", 1800: "30 min", 18_000: "5 h",
+}  # fmt: skip
+_MOST_TIMES = _MORE_TIMES | {2: "2 s", 120: "2 min", 7200: "2 h"}
+_SPEEDS: dict[float, str] = {10.0**k: f"{10**k:,}" for k in range(8)}
+_MORE_SPEEDS = _SPEEDS | {n * 10.0**k: f"{n * 10**k:,}" for k in range(8) for n in (2, 5)}
+
+
+def draw_training_time(systems: Systems) -> Picture | None:
+    """Draw instance-F1 against the mean training time."""
+    points = list_training_points(systems)
+    if not points:
+        return None
+    best = find_frontier(points)
+    names = [
+        f"{point.system} by rule {point.rule} ({format_score(point.quality)}, "
+        f"{_format_seconds(point.seconds)})"
+        for point in best
+    ]
+    return Picture(
+        "Quality against training time",
+        f"Instance-F1 on test against training time, {systems.over_seeds}. Time is on a "
+        "logarithmic axis. The grey band connects the systems that no other beats in both quality "
+        "and time." + _note_shared_machine(systems),
+        f"Dots of instance-F1 against training time. Not beaten in both: {join_names(names)}.",
+        _draw(points, best, "training time", (_TIMES, _MORE_TIMES, _MOST_TIMES)),
+    )
+
+
+def draw_prediction_speed(systems: Systems) -> Picture | None:
+    """Draw instance-F1 against documents per second."""
+    points = list_prediction_points(systems)
+    if not points:
+        return None
+    best = find_frontier(points)
+    names = [
+        f"{point.system} by rule {point.rule} ({format_score(point.quality)}, "
+        f"{1 / point.seconds:,.0f}/s)"
+        for point in best
+    ]
+    fast, unbeaten = (
+        [replace(point, seconds=1 / point.seconds) for point in some] for some in (points, best)
+    )
+    return Picture(
+        "Quality against prediction speed",
+        "Instance-F1 on test against the number of documents tagged per second, "
+        f"{systems.over_seeds}. Speed is on a logarithmic axis, faster to the right. The grey band "
+        "connects the systems that no other beats in both quality and speed."
+        + _note_shared_machine(systems),
+        f"Dots of instance-F1 against prediction speed. Not beaten in both: {join_names(names)}.",
+        _draw(fast, unbeaten, "documents tagged per second", (_SPEEDS, _MORE_SPEEDS)),
+    )
+
+
+def _format_seconds(value: float) -> str:
+    if value < 100:
+        return f"{value:.1f} s" if value < 10 else f"{value:.0f} s"
+    return f"{value / 60:.0f} min" if value < 6000 else f"{value / 3600:.1f} h"
+
+
+def _note_shared_machine(systems: Systems) -> str:
+    """Write that runs shared the machine, which makes them slower."""
+    n = {run.costs.n_jobs for system in systems.all for run in system.runs if run.costs}
+    if max(n, default=1) < 2:
+        return ""
+    at_once = f"{min(n)} to {max(n)}" if len(n) > 1 else str(max(n))
+    return f" Runs shared the machine ({at_once} at once), so a single run would be faster."
+
+
+def _draw(points: Sequence[Point], best: Sequence[Point], x_label: str, ticks: Ticks) -> Drawing:
+    """Draw both rules of each system connected by a line, and the frontier."""
+    drawing = new_drawing(4.2)
+    axes = add_axes(drawing, LEFT, BOTTOM, 18, TOP + 18)
+    _set_limits(axes, points, ticks)
+    axes.plot(
+        [p.seconds for p in best],
+        [p.quality for p in best],
+        color="#cfcfcf",
+        linewidth=5,
+        solid_capstyle="round",
+        zorder=1,
+    )
+    names = list(dict.fromkeys(point.system for point in points))
+    for name in names:
+        pair = [point for point in points if point.system == name]
+        colour = colour_of(name)
+        axes.plot([p.seconds for p in pair], [p.quality for p in pair], color=colour, linewidth=1)
+        for point in pair:
+            axes.plot(
+                point.seconds,
+                point.quality,
+                "o",
+                color=colour,
+                markersize=5.5,
+                markerfacecolor=PAPER if point.is_own and point.rule != QUALITY_RULE else colour,
+                zorder=4,
+            )
+    _name_points(axes, points, best)
+    title_axes(axes, "instance-F1")
+    write(
+        axes,
+        join_key("○ own rule", "● rule f1", "▬ not beaten in both"),
+        (0, 1),
+        (-LEFT + 4, 26),
+        of=WHOLE,
+    )
+    axes.set_xlabel(x_label)
+    return drawing
+
+
+def _set_limits(axes: Axes, points: Sequence[Point], ticks: Ticks) -> None:
+    costs = [point.seconds for point in points]
+    low, high = min(costs), max(costs)
+    room = max((high / low) ** 0.12, 1.6)
+    axes.set_xscale("log")
+    axes.set_xlim(low / room, high * room)
+    inside: dict[float, str] = {}
+    for level in ticks:  # the finest level that fits
+        found = {value: text for value, text in level.items() if low / room <= value <= high * room}
+        inside = found if len(found) <= _MOST_TICKS else inside
+    axes.set_xticks(list(inside), list(inside.values()))
+    axes.set_xticks([], minor=True)
+    qualities = [point.quality for point in points]
+    room = max(0.12 * (max(qualities) - min(qualities)), 0.01)
+    axes.set_ylim(max(min(qualities) - room, 0), min(max(qualities) + room, 1.02))
+    set_plain_ticks(axes.yaxis)
+    axes.grid(axis="y")
+
+
+def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> None:
+    """Write the name of each system beside one of its dots, where there is room."""
+    scale = 72 / axes.figure.dpi
+    box = axes.get_window_extent()
+    inside = Box(box.x0 * scale, box.y0 * scale, box.x1 * scale + 14, box.y1 * scale + 6)
+
+    def to_points(points: Sequence[Point]) -> Values:
+        return axes.transData.transform([(each.seconds, each.quality) for each in points]) * scale
+
+    by_system: dict[str, list[Point]] = {}
+    for point in sorted(points, key=lambda point: -point.quality):
+        by_system.setdefault(point.system, []).append(point)
+    dots = {name: to_points(pair) for name, pair in by_system.items()}
+    taken = [Box.around(x, y, 3.5, 3.5) for x, y in to_points(points)]
+    for path, half in ((to_points(best), 2.5), *((pair, 1) for pair in dots.values())):
+        taken += [Box.around(x, y, half, half) for x, y in sample_path(path)]
+    unbeaten_names = {point.system for point in best}
+    sizes = [
+        (
+            text_width(clean_name(name), SMALL_SIZE) * (1.08 if name in unbeaten_names else 1),
+            _HEIGHT,
+        )
+        for name in dots
+    ]
+    places = place_labels(list(dots.values()), sizes, inside, taken)
+    to_data = axes.transData.inverted()
+    for name, place in zip(dots, places, strict=True):
+        if place is None:
+            continue
+        found = place.box
+        if len(place.leader):
+            line = to_data.transform(place.leader[[0, -1]] / scale)
+            axes.plot(*line.T, color=colour_of(name), linewidth=0.5, zorder=2)
+        write(
+            axes,
+            clean_name(name),
+            ((found.left + found.right) / 2, (found.bottom + found.top) / 2),
+            of="figure points",
+            ha="center",
+            va="center",
+            color=text_colour(colour_of(name)),
+            fontweight="bold" if name in unbeaten_names else "normal",
+        )

@@ -1,0 +1,196 @@
+"""Figures of quality by group: labels by training frequency, documents by set size."""
+
+# R runs, L labels, n documents, G groups
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from setrnn.comparison.records import LabelSets
+from setrnn.report.figures.lines import Groups, draw_over_groups
+from setrnn.report.figures.style import Picture, choose_looks
+from setrnn.report.systems import Systems
+from setrnn.report.wording import format_count, format_score, join_names
+
+Values = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+
+BASES = (2, 4, 10)
+MOST_BINS, MOST_SIZES = 8, 10
+LEAST_SHARE = 0.01  # of the documents; rarer set sizes share a group
+NEVER = -1  # the bin of labels that do not occur in train
+
+
+@dataclass(frozen=True)
+class FrequencyBins:
+    """Labels by training frequency: bin b has frequencies from base^b to base^(b + 1) - 1."""
+
+    base: int
+    of_label: Counts  # (L,)
+
+    @property
+    def bins(self) -> Counts:
+        """The bins that hold labels, in ascending order."""
+        return np.unique(self.of_label)
+
+
+@dataclass(frozen=True)
+class SizeGroups:
+    """Documents by the size of their true set; the last group may hold larger sets too."""
+
+    of_document: Counts  # (n,)
+    sizes: Counts  # (G,) in ascending order
+    is_open: bool  # whether the last group holds larger sets too
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the groups."""
+        names = [str(size) for size in self.sizes]
+        return [*names[:-1], names[-1] + "+"] if self.is_open else names
+
+
+def draw_rare_labels(systems: Systems) -> Picture | None:
+    """Draw the paper's Figure 1: the mean F1 of labels by their training frequency."""
+    bins = bin_by_frequency(systems.comparison.label_counts)
+    means = {
+        system.name: average_groups(system.label_f1(system.own_rule), bins.of_label)
+        for system in systems.all
+    }
+    lines = {name: values for name, (values, _) in means.items()}
+    n = next(iter(means.values()))[1]
+    drawing = draw_over_groups(
+        lines,
+        _make_groups(bins, n.tolist()),
+        choose_looks(systems),
+        "training documents per label",
+        "mean F1 of labels",
+    )
+    n_absent = systems.comparison.n_labels - len(
+        {x for row in systems.comparison.truth for x in row}
+    )
+    absent = (
+        f" {format_count(n_absent, 'label')} without a test document "
+        f"{'counts' if n_absent == 1 else 'count'} as 0."
+        if n_absent
+        else ""
+    )
+    rarest = min(int(bins.bins[0] == NEVER), len(n) - 1)  # of those in train
+    values = {name: float(line[rarest]) for name, line in lines.items()}
+    ranking = sorted(lines, key=lambda name: -values[name])
+    return Picture(
+        "Rare labels",
+        f"Mean F1 of the {systems.comparison.n_labels:,} labels, grouped by their number of "
+        "training documents. The bars show the number of labels per group. Each system by its own "
+        f"rule, {systems.over_seeds}.{absent}",
+        f"Lines of mean label F1 by training frequency. In the rarest group "
+        f"({_format_range(bins, int(bins.bins[rarest]))}, {format_count(int(n[rarest]), 'label')}) "
+        + join_names([f"{name} has {format_score(values[name])}" for name in ranking[:3]])
+        + (
+            f"; the last is {ranking[-1]} with {format_score(values[ranking[-1]])}"
+            * (len(ranking) > 3)
+        )
+        + ".",
+        drawing,
+    )
+
+
+def _make_groups(bins: FrequencyBins, n: Sequence[int]) -> Groups:
+    """Mark the edges of the bins; labels that do not occur in train are leftmost."""
+    seen = bins.bins[bins.bins != NEVER]
+    edges = range(int(seen[0]), int(seen[-1]) + 2) if len(seen) else range(0)
+    ticks = [(float(edge), _format_edge(bins.base**edge)) for edge in edges]
+    x = seen + 0.5
+    if len(seen) < len(bins.bins):
+        never = float(seen[0]) - 1 if len(seen) else 0.0
+        ticks, x = [(never, "0"), *ticks], np.append(never, x)
+    return Groups(x, n, ticks, "labels")
+
+
+def _format_edge(count: int) -> str:
+    return str(count) if count < 1000 else f"{count // 1000:,}k"
+
+
+def _format_range(bins: FrequencyBins, place: int) -> str:
+    if place == NEVER:
+        return "not in train"
+    return f"{bins.base**place:,} to {bins.base ** (place + 1) - 1:,} training documents"
+
+
+def draw_set_size(systems: Systems) -> Picture | None:
+    """Draw instance-F1 by the size of the true set."""
+    groups = group_by_size(systems.comparison.truth)
+    means = {
+        system.name: average_groups(system.document_f1(system.own_rule), groups.of_document)
+        for system in systems.all
+    }
+    lines = {name: values for name, (values, _) in means.items()}
+    n = next(iter(means.values()))[1]
+    x = np.arange(len(n), dtype=np.float64)
+    drawing = draw_over_groups(
+        lines,
+        Groups(x, n.tolist(), list(zip(x.tolist(), groups.names, strict=True)), "documents"),
+        choose_looks(systems),
+        "true labels per document",
+        "instance-F1",
+    )
+    extremes = [
+        f"{_describe_best(lines, place)} for the {format_count(int(n[place]), 'document')} with "
+        f"{_format_size(groups.names[place])}"
+        for place in sorted({0, len(n) - 1})
+    ]
+    return Picture(
+        "Quality by set size",
+        f"Instance-F1 of the {systems.n_documents:,} test documents, grouped by their number of "
+        "true labels. The bars show the number of documents per group. Each system by its own "
+        f"rule, {systems.over_seeds}.",
+        f"Lines of instance-F1 by the size of the true set. {join_names(extremes)}.",
+        drawing,
+    )
+
+
+def _describe_best(lines: Mapping[str, Values], place: int) -> str:
+    name = max(lines, key=lambda each: lines[each][place])
+    return f"{name} is best with {format_score(float(lines[name][place]))}"
+
+
+def _format_size(size: str) -> str:
+    return (
+        f"{size.removesuffix('+')} or more labels"
+        if "+" in size
+        else format_count(int(size), "label")
+    )
+
+
+def bin_by_frequency(label_counts: Sequence[int], most: int = MOST_BINS) -> FrequencyBins:
+    """Sort labels into bins of equal logarithmic width, as narrow as is readable."""
+    counts = np.asarray(label_counts, dtype=np.int64)
+    for base in BASES:
+        powers = [1]
+        while powers[-1] * base <= counts.max(initial=1):
+            powers.append(powers[-1] * base)
+        of_label = np.searchsorted(powers, counts, side="right") - 1  # 0 times: NEVER
+        seen = of_label[of_label != NEVER]
+        if len(seen) == 0 or seen.max() - seen.min() < most:
+            break
+    return FrequencyBins(base, of_label.astype(np.int64))
+
+
+def group_by_size(truth: LabelSets, most: int = MOST_SIZES) -> SizeGroups:
+    """Group documents by their number of true labels, the few largest sets together."""
+    sizes = np.array([len(row) for row in truth], dtype=np.int64)
+    least = max(2, LEAST_SHARE * len(sizes))
+    at_least = np.cumsum(np.bincount(sizes)[::-1])[::-1]  # documents of this size or more
+    largest = min(int(np.flatnonzero(at_least >= min(least, len(sizes))).max()), most - 1)
+    grouped = np.minimum(sizes, largest)
+    return SizeGroups(grouped, np.unique(grouped), bool(sizes.max() > largest))
+
+
+def average_groups(values: Values, of: Counts) -> tuple[Values, Counts]:
+    """Average (R, L) over runs, then within each group: (G,) means and (G,) sizes."""
+    _, place, n = np.unique(of, return_inverse=True, return_counts=True)
+    sums = np.bincount(place, weights=values.mean(axis=0))
+    return sums / n, n.astype(np.int64)

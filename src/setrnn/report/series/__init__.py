@@ -1,1 +1,0 @@
-"""The numbers behind the figures, from records: plain functions, nothing drawn."""

@@ -1,0 +1,179 @@
+"""Forms keep what a table holds, whatever characters are in it."""
+
+import csv
+import io
+import json
+import re
+
+import pytest
+
+from made_comparison import made_comparison
+from setrnn.comparison.statistics import Entry, bootstrap
+from setrnn.metrics import MEASURES
+from setrnn.report.build import summarise_scores
+from setrnn.report.table import Cell, Row, Table, to_csv, to_latex, to_markdown
+from setrnn.report.tables import joint_systems_table, make_tables
+
+SPECIAL = r"50% a_b & c#1 {x} ~y^2 \z $5 [q]* | <w>"
+
+
+@pytest.fixture(scope="module")
+def made():
+    comparison, records = made_comparison(("br", "seq2seq-rnn", "set-rnn"), n_documents=60)
+    statistics = bootstrap(comparison, records, draws=99)
+    tables = make_tables(comparison, records, statistics)
+    joint = joint_systems_table([(comparison, records, statistics)] * 2)
+    return comparison, records, statistics, [*tables, joint]
+
+
+def table_of(*cells, name="row", headers=None, **options):
+    headers = headers or [f"column {number}" for number in range(len(cells))]
+    return Table("made", "Made", "A caption.", headers, [Row(name, cells)], **options)
+
+
+def read_csv(text):
+    return list(csv.reader(io.StringIO(text)))
+
+
+def latex_rows(text):
+    body = text.split(r"\begin{tabular}")[1].split(r"\end{tabular}")[0]
+    return [line for line in body.splitlines() if line.endswith(r"\\")]
+
+
+def n_columns(row):
+    """Count the columns of a LaTeX row, as LaTeX does."""
+    spans = [int(n) - 1 for n in re.findall(r"\\multicolumn\{(\d+)\}", row)]
+    return len(re.findall(r"(?<!\\)&", row)) + 1 + sum(spans)
+
+
+def is_balanced(text):
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", text.replace(r"\\", "")):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def test_csv_has_the_values_in_full_and_what_belongs_to_them(made):
+    _, _, statistics, tables = made
+    header, *rows = read_csv(to_csv(tables[1]))
+    by_system = {row[0]: dict(zip(header, row, strict=True)) for row in rows}
+    summary = statistics.summary(Entry("set-rnn", "set"), "label_f1")
+    row = by_system["set-rnn"]
+    assert float(row["label-F1"]) == summary.mean
+    assert float(row["label-F1 std"]) == summary.std
+    assert (float(row["label-F1 low"]), float(row["label-F1 high"])) == (summary.low, summary.high)
+    assert by_system["br"]["label-F1 std"] == ""
+    assert {row["label-F1 mark"] for row in by_system.values()} <= {"best", "tied", ""}
+
+
+def test_every_table_reads_back_from_csv_with_its_rows_and_texts(made):
+    for table in made[-1]:
+        header, *rows = read_csv(to_csv(table))
+        assert [row[0] for row in rows] == [row.name for row in table.rows]
+        assert all(len(row) == len(header) for row in rows)
+    texts = [row[1] for row in read_csv(to_csv(made[-1][0]))[1:]]
+    assert texts == [row.cells[0].text for row in made[-1][0].rows]
+
+
+def test_csv_quotes_what_would_break_it():
+    text = 'a, "b"\nand c'
+    table = table_of(Cell(text), name='x, "y"', headers=["h, 1"])
+    assert read_csv(to_csv(table)) == [["system", "h, 1"], ['x, "y"', text]]
+
+
+def test_csv_keeps_numbers_plain_where_a_run_failed():
+    rows = [Row("a", [Cell(".5 ± .1", 0.5, more={"std": 0.1})]), Row("b", [Cell("failed")])]
+    table = Table("made", "Made", "", ["F1"], rows)
+    assert read_csv(to_csv(table)) == [
+        ["system", "F1", "F1 std", "F1 text"],
+        ["a", "0.5", "0.1", ""],
+        ["b", "", "", "failed"],
+    ]
+
+
+def test_latex_escapes_special_characters():
+    text = to_latex(table_of(Cell(SPECIAL), name=SPECIAL, headers=[SPECIAL]))
+    escaped = (
+        r"50\% a\_b \& c\#1 \{x\} \textasciitilde{}y\textasciicircum{}2 \textbackslash{}z \$5 "
+        r"{[}q]{*} \textbar{} \textless{}w\textgreater{}"
+    )
+    assert latex_rows(text)[1] == rf"{escaped} & {escaped} \\"
+    assert is_balanced(text)
+
+
+def test_latex_rows_have_the_columns_of_the_tabular(made):
+    for table in made[-1]:
+        text = to_latex(table)
+        form = re.search(r"\\begin\{tabular\}\{(.*)\}$", text, re.MULTILINE)[1]
+        letters = re.sub(r"p\{[^}]*\}", "p", form).replace("|", "")
+        assert set(letters) <= set("lcp")
+        rows = latex_rows(text)
+        assert len(rows) == len(table.rows) + 1 + bool(table.groups)
+        assert {n_columns(row) for row in rows} == {len(letters)}
+        assert is_balanced(text)
+        assert text.count("$") % 2 == 0
+        for environment in ("table*", "center", "tabular"):
+            assert text.count(rf"\begin{{{environment}}}") == 1
+            assert text.count(rf"\end{{{environment}}}") == 1
+
+
+def test_latex_has_no_character_that_its_usual_fonts_lack(made):
+    for table in made[-1]:
+        assert to_latex(table).isascii()
+
+
+def test_latex_puts_the_best_in_bold_and_underlines_the_tied():
+    text = to_latex(table_of(Cell(".9", 0.9, is_best=True), Cell(".8", 0.8, is_tied=True)))
+    assert r"\textbf{.9} & \underline{.8}" in text
+
+
+def test_latex_names_datasets_over_their_columns():
+    cells = [Cell("1", 1.0), Cell("2", 2.0), Cell("3", 3.0)]
+    text = to_latex(table_of(*cells, groups=[("a_b", 2), ("c", 1)]))
+    assert r"\begin{tabular}{|l|cc|c|}" in text
+    assert r"& \multicolumn{2}{c|}{a\_b} & \multicolumn{1}{c|}{c} \\" in text
+    assert r"\cline{2-4}" in text
+
+
+def test_markdown_escapes_pipes_and_keeps_a_row_on_a_line():
+    text = to_markdown(table_of(Cell("p(y | x)\nnext"), name="a|b", headers=["c|d"]))
+    lines = text.splitlines()[2:]
+    assert lines == [r"| system | c\|d |", "| --- | --- |", r"| a\|b | p(y \| x) next |"]
+
+
+def test_markdown_rows_have_the_columns_of_the_header(made):
+    for table in made[-1]:
+        lines = [line for line in to_markdown(table).splitlines() if line.startswith("|")]
+        assert len(lines) == len(table.rows) + 2
+        assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {len(table.headers) + 2}
+
+
+def test_markdown_marks_the_best_and_the_tied():
+    text = to_markdown(table_of(Cell(".9", 0.9, is_best=True), Cell(".8", 0.8, is_tied=True)))
+    assert "| row | **.9** | *.8* |" in text
+
+
+def test_groups_name_the_columns_of_csv_and_markdown():
+    table = table_of(
+        Cell("1", 1.0), Cell("2", 2.0), headers=["F1"] * 2, groups=[("a", 1), ("b", 1)]
+    )
+    assert read_csv(to_csv(table))[0] == ["system", "a F1", "b F1"]
+    assert "| system | a F1 | b F1 |" in to_markdown(table)
+
+
+def test_a_summary_holds_every_score_and_p_as_plain_values(made):
+    comparison, records, statistics, _ = made
+    values = summarise_scores(comparison, records, statistics)
+    assert json.loads(json.dumps(values)) == values
+    for entry in statistics.entries:
+        for measure in MEASURES:
+            scores = values["scores"][entry.system][entry.rule][measure]
+            assert scores["mean"] == statistics.summary(entry, measure).mean
+            assert len(scores["by_seed"]) == scores["n_seeds"]
+    assert set(values["standings"]["label_f1"]["p"]) | {
+        values["standings"]["label_f1"]["best"]
+    } == {"br", "seq2seq-rnn", "set-rnn"}
+    assert len(values["differences"]["micro_f1"]) == 3
+    assert set(values["costs"]) == {record.name for record in records}
