@@ -600,20 +600,14 @@ def test_features_can_be_routed():
     assert (scores == 1).all()
 
 
-def run_python(code):
+def test_importing_setrnn_lists_its_names_and_imports_no_heavy_library():
+    code = "import setrnn, sys; print(*sys.modules); print(*dir(setrnn))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.split()
-
-
-def test_importing_setrnn_imports_no_heavy_library():
-    heavy = {"torch", "sklearn", "numpy", "scipy", "tokenizers", "pyarrow", "gensim"}
-    modules = run_python("import setrnn, sys; print(*sys.modules)")
+    modules, names = (set(line.split()) for line in done.stdout.splitlines())
     assert "setrnn" in modules
-    assert heavy.isdisjoint(modules)
-
-
-def test_public_names_are_listed_before_they_are_imported():
-    assert set(setrnn.__all__) <= set(run_python("import setrnn; print(*dir(setrnn))"))
+    assert modules.isdisjoint({"torch", "sklearn", "numpy", "scipy", "tokenizers", "pyarrow"})
+    assert "gensim" not in modules
+    assert set(setrnn.__all__) <= names
 
 
 def test_public_names_are_those_of_their_modules():
