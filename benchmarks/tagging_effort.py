@@ -28,8 +28,8 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.serve.registry import ServedModel
-from setrnn.systems.rules import MANY_SETS
-from setrnn.systems.scored_set import ScoredSet
+from setrnn.systems.candidates import ScoredSet
+from setrnn.systems.rules import count_candidates
 from setrnn.tagging.prediction import complete_tokens, encode_known
 from setrnn.tagging.tagger import BATCH, Tagger, load
 
@@ -94,7 +94,7 @@ class TokenModel:
         answers = []
         for first in range(0, len(self.tokens), BATCH):
             tokens = self.tokens.rows(first, min(first + BATCH, len(self.tokens)))
-            candidates = self.tagger.system.candidates(tokens, MANY_SETS)
+            candidates = self.tagger.system.candidates(tokens, count_candidates())
             marginals = self.tagger.system.marginals(tokens, candidates)
             predictions = self.tagger.tag_tokens(tokens, top=N_SETS)
             for prediction, row in zip(predictions, marginals, strict=True):
@@ -165,7 +165,7 @@ class Search:
     def _listed(self, typed: str) -> list[str]:
         """List labels as the page does: those that end with what was typed come first."""
         names = self._model.tagger.labels.names
-        found = [names[label] for label in self._model.labels_with(typed)[:N_ASKED]]
+        found = [names[label] for label in self._model.find_labels(typed)[:N_ASKED]]
         return sorted(found, key=lambda name: not name.lower().endswith(typed.lower()))
 
 

@@ -44,7 +44,7 @@ COMMANDS = {
     ),
     "compare": (
         "setrnn.cli.compare:compare",
-        "Train systems side by side, measure them by every rule, and make tables and a page.",
+        "Train systems on the same data, measure them by every rule, and write a report.",
     ),
     "explain": (
         "setrnn.cli.explain:explain",
@@ -52,7 +52,7 @@ COMMANDS = {
     ),
     "report": (
         "setrnn.cli.report:report",
-        "Make the report of a comparison again: one page, its tables and figures.",
+        "Make the report of a comparison again from its records: one page, tables and figures.",
     ),
     "serve": ("setrnn.cli.serve:serve", "Serve models: an HTTP API, and a page to tag with."),
     "methods": (

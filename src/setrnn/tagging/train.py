@@ -252,7 +252,7 @@ def _tune(
     prepared: Prepared, method: Method, config: Config, on_progress: OnProgress
 ) -> ClassicalSettings:
     """Choose the penalties of a classical system on the valid part."""
-    from setrnn.systems.classical.tuning import GRID, tune_penalties
+    from setrnn.systems.classical.system import GRID, tune_penalties
 
     if "valid" not in prepared.splits:
         raise ConfigError(
