@@ -74,7 +74,7 @@ def predict(tagger: Tagger, tokens: Ragged, known: Known | None, n_columns: int)
 
 
 def score(found: dict[str, Any], rest: Marks, is_given: Marks) -> dict[str, Any]:
-    """Measure what was predicted besides the given labels against the rest of the truth."""
+    """Compare the other predicted labels with the other true labels."""
     predicted = found["sets"] & ~is_given
     suggested = np.where(is_given, -1.0, found["marginals"]).argmax(1)
     return {

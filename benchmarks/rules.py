@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from setrnn.comparison.run import rules_of
+from setrnn.comparison.run import list_rules
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
 from setrnn.metrics import MEASURES
@@ -45,7 +45,7 @@ def main() -> None:
     print(f"| {tagger.method} | " + " | ".join(MEASURES) + " | documents/s |")
     print("|---" * (len(MEASURES) + 2) + "|")
     found: dict[str, dict[str, object]] = {}
-    for rule in rules_of(tagger):
+    for rule in list_rules(tagger):
         values = evaluate(tagger, prepared, rule, split=arguments.split).as_dict()
         found[rule] = values
         cells = [f"{values[name]:.4f}" for name in MEASURES]

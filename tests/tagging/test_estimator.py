@@ -166,12 +166,12 @@ CHECKS = [
 
 @pytest.mark.parametrize(("estimator", "check"), CHECKS)
 def test_scikit_learn_checks(estimator, check):
-    """All of scikit-learn's checks pass, except those listed; each of those still fails."""
+    """All checks pass, except those listed; with br-support, each of those still fails."""
     name, is_network = check.func.__name__, METHODS[estimator.method].is_network
     if name not in (EXEMPT_RECURRENT if is_network else EXEMPT):
         check(estimator)
-    elif is_network and name in EXEMPT:
-        pytest.skip("checked with br-support")
+    elif is_network:
+        pytest.skip(EXEMPT_RECURRENT[name])
     else:
         with pytest.raises(Exception):  # noqa: B017, PT011 (any: the check does not pass)
             check(estimator)
@@ -599,20 +599,14 @@ def test_features_can_be_routed():
     assert (scores == 1).all()
 
 
-def run_python(code):
+def test_importing_setrnn_lists_its_names_and_imports_no_heavy_library():
+    code = "import setrnn, sys; print(*sys.modules); print(*dir(setrnn))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.split()
-
-
-def test_importing_setrnn_imports_no_heavy_library():
-    heavy = {"torch", "sklearn", "numpy", "scipy", "tokenizers", "pyarrow", "gensim"}
-    modules = run_python("import setrnn, sys; print(*sys.modules)")
+    modules, names = (set(line.split()) for line in done.stdout.splitlines())
     assert "setrnn" in modules
-    assert heavy.isdisjoint(modules)
-
-
-def test_public_names_are_listed_before_they_are_imported():
-    assert set(setrnn.__all__) <= set(run_python("import setrnn; print(*dir(setrnn))"))
+    assert modules.isdisjoint({"torch", "sklearn", "numpy", "scipy", "tokenizers", "pyarrow"})
+    assert "gensim" not in modules
+    assert set(setrnn.__all__) <= names
 
 
 def test_public_names_are_those_of_their_modules():

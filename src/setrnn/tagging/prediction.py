@@ -147,7 +147,7 @@ def name_predictions(
     accepted: Sequence[bool | None],
     certificates: Sequence[Certificate | None],
 ) -> Iterator[Prediction]:
-    """Yield a prediction per document: its set (n, S), and the best candidates besides it."""
+    """Yield a prediction per document: its set (n, S), and its best alternatives."""
     candidates = choice.candidates
     for document, row in enumerate(sets):
         predicted = name_labels(labels, row)

@@ -87,7 +87,7 @@ def train(
 
 
 def check_training(method: Method, config: Config, device: str, resume: bool) -> None:
-    """Refuse what cannot be trained, before the data is read."""
+    """Raise ConfigError if something cannot be trained, before the data is read."""
     check_method(method, config)
     if method.is_network:
         from setrnn.model.devices import find_device
