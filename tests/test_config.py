@@ -384,10 +384,10 @@ def test_a_transformer_reads_with_its_own_tokenizer():
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["encoder.name=transformer"], "needs its folder or hub name: --set encoder.path=NAME"),
-        (["encoder.path=a/b"], "goes with --set encoder.name=transformer"),
-        (["encoder.learning_rate=0"], "'encoder.learning_rate' must be above 0"),
-        (["text.max_tokens=3"], "'text.max_tokens' must be at least 4"),
+        (["encoder.name=transformer"], "--set encoder.path=NAME"),
+        (["encoder.path=a/b"], "encoder.name=transformer"),
+        (["encoder.learning_rate=0"], "'encoder.learning_rate'.* above 0"),
+        (["text.max_tokens=3"], "'text.max_tokens'.* at least 4"),
     ],
 )
 def test_an_encoder_that_cannot_be_is_one_line(overrides, said):

@@ -112,7 +112,7 @@ def test_a_document_has_its_steps_together_and_takes_no_more_room_than_the_large
         mine = [row for row, name in enumerate(names(steps)) if name[0] == document]
         mine.sort(key=lambda row: names(steps)[row][1:])
         assert torch.equal(grouped[document, :n], values[mine]), "order after order"
-        assert not grouped[document, n:].any(), "zero fills up"
+        assert not grouped[document, n:].any(), "padded with 0"
 
 
 @given(batches)

@@ -8,8 +8,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import PydanticCustomError
 
 from setrnn.data.tokenizing import whole_characters
+from setrnn.systems.candidates import ScoredSet
 from setrnn.systems.rules import RULES
-from setrnn.systems.scored_set import ScoredSet
 from setrnn.tagging.explanation import NamedSet
 from setrnn.tagging.prediction import Certificate
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from setrnn.data.example import KnownLabels
 from setrnn.serve.registry import ServedModel
-from setrnn.systems.rules import MANY_SETS, Limits, find_rule
+from setrnn.systems.rules import Limits, count_candidates, find_rule
 from setrnn.tagging.explanation import Explanation
 from setrnn.tagging.prediction import Completion, Marginals, Prediction
 from setrnn.tagging.tagger import Tagger
@@ -54,12 +54,12 @@ class Tagging:
         """Search once for both unless the rule chooses from sequences, which give no marginals."""
         rule, limits = find_rule(self.rule), tagger.known_limits(self.limits)
         tokens = tagger.encoder.encode(*zip(*documents, strict=True))
-        n_sets = max(rule.n_sets(self.top, limits), tagger.n_candidates(rule))
+        n_sets = tagger.n_candidates(rule, self.top, limits)
         if rule.source == "sets":
-            n_sets = max(n_sets, MANY_SETS)
+            n_sets = max(n_sets, count_candidates())
         found = many = tagger.system.candidates(tokens, n_sets, rule.source)
         if rule.source != "sets":
-            many = tagger.system.candidates(tokens, MANY_SETS)
+            many = tagger.system.candidates(tokens, count_candidates())
         predictions = tagger.predictions(
             tokens,
             found,

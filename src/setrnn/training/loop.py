@@ -22,6 +22,7 @@ from setrnn.data.batches import Batch, make_batch, training_batches
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
+from setrnn.metrics import LOWER_IS_BETTER
 from setrnn.model.network import Network
 from setrnn.objectives import LabelSets, Objective, find_objective
 from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
@@ -276,7 +277,7 @@ def is_best(scores: Mapping[str, float], position: Position, metric: str) -> boo
     if position.best_epoch == 0:
         return True
     value, best = scores[metric], position.best_value
-    return value < best if metric == "hamming_loss" else value > best
+    return value < best if metric in LOWER_IS_BETTER else value > best
 
 
 def is_finished(position: Position, settings: TrainingSettings) -> bool:
