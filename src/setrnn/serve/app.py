@@ -28,6 +28,8 @@ from setrnn.serve.settings import ServeSettings
 PAGE = Path(__file__).parent / "page"
 PAGE_FILES = "/page/"
 OPEN_PATHS = ("/", PAGE_FILES, "/healthz", "/readyz", "/openapi.json")  # they need no key
+# FastAPI can export requests to OpenTelemetry, as the environment says: texts must not leave.
+NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 KEY_SCHEMES = {
     "bearer": {"type": "http", "scheme": "bearer"},
     "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -62,6 +64,7 @@ def make_app(
     app = FastAPI(
         routes=list(router.routes),  # included, each request would be matched twice
         lifespan=lifespan,
+        telemetry=NO_TELEMETRY,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
