@@ -49,7 +49,7 @@ def test_the_chosen_sets_are_those_the_tagger_predicts(tagger, tokens, rule):
     if rule not in tagger.rules:
         pytest.skip("the system emits no sequences")
     limits = no_limits(len(tagger.labels))
-    n_sets = chosen_rule.n_sets(1, limits)
+    n_sets = tagger.n_candidates(chosen_rule, 1, limits)
     search = BatchSearch(tagger.system, tokens, {chosen_rule.source: n_sets})
     chosen = search.choose(chosen_rule, limits)
     for row, log_prob, prediction in zip(
