@@ -159,3 +159,24 @@ def test_a_terminal_shows_a_bar_over_the_whole_training(monkeypatch):
     for part in ("epoch 2/28", "set-probability", "loss 3.25", "1,234 docs/s", "left"):
         assert part in last
     assert "word2vec" not in last
+
+
+def test_a_terminal_counts_documents_without_a_known_end(monkeypatch):
+    screen = Console(file=io.StringIO(), force_terminal=True, width=80)
+    monkeypatch.setattr(cli_progress, "stderr", screen)
+    with cli_progress.documents_progress() as advance:
+        for _ in range(3):
+            advance("tagging", 500)
+    last = [line for line in screen.file.getvalue().splitlines() if "tagging" in line][-1]
+    assert "1,500 documents" in last
+    assert "left" not in last
+
+
+def test_without_a_terminal_activities_are_written_when_they_start(monkeypatch):
+    written = Console(file=io.StringIO(), width=80)
+    monkeypatch.setattr(cli_progress, "stderr", written)
+    monkeypatch.setattr("setrnn.cli.console.stderr", written)
+    with cli_progress.shared_progress() as show:
+        for what, share in (("first", 0.1), ("first", 0.5), ("second", 0.6)):
+            show(what, share)
+    assert written.file.getvalue().split() == ["first", "second"]

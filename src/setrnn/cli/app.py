@@ -15,10 +15,10 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
+from rich.console import Console
 from typer.core import TyperGroup
 
 from setrnn import __version__
-from setrnn.cli.console import stderr
 from setrnn.errors import SetRNNError, StoppedError
 
 # Each command: where its function (or group) is, and the first line of its help. The module is
@@ -138,7 +138,7 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         _fail("stopped.", INTERRUPTED)
     except StoppedError as stop:
-        stderr.print(str(stop), style="yellow", markup=False, highlight=False, soft_wrap=True)
+        _print_line(str(stop), "yellow")
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output is gone: keep Python from reporting it at exit.
@@ -184,5 +184,10 @@ def _write_error(error: Exception) -> str:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    stderr.print(f"error: {message}", style="red", markup=False, highlight=False, soft_wrap=True)
+    _print_line(f"error: {message}", "red")
     sys.exit(code)
+
+
+def _print_line(text: str, style: str) -> None:
+    console = Console(stderr=True)
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)

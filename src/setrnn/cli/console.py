@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from setrnn.data.folders import whole_file
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 
 stdout = Console()
 stderr = Console(stderr=True)
@@ -31,8 +32,6 @@ def warn(message: str) -> None:
 
 def scores_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
     """Lay out measures, one system per row; the best value of each column is bold."""
-    from setrnn.metrics import LOWER_IS_BETTER, MEASURES
-
     table = Table(title=escape(title), title_justify="left")
     table.add_column("", min_width=max(map(len, rows), default=0))  # so that names are not cut
     for name in MEASURES.values():

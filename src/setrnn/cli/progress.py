@@ -9,10 +9,11 @@ from rich import progress as rich_progress
 from rich.text import Text
 
 from setrnn.cli.console import note, stderr, warn
+from setrnn.metrics import MEASURES
 from setrnn.progress import Epoch, Note, OnProgress, Progress
 
-# Short names, so that a row fits 80 characters.
-SHORT_NAMES = {"hamming_loss": "hamming", "subset_accuracy": "subset"}
+# Short names, so that a row fits into 80 characters.
+COLUMNS = MEASURES | {"hamming_loss": "hamming", "subset_accuracy": "subset"}
 
 
 @contextmanager
@@ -93,25 +94,17 @@ class _Display:
             note(_write_row(event.epoch))
 
     def _show(self, event: Progress) -> None:
-        """Move the bar of an activity."""
-        epoch, description = event.epoch, event.activity
-        if event.activity not in self._tasks:
+        """Show the bar of an activity, or move it."""
+        task, description = self._tasks.get(event.activity), event.activity
+        if event.epoch is not None:
+            description = f"epoch {event.epoch.number}/{event.epoch.n_epochs}"
+        detail = _write_detail(event, None if task is None else self._speed(task))
+        if task is None:
             # A resumed run starts in the middle: what was done before is not part of the speed.
-            self._tasks[event.activity] = self._bars.add_task(
-                description, total=event.n_total, completed=int(event.n_done), detail=""
+            task = self._bars.add_task(
+                description, total=event.n_total, completed=int(event.n_done), detail=detail
             )
-        task = self._tasks[event.activity]
-        if epoch is not None:
-            description = f"epoch {epoch.number}/{epoch.n_epochs}"
-            speed = f"{epoch.documents_per_second:,.0f} docs/s"
-            detail = f"{epoch.activity}  loss {epoch.loss:.2f}  {speed}"
-        elif event.detail:
-            detail = event.detail
-        else:
-            of_total = "" if event.n_total is None else f" of {event.n_total:,.0f}"
-            speed_now = next((each.speed for each in self._bars.tasks if each.id == task), None)
-            speed = f"  {speed_now:,.0f}/s" if speed_now else ""
-            detail = f"{event.n_done:,.0f}{of_total} {event.unit}{speed}"
+            self._tasks[event.activity] = task
         self._bars.update(
             task,
             description=description,
@@ -120,13 +113,25 @@ class _Display:
             visible=not event.part_of or event.share < 1,
         )
 
+    def _speed(self, task: rich_progress.TaskID) -> float | None:
+        return next(each.speed for each in self._bars.tasks if each.id == task)
+
+
+def _write_detail(event: Progress, speed: float | None) -> str:
+    if event.epoch is not None:
+        epoch = event.epoch
+        speed_text = f"{epoch.documents_per_second:,.0f} docs/s"
+        return f"{epoch.activity}  loss {epoch.loss:.2f}  {speed_text}"
+    if event.detail:
+        return event.detail
+    of_total = "" if event.n_total is None else f" of {event.n_total:,.0f}"
+    speed_text = f"  {speed:,.0f}/s" if speed else ""
+    return f"{event.n_done:,.0f}{of_total} {event.unit}{speed_text}"
+
 
 def _columns(epoch: Epoch) -> dict[str, str]:
     """Return the names of the measures that an epoch has."""
-    from setrnn.metrics import MEASURES
-
-    names = MEASURES | SHORT_NAMES
-    return {key: name for key, name in names.items() if key in (epoch.scores or {})}
+    return {key: name for key, name in COLUMNS.items() if key in (epoch.scores or {})}
 
 
 def _write_header(epoch: Epoch) -> str:
