@@ -1,12 +1,13 @@
-"""BR beside scikit-learn and LibMultiLabel on the same tf-idf; BR-support and PCC.
+"""Compare br with scikit-learn and LibMultiLabel on the same tf-idf; also br-support and pcc.
 
     pip install --constraint constraints.txt libmultilabel
     python benchmarks/classical.py DATA [--out FILE.json] [--words-only] [--skip-scikit-learn]
 
-DATA has train, valid and test. The tf-idf is of words and word pairs, or of words only. The
-penalties of our systems are chosen on valid (for BR, and used by all three), outside the
-measured time; the others run as they come. Every system is trained once and measured once on
-test. Times are of training alone, from the same sparse matrix, in one process on all cores.
+DATA has train, valid and test parts. The tf-idf vectors are those of words and word pairs, or of
+words only. The penalties of our systems are chosen on valid for br, and used for all three, outside
+the measured time; the other libraries use their defaults. Every system is trained once and measured
+once on test. Times are those of training alone, from the same sparse matrix, in one process on all
+cores.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.metrics import evaluate_sets
 from setrnn.systems.classical import CLASSICAL, TrainingData
 from setrnn.systems.classical.features import indicator
-from setrnn.systems.classical.system import training_data
-from setrnn.systems.classical.tuning import tune_penalties
+from setrnn.systems.classical.system import make_training_data, tune_penalties
 
 Fit = Callable[[], Callable[[sp.csr_matrix], sp.csr_matrix]]
 
@@ -87,7 +87,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     prepared = open_prepared(Source(arguments.data), TextSettings())
-    tfidf, data = training_data(prepared, start_settings(arguments.words_only))
+    tfidf, data = make_training_data(prepared, start_settings(arguments.words_only))
     targets = indicator(data.label_sets, data.n_labels)
     test = prepared.split("test")
     test_features = tfidf.transform(test.tokens)
@@ -130,7 +130,7 @@ def main() -> None:
     reference = rows["LibMultiLabel 1vsrest"]["training_seconds"]
     for name, row in rows.items():
         row["time_against_libmultilabel"] = row["training_seconds"] / reference
-        print(f"{name:24} x{row['time_against_libmultilabel']:.2f} of LibMultiLabel's time")
+        print(f"{name:24} {row['time_against_libmultilabel']:.2f} times the time of LibMultiLabel")
     if arguments.out:
         arguments.out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
 

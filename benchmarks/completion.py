@@ -27,8 +27,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.metrics import document_f1
 from setrnn.systems.known import Known
-from setrnn.systems.rules import SetCandidates
-from setrnn.tagging.prediction import N_SETS
+from setrnn.systems.rules import SetCandidates, count_completions
 from setrnn.tagging.tagger import BATCH, Tagger, load
 
 Marks = npt.NDArray[np.bool_]  # documents x labels
@@ -62,7 +61,7 @@ def predict(tagger: Tagger, tokens: Ragged, known: Known | None, n_columns: int)
     for first in range(0, len(tokens), BATCH):
         part = tokens.rows(first, min(first + BATCH, len(tokens)))
         of_part = None if known is None else known.rows(slice(first, first + BATCH))
-        found: SetCandidates = tagger.system.candidates(part, N_SETS, known=of_part)
+        found: SetCandidates = tagger.system.candidates(part, count_completions(), known=of_part)
         sets.extend(row[row >= 0] for row in found.labels[:, 0])
         marginals.append(found.marginals(n_columns))
     seconds = time.perf_counter() - start
@@ -75,7 +74,7 @@ def predict(tagger: Tagger, tokens: Ragged, known: Known | None, n_columns: int)
 
 
 def score(found: dict[str, Any], rest: Marks, is_given: Marks) -> dict[str, Any]:
-    """Measure what was predicted besides the given labels against the rest of the truth."""
+    """Compare the other predicted labels with the other true labels."""
     predicted = found["sets"] & ~is_given
     suggested = np.where(is_given, -1.0, found["marginals"]).argmax(1)
     return {

@@ -1,10 +1,11 @@
-"""PCC with 1,500 labels, where the paper could not run it.
+"""Train pcc with 1,500 labels, for which the paper could not run it.
 
     python benchmarks/pcc_many_labels.py [--labels 1500] [--documents 20000]
 
-Made-up documents of the shape of the paper's largest dataset (7.4 labels of about 1,500): each
-label has words of its own; a document mixes those of its labels with common ones. Labels
-come in families, so that the chain has something to learn. Prints times and scores beside BR.
+The documents are synthetic, with the shape of the paper's largest dataset (7.4 of about 1,500
+labels): each label has its own words, and a document mixes those of its labels with common words.
+Labels come in families, so that the chain has something to learn. Prints times and scores, also of
+br and br-support.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ N_TOKENS = 30_000
 N_WORDS = 200
 
 
-def made_up(n_documents: int, n_labels: int, seed: int) -> tuple[Ragged, Ragged]:
+def make_documents(n_documents: int, n_labels: int, seed: int) -> tuple[Ragged, Ragged]:
     """Return documents as token ids, and their label sets."""
     random = np.random.default_rng(seed)
     weights = 1 / np.arange(1, n_labels + 1) ** 0.8
@@ -52,8 +53,8 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=1500)
     parser.add_argument("--documents", type=int, default=20_000)
     arguments = parser.parse_args()
-    tokens, label_sets = made_up(arguments.documents, arguments.labels, seed=0)
-    test_tokens, test_sets = made_up(1_000, arguments.labels, seed=1)
+    tokens, label_sets = make_documents(arguments.documents, arguments.labels, seed=0)
+    test_tokens, test_sets = make_documents(1_000, arguments.labels, seed=1)
     tfidf, features = Tfidf.fit(tokens, N_TOKENS)
     data = TrainingData(features, label_sets, arguments.labels)
     truth = indicator(test_sets, arguments.labels)

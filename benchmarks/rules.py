@@ -1,9 +1,9 @@
-"""Every rule for one trained model: how good the predicted sets are by every measure.
+"""Measure the predictions of one trained model by every rule.
 
     python benchmarks/rules.py MODEL DATA [--split test] [--beam-width K] [--json FILE]
 
-DATA has valid and test, prepared for the model or as texts. Thresholds are those kept with the
-model; where it has none, they are chosen on valid here.
+DATA has valid and test parts, prepared for the model or as texts. The thresholds are those of the
+model; if it has none, they are chosen on valid.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from pathlib import Path
 
 import numpy as np
 
-from setrnn.comparison.run import rules_of
+from setrnn.comparison.run import list_rules
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
-from setrnn.systems.rules.thresholds import choose_thresholds
+from setrnn.metrics import MEASURES
+from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.evaluation import evaluate
 from setrnn.tagging.tagger import BATCH, Tagger, load
 
-MEASURES = ("instance_f1", "label_f1", "micro_f1", "hamming_loss", "subset_accuracy")
-ONCE = ("set_log_likelihood", "n_impossible_sets", "missing_mass")  # whatever the rule
+ONCE = ("set_log_likelihood", "n_impossible_sets", "missing_mass")  # the same for all rules
 
 
 def main() -> None:
@@ -34,18 +34,18 @@ def main() -> None:
     parser.add_argument("--split", default="test")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--beam-width", type=int, help="search wider than in training")
+    parser.add_argument("--beam-width", type=int, help="another beam width than that of the model")
     arguments = parser.parse_args()
     tagger = load(arguments.model, arguments.device)
     if arguments.beam_width is not None:
-        # marginals of more sets have thresholds of their own
+        # thresholds depend on the number of sets searched for
         tagger = replace(tagger.with_beam_width(arguments.beam_width), calibration=None)
     prepared = open_prepared(Source(arguments.data), tagger.config.text)
     tagger = with_thresholds(tagger, prepared)
     print(f"| {tagger.method} | " + " | ".join(MEASURES) + " | documents/s |")
     print("|---" * (len(MEASURES) + 2) + "|")
     found: dict[str, dict[str, object]] = {}
-    for rule in rules_of(tagger):
+    for rule in list_rules(tagger):
         values = evaluate(tagger, prepared, rule, split=arguments.split).as_dict()
         found[rule] = values
         cells = [f"{values[name]:.4f}" for name in MEASURES]

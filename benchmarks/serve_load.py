@@ -1,14 +1,14 @@
-"""The service under load against offline prediction: documents/s and latencies, on loopback.
+"""The service under load compared with offline prediction: documents/s and latencies, on loopback.
 
     python benchmarks/serve_load.py MODEL [--rule RULE] [--seconds 10]
     python benchmarks/serve_load.py MODEL --minutes 10
     python benchmarks/serve_load.py MODEL --kill
 
-The service is a process of its own, as `setrnn serve` starts it. This one asks it, from sockets
-that each wait for an answer before they ask again (a tenth of a core), and measures what
-`setrnn predict` does, `Tagger.tag_stream` on the same texts with all cores, before and after each
-load. With --minutes it watches the memory; with --kill it kills the service under load, starts it
-again and says when it answers.
+The service runs in a process of its own, started by `setrnn serve`. Clients send requests from
+sockets, each after the previous answer (a tenth of a core). Before and after each load, offline
+prediction is measured: `Tagger.tag_stream` on the same texts with all cores, as `setrnn predict`
+does. --minutes measures the memory; --kill kills the service under load, restarts it and prints
+when it answers.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ KILL_AFTER = 3.0
 
 @dataclass
 class Load:
-    """What a number of clients saw."""
+    """The answers to a number of clients."""
 
     n_clients: int
-    n_texts: int  # a request
+    n_texts: int  # per request
     seconds: float = 0.0
-    cores: float = 0.0  # that the service used
+    cores: float = 0.0  # used by the service
     latencies: list[float] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
 
     @property
     def documents_per_second(self) -> float:
-        """Count the documents that were answered."""
+        """The documents answered per second."""
         return self.statuses[200] * self.n_texts / self.seconds
 
     def row(self, offline: float) -> str:
-        """Write a row of the table."""
+        """Return a row of the table."""
         p50, p95, p99 = np.percentile(self.latencies, [50, 95, 99]) * 1000
         others = {status: n for status, n in self.statuses.items() if status != 200}
         speed = self.documents_per_second
@@ -68,7 +68,7 @@ class Load:
 
 
 class Service:
-    """A service that runs while the block does."""
+    """A service that runs during a `with` block."""
 
     def __init__(self, model: Path, port: int = 0) -> None:
         command = [sys.executable, "-m", "setrnn", "serve", str(model), "--port", str(port)]
@@ -82,7 +82,7 @@ class Service:
             found = re.search(r"http://127.0.0.1:(\d+)", line)
             self.port = int(found[1]) if found else self.port
             if line.startswith("Ready"):
-                # the access log flows on, away from this process
+                # another process discards the access log
                 log = subprocess.DEVNULL
                 self.drain = subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=log)
                 return self
@@ -90,24 +90,24 @@ class Service:
 
     def __exit__(self, *_: object) -> None:
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(60) == 0, "the service did not end well"
+        assert self.process.wait(60) == 0, "the service did not stop cleanly"
         self.drain.wait()
 
     @property
     def megabytes(self) -> float:
-        """Resident memory."""
+        """The resident memory."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         found = re.search(r"VmRSS:\s+(\d+)", status)
         return int(found[1]) / 1024 if found else 0.0
 
     @property
     def cpu_seconds(self) -> float:
-        """Time of all its threads so far."""
+        """The CPU time of all threads so far."""
         values = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")")[1].split()
         return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
 
     def loaded(self, messages: list[bytes], n_clients: int, n_texts: int, seconds: float) -> Load:
-        """Let clients ask for a while."""
+        """Send requests from several clients for some seconds."""
         before = self.cpu_seconds
         found = asyncio.run(_put_load(self.port, messages, n_clients, n_texts, seconds))
         found.cores = (self.cpu_seconds - before) / found.seconds
@@ -115,7 +115,7 @@ class Service:
 
 
 def requests(texts: list[str], n_texts: int, rule: str | None) -> list[bytes]:
-    """Write requests of so many texts each, as bytes."""
+    """Return HTTP requests of `n_texts` texts each."""
     found = []
     for start in range(0, len(texts) - n_texts + 1, n_texts):
         wanted = {"texts": texts[start : start + n_texts], "rule": rule}
@@ -140,7 +140,7 @@ async def _put_load(
 
 
 async def _client(port: int, messages: list[bytes], first: int, found: Load, end: float) -> None:
-    """Ask again and again, each time when the answer to the last is there."""
+    """Send requests, each after the previous answer."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 24)
     for message in islice(cycle(messages), first, None):
         start = time.perf_counter()
@@ -170,9 +170,10 @@ def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
     measure = partial(offline_speed, tagger, texts, wanted.rule)
     measure(WARM_UP)
     print(
-        "| clients | texts a request | documents/s | offline | of offline | p50, ms | p95 ", end=""
+        "| clients | texts per request | documents/s | offline | of offline | p50, ms | p95 ",
+        end="",
     )
-    print("| p99 | cores used | answers but 200 |\n|" + "---|" * 10)
+    print("| p99 | cores used | other answers |\n|" + "---|" * 10)
     with Service(wanted.model) as service:
         before = measure(wanted.seconds / 2)
         for n_texts in N_TEXTS:
@@ -198,11 +199,13 @@ def watch_memory(wanted: argparse.Namespace, texts: list[str]) -> None:
 
 
 def kill_and_restart(wanted: argparse.Namespace, texts: list[str]) -> None:
-    """Kill the service under load, start it on the same port, and print when it answers."""
+    """Kill the service under load, restart it on the same port, and print when it answers."""
     messages = requests(texts, 1, wanted.rule)
     with Service(wanted.model) as service:
         broken = asyncio.run(_killed(service, messages))
-        print(f"Killed with 64 clients: {broken['whole']:,} whole answers, {broken['half']} half")
+        print(
+            f"Killed with 64 clients: {broken['whole']:,} whole answers, {broken['half']} partial"
+        )
         start = time.perf_counter()
         again = Service(wanted.model, service.port)
         answered = asyncio.run(_first_answer(service.port, messages[0]))
@@ -211,7 +214,7 @@ def kill_and_restart(wanted: argparse.Namespace, texts: list[str]) -> None:
 
 
 async def _killed(service: Service, messages: list[bytes]) -> Counter[str]:
-    """Ask from 64 clients, kill the service after a while, and count what came back."""
+    """Send requests from 64 clients, kill the service, and count whole and partial answers."""
     found: Counter[str] = Counter()
 
     async def ask(first: int) -> None:
@@ -237,7 +240,7 @@ async def _killed(service: Service, messages: list[bytes]) -> Counter[str]:
 
 
 async def _first_answer(port: int, message: bytes) -> float:
-    """Ask until an answer comes; return when."""
+    """Send requests until one is answered; return the time."""
     while True:
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -255,9 +258,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("--rule", default=None)
-    parser.add_argument("--seconds", type=float, default=10.0, help="a measurement")
-    parser.add_argument("--minutes", type=float, default=0.0, help="of load, to watch the memory")
-    parser.add_argument("--kill", action="store_true", help="the service under load")
+    parser.add_argument("--seconds", type=float, default=10.0, help="per measurement")
+    parser.add_argument("--minutes", type=float, default=0.0, help="of load, to measure the memory")
+    parser.add_argument("--kill", action="store_true", help="kill the service under load")
     wanted = parser.parse_args()
     texts = [example.text for example in newsroom.examples("test")]
     if wanted.kill:

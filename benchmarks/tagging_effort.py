@@ -1,4 +1,4 @@
-"""How much a person does to tag a document on the page: by hand, and with the model's help.
+"""Count the actions of a person who tags documents on the page, by hand and with the model.
 
     python benchmarks/tagging_effort.py DATA MODEL [--documents N] [--device auto] [--seed 0]
 
@@ -28,8 +28,8 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.serve.registry import ServedModel
-from setrnn.systems.rules import MANY_SETS
-from setrnn.systems.scored_set import ScoredSet
+from setrnn.systems.candidates import ScoredSet
+from setrnn.systems.rules import count_candidates
 from setrnn.tagging.prediction import complete_tokens, encode_known
 from setrnn.tagging.tagger import BATCH, Tagger, load
 
@@ -62,7 +62,7 @@ ASKS: dict[str, Ask] = {"most-probable": most_probable, "least-certain": least_c
 
 @dataclass(frozen=True)
 class Answer:
-    """What the page is told of a document: a set, every label by probability, other sets."""
+    """What the page shows for a document: a set, every label by probability, other sets."""
 
     labels: tuple[str, ...]
     rows: Sequence[Row] = ()
@@ -94,7 +94,7 @@ class TokenModel:
         answers = []
         for first in range(0, len(self.tokens), BATCH):
             tokens = self.tokens.rows(first, min(first + BATCH, len(self.tokens)))
-            candidates = self.tagger.system.candidates(tokens, MANY_SETS)
+            candidates = self.tagger.system.candidates(tokens, count_candidates())
             marginals = self.tagger.system.marginals(tokens, candidates)
             predictions = self.tagger.tag_tokens(tokens, top=N_SETS)
             for prediction, row in zip(predictions, marginals, strict=True):
@@ -165,7 +165,7 @@ class Search:
     def _listed(self, typed: str) -> list[str]:
         """List labels as the page does: those that end with what was typed come first."""
         names = self._model.tagger.labels.names
-        found = [names[label] for label in self._model.labels_with(typed)[:N_ASKED]]
+        found = [names[label] for label in self._model.find_labels(typed)[:N_ASKED]]
         return sorted(found, key=lambda name: not name.lower().endswith(typed.lower()))
 
 
@@ -180,7 +180,7 @@ def word_starts(label: str) -> list[int]:
 
 @dataclass
 class Person:
-    """What a person did to a document."""
+    """The actions of a person on one document."""
 
     keys: int = 0
     clicks: int = 0
@@ -221,7 +221,7 @@ def mend(
     search: Search,
     rows: Sequence[Row] = (),
 ) -> None:
-    """Make the shown set the true one, with nothing predicted anew, and take it.
+    """Correct the shown set without another prediction, and accept it.
 
     Wrong labels are clicked away, and missing ones that `rows` list clicked; others are searched.
     """
@@ -354,7 +354,7 @@ def with_completion(
     ask: Ask,
     search: Search,
 ) -> list[Person]:
-    """Let all documents take a step and be predicted anew, until each has its true set."""
+    """Let all documents take a step and predict them again, until each has its true set."""
     desks = [Desk(truth, answer) for truth, answer in zip(truths, predicted, strict=True)]
     left = list(range(len(desks)))
     for _ in range(MOST_ROUNDS):
@@ -378,7 +378,7 @@ def _goes_on(desk: Desk, decided: str | None) -> bool:
 
 
 def _can_be_asked(model: Model, known: KnownLabels) -> bool:
-    """Tell whether something is known, and no more than the model's sets may have."""
+    """Return whether some labels are known, but not more than a set of the model may have."""
     is_too_much = model.max_labels is not None and len(known.present) > model.max_labels
     return known != KnownLabels() and not is_too_much
 
@@ -464,7 +464,7 @@ def table(ways: dict[str, list[Person]], seed: int) -> list[str]:
 
 
 def asks_compared(ways: dict[str, list[Person]], asks: Sequence[str], seed: int) -> list[str]:
-    """Say how many more actions the first way of asking takes than each other."""
+    """Return how many more actions the first way of asking takes than each other way."""
     lines = []
     for way in STEPS:
         for other in asks[1:]:

@@ -5,7 +5,7 @@ from itertools import chain, combinations
 import numpy as np
 import scipy.sparse as sp
 
-from setrnn.systems.classical.linear import LinearWeights
+from setrnn.systems.classical.system import LinearWeights
 
 
 def all_sets(n_labels):

@@ -1,34 +1,61 @@
 """Runs of a comparison without training, and a pool without processes."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 
+import setrnn
 from made_comparison import ERRORS, made_record
-from setrnn.comparison.pool import Ended, Progressed, Started, failure_of
+from setrnn.comparison.pool import Ended, describe_error
 from setrnn.comparison.records import Comparison
 from setrnn.config import to_dict
+from setrnn.progress import Progress, ignore_progress
 
 
-def fake_run(task, on_progress):
+def fake_run(task, on_progress=ignore_progress):
     """Return a made-up record, as if it had been trained."""
-    on_progress("training", 0.5)
+    on_progress(Progress("training", 0.5, 1.0))
     comparison = Comparison.load(task.folder)
     random = np.random.default_rng(task.seed)
     record = made_record(comparison, task.method, task.seed, ERRORS[task.method], random)
-    return replace(record, config=to_dict(task.config), treatment=task.treatment)
+    return replace(
+        record, config=to_dict(task.config), treatment=task.treatment, trials=task.trials
+    )
 
 
-def run_here(jobs, n_jobs, on_stop=lambda: None):
+def run_here(jobs, n_jobs, on_progress=ignore_progress, n_threads=1):
     """Run jobs one after the other, in this process."""
     for job in jobs:
-        yield Started(job)
-        told = []
+
+        def report(event, job=job):
+            on_progress(replace(event, activity=job.name, part_of=job.part_of))
+
         try:
-            value = job.work(lambda activity, share, told=told: told.append((activity, share)))
+            value = job.work(report)
         except Exception as error:  # noqa: BLE001 (as the pool does)
-            yield Ended(job, 1.0, failure=failure_of(error))
-            continue
-        for activity, share in told:
-            yield Progressed(job, activity, share)
-        yield Ended(job, 1.0, value)
+            yield Ended(job, 1.0, failure=describe_error(error))
+        else:
+            yield Ended(job, 1.0, value)
+
+
+def install_fake_runs(monkeypatch, run=fake_run):
+    """Let comparisons run `run` in this process instead of training; return the names of runs."""
+    names = []
+
+    def noted(task, on_progress):
+        names.append(task.name)
+        return run(task, on_progress)
+
+    monkeypatch.setattr("setrnn.comparison.compare.run", noted)
+    monkeypatch.setattr("setrnn.comparison.compare.run_jobs", run_here)
+    return names
+
+
+def install_fake_report(monkeypatch):
+    """Let reports be only the name of their page: what the page holds is tested elsewhere."""
+
+    def build_report(folder, out=None, beside=()):
+        return SimpleNamespace(page=folder / "report" / "index.html")
+
+    monkeypatch.setitem(vars(setrnn), "build_report", build_report)

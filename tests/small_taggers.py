@@ -6,7 +6,7 @@ import numpy as np
 
 from setrnn.config import load_config
 from setrnn.methods import METHODS
-from setrnn.systems.rules.thresholds import Thresholds
+from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions, train_system

@@ -5,7 +5,7 @@ from scipy.special import log_softmax
 
 
 def candidates(n, n_candidates=5, seed=0):
-    """Log-probabilities of candidates by falling probability; they leave something out."""
+    """Log-probabilities of candidates in descending order; their sum is less than 1."""
     rng = np.random.default_rng(seed)
     outcomes = log_softmax(rng.normal(scale=2, size=(n, n_candidates + 1)), axis=1)
     return -np.sort(-outcomes[:, :-1], axis=1)

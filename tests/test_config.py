@@ -22,7 +22,7 @@ from setrnn.config import (
     settings_hash,
     to_dict,
 )
-from setrnn.errors import ConfigError, SetRNNError
+from setrnn.errors import BadRowError, ConfigError, DataError, SetRNNError
 
 GROUPS = {
     "text": TextSettings,
@@ -384,13 +384,20 @@ def test_a_transformer_reads_with_its_own_tokenizer():
 @pytest.mark.parametrize(
     ("overrides", "said"),
     [
-        (["encoder.name=transformer"], "needs its folder or hub name: --set encoder.path=NAME"),
-        (["encoder.path=a/b"], "goes with --set encoder.name=transformer"),
-        (["encoder.learning_rate=0"], "'encoder.learning_rate' must be above 0"),
-        (["text.max_tokens=3"], "'text.max_tokens' must be at least 4"),
+        (["encoder.name=transformer"], "--set encoder.path=NAME"),
+        (["encoder.path=a/b"], "encoder.name=transformer"),
+        (["encoder.learning_rate=0"], "'encoder.learning_rate'.* above 0"),
+        (["text.max_tokens=3"], "'text.max_tokens'.* at least 4"),
     ],
 )
 def test_an_encoder_that_cannot_be_is_one_line(overrides, said):
     with pytest.raises(ConfigError, match=said) as error:
         load_config(overrides=overrides)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("error", [ConfigError, DataError, BadRowError])
+def test_bad_arguments_and_data_are_value_errors(error):
+    """What a caller of a scikit-learn estimator expects."""
+    assert issubclass(error, ValueError)
+    assert issubclass(error, SetRNNError)

@@ -48,7 +48,7 @@ def tiny_tagger(prepared, name, epochs=10):
     return trained_tagger(prepared, name, replace(SMALL, text=TEXT, training=training))
 
 
-def rules_of(name):
+def list_rules(name):
     emits_sequences = find_system(METHODS[name]).emits_sequences
     return [name for name, rule in RULES.items() if rule.source == "sets" or emits_sequences]
 
@@ -61,7 +61,7 @@ def test_a_method_trains_predicts_by_every_rule_it_has_saves_and_loads(
     tagger.save(tmp_path / "model")
     loaded = setrnn.load(tmp_path / "model", device="cpu")
     texts = list(CORPUS.truth)
-    for rule in rules_of(name):
+    for rule in list_rules(name):
         found = tagger.tag(texts, rule=rule, top=4)
         assert loaded.tag(texts, rule=rule, top=4) == found
         # What follows of 16 possible sets by chance is 1/16.
@@ -84,7 +84,7 @@ def test_the_ten_systems_of_the_paper_come_first_in_its_order():
 def test_only_set_rnn_among_the_recurrent_predicts_by_set(name):
     """As in the paper's Table 1: the others take the set of the best sequence."""
     method = METHODS[name]
-    assert method.rule in rules_of(name)
+    assert method.rule in list_rules(name)
     if find_system(method).emits_sequences:
         is_by_sequence = name in PAPER and name != "set-rnn"
         assert method.rule == ("sequence" if is_by_sequence else "set")

@@ -157,7 +157,7 @@ def test_scores_are_ready_for_json():
     ("truth", "predicted", "message"),
     [
         (np.ones((2, 3)), np.ones((3, 2)), "same documents and labels"),
-        (np.ones((2, 3)), np.full((2, 3), 0.3), "0 and 1 only, got 0.3"),
+        (np.ones((2, 3)), np.full((2, 3), 0.3), "0 and 1.* 0.3"),
         (np.ones((0, 3)), np.ones((0, 3)), "0 documents"),
         (np.ones(3), np.ones(3), "documents x labels"),
     ],
@@ -190,10 +190,10 @@ def test_label_sets_give_the_matrices_one_would_write():
 @pytest.mark.parametrize(
     ("true_sets", "predicted_sets", "labels", "message"),
     [
-        ([["a"]], [["x"]], ["a"], "document 1: predicted label 'x'"),
-        ([["a"]], [["a"], ["a"]], ["a"], "1 true label sets but 2 predicted"),
-        (["a"], [["a"]], ["a"], "wanted a set of labels, got 'a'"),
-        ([["a"]], [["a"]], ["a", "a"], "must be distinct"),
+        ([["a"]], [["x"]], ["a"], "document 1: .*'x'"),
+        ([["a"]], [["a"], ["a"]], ["a"], "1 true .* 2 predicted"),
+        (["a"], [["a"]], ["a"], "set of labels, got 'a'"),
+        ([["a"]], [["a"]], ["a", "a"], "distinct"),
     ],
 )
 def test_label_sets_that_do_not_fit_are_refused(true_sets, predicted_sets, labels, message):

@@ -6,9 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from setrnn.comparison.compare import ComparisonResult, compare
     from setrnn.data.example import Example
     from setrnn.data.formats import open_dataset
     from setrnn.errors import ConfigError, DataError, ModelError, SetRNNError, TrainingError
+    from setrnn.report.build import build_report
     from setrnn.systems.limits import Limits
     from setrnn.tagging.calibrating import calibrate
     from setrnn.tagging.estimator import SetRNNClassifier
@@ -35,6 +37,9 @@ _HOMES = {
     "Evaluation": "setrnn.tagging.evaluation",
     "Limits": "setrnn.systems.limits",
     "Example": "setrnn.data.example",
+    "compare": "setrnn.comparison.compare",
+    "ComparisonResult": "setrnn.comparison.compare",
+    "build_report": "setrnn.report.build",
     "open_dataset": "setrnn.data.formats",
     "SetRNNError": "setrnn.errors",
     "ConfigError": "setrnn.errors",
@@ -44,6 +49,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "ComparisonResult",
     "Completion",
     "ConfigError",
     "DataError",
@@ -58,7 +64,9 @@ __all__ = [
     "Tagger",
     "TrainingError",
     "__version__",
+    "build_report",
     "calibrate",
+    "compare",
     "evaluate",
     "load",
     "open_dataset",

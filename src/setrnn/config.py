@@ -1,4 +1,7 @@
-"""Settings: frozen dataclasses, read from JSON; an unknown key is refused with the nearest name."""
+"""Settings: frozen dataclasses, read from JSON. Unknown names are refused with the nearest name.
+
+The comment after a setting describes it; `--set GROUP.NAME=VALUE` changes it.
+"""
 
 from __future__ import annotations
 
@@ -12,49 +15,47 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from setrnn.errors import ConfigError, nearest_name
+from setrnn.metrics import MEASURES
 
 Settings = TypeVar("Settings")
 
-WORDS = "words"  # the tokenizer of our own: text.tokenizer
-
-# What the best epoch can be chosen by; of the hamming loss, the lowest is best.
-TRAINING_METRICS = ("instance_f1", "label_f1", "micro_f1", "subset_accuracy", "hamming_loss")
+WORDS = "words"  # the text.tokenizer of networks over words
 
 
 @dataclass(frozen=True)
 class TextSettings:
-    """How a text becomes words."""
+    """How texts are split into words."""
 
-    max_words: int = 500  # a document, after stop words are out; the paper: 120 or 500
-    max_vocabulary: int = 50_000
-    min_count: int = 2  # rarer words are unknown
-    max_features: int = 20_000
-    stop_words: str = "english"  # or "none", or a file with one word a line
-    vocabulary_documents: int = 100_000  # larger corpora are sampled evenly for the vocabulary
-    tokenizer: str = WORDS  # or the folder or hub name of a transformer: what encoder.path says
-    max_tokens: int = 256  # a document, where a transformer's tokenizer cuts it
+    max_words: int = 500  # the most words per document, without stop words; 120 or 500 in the paper
+    max_vocabulary: int = 50_000  # the most words in the vocabulary
+    min_count: int = 2  # words that occur less often are unknown
+    max_features: int = 20_000  # the most features in the vocabulary
+    stop_words: str = "english"  # "english", "none", or a file with one word per line
+    vocabulary_documents: int = 100_000  # the vocabulary is made from an even sample of this size
+    tokenizer: str = WORDS  # "words"; a transformer has its own, the encoder.path
+    max_tokens: int = 256  # the most tokens per document for a transformer
 
     def __post_init__(self) -> None:
-        """Refuse counts below one."""
+        """Raise ConfigError if a number is too small."""
         for name in ("max_words", "max_vocabulary", "min_count", "vocabulary_documents"):
             _require(getattr(self, name) >= 1, f"text.{name}", "at least 1", getattr(self, name))
-        # Its special tokens, and a token of the text.
+        # special tokens, and at least one token of the text
         _require(self.max_tokens >= 4, "text.max_tokens", "at least 4", self.max_tokens)
         _require(self.max_features >= 0, "text.max_features", "at least 0", self.max_features)
 
 
 @dataclass(frozen=True)
 class VectorSettings:
-    """Word vectors: words, features and labels in one space."""
+    """Vectors of words, features and labels, in one space."""
 
-    source: str = "word2vec"  # or "none", or a word2vec/GloVe file
-    dimensions: int = 300
-    epochs: int = 5
-    window: int = 5
-    seed: int = 0
+    source: str = "word2vec"  # "word2vec" (trained here), "none" (random) or a vector file
+    dimensions: int = 300  # of a vector
+    epochs: int = 5  # of word2vec
+    window: int = 5  # words on each side that word2vec reads
+    seed: int = 0  # of word2vec, or of random vectors
 
     def __post_init__(self) -> None:
-        """Refuse sizes below one, and a negative seed."""
+        """Raise ConfigError if a number is too small."""
         for name in ("dimensions", "epochs", "window"):
             _require(getattr(self, name) >= 1, f"vectors.{name}", "at least 1", getattr(self, name))
         _require(self.seed >= 0, "vectors.seed", "0 or more", self.seed)
@@ -62,18 +63,18 @@ class VectorSettings:
 
 @dataclass(frozen=True)
 class ClassicalSettings:
-    """BR, BR-support and PCC."""
+    """The classical systems: br, br-support and pcc."""
 
-    l1: float = 0.1  # penalties against the summed log loss: l2 is scikit-learn's 1/C
-    l2: float = 0.03
-    tune: bool = False  # choose the penalties on the valid split instead
-    max_pairs: int = 100_000  # frequent word pairs beside the words; 0 for none
-    max_steps: int = 60
-    tolerance: float = 1e-3
-    beam_width: int = 12  # PCC's search
+    l1: float = 0.1  # L1 penalty, added to the summed log loss
+    l2: float = 0.03  # L2 penalty, 1/C in scikit-learn
+    tune: bool = False  # whether to choose the penalties on the valid part
+    max_pairs: int = 100_000  # the most word pairs used as features; 0 for none
+    max_steps: int = 60  # the most steps of the optimizer
+    tolerance: float = 1e-3  # a label is finished when a step gains less than this share
+    beam_width: int = 12  # of the search of pcc
 
     def __post_init__(self) -> None:
-        """Refuse negative penalties and empty searches."""
+        """Raise ConfigError if a number is out of range."""
         for name in ("l1", "l2", "tolerance"):
             value = getattr(self, name)
             _require(0 <= value < float("inf"), f"classical.{name}", "0 or more", value)
@@ -85,43 +86,43 @@ class ClassicalSettings:
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """What reads the documents."""
+    """The encoder, which reads the documents."""
 
-    name: str = "gru"  # over word vectors; or "transformer"; the model layer knows all names
-    path: str = ""  # of a pretrained encoder: a folder, or a name on the Hugging Face hub
-    learning_rate: float = 5e-5  # of a transformer's weights; training.learning_rate of the rest
+    name: str = "gru"  # "gru" (over word vectors), "transformer", or another name in ENCODERS
+    path: str = ""  # the folder or Hugging Face hub name of a pretrained encoder
+    learning_rate: float = 5e-5  # of the weights of a transformer
 
     def __post_init__(self) -> None:
-        """Refuse a transformer without a path, and a path that would not be used."""
+        """Raise ConfigError if a transformer has no path, or a GRU has one."""
         if self.name == "transformer" and not self.path:
             raise ConfigError(
-                "encoder.name=transformer needs its folder or hub name: --set encoder.path=NAME"
+                "encoder.name=transformer needs a folder or hub name: --set encoder.path=NAME"
             )
         if self.name == "gru" and self.path:
-            raise ConfigError("encoder.path goes with --set encoder.name=transformer.")
+            raise ConfigError("encoder.path needs --set encoder.name=transformer.")
         rate = self.learning_rate
         _require(0 < rate < float("inf"), "encoder.learning_rate", "above 0", rate)
 
     @property
     def is_pretrained(self) -> bool:
-        """Whether the encoder is pretrained, and reads the subwords of its own tokenizer."""
+        """Whether the encoder is pretrained and reads the subwords of its own tokenizer."""
         return bool(self.path)
 
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """The recurrent network."""
+    """The sizes of a network, and its dropout."""
 
-    encoder_units: int = 256  # both directions together
-    decoder_units: int = 300
+    encoder_units: int = 256  # of both directions of the GRU together
+    decoder_units: int = 300  # per layer
     decoder_layers: int = 2
-    dropout: float = 0.3
-    word_dropout: float = 0.1  # the share of words that training makes unknown
-    word_vectors: str = "auto"  # "tuned" or "frozen"; auto: by how many texts there are
-    max_labels: int = 50  # the most labels a set may have
+    dropout: float = 0.3  # the share of values set to 0 in training
+    word_dropout: float = 0.1  # the share of words replaced by the unknown word in training
+    word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 10,000 documents on
+    max_labels: int = 50  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
-        """Refuse empty layers and shares that are none."""
+        """Raise ConfigError if a number is out of range."""
         for name in ("decoder_units", "decoder_layers", "max_labels"):
             _require(getattr(self, name) >= 1, f"model.{name}", "at least 1", getattr(self, name))
         units = self.encoder_units
@@ -135,38 +136,38 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Algorithm 1, in training and in prediction."""
+    """Beam search (Algorithm 1), in training and in prediction."""
 
-    beam_width: int = 12  # the paper's K
-    exact_sets: int = 4  # of set-rnn-exact: so many of the best are summed over all subsets
+    beam_width: int = 12  # K in the paper
+    exact_sets: int = 4  # set-rnn-exact computes the exact probability of this many sets
 
     def __post_init__(self) -> None:
-        """Refuse an empty search."""
+        """Raise ConfigError if a number is too small."""
         _require(self.beam_width >= 1, "search.beam_width", "at least 1", self.beam_width)
         _require(self.exact_sets >= 0, "search.exact_sets", "at least 0", self.exact_sets)
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """The training of the recurrent systems."""
+    """The training of networks."""
 
     epochs: int = 20
-    random_share: float = 0.5  # of the epochs, before vinyals-sample and -max switch
-    batch_size: int = 128
-    learning_rate: float = 1e-3
-    warm_up: float = 0.06  # the share of all steps in which the rate rises
-    decay: str = "linear"  # to zero at the end; or "none"
-    clip_norm: float = 1.0  # of the gradient; 0 for no limit
+    random_share: float = 0.5  # of the epochs: random orders before vinyals-sample and -max
+    batch_size: int = 128  # documents per step
+    learning_rate: float = 1e-3  # of all weights but those of a transformer
+    warm_up: float = 0.06  # the share of the steps in which the learning rate increases
+    decay: str = "linear"  # of the learning rate: "linear" (to 0 at the end) or "none"
+    clip_norm: float = 1.0  # the largest norm of the gradient; 0 for no limit
     weight_decay: float = 0.0
-    average: float = 0.999  # the decay of the average of the weights that is kept; 0 for none
-    metric: str = "instance_f1"  # chooses the best epoch on the valid part
-    patience: int = 0  # stop after so many epochs without gain; 0 for never
-    valid_documents: int = 5_000  # of a larger valid part, so many are measured each epoch
-    precision: str = "float32"  # or, on a GPU, "bfloat16" or "float16"
+    average: float = 0.999  # the decay of the moving average of the weights; 0 for no average
+    metric: str = "instance_f1"  # the measure that chooses the best epoch on the valid part
+    patience: int = 0  # stop after this many epochs without improvement; 0 for never
+    valid_documents: int = 5_000  # the most valid documents measured per epoch
+    precision: str = "float32"  # "float32"; on a GPU also "bfloat16" or "float16"
     checkpoint_minutes: float = 5.0  # between checkpoints within an epoch
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be trained with."""
+        """Raise ConfigError if a number is out of range or a name is unknown."""
         for name in ("epochs", "batch_size", "valid_documents"):
             value = getattr(self, name)
             _require(value >= 1, f"training.{name}", "at least 1", value)
@@ -182,14 +183,20 @@ class TrainingSettings:
         _require(0 < rate < float("inf"), "training.learning_rate", "above 0", rate)
         _require_one_of("training.decay", self.decay, ("linear", "none"))
         _require_one_of("training.precision", self.precision, ("float32", "bfloat16", "float16"))
-        _require_one_of("training.metric", self.metric, TRAINING_METRICS)
+        _require_one_of("training.metric", self.metric, tuple(MEASURES))
 
 
 @dataclass(frozen=True)
 class Config:
-    """Everything that decides what is trained."""
+    """All settings of a training run.
 
-    seed: int = 0
+    Example:
+        >>> config = Config(seed=7, search=SearchSettings(beam_width=4))
+        >>> config.search.beam_width, config.training.epochs
+        (4, 20)
+    """
+
+    seed: int = 0  # of the network and its training
     text: TextSettings = field(default_factory=TextSettings)
     vectors: VectorSettings = field(default_factory=VectorSettings)
     classical: ClassicalSettings = field(default_factory=ClassicalSettings)
@@ -199,13 +206,13 @@ class Config:
     training: TrainingSettings = field(default_factory=TrainingSettings)
 
     def __post_init__(self) -> None:
-        """Give a transformer its own tokenizer."""
+        """Use the tokenizer of a pretrained encoder."""
         if self.encoder.is_pretrained:
             text = dataclasses.replace(self.text, tokenizer=self.encoder.path)
             object.__setattr__(self, "text", text)
 
 
-# What a preset changes; `paper` is also what the paper leaves to the reader.
+# What each preset changes. `paper` has the settings of the paper; where it gives none, usual ones.
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "paper": {
@@ -240,7 +247,17 @@ PRESETS: dict[str, dict[str, Any]] = {
 def load_config(
     preset: str = "default", file: Path | None = None, overrides: Sequence[str] = ()
 ) -> Config:
-    """Build a config: the preset, then the JSON file, then each `key=value`."""
+    """Build a config from a preset, then a JSON file, then each `key=value`.
+
+    Example:
+        >>> config = load_config("paper", overrides=["training.epochs=10"])
+        >>> config.training.epochs, config.training.learning_rate
+        (10, 0.0005)
+        >>> load_config(overrides=["sed=3"])
+        Traceback (most recent call last):
+        ...
+        setrnn.errors.ConfigError: There is no setting 'sed'. Did you mean 'seed'?
+    """
     if preset not in PRESETS:
         raise ConfigError(f"There is no preset '{preset}'. {nearest_name(preset, PRESETS)}")
     values = json.loads(json.dumps(PRESETS[preset]))
@@ -252,7 +269,7 @@ def load_config(
 
 
 def from_dict(settings: type[Settings], values: Mapping[str, Any], prefix: str = "") -> Settings:
-    """Build a settings dataclass from plain values, checking names and types."""
+    """Build a settings dataclass from plain values; check their names and types."""
     fields = {each.name for each in dataclasses.fields(settings)}  # type: ignore[arg-type]
     types = typing.get_type_hints(settings)
     arguments: dict[str, Any] = {}
@@ -267,7 +284,7 @@ def from_dict(settings: type[Settings], values: Mapping[str, Any], prefix: str =
                 raise ConfigError(f"'{key}' is a group of settings: write {key}.NAME=VALUE.")
             arguments[name] = from_dict(typing.cast(type, wanted), value, f"{key}.")
         else:
-            arguments[name] = _checked(key, value, wanted)
+            arguments[name] = _check_type(key, value, wanted)
     return settings(**arguments)
 
 
@@ -282,14 +299,14 @@ def settings_hash(*values: Any) -> str:  # noqa: ANN401 (any JSON values)
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
-def _checked(key: str, value: Any, wanted: type) -> Any:  # noqa: ANN401 (JSON values)
+def _check_type(key: str, value: Any, wanted: type) -> Any:  # noqa: ANN401 (JSON values)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         try:
             return float(value)
         except OverflowError:
             raise ConfigError(f"'{key}' is too large a number.") from None
     if not isinstance(value, wanted) or (wanted is not bool and isinstance(value, bool)):
-        names = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+        names = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
         raise ConfigError(f"'{key}' must be {names[wanted]}, got {value!r}.")
     return value
 

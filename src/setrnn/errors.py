@@ -1,30 +1,39 @@
-"""The exceptions of setrnn: a user can act on each from its one line."""
+"""The exceptions of setrnn. Each message is one line that says what to do."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-MOST_NAMES = 20  # that a message lists
+MOST_NAMES = 20  # listed in a message
 
 
 class SetRNNError(Exception):
-    """Something setrnn refuses; the message says where, what, and the way out."""
+    """The base class of the errors of setrnn: where, what, and the way out, in one line."""
 
 
-class ConfigError(SetRNNError):
-    """A setting that does not exist or does not fit."""
+class ConfigError(SetRNNError, ValueError):
+    """A setting or an argument that does not exist or is out of range.
+
+    Example:
+        >>> import setrnn
+        >>> try:
+        ...     setrnn.Limits(max_labels=-1)
+        ... except ValueError as error:
+        ...     print(error)
+        max_labels must be 0 or more, got -1.
+    """
 
 
-class DataError(SetRNNError):
-    """Data that cannot be read."""
+class DataError(SetRNNError, ValueError):
+    """Data or texts that cannot be used."""
 
 
 class BadRowError(DataError):
-    """One row that cannot be read; the rows around it may be fine."""
+    """One row that cannot be read; the other rows may be fine."""
 
     def __init__(self, place: str, problem: str) -> None:
-        """Say where the row is (`train.jsonl line 41`) and what is wrong with it."""
+        """Store where the row is (`train.jsonl line 41`) and what is wrong with it."""
         super().__init__(place, problem)
 
     def __str__(self) -> str:
@@ -36,18 +45,18 @@ class ModelError(SetRNNError):
 
 
 class TrainingError(SetRNNError):
-    """Training that cannot go on."""
+    """Training that cannot continue."""
 
 
 class StoppedError(SetRNNError):
-    """Work that was asked to stop, and did, after saving where it stands."""
+    """Work that was stopped on request, after saving its state."""
 
 
 class MissingExtraError(SetRNNError):
     """An optional library that is not installed."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
-        """Name the library, the extra that brings it, and what it is needed for."""
+        """Store the library, the extra that installs it, and what needs it."""
         super().__init__(library, extra, purpose)
 
     def __str__(self) -> str:
@@ -56,7 +65,14 @@ class MissingExtraError(SetRNNError):
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str:
-    """Suggest the known name closest to a wrong one, or list them; of many, the first."""
+    """Suggest the known name that is nearest to a wrong one, or list the known names.
+
+    Example:
+        >>> nearest_name("set-rn", ["br", "pcc", "set-rnn"])
+        "Did you mean 'set-rnn'?"
+        >>> nearest_name("x", ["br", "pcc"])
+        'Known: br, pcc.'
+    """
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=1)
     if close:

@@ -1,6 +1,6 @@
-"""The named systems as plain data: the paper's Table 1, and what goes beyond it.
+"""The methods as plain data: the systems of the paper's Table 1, and those beyond it.
 
-Everyone may read this table: it imports nothing from the rest of the package but the errors.
+This table may be imported anywhere: it imports only the errors.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ BEST_SET = "argmax over all sets of p(y | x)"
 class Method:
     """One system: how it is trained, how it predicts, and how it is shown.
 
-    A network names its objective and its decoder; a system without an objective is fitted in one
-    go by the class of its name in `setrnn.systems.SYSTEMS`.
+    A network has an objective and a decoder. A method without an objective is fitted in one step,
+    by the class of its name in `setrnn.systems.registry.SYSTEMS`.
 
     Example:
         >>> from setrnn.methods import METHODS

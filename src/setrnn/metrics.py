@@ -1,9 +1,8 @@
-"""How good predicted label sets are, and how good a ranking of labels is.
+"""Measures of predicted label sets, and of rankings of labels.
 
-Everything is counted on two indicator matrices, documents x labels, of zeros and ones.
-0/0 is 0 for a label (a label that is never right earns nothing) and 1 for a document
-(nothing to find, nothing found). The micro average pools all documents into one table,
-so it follows the rule for documents.
+All measures are counted on two indicator matrices, documents x labels, of zeros and ones.
+0/0 is 0 for a label (a label that is never right scores nothing) and 1 for a document (nothing to
+find, nothing found). The micro average pools all documents, so it follows the rule for documents.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ _BLOCK_SIZE = 1 << 21
 
 @dataclass(frozen=True)
 class Scores:
-    """The measures of one set of predictions, over all documents.
+    """The measures of the predictions for a set of documents.
 
-    `label_f1` is the mean over all labels of the matrices, also those that neither
-    occur nor are predicted. `n_unseen_labels` of them were unknown to the model.
+    `label_f1` is the mean over all labels of the matrices, including those that neither occur nor
+    are predicted. `n_unseen_labels` of them are not labels of the model.
     """
 
     n_documents: int
@@ -66,13 +65,13 @@ class Scores:
     n_unseen_label_occurrences: int = 0
 
     def as_dict(self) -> dict[str, float | int]:
-        """Give the measures by name, ready for JSON."""
+        """Return the measures by name, as plain JSON values."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class LabelScores:
-    """The measures of each label: arrays with one value a label."""
+    """The measures of each label: arrays with one value per label."""
 
     support: Counts
     n_predicted: Counts
@@ -83,14 +82,14 @@ class LabelScores:
 
 @dataclass(frozen=True)
 class RankingScores:
-    """Precision and nDCG of the first k labels of each document's ranking, by k."""
+    """Precision and nDCG of the first k labels of each ranking, by k."""
 
     n_documents: int
     precision: dict[int, float]
     ndcg: dict[int, float]
 
     def as_dict(self) -> dict[str, float | int]:
-        """Give the measures by name (`precision@5`), ready for JSON."""
+        """Return the measures by name (`precision@5`), as plain JSON values."""
         named: dict[str, float | int] = {"n_documents": self.n_documents}
         named |= {f"precision@{k}": value for k, value in self.precision.items()}
         named |= {f"ndcg@{k}": value for k, value in self.ndcg.items()}
@@ -99,7 +98,7 @@ class RankingScores:
 
 @dataclass(frozen=True)
 class Indicators:
-    """True and predicted sets as matrices over the model's labels, then the unseen ones."""
+    """True and predicted sets as matrices: the labels of the model, then the unseen labels."""
 
     truth: Sparse
     predicted: Sparse
@@ -108,18 +107,18 @@ class Indicators:
 
     @property
     def n_unseen_labels(self) -> int:
-        """Count the true labels that the model does not know."""
+        """The number of true labels that are not labels of the model."""
         return len(self.labels) - self.n_model_labels
 
     @property
     def n_unseen_label_occurrences(self) -> int:
-        """Count how often such labels occur, over all documents."""
+        """The number of occurrences of unseen labels in all documents."""
         return int(np.count_nonzero(self.truth.indices >= self.n_model_labels))
 
 
 @dataclass(frozen=True)
 class _Overlap:
-    """Sizes of the true sets, the predicted ones, and what they share; by label or document."""
+    """Sizes of the true sets, the predicted sets and their overlaps, per label or document."""
 
     n_true: Counts
     n_predicted: Counts
@@ -133,12 +132,18 @@ class _Overlap:
 
 
 def evaluate_sets(truth: Indicator, predicted: Indicator) -> Scores:
-    """Score predicted label sets against the true ones, both documents x labels."""
+    """Compute the measures of predicted label sets; both matrices are documents x labels.
+
+    Example:
+        >>> scores = evaluate_sets(np.array([[1, 0], [1, 1]]), np.array([[1, 0], [1, 0]]))
+        >>> round(scores.instance_f1, 3), scores.label_f1, scores.subset_accuracy
+        (0.833, 0.5, 0.5)
+    """
     true_sets, predicted_sets = _matching_pair(truth, predicted)
     n_documents, n_labels = true_sets.shape
     by_document = _overlap_by_document(true_sets, predicted_sets)
     pooled = by_document.total()
-    # A precision or a recall is 0/0 also where only one side is empty: then it is 0.
+    # A precision or recall is also 0/0 if only one side is empty: then it is 0.
     all_empty = float(pooled.n_true + pooled.n_predicted == 0)
     n_wrong = pooled.n_true + pooled.n_predicted - 2 * pooled.n_correct
     is_exact = (by_document.n_true == by_document.n_correct) & (
@@ -164,10 +169,15 @@ def evaluate_label_sets(
     predicted_sets: Iterable[Collection[str]],
     labels: Sequence[str],
 ) -> Scores:
-    """Score predicted sets of label names against the true ones; `labels` are the model's.
+    """Compute the measures of predicted sets of label names; `labels` are those of the model.
 
-    A true label the model does not know counts as missed: it is one more label of F1 0,
-    and the scores say how many there are.
+    A true label that the model does not have counts as missed: it is one more label with F1 0.
+    The scores contain the number of such labels.
+
+    Example:
+        >>> scores = evaluate_label_sets([["a", "b"]], [["a"]], labels=["a", "b"])
+        >>> round(scores.instance_f1, 3), scores.micro_precision, scores.micro_recall
+        (0.667, 1.0, 0.5)
     """
     sets = indicator_matrices(true_sets, predicted_sets, labels)
     return replace(
@@ -178,7 +188,12 @@ def evaluate_label_sets(
 
 
 def evaluate_labels(truth: Indicator, predicted: Indicator) -> LabelScores:
-    """Score each label on its own; 0/0 is 0 for precision, recall and F1."""
+    """Compute the measures of each label; 0/0 is 0 for precision, recall and F1.
+
+    Example:
+        >>> evaluate_labels(np.array([[1, 0], [1, 1]]), np.array([[1, 1], [0, 1]])).f1.round(3)
+        array([0.667, 0.667])
+    """
     overlap = _overlap_by_label(*_matching_pair(truth, predicted))
     return LabelScores(
         support=overlap.n_true,
@@ -190,19 +205,24 @@ def evaluate_labels(truth: Indicator, predicted: Indicator) -> LabelScores:
 
 
 def document_f1(truth: Indicator, predicted: Indicator) -> Values:
-    """Give the F1 of each document, whose mean is instance-F1: what a paired test compares."""
+    """Return the F1 of each document. Its mean is instance-F1."""
     return _overlap_by_document(*_matching_pair(truth, predicted)).f1(empty=1.0)
 
 
 def evaluate_ranking(
     truth: Indicator, scores: NDArray[Any], ks: Sequence[int] = (1, 3, 5)
 ) -> RankingScores:
-    """Score rankings of labels as extreme classification does: precision@k and nDCG@k.
+    """Compute precision@k and nDCG@k of rankings of labels, as in extreme classification.
 
-    Precision divides the hits among the first k by k, also where a document has fewer
-    true labels or the model fewer than k; nDCG divides by the best that min(k, true
-    labels) allow. A document without true labels counts 0 in both, as is usual there.
-    Columns of `truth` past those of `scores` are labels the model cannot rank: missed.
+    Precision divides the hits among the first k by k, even if a document or the model has fewer
+    than k labels. nDCG divides by the best possible with min(k, true labels) hits. A document
+    without true labels counts 0 in both. Columns of `truth` beyond those of `scores` are labels
+    that the model cannot rank: they are missed.
+
+    Example:
+        >>> truth, scores = np.array([[0, 1, 1]]), np.array([[0.2, 0.9, 0.1]])
+        >>> evaluate_ranking(truth, scores, ks=(1, 2)).precision
+        {1: 1.0, 2: 0.5}
     """
     true_sets = _as_indicator(truth, "truth")
     scores = np.asarray(scores)
@@ -213,7 +233,7 @@ def evaluate_ranking(
     ideal_gains = np.concatenate([[0.0], discounts.cumsum()])  # by number of true labels found
     n_hits = dict.fromkeys(ks, 0)
     ndcg_sums = dict.fromkeys(ks, 0.0)
-    # C documents a block, k = depth labels ranked, L labels
+    # C documents per block, k = depth labels ranked, L labels
     block = max(1, _BLOCK_SIZE // true_sets.shape[1])
     for start in range(0, n_documents, block):
         rows = slice(start, start + block)
@@ -233,21 +253,21 @@ def evaluate_ranking(
 
 
 def top_labels(scores: NDArray[Any], k: int) -> NDArray[np.intp]:
-    """Rank the k best labels of each document; equal scores by label index.
+    """Return the k best labels of each document, (n, k), from scores (n, L); k is at most L.
 
-    `scores` is (n documents, n labels), k at most n labels; the result (n documents, k).
-    Takes the best label k times: faster than a partial sort up to k of about 50.
+    Equal scores are ranked by label index. The best label is taken k times: this is faster than a
+    partial sort up to a k of about 50.
     """
     if not np.issubdtype(scores.dtype, np.floating):
         scores = scores.astype(np.float64)
-    # -inf marks what is taken, so no score may be as low.
+    # -inf marks taken labels, so no score may be -inf.
     left = np.maximum(scores, np.finfo(scores.dtype).min)
     ranked = np.empty((len(scores), k), dtype=np.intp)
     documents = np.arange(len(scores))
     for rank in range(k):
-        ranked[:, rank] = left.argmax(axis=1)  # the first of equals; NaN before all
+        ranked[:, rank] = left.argmax(axis=1)  # the first of equal scores; NaN before all
         if np.isnan(left[documents, ranked[:, rank]]).any():
-            raise DataError("The scores to rank must be numbers, some are NaN.")
+            raise DataError("The scores to rank must be numbers, but some are NaN.")
         left[documents, ranked[:, rank]] = -np.inf
     return ranked
 
@@ -257,19 +277,19 @@ def indicator_matrices(
     predicted_sets: Iterable[Collection[str]],
     labels: Sequence[str],
 ) -> Indicators:
-    """Turn sets of label names into matrices: the model's labels, then the unseen true ones.
+    """Turn sets of label names into matrices: the labels of the model, then the unseen labels.
 
-    Unseen labels stand in the order in which the documents bring them.
+    Unseen labels are in the order of their first occurrence.
     """
     true_sets, predicted_sets = list(true_sets), list(predicted_sets)
     if len(true_sets) != len(predicted_sets):
         raise DataError(
             f"{len(true_sets)} true label sets but {len(predicted_sets)} predicted ones: "
-            "each document needs one of both."
+            "give one of each per document."
         )
     column_of = {label: column for column, label in enumerate(labels)}
     if len(column_of) != len(labels):
-        raise DataError("The labels of the model must be distinct, some repeat.")
+        raise DataError("The labels of the model must be distinct, but some repeat.")
     predicted = indicator_matrix(_columns_of_sets(predicted_sets, column_of), len(column_of))
     for label in chain.from_iterable(true_sets):
         column_of.setdefault(label, len(column_of))
@@ -283,7 +303,7 @@ def indicator_matrices(
 
 
 def indicator_matrix(rows: Sequence[Collection[int]], n_columns: int) -> Sparse:
-    """Turn the columns of each row into a matrix of zeros and ones."""
+    """Build a matrix of zeros and ones from the columns of the ones of each row."""
     starts = np.cumsum([0, *map(len, rows)])
     columns = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(starts[-1]))
     ones = np.ones(len(columns), dtype=bool)
@@ -298,7 +318,7 @@ def _columns_of_sets(
     rows = []
     for number, labels in enumerate(label_sets, start=1):
         if isinstance(labels, str):
-            raise DataError(f"document {number}: wanted a set of labels, got {labels!r}.")
+            raise DataError(f"document {number}: expected a set of labels, got {labels!r}.")
         try:
             rows.append({column_of[label] for label in labels})
         except KeyError as error:
@@ -309,7 +329,7 @@ def _columns_of_sets(
 
 
 def _as_indicator(matrix: Indicator, name: str) -> Sparse:
-    """Give a matrix of ones in canonical form, as a copy; refuse anything but 0 and 1."""
+    """Return a copy as a sparse matrix in canonical form; raise DataError unless all are 0 or 1."""
     if matrix.ndim != 2:
         raise DataError(f"{name} must be documents x labels, got {matrix.ndim} dimension(s).")
     if 0 in matrix.shape:
@@ -328,7 +348,7 @@ def _matching_pair(truth: Indicator, predicted: Indicator) -> tuple[Sparse, Spar
     if truth.shape != predicted.shape:
         raise DataError(
             f"truth is {truth.shape}, predicted is {predicted.shape}: "
-            "both must be over the same documents and labels."
+            "both must have the same documents and labels."
         )
     return _as_indicator(truth, "truth"), _as_indicator(predicted, "predicted")
 
@@ -341,7 +361,7 @@ def _check_ranking(truth: Sparse, scores: NDArray[Any], ks: Sequence[int]) -> No
     if scores.shape[0] != truth.shape[0] or scores.shape[1] > truth.shape[1]:
         raise DataError(
             f"truth is {truth.shape}, scores are {scores.shape}: "
-            "both must be over the same documents, and truth over at least the same labels."
+            "both must have the same documents, and truth at least the same labels."
         )
 
 
@@ -356,6 +376,6 @@ def _overlap_by_label(truth: Sparse, predicted: Sparse) -> _Overlap:
 
 
 def _ratio(numerator: NDArray[Any], denominator: NDArray[Any], empty: float) -> Values:
-    """Divide; where the denominator is 0 the answer is `empty`."""
+    """Divide; the result is `empty` where the denominator is 0."""
     is_empty = denominator == 0
     return np.where(is_empty, empty, numerator / np.where(is_empty, 1, denominator))

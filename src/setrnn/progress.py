@@ -36,6 +36,7 @@ class Progress:
     unit: str = "documents"
     detail: str = ""
     epoch: Epoch | None = None  # of a network in training
+    part_of: str = ""  # the activity this one is part of, such as one run of many
 
     @property
     def share(self) -> float:

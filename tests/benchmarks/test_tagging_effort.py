@@ -73,7 +73,7 @@ def test_a_search_is_typed_until_the_label_is_the_first_row_and_no_longer(search
     served = ServedModel("", "", SimpleNamespace(labels=VOCABULARY))
     for label in ("sport", "space", "Árbol", "tea"):  # of one word
         n_typed = search.n_keys(label) - len(["Enter"])
-        rows = [served.labels_with(label[:length]) for length in range(1, n_typed + 1)]
+        rows = [served.find_labels(label[:length]) for length in range(1, n_typed + 1)]
         is_first = [row[0] == VOCABULARY.index[label] for row in rows]
         assert is_first == [False] * (n_typed - 1) + [True], label
 

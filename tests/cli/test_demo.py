@@ -1,9 +1,6 @@
-import sys
-from types import SimpleNamespace
-
 import pytest
 
-from fake_runs import fake_run, run_here
+from fake_runs import fake_run, install_fake_report, install_fake_runs
 from setrnn.cli import demo
 from setrnn.comparison.records import Comparison, load_records
 
@@ -11,13 +8,9 @@ from setrnn.comparison.records import Comparison, load_records
 @pytest.fixture
 def quick_demo(monkeypatch):
     """The demo without training, and a report that is only a name."""
-    monkeypatch.setattr("setrnn.comparison.jobs.run", fake_run)
-    monkeypatch.setattr("setrnn.comparison.pool.run_jobs", run_here)
-    monkeypatch.setattr("setrnn.cli.comparing._make_vectors", lambda *_: None)
-    fake = SimpleNamespace(
-        build_report=lambda folder: SimpleNamespace(page=folder / "report" / "index.html")
-    )
-    monkeypatch.setitem(sys.modules, "setrnn.report.build", fake)
+    install_fake_runs(monkeypatch)
+    monkeypatch.setattr("setrnn.comparison.compare._make_vectors", lambda *_: None)
+    install_fake_report(monkeypatch)
 
 
 @pytest.mark.usefixtures("quick_demo")
@@ -41,15 +34,15 @@ def test_the_demo_shows_results_documents_and_an_explanation(setrnn, tmp_path):
 
 
 @pytest.mark.usefixtures("quick_demo")
-def test_a_stopped_demo_goes_on_where_it_was(setrnn, tmp_path, monkeypatch):
+def test_a_stopped_demo_continues(setrnn, tmp_path, monkeypatch):
     def interrupt(task, on_progress):
         if task.method == "br":
             raise KeyboardInterrupt
         return fake_run(task, on_progress)
 
-    monkeypatch.setattr("setrnn.comparison.jobs.run", interrupt)
+    install_fake_runs(monkeypatch, interrupt)
     result = setrnn("demo", "--out", tmp_path / "demo")
     assert result.code == 130
-    assert "the same command goes on" in result.err
-    monkeypatch.setattr("setrnn.comparison.jobs.run", fake_run)
+    assert "same command" in result.err
+    install_fake_runs(monkeypatch)
     assert "runs are done already" in setrnn("demo", "--out", tmp_path / "demo").err

@@ -131,7 +131,7 @@ def test_a_classical_model_is_refused_in_one_line(setrnn, trained):
         (["--top", "0"], "top must be"),
         (["--label", "footbal"], "Did you mean 'football'?"),
         (["--label", "football", "--rule", "set"], "Leave out the rule, or the labels"),
-        (["--label", "football", "--no-label"], "--no-label is the empty set"),
+        (["--label", "football", "--no-label"], "--no-label means the empty set"),
     ],
 )
 def test_wrong_options_are_one_line(setrnn, model, arguments, said):

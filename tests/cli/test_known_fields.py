@@ -151,5 +151,5 @@ def test_limits_do_not_go_with_known_labels(setrnn, model, tmp_path, limit):
     arguments = ("--out", "-", "--present-field", "right", *limit)
     found = setrnn("predict", model, tmp_path / "in.jsonl", *arguments)
     assert found.code == 1
-    assert "do not go with limits" in found.err
+    assert "exclude limits" in found.err
     assert len(found.err.strip().splitlines()) == 1

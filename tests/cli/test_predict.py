@@ -141,9 +141,9 @@ def test_predict_keeps_the_limits(setrnn, corpus, trained, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--min-labels", 3, "--max-labels", 2], "at most 2 labels when at least 3"),
+        (["--min-labels", 3, "--max-labels", 2], "min_labels is 3"),
         (["--require", "nothing like it"], "The model has no label 'nothing like it'."),
-        (["--min-labels", 10_000], "No set has 10000 labels"),
+        (["--min-labels", 10_000], "min_labels is 10000"),
         (["--max-labels", -1], "max_labels must be 0 or more"),
         (["--rule", "label-f1"], "setrnn calibrate MODEL VALID"),
     ],

@@ -20,7 +20,7 @@ def test_a_folder_that_is_no_model_is_said_in_one_line(setrnn, tmp_path):
 
 def test_two_models_of_one_name_are_refused(setrnn, tmp_path):
     result = setrnn("serve", tmp_path / "a" / "model", tmp_path / "b" / "model")
-    assert "Two models are named 'model'" in one_line(result)
+    assert "named 'model'" in one_line(result)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_bad_settings_are_refused_before_anything_is_loaded(setrnn, tmp_path, op
 
 def test_listening_to_everyone_without_a_key_is_warned_of(setrnn, tmp_path):
     result = setrnn("serve", tmp_path, "--host", "0.0.0.0", "--port", "0")
-    assert "warning: anyone who can reach this address can use it." in result.err
+    assert "warning: anyone who can reach this address" in result.err
     (tmp_path / "key").write_text("0123456789abcdef")
     result = setrnn(
         "serve", tmp_path, "--host", "0.0.0.0", "--port", "0", "--api-key-file", tmp_path / "key"
@@ -65,5 +65,5 @@ def test_a_port_in_use_is_refused(setrnn, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = setrnn("serve", tmp_path, "--port", port)
-    assert f"Port {port} of 127.0.0.1 is in use." in one_line(result)
+    assert f"Port {port} of 127.0.0.1 is in use" in one_line(result)
     assert "Loading" not in result.err

@@ -75,7 +75,7 @@ def test_penalties_are_chosen_on_valid(setrnn, corpus, tmp_path):
         (["--method", "br", "--set", "classical.l1"], "must be key=value"),
         (["--method", "br", "--preset", "papers"], "Did you mean 'paper'?"),
         (["--method", "br", "--config", "nowhere.json"], "nowhere.json cannot be read"),
-        (["--method", "br", "--on-bad-row", "ignore"], "--on-bad-row is stop or skip"),
+        (["--method", "br", "--on-bad-row", "ignore"], "--on-bad-row"),
         (["--method", "br", "--seed", "1", "--format", "jsn"], "Did you mean 'jsonl'?"),
     ],
 )

@@ -1,20 +1,22 @@
-"""Work for processes of the pool: module level, so that another process finds it."""
+"""Work for processes of the pool: at module level, so that another process finds it."""
 
 import os
 import signal
 import sys
-import time
+import threading
 from pathlib import Path
 
 from setrnn.errors import DataError
+from setrnn.progress import Note, Progress
 
 
 def count(number, on_progress):
-    on_progress("counting", 0.5)
+    on_progress(Note("not for the parent"))
+    on_progress(Progress("counting", 1, 2, detail="one"))
     return number + 1
 
 
-def tell_threads(on_progress):
+def read_threads(on_progress):
     return os.environ["OMP_NUM_THREADS"]
 
 
@@ -23,7 +25,7 @@ def refuse(on_progress):
 
 
 def break_down(on_progress):
-    sys.stdout.write("a library talks\n")
+    sys.stdout.write("a library prints\n")
     raise ZeroDivisionError("over\nhere")
 
 
@@ -35,16 +37,15 @@ def be_killed(on_progress):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def sleep(seconds, on_progress):
-    time.sleep(seconds)
+def wait_for_ever(on_progress):
+    threading.Event().wait()
 
 
 def save_when_stopped(file: Path, on_progress):
-    """As training does: finish, save, and only then give way."""
+    """As training does: save first, then end."""
     try:
-        on_progress("training", 0.1)
-        time.sleep(60)
+        on_progress(Progress("training", 1, 10))
+        threading.Event().wait()
     except KeyboardInterrupt:
-        time.sleep(0.2)
         file.write_text("saved")
         raise

@@ -3,11 +3,12 @@
 import gzip
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from made_comparison import made_comparison
-from setrnn.comparison.added import Addition, added_record, added_records, parse_addition
+from setrnn.comparison.added import make_added_record, make_added_records, parse_additions
 from setrnn.comparison.records import GIVEN, load_record
 from setrnn.errors import ConfigError, DataError
 
@@ -43,7 +44,7 @@ def file(tmp_path):
 
 
 def test_predictions_that_are_all_right_score_one(comparison, file):
-    record = added_record(comparison, "oracle", written(right_rows(comparison), file))
+    record = make_added_record(comparison, "oracle", written(right_rows(comparison), file))
     assert record.test.predicted == {GIVEN: comparison.truth}
     assert record.own_rule == GIVEN
     assert record.rules == [GIVEN]
@@ -57,48 +58,48 @@ def test_predictions_that_are_all_right_score_one(comparison, file):
 def test_one_wrong_label_is_counted(comparison, file):
     rows = right_rows(comparison)
     rows[0]["labels"] = sorted(set(rows[0]["labels"]) ^ {comparison.labels[0]})
-    scores = added_record(comparison, "x", written(rows, file)).scores["test"][GIVEN]
+    scores = make_added_record(comparison, "x", written(rows, file)).scores["test"][GIVEN]
     assert scores["hamming_loss"] == pytest.approx(1 / (20 * comparison.n_labels))
     assert scores["subset_accuracy"] == pytest.approx(19 / 20)
 
 
 def test_rows_may_stand_in_any_order_and_labels_repeat(comparison, file):
     rows = [{**row, "labels": row["labels"] * 2} for row in right_rows(comparison)]
-    record = added_record(comparison, "x", written(rows[::-1], file))
+    record = make_added_record(comparison, "x", written(rows[::-1], file))
     assert record.test.predicted[GIVEN] == comparison.truth
 
 
 def test_rows_without_ids_are_matched_in_order(comparison, file):
     rows = without("id", right_rows(comparison))
-    assert added_record(comparison, "x", written(rows, file)).test.predicted[GIVEN] == (
+    assert make_added_record(comparison, "x", written(rows, file)).test.predicted[GIVEN] == (
         comparison.truth
     )
     written(rows[:-1], file)
-    with pytest.raises(DataError, match="has 19 rows without ids, and there are 20 test"):
-        added_record(comparison, "x", file)
+    with pytest.raises(DataError, match=r"19 rows without ids.* 20 test"):
+        make_added_record(comparison, "x", file)
 
 
 def test_packed_files_are_read(comparison, tmp_path):
     file = written(right_rows(comparison), tmp_path / "predictions.jsonl.gz")
-    assert added_record(comparison, "x", file).test.predicted[GIVEN] == comparison.truth
+    assert make_added_record(comparison, "x", file).test.predicted[GIVEN] == comparison.truth
 
 
 def test_a_record_comes_back_from_disk_as_it_was(comparison, file, tmp_path):
     rows = [{**row, "probability": 0.5} for row in right_rows(comparison)]
-    record = added_record(comparison, "my tool", written(rows, file))
+    record = make_added_record(comparison, "my tool", written(rows, file))
     again = load_record(record.save(tmp_path))
     assert (again.test, again.scores, again.is_added) == (record.test, record.scores, True)
 
 
 def test_probabilities_are_kept_and_measured(comparison, file):
     rows = [{**row, "probability": 0.75} for row in right_rows(comparison)]
-    record = added_record(comparison, "x", written(rows, file))
+    record = make_added_record(comparison, "x", written(rows, file))
     assert record.test.probability == record.test.raw_probability == {GIVEN: [0.75] * 20}
     assert record.scores["test"][GIVEN]["calibration_error"] == pytest.approx(0.25)
 
 
 def test_without_probabilities_none_are_made_up(comparison, file):
-    record = added_record(comparison, "x", written(right_rows(comparison), file))
+    record = make_added_record(comparison, "x", written(right_rows(comparison), file))
     assert record.test.probability == {}
     assert "calibration_error" not in record.scores["test"][GIVEN]
 
@@ -110,33 +111,32 @@ def changed(rows, number, **values):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda rows: rows[2:], r'test documents without a row: 2 \("doc-0", "doc-1"\)\. Give'),
-        (lambda rows: [*rows, rows[4]], r'the document "doc-4" twice: lines 5 and 21\. Remove'),
+        (lambda rows: rows[2:], r'without a row: 2 \("doc-0", "doc-1"\)'),
+        (lambda rows: [*rows, rows[4]], r'"doc-4" twice: lines 5 and 21'),
         (
             lambda rows: [{**row, "id": f"x-{row['id']}"} for row in rows],
-            r'ids of no test document: 20 \("x-doc-0", "x-doc-1", "x-doc-2", \.\.\.\); '
-            r'test documents without a row: 20 \("doc-0", "doc-1", "doc-2", \.\.\.\)',
+            r'20 \("x-doc-0", "x-doc-1", "x-doc-2", \.\.\.\); '
+            r'.*without a row: 20 \("doc-0", "doc-1", "doc-2", \.\.\.\)',
         ),
-        (lambda rows: changed(rows, 3, id=None), r"line 4 has no id, and others have"),
-        (lambda rows: changed(rows, 3, id=1.5), r"line 4: 'id' must be a string or a whole"),
-        (lambda rows: without("labels", rows), r"line 1: has no 'labels'\. Add them"),
-        (lambda rows: changed(rows, 3, labels=None), r"line 4: has no 'labels'\. Add them"),
-        (lambda rows: changed(rows, 3, labels="oil"), r'line 4: .*got "oil"\. Write \["oil"\]'),
-        (lambda rows: changed(rows, 3, labels=[1]), r"line 4: 'labels' must be a list of strings"),
+        (lambda rows: changed(rows, 3, id=None), r"line 4 has no id"),
+        (lambda rows: changed(rows, 3, id=1.5), r"line 4: 'id' must be"),
+        (lambda rows: without("labels", rows), r"line 1: has no 'labels'"),
+        (lambda rows: changed(rows, 3, labels=None), r"line 4: has no 'labels'"),
+        (lambda rows: changed(rows, 3, labels="oil"), r'line 4: .*"oil".*\["oil"\]'),
+        (lambda rows: changed(rows, 3, labels=[1]), r"line 4: 'labels' must be"),
         (lambda rows: changed(rows, 3, probability=0.5), r"line 1 has no 'probability'"),
-        (lambda rows: changed(rows, 3, probability=1.5), r"line 4: 'probability' must be between"),
-        (lambda rows: changed(rows, 3, probability=True), r"line 4: 'probability' must be betw"),
+        (lambda rows: changed(rows, 3, probability=1.5), r"line 4: 'probability' must be"),
+        (lambda rows: changed(rows, 3, probability=True), r"line 4: 'probability' must be"),
         (
             lambda rows: changed(changed(rows, 3, labels=["Sport"]), 1, labels=["storms", "xyz"]),
-            r'line 2: neither train nor test has the label "storms" \(3 such labels in the file\)'
-            r"\. Did you mean 'storm'\? Spell it as the data does, or leave it out",
+            r'line 2: .*label "storms" \(3 such labels.*Did you mean \'storm\'',
         ),
     ],
 )
 def test_rows_that_do_not_fit_are_refused_in_one_line(comparison, file, change, message):
     written(change(right_rows(comparison)), file)
     with pytest.raises(DataError, match=message) as refused:
-        added_record(comparison, "x", file)
+        make_added_record(comparison, "x", file)
     assert "\n" not in str(refused.value)
     assert "predictions.jsonl" in str(refused.value)
 
@@ -144,42 +144,40 @@ def test_rows_that_do_not_fit_are_refused_in_one_line(comparison, file, change, 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "holds no predictions"),
-        ("\n\n", "holds no predictions"),
-        ("labels: oil\n", r"line 1: is not JSON .*Write one object a line: {\"id\""),
-        ('[{"id": "doc-0", "labels": []}]', "line 1: must be a JSON object, got a list"),
+        ("", "no predictions"),
+        ("\n\n", "no predictions"),
+        ("labels: oil\n", r"line 1: is not JSON .*{\"id\""),
+        ('[{"id": "doc-0", "labels": []}]', "line 1: .*JSON object"),
     ],
 )
 def test_files_of_another_kind_are_refused(comparison, file, content, message):
     file.write_text(content)
     with pytest.raises(DataError, match=message):
-        added_record(comparison, "x", file)
+        make_added_record(comparison, "x", file)
 
 
 def test_a_missing_file_is_named(comparison, file):
     with pytest.raises(DataError, match=r"predictions.jsonl does not exist"):
-        added_record(comparison, "x", file)
+        make_added_record(comparison, "x", file)
 
 
 def test_test_documents_that_share_ids_are_matched_in_order_only(comparison, file):
     twins = replace(comparison, ids=("twin", "twin", *comparison.ids[2:]))
     rows = right_rows(twins)
-    assert added_record(twins, "x", written(rows, file)).test.predicted[GIVEN] == twins.truth
+    assert make_added_record(twins, "x", written(rows, file)).test.predicted[GIVEN] == twins.truth
     written([*rows[2:], rows[0]], file)
-    with pytest.raises(DataError, match="test documents share some"):
-        added_record(twins, "x", file)
+    with pytest.raises(DataError, match="share"):
+        make_added_record(twins, "x", file)
 
 
 def test_name_and_file_are_taken_apart_at_the_first_sign():
-    addition = parse_addition("fast text=a=b.jsonl")
-    assert addition.name == "fast text"
-    assert str(addition.file) == "a=b.jsonl"
+    assert parse_additions(["fast text=a=b.jsonl"]) == {"fast text": Path("a=b.jsonl")}
 
 
 @pytest.mark.parametrize("text", ["predictions.jsonl", "name=", ""])
 def test_what_is_not_name_and_file_is_refused(text):
     with pytest.raises(ConfigError, match="must be NAME=FILE"):
-        parse_addition(text)
+        parse_additions([text])
 
 
 @pytest.mark.parametrize(
@@ -198,7 +196,7 @@ def test_what_is_not_name_and_file_is_refused(text):
 )
 def test_names_that_cannot_be_used_are_refused(name, message):
     with pytest.raises(ConfigError, match=message) as refused:
-        parse_addition(f"{name}=file.jsonl")
+        parse_additions([f"{name}=file.jsonl"])
     assert "\n" not in str(refused.value)
 
 
@@ -206,17 +204,17 @@ def test_one_name_for_two_files_is_refused(comparison, tmp_path):
     first = written(right_rows(comparison), tmp_path / "a.jsonl")
     second = written(without("id", right_rows(comparison)), tmp_path / "b.jsonl")
     with pytest.raises(ConfigError, match="two runs with one name"):
-        added_records(comparison, [Addition("x", first), Addition("X", second)])
-    present = added_records(comparison, [Addition("x", first)])
-    with pytest.raises(ConfigError, match=r"'x' is there already, from .*a.jsonl: two runs with"):
-        added_records(comparison, [Addition("x", second)], present)
+        make_added_records(comparison, {"x": first, "X": second})
+    present = make_added_records(comparison, {"x": first})
+    with pytest.raises(ConfigError, match=r"'x' .*already.*a.jsonl"):
+        make_added_records(comparison, {"x": second}, present)
 
 
 def test_the_same_file_may_be_added_again_after_it_moved_or_changed(comparison, tmp_path):
     file = written(right_rows(comparison), tmp_path / "a.jsonl")
-    present = added_records(comparison, [Addition("x", file)])
+    present = make_added_records(comparison, {"x": file})
     moved = file.rename(tmp_path / "moved.jsonl")
-    (record,) = added_records(comparison, [Addition("x", moved)], present)
+    (record,) = make_added_records(comparison, {"x": moved}, present)
     written(without("id", right_rows(comparison)), moved)
-    (again,) = added_records(comparison, [Addition("x", moved)], [record])
+    (again,) = make_added_records(comparison, {"x": moved}, [record])
     assert again.name == record.name == "x-0"

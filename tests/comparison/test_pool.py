@@ -1,94 +1,114 @@
 import os
-import time
 from contextlib import closing
 from functools import partial
 
 import pool_works
 import pytest
 
-from setrnn.comparison.pool import OVER_BUDGET, Ended, Job, Progressed, Started, run_jobs
+from setrnn.comparison.pool import OVER_BUDGET, Ended, Job, Overall, format_duration, run_jobs
+from setrnn.comparison.records import Failure
+from setrnn.progress import Note, Progress
 
 
 @pytest.fixture
 def job(tmp_path):
     def make(name, work, *arguments, limit=None):
-        return Job(name, partial(work, *arguments), tmp_path / "runs" / f"{name}.log", limit)
+        log = tmp_path / "runs" / f"{name}.log"
+        return Job(name, partial(work, *arguments), log, limit, "runs")
 
     return make
 
 
-def ended(jobs, n_jobs=2):
-    return {event.job.name: event for event in run_jobs(jobs, n_jobs) if isinstance(event, Ended)}
-
-
-def test_values_come_back_and_progress_on_the_way(job):
-    events = list(run_jobs([job("one", pool_works.count, 1)], 1))
-    kinds = [type(event) for event in events if isinstance(event, Started | Progressed | Ended)]
-    assert kinds == [Started, Progressed, Ended]
-    told = next(event for event in events if isinstance(event, Progressed))
-    assert (told.activity, told.share) == ("counting", 0.5)
-    assert events[-1].value == 2
-    assert events[-1].failure is None
-
-
-def test_a_job_that_fails_is_only_its_own_failure(job, tmp_path):
+def test_a_failing_job_does_not_stop_the_others(job, tmp_path, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     jobs = [
         job("refuses", pool_works.refuse),
         job("breaks", pool_works.break_down),
         job("vanishes", pool_works.vanish),
         job("killed", pool_works.be_killed),
+        job("hangs", pool_works.wait_for_ever, limit=0.1),
         job("counts", pool_works.count, 41),
+        job("threads", pool_works.read_threads),
     ]
-    found = ended(jobs)
-    assert found["counts"].value == 42
+    events, found, most = [], {}, 0
+    for ended in run_jobs(jobs, 3, events.append, n_threads=2):
+        started = {event.activity for event in events}
+        most = max(most, len(started - set(found)))
+        found[ended.job.name] = ended
+    assert started == {each.name for each in jobs}
+    assert most == 3  # no more at once than asked for, and no fewer
+
     failures = {name: each.failure for name, each in found.items() if each.failure}
     assert failures["refuses"].message == "train.jsonl is empty. Give another."
     assert failures["breaks"].kind == "ZeroDivisionError"
     assert failures["breaks"].message == "ZeroDivisionError: over here"
     assert "exit code 7" in failures["vanishes"].message
     assert "SIGKILL" in failures["killed"].message
+    assert "memory" in failures["killed"].message
+    assert failures["hangs"].kind == OVER_BUDGET
+    assert "--budget" in failures["hangs"].message
     log = (tmp_path / "runs" / "breaks.log").read_text()
-    assert "a library talks" in log
+    assert "a library prints" in log
     assert "break_down" in log  # the traceback
+
+    assert (found["counts"].value, found["counts"].failure) == (42, None)
     assert not (tmp_path / "runs" / "counts.log").exists()
+    told = [event for event in events if event.activity == "counts"]
+    assert [(each.detail, each.share) for each in told] == [("starting", 0.0), ("one", 0.5)]
+    assert {each.part_of for each in told} == {"runs"}
 
-
-def test_a_job_far_over_its_budget_is_ended(job):
-    start = time.monotonic()
-    found = ended([job("slow", pool_works.sleep, 60, limit=0.5)])
-    assert found["slow"].failure.kind == OVER_BUDGET
-    assert "--budget" in found["slow"].failure.message
-    assert time.monotonic() - start < 30
-
-
-def test_no_more_jobs_run_at_once_than_asked_for(job):
-    running, most = 0, 0
-    for event in run_jobs([job(str(n), pool_works.count, n) for n in range(4)], 2):
-        running += isinstance(event, Started) - isinstance(event, Ended)
-        most = max(most, running)
-    assert most == 2
-
-
-def test_jobs_share_the_cores(job, monkeypatch):
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr("setrnn.comparison.pool.n_cores", lambda: 8)
-    assert ended([job("one", pool_works.tell_threads)], n_jobs=3)["one"].value == "2"
+    assert found["threads"].value == "2"
     assert "OMP_NUM_THREADS" not in os.environ
 
 
-def test_stopped_jobs_may_save_and_the_others_never_start(job, tmp_path):
-    said, started = [], []
+def test_stopped_jobs_save_and_the_others_never_start(job, tmp_path):
     jobs = [
         job("first", pool_works.save_when_stopped, tmp_path / "kept"),
         job("second", pool_works.count, 1),
     ]
-    with closing(run_jobs(jobs, 1, lambda: said.append("stopping"))) as events:
-        for event in events:
-            if isinstance(event, Started):
-                started.append(event.job.name)
-            if isinstance(event, Progressed):
-                break
+    events = []
+
+    def interrupt(event):
+        """Interrupt as Ctrl-C does, once the first job is in its training."""
+        events.append(event)
+        if isinstance(event, Progress) and event.share:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), closing(run_jobs(jobs, 1, interrupt)) as all_ended:
+        list(all_ended)
     assert (tmp_path / "kept").read_text() == "saved"
-    assert said == ["stopping"]
-    assert started == ["first"]
+    (note,) = (event for event in events if isinstance(event, Note))
+    assert "Stopping" in note.text
+    assert {event.activity for event in events if isinstance(event, Progress)} == {"first"}
     assert not list((tmp_path / "runs").iterdir())
+
+
+def test_a_generator_closed_early_stops_the_running_jobs(job, tmp_path):
+    jobs = [
+        job("one", pool_works.count, 1),
+        job("first", pool_works.save_when_stopped, tmp_path / "kept"),
+    ]
+    with closing(run_jobs(jobs, 2)) as all_ended:
+        assert isinstance(next(all_ended), Ended)
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def test_the_end_of_a_job_says_how_much_is_left(tmp_path):
+    events, now = [], [0.0]
+    costs = {"a": 3.0, "b": 1.0, "c": 1.0}
+    overall = Overall("runs", costs, events.append, n_ended=1, clock=lambda: now[0])
+    now[0] = 300.0
+    jobs = {name: Job(name, None, tmp_path / name) for name in costs}
+    overall.end(Ended(jobs["a"], 300.0), "fine")
+    overall.end(Ended(jobs["b"], 2.0, failure=Failure("ValueError", "no")), "")
+    overall.end(Ended(jobs["c"], 2.0), "fine")
+    assert [each.text for each in events if isinstance(each, Note)] == [
+        "a: fine; 5 min (2 of 4 runs, about 3 min left)",
+        "b: failed: no; 2 s (3 of 4 runs, 1 failed, about 75 s left)",
+        "c: fine; 2 s (4 of 4 runs, 1 failed)",
+    ]
+
+
+def test_durations_are_written_for_people():
+    found = [format_duration(each) for each in (0.4, 100, 600, 9000)]
+    assert found == ["0 s", "100 s", "10 min", "2.5 h"]

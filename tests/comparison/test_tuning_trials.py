@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from setrnn.comparison.tuning import SPACES, Between, OneOf, Tuned, search, space_of, tuned_config
+from setrnn.comparison.tuning import SPACES, Between, OneOf, Tuned, find_space, search, tune_method
 from setrnn.config import Config, TrainingSettings, load_config
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
 from setrnn.methods import METHODS
@@ -67,7 +67,7 @@ def test_there_are_as_many_trials_as_asked_for_and_all_lie_in_the_space(tmp_path
     assert [trial["number"] for trial in trials] == list(range(8))
     for trial in trials:
         assert set(trial) == {"number", "settings", "value", "seconds", "error"}
-        assert all(SPACE[key].holds(value) for key, value in trial["settings"].items())
+        assert all(SPACE[key].contains(value) for key, value in trial["settings"].items())
 
 
 def test_the_settings_as_given_are_the_first_trial(tmp_path):
@@ -104,7 +104,7 @@ def test_the_same_seed_gives_the_same_trials_and_another_one_others(tmp_path):
 
 
 @pytest.mark.parametrize("stop_at", [0, 6])
-def test_a_stopped_search_goes_on_as_if_it_had_not_been_stopped(tmp_path, stop_at):
+def test_a_stopped_search_continues_as_if_it_had_not_been_stopped(tmp_path, stop_at):
     whole = tune(peak, tmp_path / "whole", n_trials=8)
     stopped, rest = Watched(stop_at=stop_at), Watched()
     with pytest.raises(KeyboardInterrupt):
@@ -185,8 +185,8 @@ def test_progress_rises_from_trial_to_trial(tmp_path):
         on_share(0.5)
         return 0.0
 
-    search(measure, GIVEN, SPACE, 2, tmp_path / "j", "it", lambda *each: seen.append(each))
-    assert seen == [
+    search(measure, GIVEN, SPACE, 2, tmp_path / "j", "it", seen.append)
+    assert [(event.detail, event.share) for event in seen] == [
         ("trial 1 of 2", 0.0),
         ("trial 1 of 2", 0.25),
         ("trial 2 of 2", 0.5),
@@ -209,21 +209,21 @@ def test_without_optuna_the_extra_is_named(tmp_path, monkeypatch):
 def test_every_method_has_a_space_that_holds_the_defaults(name):
     for preset in ("default", "paper"):
         config = load_config(preset)
-        values = {key: key.split(".") for key in space_of(METHODS[name], config)}
+        values = {key: key.split(".") for key in find_space(METHODS[name], config)}
         for key, (group, setting) in values.items():
-            assert space_of(METHODS[name], config)[key].holds(
+            assert find_space(METHODS[name], config)[key].contains(
                 getattr(getattr(config, group), setting)
             )
 
 
 def test_a_transformer_is_searched_by_its_own_learning_rate():
     config = load_config("transformer", overrides=["encoder.path=x"])
-    assert space_of(METHODS["set-rnn"], config) is SPACES["transformer"]
-    assert space_of(METHODS["br"], config) is SPACES["classical"]
+    assert find_space(METHODS["set-rnn"], config) is SPACES["transformer"]
+    assert find_space(METHODS["br"], config) is SPACES["classical"]
 
 
 def test_a_classical_system_is_chosen_on_all_of_valid(small_prepared, tmp_path):
-    tuned = tuned_config(small_prepared, "br", Config(), 2, tmp_path)
+    tuned = tune_method(small_prepared, "br", Config(), 2, tmp_path)
     tagger = trained_tagger(small_prepared, "br", Config())
     measured = evaluate(tagger, small_prepared, split="valid").scores.instance_f1
     assert tuned.trials[0]["value"] == pytest.approx(measured)
@@ -240,8 +240,14 @@ def test_a_network_is_chosen_by_its_best_epoch(small_prepared, tmp_path, monkeyp
 
     monkeypatch.setattr("setrnn.comparison.tuning.train_system", train)
     config = replace(SMALL, training=replace(SMALL.training, epochs=2))
-    tuned = tuned_config(
-        small_prepared, "sigmoid", config, 1, tmp_path, "cpu", lambda _, share: shares.append(share)
+    tuned = tune_method(
+        small_prepared,
+        "sigmoid",
+        config,
+        1,
+        tmp_path,
+        "cpu",
+        on_progress=lambda event: shares.append(event.share),
     )
     assert tuned.trials[0]["value"] == max(row["instance_f1"] for row in kept[0].notes["epochs"])
     assert tuned.config == config
@@ -252,12 +258,12 @@ def test_a_network_is_chosen_by_its_best_epoch(small_prepared, tmp_path, monkeyp
 def test_without_a_valid_part_nothing_can_be_chosen(small_prepared, tmp_path, monkeypatch):
     monkeypatch.setitem(small_prepared.description, "n_documents", {"train": 300, "test": 60})
     with pytest.raises(ConfigError, match="--tune chooses on a valid part"):
-        tuned_config(small_prepared, "br", Config(), 2, tmp_path)
+        tune_method(small_prepared, "br", Config(), 2, tmp_path)
 
 
 def test_a_trial_has_the_budget_of_a_run(small_prepared, tmp_path):
     config = load_config(overrides=[*SMALL_OVERRIDES, "training.epochs=500"])
-    found = tuned_config(small_prepared, "sigmoid", config, 1, tmp_path, "cpu", budget_seconds=0.5)
+    found = tune_method(small_prepared, "sigmoid", config, 1, tmp_path, "cpu", budget_seconds=0.5)
     (trial,) = found.trials
     assert trial["error"] is None
     assert trial["seconds"] < 20

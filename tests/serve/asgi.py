@@ -1,4 +1,4 @@
-"""Requests to an ASGI application with clients that are slow, or leave."""
+"""Requests to an ASGI application from clients that are slow or disconnect."""
 
 import asyncio
 import json
@@ -15,21 +15,21 @@ def scope_of(path, method, headers):
         "query_string": b"",
         "root_path": "",
         "scheme": "http",
-        "headers": [(b"content-type", b"application/json"), *headers],
+        "headers": [*{b"content-type": b"application/json", **dict(headers)}.items()],
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 80),
     }
 
 
 async def asked(app, messages, headers=(), path="/v1/tag", method="POST"):
-    """Send messages, each after its seconds; return the status, the headers and the body."""
+    """Send messages, each after seconds or an event; return the status, headers and body."""
     sent, pending = [], list(messages)
 
     async def receive():
         if not pending:
-            await asyncio.sleep(3600)
-        seconds, message = pending.pop(0)
-        await asyncio.sleep(seconds)
+            await asyncio.Event().wait()  # for ever
+        after, message = pending.pop(0)
+        await (after.wait() if isinstance(after, asyncio.Event) else asyncio.sleep(after))
         return message
 
     async def send(message):
@@ -55,7 +55,7 @@ def tag_body(*texts):
 
 
 async def until(claim):
-    """Wait for something to come true."""
+    """Wait until a claim is true."""
     for _ in range(1000):
         if claim():
             return

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from asgi import asked, leaving, part, tag_body, until
 
-from setrnn.serve.app import make_app
+from setrnn.serve.app import PAGE, make_app
 from setrnn.serve.registry import Registry
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Tagging
@@ -172,3 +172,25 @@ def test_metrics_name_routes_and_never_what_was_sent(client):
     assert 'setrnn_queue_documents{model="recurrent"} 0.0' in page.text
     assert 'setrnn_request_seconds_count{route="/v1/tag"}' in page.text
     assert MARKER not in page.text
+
+
+@pytest.mark.parametrize("path", ["/", *(f"/page/{file.name}" for file in sorted(PAGE.iterdir()))])
+def test_files_of_the_page_may_load_nothing_from_elsewhere(client, path):
+    answer = client.get(path)
+    assert answer.status_code == 200
+    policy = dict(
+        each.split(" ", 1) for each in answer.headers["Content-Security-Policy"].split("; ")
+    )
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cache-Control"] == "no-cache"
+
+
+def test_a_file_that_has_not_changed_is_not_sent_again(client):
+    first = client.get("/")
+    assert first.headers["Content-Type"].startswith("text/html")
+    again = client.get("/", headers={"If-None-Match": first.headers["ETag"]})
+    assert again.status_code == 304
+    assert again.content == b""
+    assert client.get("/", headers={"If-None-Match": '"other"'}).status_code == 200

@@ -45,7 +45,7 @@ def test_a_replaced_folder_is_loaded_and_what_was_begun_keeps_its_model(taggers,
     taggers["pcc"].save(folder)
     (line,) = registry.reload()
     now = registry.find(None)
-    assert line == f"model: {now.version} in the place of {before.version}."
+    assert line == f"model: {now.version} replaces {before.version}."
     assert now.tagger.method == "pcc"
     assert before.tagger.method == "br"
     assert before.tagger.tag(["x"])
@@ -81,9 +81,9 @@ def test_labels_are_found_from_their_start_or_a_words(taggers):
     tagger = taggers["br"]
     names = ("Open Source", "open_data", "source", "Ödland", "re-open")
     model = ServedModel("m", "v", replace(tagger, labels=replace(tagger.labels, names=names)))
-    assert model.labels_with("open") == [0, 1, 4]
-    assert model.labels_with("SOURCE") == [0, 2]
-    assert model.labels_with("open s") == [0]
-    assert model.labels_with("öd") == [3]
-    assert model.labels_with("pen") == []
-    assert model.labels_with("") == [0, 1, 2, 3, 4]
+    assert model.find_labels("open") == [0, 1, 4]
+    assert model.find_labels("SOURCE") == [0, 2]
+    assert model.find_labels("open s") == [0]
+    assert model.find_labels("öd") == [3]
+    assert model.find_labels("pen") == []
+    assert model.find_labels("") == [0, 1, 2, 3, 4]

@@ -1,6 +1,10 @@
+import json
+import time
+
 import numpy as np
 import pytest
 
+from setrnn.serve.settings import ServeSettings
 from setrnn.systems.rules import Limits
 
 TEXT = "The draft budget of Velmara for 2,500 clubs"
@@ -335,7 +339,7 @@ def test_every_place_that_is_wrong_is_named(client):
 
 
 @pytest.mark.parametrize(
-    "path", ["/nothing", "/v1/tag/", "/page.css/../../app.py", "/%2e%2e/app.py"]
+    "path", ["/nothing", "/v1/tag/", "/page/../../app.py", "/page/%2e%2e/app.py"]
 )
 def test_what_is_not_there_is_not_found(client, path):
     answer = client.get(path)
@@ -351,8 +355,6 @@ def test_another_method_is_refused(client):
 
 
 def test_limits_of_the_service_can_be_set(client_of):
-    from setrnn.serve.settings import ServeSettings
-
     client = client_of(settings=ServeSettings(max_texts=70, max_words=5))
     assert client.post("/v1/tag", json={"texts": ["x"] * 70}).status_code == 200
     assert client.post("/v1/tag", json={"texts": ["x"] * 71}).status_code == 422
@@ -362,3 +364,36 @@ def test_limits_of_the_service_can_be_set(client_of):
     assert "text 1 has 6" in answer.json()["detail"]
     texts = client.get("/openapi.json").json()["components"]["schemas"]["TagRequest"]
     assert texts["properties"]["texts"]["maxItems"] == 70
+
+
+MANY = 500_000
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"texts": [1] * MANY}, "#/texts/0"),
+        ({"texts": [""] * MANY}, "#/texts: A request may have 64 texts, got 500,000."),
+        ({"texts": ["é"] * (MANY // 2)}, "#/texts: A request may have 64 texts, got 250,000."),
+        ({"texts": ["x"], "features": [[1] * 1_000] * 500}, "#/features/0/0"),
+        ({"texts": ["x"], "features": [["a"] * 1_000] * 500}, "1 texts but 500 rows of features"),
+        ({"texts": ["x"], "features": [[1] * 10_000] * 50}, "#/features/0"),
+        ({"texts": ["x"], "require": [1] * MANY}, "#/require"),
+        ({f"field {number}": 1 for number in range(MANY // 10)}, "may have 100 fields"),
+    ],
+)
+def test_what_is_too_much_is_refused_without_a_look_at_each(client, body, said):
+    content = json.dumps(body)
+    start = time.process_time()
+    answer = client.post("/v1/tag", content=content, headers={"Content-Type": "application/json"})
+    assert time.process_time() - start < 1
+    assert answer.status_code == 422
+    assert said in answer.json()["detail"]
+    assert len(answer.content) < 2_000
+
+
+def test_a_compressed_body_is_refused_as_such(client):
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    answer = client.post("/v1/tag", content=b"\x1f\x8b", headers=headers)
+    assert answer.status_code == 415
+    assert answer.json()["type"] == "urn:setrnn:problem:not-json-type"

@@ -5,7 +5,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import expit
 
-from setrnn.systems.candidates import SetCandidates, log_sigmoid, pack_labels
+from setrnn.systems.candidates import (
+    Certificates,
+    SetCandidates,
+    log_sigmoid,
+    pack_labels,
+)
 
 one_set = st.sets(st.integers(0, 9), max_size=4)
 
@@ -136,3 +141,33 @@ def test_ranks_find_the_candidate_that_a_set_is():
     assert candidates.ranks(np.array(sets, dtype=np.int32)).tolist() == [0, 1, 2, -1, -1]
     narrow = np.array([[1], [-1], [0], [2], [1]], dtype=np.int32)
     assert candidates.ranks(narrow).tolist() == [1, 2, -1, -1, 1]
+
+
+def test_joined_batches_have_the_sets_of_each():
+    labels = [np.array([[[0, 2], [1, -1]]]), np.array([[[1], [-1], [2]], [[0], [1], [2]]])]
+    log_probs = [np.log([[0.5, 0.3]]), np.log([[0.4, 0.2, 0.1], [0.6, 0.2, 0.1]])]
+    parts = [SetCandidates(a.astype(np.int32), b) for a, b in zip(labels, log_probs, strict=True)]
+    joined = SetCandidates.concatenate(parts)
+    assert joined.labels.shape == (3, 3, 2)
+    assert joined.log_probs[0].tolist() == [*log_probs[0][0], -np.inf]
+    assert [joined.set_at(row, 0) for row in range(3)] == [[0, 2], [1], [0]]
+    np.testing.assert_array_equal(joined.log_probs[1:], log_probs[1])
+    assert SetCandidates.concatenate(parts, min_sets=5).labels.shape == (3, 5, 2)
+
+
+def test_joined_nothing_is_no_document():
+    nothing = SetCandidates.concatenate([], min_sets=4)
+    assert nothing.labels.shape == (0, 4, 1)
+    assert nothing.marginals(3).shape == (0, 3)
+
+
+def test_certificates_are_joined_if_all_batches_have_them():
+    labels, log_probs = np.zeros((1, 1, 1), dtype=np.int32), np.zeros((1, 1))
+    with_one, without = (
+        SetCandidates(labels, log_probs, certificates=each)
+        for each in (Certificates(np.array([True]), np.array([0.25])), None)
+    )
+    joined = SetCandidates.concatenate([with_one, with_one]).take(np.array([1]))
+    assert joined.certificates.is_proved.tolist() == [True]
+    assert joined.certificates.pruned.tolist() == [0.25]
+    assert SetCandidates.concatenate([with_one, without]).certificates is None

@@ -4,10 +4,10 @@ import pytest
 from setrnn.errors import ConfigError, DataError
 from setrnn.systems.known import (
     Known,
-    completed,
+    check_known,
     given_known,
     known_log_prob,
-    something_known,
+    make_completions,
 )
 from setrnn.systems.rules import SetCandidates
 
@@ -41,17 +41,17 @@ def test_too_many_present_labels_are_refused():
 
 def test_nothing_known_is_none_for_every_source():
     for source in ("sets", "sequences"):
-        assert something_known(None, source) is None
-        assert something_known(Known.nothing(3), source) is None
-    assert something_known(KNOWN, "sets") is KNOWN
+        assert check_known(None, source) is None
+        assert check_known(Known.nothing(3), source) is None
+    assert check_known(KNOWN, "sets") is KNOWN
     with pytest.raises(ConfigError, match="Use rule 'set'"):
-        something_known(KNOWN, "sequences")
+        check_known(KNOWN, "sequences")
 
 
 def test_where_no_set_fits_the_present_labels_stand_alone_with_probability_0():
     labels = np.array([[[4, -1], [1, -1]], [[0, 3], [2, -1]], [[1, -1], [2, -1]]], dtype=np.int32)
     log_probs = np.array([[-np.inf, -np.inf], [-1.0, -np.inf], [-np.inf, -np.inf]])
-    found = completed(labels, log_probs, KNOWN)
+    found = make_completions(SetCandidates(labels, log_probs), KNOWN)
     assert [found.set_at(document, 0) for document in range(3)] == [[1, 3], [0, 3], [2]]
     assert all(found.set_at(document, 1) == [] for document in range(3))
     np.testing.assert_array_equal(found.log_probs, log_probs)
@@ -59,7 +59,8 @@ def test_where_no_set_fits_the_present_labels_stand_alone_with_probability_0():
 
 def test_the_present_labels_find_room_where_the_sets_are_narrower():
     known = Known.of([[1, 3, 4]], [[]])
-    found = completed(np.array([[[0]]], dtype=np.int32), np.array([[-np.inf]]), known)
+    nothing = SetCandidates(np.array([[[0]]], dtype=np.int32), np.array([[-np.inf]]))
+    found = make_completions(nothing, known)
     assert found.set_at(0, 0) == [1, 3, 4]
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from setrnn.data import newsroom
 from setrnn.errors import ConfigError, DataError
-from setrnn.systems.rules import RULES
+from setrnn.systems.rules import RULES, count_candidates
 from setrnn.tagging.calibrating import LEAST_DOCUMENTS, calibrate, fit_calibration
-from setrnn.tagging.calibration import N_CANDIDATES, Scaling
+from setrnn.tagging.calibration import Scaling
 from setrnn.tagging.tagger import load
 
 
@@ -75,7 +75,7 @@ def test_all_sets_of_a_model_with_few_labels_sum_to_one(tagger, valid):
     calibration = fit_calibration(tagger, valid)
     after = replace(tagger, calibration=calibration)
     texts, features = texts_of(valid[:20])
-    for one in after.tag(texts, "set", N_CANDIDATES, features):
+    for one in after.tag(texts, "set", count_candidates(), features):
         total = one.probability + sum(each.probability for each in one.alternatives)
         assert total <= 1 + 1e-9
         probs = [one.probability, *(each.probability for each in one.alternatives)]

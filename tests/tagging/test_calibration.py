@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from setrnn.errors import ModelError
 from setrnn.systems.rules import SetCandidates
-from setrnn.systems.rules.thresholds import Thresholds
+from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.acceptance import Acceptance, reliability
 from setrnn.tagging.calibration import (
     LEAST_FOR_ISOTONIC,

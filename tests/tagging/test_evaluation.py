@@ -3,8 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from setrnn.data.cache import Source
+from setrnn.data.formats import write_examples
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import evaluate_label_sets
+from setrnn.progress import Note
 from setrnn.systems.rules import Limits
 from setrnn.tagging.evaluation import evaluate
 
@@ -122,3 +125,27 @@ def test_only_what_has_certificates_is_measured_by_them(taggers, small_examples)
     assert 0 <= found["pruned_mass"] <= 1
     assert 0 <= found["share_proved"] <= 1
     assert "pruned_mass" not in evaluate(taggers["set-rnn"], small_examples["test"]).as_dict()
+
+
+def test_a_file_a_folder_and_examples_give_the_same(taggers, small_examples, tmp_path):
+    tagger, examples = taggers["br"], small_examples["test"]
+    write_examples(examples, tmp_path / "test.jsonl")
+    write_examples(small_examples["train"], tmp_path / "train.jsonl")
+    expected = varying(evaluate(tagger, examples))
+    for data in (tmp_path / "test.jsonl", str(tmp_path), Source(str(tmp_path))):
+        assert varying(evaluate(tagger, data)) == expected
+    other = evaluate(tagger, tmp_path, split="train").scores
+    assert other.n_documents == len(small_examples["train"])
+
+
+def test_skipped_rows_are_a_warning(taggers, small_examples, tmp_path):
+    file = tmp_path / "test.jsonl"
+    write_examples(small_examples["test"][:5], file)
+    file.write_text(file.read_text() + "no JSON\n")
+    source, events = Source(str(file), on_bad_row="skip"), []
+    found = evaluate(taggers["br"], source, on_progress=events.append)
+    assert found.scores.n_documents == 5
+    notes = [event for event in events if isinstance(event, Note)]
+    assert notes[0].is_warning
+    assert "1 rows could not be read" in notes[0].text
+    assert "line 6" in notes[1].text

@@ -338,7 +338,7 @@ def test_a_model_without_its_seen_sets_refuses_only_seen_and_works_otherwise(
 ):
     replace(taggers["br"], seen_sets=None).save(tmp_path / "model")
     loaded = load(tmp_path / "model")
-    with pytest.raises(ConfigError, match="does not hold the label sets seen in training"):
+    with pytest.raises(ConfigError, match="label sets seen in training"):
         loaded.tag(test_texts, limits=Limits(only_seen=True))
     assert all(each.labels for each in loaded.tag(test_texts[:5], limits=Limits(min_labels=1)))
 
@@ -413,3 +413,23 @@ def test_loading_imports_nothing_that_takes_longer_than_all_else(taggers, tmp_pa
     modules = set(done.stdout.split())
     assert "torch" in modules
     assert SLOW & modules == set()
+
+
+def test_a_model_lists_the_rules_it_can_predict_by(tagger, test_texts):
+    assert not {"micro-f1", "label-f1"} & set(tagger.rules), "they need thresholds"
+    assert ("sequence" in tagger.rules) == tagger.system.emits_sequences
+    ready = with_thresholds(tagger)
+    for rule in RULES:
+        if rule in ready.rules:
+            assert len(ready.tag(test_texts[:2], rule=rule)) == 2
+        else:
+            with pytest.raises(ConfigError):
+                ready.tag(test_texts[:2], rule=rule)
+
+
+def test_a_prediction_as_a_dict_is_a_row_of_the_command(taggers, test_texts):
+    (found,) = taggers["set-rnn-exact"].tag(test_texts[:1], top=2)
+    values = found.as_dict()
+    assert list(values) == ["labels", "probability", "alternatives", "certificate"]
+    assert values["labels"] == list(found.labels)
+    assert values["alternatives"][0]["labels"] == list(found.alternatives[0].labels)

@@ -8,10 +8,11 @@ import torch
 from tiny_runs import N_TRAIN, prepared_of, same_bits, tiny_config
 
 from brute_force_sequences import network_of
-from setrnn.config import TRAINING_METRICS, TrainingSettings
+from setrnn.config import TrainingSettings
 from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS, find_method
+from setrnn.metrics import MEASURES
 from setrnn.objectives import find_objective
 from setrnn.training.loop import (
     Trainer,
@@ -186,7 +187,7 @@ def test_training_prints_nothing(tiny, tmp_path, capfd):
 
 def test_a_better_epoch_has_more_f1_or_less_loss():
     first, later = Position(), Position(best_epoch=1, best_value=0.5)
-    for metric in TRAINING_METRICS:
+    for metric in MEASURES:
         assert is_best({metric: 0.0}, first, metric)
         assert not is_best({metric: 0.5}, later, metric)
         assert is_best({metric: 0.6}, later, metric) == (metric != "hamming_loss")

@@ -1,8 +1,8 @@
 import pytest
 from tiny_runs import N_VALID, tiny_config
 
-from setrnn.config import TRAINING_METRICS
 from setrnn.methods import find_method
+from setrnn.metrics import MEASURES
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.tagging.evaluation import evaluate
 from setrnn.tagging.tagger import Tagger
@@ -15,7 +15,7 @@ def test_an_epoch_is_measured_as_its_model_will_be(train, tiny, method):
     tagger = Tagger(method, tiny_config(), tiny.encoder, tiny.labels, run.system)
     expected = evaluate(tagger, tiny, split="valid").as_dict()
     (row,) = run.notes["epochs"]
-    for name in (*TRAINING_METRICS, "mean_probability"):
+    for name in (*MEASURES, "mean_probability"):
         assert row[name] == pytest.approx(expected[name], rel=1e-5)
 
 

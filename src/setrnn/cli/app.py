@@ -44,7 +44,7 @@ COMMANDS = {
     ),
     "compare": (
         "setrnn.cli.compare:compare",
-        "Train systems side by side, measure them by every rule, and make tables and a page.",
+        "Train systems on the same data, measure them by every rule, and write a report.",
     ),
     "explain": (
         "setrnn.cli.explain:explain",

@@ -1,14 +1,16 @@
-"""`setrnn compare`: many systems on one dataset, side by side."""
+"""`setrnn compare`: many systems on the same data, side by side."""
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from setrnn.cli.comparing import Request, compare_systems, show_results
-from setrnn.cli.console import note
+import setrnn
+from setrnn.cli.console import note, scores_table, stdout, warn
 from setrnn.cli.options import (
     ConfigFile,
     Data,
@@ -18,16 +20,18 @@ from setrnn.cli.options import (
     SetOption,
     with_reading,
 )
-from setrnn.cli.quick import MOST_JOBS, quick_overrides
-from setrnn.errors import ConfigError
-
-N_SEEDS = 3
+from setrnn.cli.progress import terminal_progress
+from setrnn.comparison.added import parse_additions
+from setrnn.comparison.compare import ComparisonResult
 
 
 @with_reading
 def compare(
     data: Data,
-    out: Annotated[Path, typer.Option(help="The folder of the comparison; gone on with.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="The folder of the comparison; a comparison already there is continued."),
+    ],
     reading: Reading,
     methods: Annotated[
         str, typer.Option(metavar="all|A,B,C", help="The systems; `setrnn methods` lists them.")
@@ -35,27 +39,35 @@ def compare(
     seeds: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Runs of each system: seeds 0 to N-1.", show_default="3"
+            min=1, metavar="N", help="Runs per network, with seeds 0 to N-1.", show_default="3"
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="How many runs at once.", show_default="1"),
+        typer.Option(min=1, metavar="N", help="The number of runs at a time.", show_default="1"),
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option(metavar="MINUTES", help="The most a run may train.", show_default="no limit"),
+        typer.Option(
+            metavar="MINUTES",
+            help="The longest training time of one run.",
+            show_default="no limit",
+        ),
     ] = None,
     tune: Annotated[
         int,
-        typer.Option(min=0, metavar="N", help="Search each system's settings on valid, N trials."),
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Search the settings of each system on the valid part, with N trials.",
+        ),
     ] = 0,
     add: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=FILE", help="Predictions of another tool; may be repeated."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small settings and one seed: a first look.")
+        bool, typer.Option("--quick", help="Small settings and one seed, for a first look.")
     ] = False,
     valid: Annotated[
         Path | None, typer.Option(help="A file that becomes the valid part.", show_default=False)
@@ -68,35 +80,53 @@ def compare(
         bool, typer.Option("--no-models", help="Do not keep the trained models.")
     ] = False,
 ) -> None:
-    """Train systems side by side, measure them by every rule, and make tables and a page.
+    """Train systems on the same data, measure them by every rule, and write a report.
 
-    Each run leaves a record in OUT as soon as it ends: the same command goes on where it stopped.
+    Each run leaves a record in OUT as soon as it ends. A stopped comparison continues when the
+    same command is given again.
     """
-    from setrnn.comparison.added import parse_additions
-    from setrnn.comparison.plan import find_methods
-    from setrnn.config import load_config
-    from setrnn.model.devices import n_cores
+    with terminal_progress() as show:
+        result = setrnn.compare(
+            reading.source(data, valid),
+            methods,
+            out=out,
+            seeds=seeds,
+            jobs=jobs,
+            budget=budget,
+            tune=tune,
+            added=parse_additions(add or []),
+            quick=quick,
+            preset=preset,
+            config=config,
+            settings=settings or [],
+            device=device,
+            keep_models=not no_models,
+            command=given_command(),
+            on_progress=show,
+        )
+    page = write_report(result)
+    show_results(result)
+    note(f"Wrote {out}: the page is {page}")
 
-    if budget is not None and not 0 < budget < float("inf"):
-        raise ConfigError(f"--budget must be above 0 minutes, got {budget:g}.")
-    if quick and (preset != "default" or config is not None):
-        raise ConfigError("--quick has settings of its own. Leave out --preset and --config.")
-    overrides = [*(quick_overrides() if quick else []), *(settings or [])]
-    request = Request(
-        source=reading.source(data, valid),
-        methods=find_methods(methods),
-        out=out,
-        config=load_config(preset, config, overrides),
-        n_seeds=seeds or (1 if quick else N_SEEDS),
-        n_jobs=jobs or (min(MOST_JOBS, n_cores()) if quick else 1),
-        budget_minutes=budget,
-        n_trials=tune,
-        added=parse_additions(add or []),
-        device=device,
-        keep_models=not no_models,
-        preset=preset,
-        overrides=overrides,
-    )
-    compared = compare_systems(request)
-    show_results(compared)
-    note(f"Wrote {out}: the page is {compared.page}")
+
+def given_command() -> str:
+    """Return the command as it was given, without the path of the program."""
+    return shlex.join(["setrnn", *sys.argv[1:]])
+
+
+def write_report(result: ComparisonResult) -> Path:
+    """Write the report of a comparison, and return its page."""
+    note("Making the report")
+    return setrnn.build_report(result.folder).page
+
+
+def show_results(result: ComparisonResult) -> None:
+    """Print a table of all systems, each by its own rule, and the runs that failed."""
+    rows = result.mean_scores()
+    kind = " (synthetic)" if result.comparison.synthetic else ""
+    stdout.print()
+    if rows:
+        title = f"Results on the test part of {result.comparison.data}{kind}"
+        stdout.print(scores_table(title, rows))
+    for name, failure in result.failures.items():
+        warn(f"{name} failed: {failure.message}")

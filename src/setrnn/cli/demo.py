@@ -1,4 +1,4 @@
-"""`setrnn demo`: the embedded corpus, start to finish."""
+"""`setrnn demo`: compare systems on the embedded corpus, from start to finish."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Group
@@ -16,14 +16,15 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from setrnn.cli.comparing import Request, compare_systems, show_results
+import setrnn
+from setrnn.cli.compare import given_command, show_results, write_report
 from setrnn.cli.console import labels_text, note, stdout
 from setrnn.cli.explain import sequences_table, sets_table
-from setrnn.cli.quick import MOST_JOBS, quick_overrides
-
-if TYPE_CHECKING:
-    from setrnn.comparison.records import Comparison, Record
-    from setrnn.data.example import Example
+from setrnn.cli.progress import terminal_progress
+from setrnn.comparison.records import MODELS, Comparison, Record, run_name
+from setrnn.data import newsroom
+from setrnn.data.example import Example
+from setrnn.tagging.explanation import FoundSequence, NamedSet
 
 METHODS = ("br", "br-support", "pcc", "seq2seq-rnn", "set-rnn", "set-rnn-exact")
 EXPLAINED = "set-rnn"
@@ -37,50 +38,44 @@ KINDS = {
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder to write models and results to.")] = Path(
-        "demo"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="The folder of the demo; a demo already there is continued.")
+    ] = Path("demo"),
 ) -> None:
     """Train and compare systems on newsroom, the embedded corpus of synthetic news.
 
     Three classical systems and three networks, small enough for two cores and three minutes.
     """
-    from setrnn.config import load_config
-    from setrnn.data import newsroom
-    from setrnn.data.cache import Source
-    from setrnn.model.devices import n_cores
-
     note(newsroom.DESCRIPTION)
-    overrides = quick_overrides()
-    compared = compare_systems(
-        Request(
-            source=Source("newsroom"),
-            methods=METHODS,
+    with terminal_progress() as show:
+        result = setrnn.compare(
+            "newsroom",
+            METHODS,
             out=out,
-            config=load_config(overrides=overrides),
-            n_jobs=min(MOST_JOBS, n_cores()),
-            overrides=overrides,
+            quick=True,
             prepared_in=out / "prepared",
+            command=given_command(),
+            on_progress=show,
         )
-    )
-    show_results(compared)
+    page = write_report(result)
+    show_results(result)
     stdout.print("One run each, 600 documents: a difference of .01 may be chance.", style="dim")
     examples = list(newsroom.examples("test"))
     records = {
         record.method: record
-        for record in compared.records
+        for record in result.records
         if record.method in METHODS and record.failure is None
     }
-    _show_documents(examples, compared.comparison, records)
+    _show_documents(examples, result.comparison, records)
     if EXPLAINED in records:
         _show_explanation(examples, records[EXPLAINED])
-    _show_what_next(out, compared.page)
+    _show_what_next(out, page)
 
 
 def _show_documents(
     examples: Sequence[Example], comparison: Comparison, records: Mapping[str, Record]
 ) -> None:
-    """Show an easy document, one that tells the systems apart, and one that none gets right."""
+    """Show an easy document, one where the systems differ, and one that none gets right."""
     for wanted, subtitle in KINDS.items():
         for document, truth in enumerate(comparison.truth):
             is_right = [set(_predicted(each, document)) == set(truth) for each in records.values()]
@@ -98,7 +93,7 @@ def _panel(
     records: Mapping[str, Record],
     subtitle: str,
 ) -> Panel:
-    """Lay out a document with its true set and each system's, with its probability."""
+    """Lay out a document with its true set, and the set and probability of each system."""
     sets = Table.grid(padding=(0, 2))
     sets.add_row("truth", Text(labels_text(sorted(example.labels))), "")
     for method, record in records.items():
@@ -121,7 +116,7 @@ def _predicted(record: Record, document: int) -> Sequence[int]:
 
 
 def _show_explanation(examples: Sequence[Example], record: Record) -> None:
-    """Show the sequences and sets of a document whose best sequence is not of its best set."""
+    """Show a document whose best sequence is not a sequence of its most probable set."""
     if not record.cases:
         return
     differing = [case for case in record.cases if case["differs"]]
@@ -138,8 +133,6 @@ def _show_explanation(examples: Sequence[Example], record: Record) -> None:
 
 def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], what: str) -> Panel:
     """Lay out a document with its true set, its sequences and their sets."""
-    from setrnn.tagging.explanation import FoundSequence, NamedSet
-
     truth = Table.grid(padding=(0, 2))
     truth.add_row("truth", Text(labels_text(sorted(example.labels))))
     sequences = [
@@ -163,8 +156,6 @@ def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], w
 
 
 def _show_what_next(out: Path, page: Path) -> None:
-    from setrnn.comparison.records import MODELS, run_name
-
     program = "python -m setrnn" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
     model = shlex.quote(str(out / MODELS / run_name(EXPLAINED, 0)))
     line = json.dumps({"text": "The cup final in ..."})

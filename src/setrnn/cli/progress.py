@@ -20,12 +20,13 @@ COLUMNS = MEASURES | {"hamming_loss": "hamming", "subset_accuracy": "subset"}
 def terminal_progress() -> Iterator[OnProgress]:
     """Yield a callback that shows progress on standard error.
 
-    Without a terminal, only notes, epochs and the start of each activity are written.
+    Without a terminal, only notes, epochs and the start of each activity are written. An activity
+    that is part of another one is only shown as a bar, which disappears when it is done.
     """
     columns = (
-        rich_progress.TextColumn("{task.description}"),
+        rich_progress.TextColumn("{task.description}", markup=False),
         rich_progress.BarColumn(bar_width=20),
-        rich_progress.TextColumn("{task.fields[detail]}"),
+        rich_progress.TextColumn("{task.fields[detail]}", markup=False),
         rich_progress.TimeElapsedColumn(),
         _TimeLeft(),
     )
@@ -71,6 +72,7 @@ class _Display:
         self._tasks: dict[str, rich_progress.TaskID] = {}
         self._has_header = False
         self._detail = ""
+        self._wholes: set[str] = set()  # activities that have parts
 
     def __call__(self, event: Progress | Note) -> None:
         """Show a note or the progress of an activity."""
@@ -78,7 +80,11 @@ class _Display:
             (warn if event.is_warning else note)(event.text)
             return
         self._show(event)
-        if event.detail and event.detail != self._detail and not stderr.is_terminal:
+        if event.part_of:
+            self._wholes.add(event.part_of)
+            return
+        is_new = event.detail != self._detail and event.activity not in self._wholes
+        if event.detail and is_new and not stderr.is_terminal:
             note(f"{event.activity}: {event.detail}" if event.activity else event.detail)
         self._detail = event.detail
         if event.epoch is not None and event.epoch.scores is not None:
@@ -99,7 +105,13 @@ class _Display:
                 description, total=event.n_total, completed=int(event.n_done), detail=detail
             )
             self._tasks[event.activity] = task
-        self._bars.update(task, description=description, completed=event.n_done, detail=detail)
+        self._bars.update(
+            task,
+            description=description,
+            completed=event.n_done,
+            detail=detail,
+            visible=not event.part_of or event.share < 1,
+        )
 
     def _speed(self, task: rich_progress.TaskID) -> float | None:
         return next(each.speed for each in self._bars.tasks if each.id == task)

@@ -13,7 +13,7 @@ from setrnn.cli.options import Device
 from setrnn.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from setrnn.serve.keys import ApiKeys
+    from setrnn.serve.guards import ApiKeys
 
 LIBRARIES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
 
@@ -23,27 +23,29 @@ def serve(
         list[str],
         typer.Argument(
             metavar="MODEL...",
-            help="Model folders, named as they are; NAME=FOLDER names one otherwise. The first "
-            "is the default.",
+            help="Model folders. A model has its folder's name, or NAME in NAME=FOLDER. The first "
+            "model is the default.",
             show_default=False,
         ),
     ],
     host: Annotated[
-        str, typer.Option(help="The address to listen on; 127.0.0.1 is this machine only.")
+        str, typer.Option(help="The address to listen on; 127.0.0.1: this machine only.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="The port; 0 takes any free one.")
+        int, typer.Option(min=0, max=65_535, help="The port to listen on; 0: any free port.")
     ] = 8000,
     api_key_file: Annotated[
         Path | None,
-        typer.Option(help="A file of API keys, one a line; requests need one.", show_default=False),
+        typer.Option(
+            help="A file with one API key per line; requests need one.", show_default=False
+        ),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A host name to answer to, such as a proxy's. By default, on this machine only "
-            "and without a key: localhost.",
+            help="A host name that requests may use, such as a proxy's. Default: any; without key "
+            "on 127.0.0.1, only localhost and addresses.",
             show_default=False,
         ),
     ] = None,
@@ -51,65 +53,65 @@ def serve(
     workers: Annotated[
         int | None,
         typer.Option(
-            help="Batches that are tagged at once.", show_default="one for each core; on a GPU one"
+            help="Batches to process at once.", show_default="one per core; on a GPU, one"
         ),
     ] = None,
-    threads: Annotated[int, typer.Option(min=1, help="Threads that share a batch.")] = 1,
-    max_texts: Annotated[int, typer.Option(help="Texts a request.")] = 64,
-    max_words: Annotated[int, typer.Option(help="Words a text.")] = 10_000,
-    max_body_bytes: Annotated[int, typer.Option(help="Bytes a request.")] = 4 << 20,
+    threads: Annotated[int, typer.Option(min=1, help="Threads per batch.")] = 1,
+    max_texts: Annotated[int, typer.Option(help="The most texts per request.")] = 64,
+    max_words: Annotated[int, typer.Option(help="The most words per text.")] = 10_000,
+    max_body_bytes: Annotated[int, typer.Option(help="The most bytes per request.")] = 4 << 20,
     queue: Annotated[
-        int, typer.Option(help="Documents that may wait for a model; then the answer is 503.")
+        int,
+        typer.Option(help="The most documents that may wait; more are answered 503."),
     ] = 4_096,
-    batch: Annotated[int, typer.Option(help="Documents that are tagged at once.")] = 256,
+    batch: Annotated[int, typer.Option(help="The most documents per batch.")] = 256,
     batch_ms: Annotated[
-        float, typer.Option(help="Milliseconds a request waits for others to share a batch.")
+        float,
+        typer.Option(help="Milliseconds that a request waits for others in its batch."),
     ] = 3.0,
 ) -> None:
     """Serve models: an HTTP API, and a page to tag with.
 
-    SIGHUP loads models anew whose folders have changed; SIGTERM finishes what is in flight.
+    SIGHUP reloads the models whose folders have changed; SIGTERM finishes the current requests.
     """
     for library in LIBRARIES:
         if find_spec(library) is None:
             raise MissingExtraError(library, "serve", "Serving")
-    from setrnn.serve.early_signals import ready_to_stop
-    from setrnn.serve.hosts import check_names
-    from setrnn.serve.listening import address_of, is_loopback, take_address
-    from setrnn.serve.naming import named_folders
-    from setrnn.serve.settings import ServeSettings
+    from setrnn.serve.listening import EarlySignals, address_of, bind_address, is_loopback
+    from setrnn.serve.settings import ServeSettings, check_host_names, name_folders
 
     settings = ServeSettings(max_texts, max_words, max_body_bytes, queue, batch, batch_ms, workers)
-    check_names(allow_host or ())
-    folders = named_folders(models)
+    check_host_names(allow_host or ())
+    folders = name_folders(models)
     keys = _keys(api_key_file)
-    listener = take_address(host, port)
+    listener = bind_address(host, port)
     is_local = is_loopback(listener)
     if keys is None and not is_local:
-        warn("anyone who can reach this address can use it. Add --api-key-file.")
-    with ready_to_stop(note):
+        warn("anyone who can reach this address can use the service. Add --api-key-file.")
+    with EarlySignals(note).handled() as signals:
         note(f"Loading {', '.join(folders)} ...")
-        # The libraries take seconds to import: only now, when all that was asked for can be done.
+        # Importing the libraries takes seconds: only after all arguments have been checked.
+        from setrnn.serve.batching import set_threads
         from setrnn.serve.registry import Registry
         from setrnn.serve.server import serve as serve_until_stopped
-        from setrnn.serve.workers import set_threads
 
         set_threads(threads)
         greeting = f"Listening on {address_of(listener)}"
         greeting += ", on this machine only" if is_local else ""
         greeting += "; requests need an API key." if keys is not None else "."
-        # A key keeps other sites' pages out as well; and who listens to all knows its own names.
+        # A key keeps the pages of other sites out too; a public address has names we do not know.
         hosts = allow_host or ([] if is_local and keys is None else None)
-        left = serve_until_stopped(
+        signals.is_serving = True
+        n_unanswered = serve_until_stopped(
             Registry(folders, device), settings, listener, keys, hosts, greeting, note
         )
-    if left:
+    if n_unanswered:
         raise typer.Exit(1)
 
 
 def _keys(file: Path | None) -> ApiKeys | None:
     if file is None:
         return None
-    from setrnn.serve.keys import ApiKeys
+    from setrnn.serve.guards import ApiKeys
 
     return ApiKeys(file)

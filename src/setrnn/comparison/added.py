@@ -29,88 +29,90 @@ from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.tagging.acceptance import reliability
 
-MOST_SHOWN = 3  # ids of a message
-MOST_CHARACTERS = 80  # of a name
+MOST_SHOWN = 3  # ids per message
+MOST_CHARACTERS = 80  # per name
 
 _NOT_IN_FILE_NAMES = '/\\:*?"<>|'
-_ADVICE = 'Write one object a line: {"id": "...", "labels": ["..."]}.'
-
-
-@dataclass(frozen=True)
-class Addition:
-    """A row to add: what it is called, and the file of its predictions."""
-
-    name: str
-    file: Path
+_ADVICE = 'Write one object per line: {"id": "...", "labels": ["..."]}.'
 
 
 @dataclass(frozen=True)
 class _Row:
-    number: int  # its line
+    number: int  # of the line
     id: str | None
     labels: tuple[str, ...]
     probability: float | None
 
 
-def parse_addition(text: str) -> Addition:
-    """Take NAME=FILE apart, and refuse names that cannot be used."""
-    name, separator, file = text.partition("=")
-    if not separator or not file:
-        raise ConfigError(
-            f"'--add {printable(text)}' must be NAME=FILE, such as fasttext=predictions.jsonl."
-        )
-    _check_name(name)
-    return Addition(name, Path(file))
+def parse_additions(texts: Sequence[str]) -> dict[str, Path]:
+    """Return the files of `NAME=FILE` texts by their names.
+
+    Example:
+        >>> from setrnn.comparison.added import parse_additions
+        >>> str(parse_additions(["fasttext=predictions.jsonl"])["fasttext"])
+        'predictions.jsonl'
+    """
+    pairs = []
+    for text in texts:
+        name, separator, file = text.partition("=")
+        if not separator or not file:
+            raise ConfigError(
+                f"'--add {printable(text)}' must be NAME=FILE, such as fasttext=predictions.jsonl."
+            )
+        pairs.append((name, Path(file)))
+    check_names([name for name, _ in pairs])
+    return dict(pairs)
 
 
-def parse_additions(texts: Sequence[str]) -> list[Addition]:
-    """Take each NAME=FILE apart, and refuse two of one name."""
-    additions = [parse_addition(each) for each in texts]
-    _refuse_twins(additions)
-    return additions
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names of rows that cannot be used, and two rows of one name."""
+    for name in names:
+        _check_name(name)
+    for name, n in Counter(each.casefold() for each in names).items():
+        if n > 1:
+            raise ConfigError(f"--add gives '{name}' twice: two runs with one name. Rename one.")
 
 
-def added_records(
-    comparison: Comparison, additions: Sequence[Addition], present: Iterable[Record] = ()
+def make_added_records(
+    comparison: Comparison, added: Mapping[str, Path], present: Iterable[Record] = ()
 ) -> list[Record]:
-    """Return the records of all additions; refuse a name that stands for two files.
+    """Return the record of each added file; refuse one name for two files.
 
-    `present` are the records of the comparison: predictions added before are read anew if they
+    `present` are the records of the comparison: predictions added before are read again if they
     come from the same file.
     """
-    _refuse_twins(additions)
+    check_names(list(added))
     by_name = {record.method.casefold(): record for record in present if record.is_added}
     records = []
-    for addition in additions:
-        record = added_record(comparison, addition.name, addition.file)
-        before = by_name.get(addition.name.casefold())
+    for name, file in added.items():
+        record = make_added_record(comparison, name, file)
+        before = by_name.get(name.casefold())
         if before is not None and not _is_same(before, record):
             raise ConfigError(
-                f"'{before.method}' is there already, from {before.treatment.get('file')}: two "
-                f"runs with one name. Name {addition.file} otherwise, or remove "
+                f"'{before.method}' was added already, from {before.treatment.get('file')}: two "
+                f"runs with one name. Choose another name for {file}, or remove "
                 f"runs/{before.name}.json."
             )
         records.append(record)
     return records
 
 
-def added_record(comparison: Comparison, name: str, file: Path) -> Record:
+def make_added_record(comparison: Comparison, name: str, file: Path) -> Record:
     """Read predictions, match them with the test documents, and score them.
 
-    A label that neither train nor test has is refused, as it mostly is a slip of the spelling:
-    left out by the user, it counts for nothing.
+    A label that neither train nor test has is refused, since it is usually misspelt.
     """
     _check_name(name)
-    rows = _matched(comparison, file, list(_read(file)))
-    predicted = _label_ids(comparison, file, rows)
-    probability = _probabilities(file, rows)
+    rows = _match_documents(comparison, file, list(_read(file)))
+    predicted = _find_labels(comparison, file, rows)
+    probability = _check_probabilities(file, rows)
     return Record(
         method=name,
         seed=0,
         data_hash=comparison.data_hash,
         own_rule=GIVEN,
         treatment={"file": str(file), "file_hash": file_hash(file)},
-        scores={"test": {GIVEN: _scores(comparison, predicted, probability)}},
+        scores={"test": {GIVEN: _score(comparison, predicted, probability)}},
         test=TestResults(
             predicted={GIVEN: predicted},
             probability={} if probability is None else {GIVEN: probability},
@@ -120,31 +122,25 @@ def added_record(comparison: Comparison, name: str, file: Path) -> Record:
     )
 
 
-def _refuse_twins(additions: Sequence[Addition]) -> None:
-    for name, n in Counter(each.name.casefold() for each in additions).items():
-        if n > 1:
-            raise ConfigError(f"--add gives '{name}' twice: two runs with one name. Rename one.")
-
-
 def _check_name(name: str) -> None:
-    """Refuse what is no file name, or another run's."""
+    """Refuse a name that cannot be a file name, or that is a method's."""
     if not name.strip():
         raise ConfigError("--add needs a name for its row: --add NAME=FILE.")
     if name.casefold() in METHODS:
         raise ConfigError(
-            f"'{name}' is a method of setrnn: call the added row otherwise, such as my-{name}."
+            f"'{name}' is a method of setrnn: choose another name for the row, such as my-{name}."
         )
     is_plain = name.isprintable() and not set(name) & set(_NOT_IN_FILE_NAMES)
     is_framed = name != name.strip() or name.startswith((".", "-"))
     if not is_plain or is_framed or len(name) > MOST_CHARACTERS:
         raise ConfigError(
-            f"'{printable(name[:MOST_CHARACTERS])}' cannot be the name of a row: it becomes a "
-            "file's. Use letters, digits, '-', '_' and '.'."
+            f"'{printable(name[:MOST_CHARACTERS])}' cannot be the name of a row, since a file is "
+            "named after it. Use letters, digits, '-', '_' and '.'."
         )
 
 
 def _is_same(before: Record, record: Record) -> bool:
-    """Tell whether two records come from the same file, wherever it lies now."""
+    """Return whether two records come from the same file, by its place or its content."""
     return any(before.treatment.get(key) == record.treatment[key] for key in ("file", "file_hash"))
 
 
@@ -157,7 +153,7 @@ def _read(file: Path) -> Iterator[_Row]:
                 raise too_long(max_bytes)
             if not line.strip():
                 continue
-            row = _row(parse_object(line.strip(), _ADVICE), number)
+            row = _parse_row(parse_object(line.strip(), _ADVICE), number)
         except RowProblem as problem:
             raise bad_line(file, number, problem) from None
         n_rows += 1
@@ -166,16 +162,16 @@ def _read(file: Path) -> Iterator[_Row]:
         raise DataError(f"{file} holds no predictions. {_ADVICE}")
 
 
-def _row(values: Mapping[str, Any], number: int) -> _Row:
+def _parse_row(values: Mapping[str, Any], number: int) -> _Row:
     given_id, probability = values.get("id"), values.get("probability")
     if values.get("labels") is None:
-        raise RowProblem("has no 'labels'. Add them ([] for none).")
+        raise RowProblem("has no 'labels'. Add them; write [] for none.")
     if probability is not None and not (
         type(probability) in (int, float) and 0 <= probability <= 1
     ):
         raise RowProblem(
             f"'probability' must be between 0 and 1, got {shown(probability)}. Leave it out if "
-            "there is none."
+            "it is not known."
         )
     return _Row(
         number,
@@ -185,20 +181,20 @@ def _row(values: Mapping[str, Any], number: int) -> _Row:
     )
 
 
-def _matched(comparison: Comparison, file: Path, rows: list[_Row]) -> list[_Row]:
+def _match_documents(comparison: Comparison, file: Path, rows: list[_Row]) -> list[_Row]:
     """Return the rows in the order of the test documents."""
     without = [row for row in rows if row.id is None]
     if len(without) == len(rows):
         if len(rows) != len(comparison.ids):
             raise DataError(
                 f"{file} has {len(rows):,} rows without ids, and there are {len(comparison.ids):,} "
-                "test documents. Give one row a document, in their order, or ids."
+                "test documents. Give one row per document, in their order, or add ids."
             )
         return rows
     if without:
         raise DataError(
-            f"{file} line {without[0].number} has no id, and others have. Give each row its "
-            "document's id, or none any."
+            f"{file} line {without[0].number} has no id, but other lines have one. Give every row "
+            "the id of its document, or no row an id."
         )
     ids = [str(row.id) for row in rows]
     if ids == list(comparison.ids):
@@ -221,9 +217,9 @@ def _check_ids(comparison: Comparison, file: Path, found: Collection[str]) -> No
     missing = [each for each in wanted if each not in found]
     problems = []
     if unknown:
-        problems.append(f"ids of no test document: {len(unknown):,} ({_first(unknown)})")
+        problems.append(f"ids that no test document has: {len(unknown):,} ({_show_first(unknown)})")
     if missing:
-        problems.append(f"test documents without a row: {len(missing):,} ({_first(missing)})")
+        problems.append(f"test documents without a row: {len(missing):,} ({_show_first(missing)})")
     if problems:
         raise DataError(
             f"{file} does not match: {'; '.join(problems)}. Give one row for each test document, "
@@ -231,17 +227,17 @@ def _check_ids(comparison: Comparison, file: Path, found: Collection[str]) -> No
         )
     if len(wanted) < len(comparison.ids):
         raise DataError(
-            f"{file} cannot be matched by id: test documents share some. Give one row a document, "
-            "in their order, without ids."
+            f"{file} cannot be matched by id: some test documents share one. Give one row per "
+            "document, in their order, without ids."
         )
 
 
-def _first(ids: Sequence[str]) -> str:
+def _show_first(ids: Sequence[str]) -> str:
     more = ", ..." if len(ids) > MOST_SHOWN else ""
     return ", ".join(shown(each) for each in ids[:MOST_SHOWN]) + more
 
 
-def _label_ids(comparison: Comparison, file: Path, rows: Sequence[_Row]) -> LabelSets:
+def _find_labels(comparison: Comparison, file: Path, rows: Sequence[_Row]) -> LabelSets:
     index = {label: number for number, label in enumerate(comparison.labels)}
     unknown = [(row, label) for row in rows for label in row.labels if label not in index]
     if unknown:
@@ -251,23 +247,23 @@ def _label_ids(comparison: Comparison, file: Path, rows: Sequence[_Row]) -> Labe
         raise DataError(
             f"{file} line {row.number}: neither train nor test has the label {shown(label)}"
             f"{others}. {printable(nearest_name(label, comparison.labels))} Spell it as the data "
-            "does, or leave it out: it then counts for nothing."
+            "does, or leave it out."
         )
     return [sorted(index[label] for label in row.labels) for row in rows]
 
 
-def _probabilities(file: Path, rows: Sequence[_Row]) -> list[float] | None:
+def _check_probabilities(file: Path, rows: Sequence[_Row]) -> list[float] | None:
     given = [row.probability for row in rows if row.probability is not None]
     if given and len(given) < len(rows):
         number = min(row.number for row in rows if row.probability is None)
         raise DataError(
-            f"{file} line {number} has no 'probability', and others have. Give each row one, or "
-            "none any."
+            f"{file} line {number} has no 'probability', but other lines have one. Give every row "
+            "one, or none."
         )
     return given or None
 
 
-def _scores(
+def _score(
     comparison: Comparison, predicted: LabelSets, probability: Sequence[float] | None
 ) -> dict[str, Any]:
     truth, sets = (

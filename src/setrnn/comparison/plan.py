@@ -1,8 +1,8 @@
-"""Which runs a comparison has, which are done already, and the folder they share."""
+"""What a comparison runs: its data, its folder, its methods and seeds, and what is done already."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,27 +18,30 @@ from setrnn.comparison.records import (
     load_records,
 )
 from setrnn.comparison.run import Task
-from setrnn.comparison.time_left import expected_seconds
 from setrnn.comparison.tuning import SPACES, TUNING
-from setrnn.config import Config, settings_hash, to_dict
-from setrnn.data.prepared import Prepared
+from setrnn.config import Config, TextSettings, settings_hash, to_dict
+from setrnn.data.cache import Source, open_prepared
+from setrnn.data.folders import recovered
+from setrnn.data.formats import Dataset
+from setrnn.data.prepared import Prepared, is_prepared
+from setrnn.data.splits import VALID_SHARE
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS, find_method
 
 ALL = "all"
-PREPARED = "prepared"  # may lie in the folder too
+PREPARED = "prepared"  # prepared data may be kept in the folder too
 DIFFERENCES_SHOWN = 3
-# What must be the same for all runs: how they are treated, beside their settings.
+# The parts of `Record.treatment` that must be the same for all runs.
 EQUAL_TREATMENT = ("n_trials", "budget_minutes")
 
 
-def find_methods(names: str) -> list[str]:
-    """Return the methods of `all` or `a,b,c`, in the order of the paper's tables."""
-    if names.strip() == ALL:
-        return list(METHODS)
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
+def find_methods(names: str | Sequence[str]) -> list[str]:
+    """Return the methods of "all", "a,b,c" or a list, in the order of the paper's tables."""
+    if isinstance(names, str):
+        names = list(METHODS) if names.strip() == ALL else names.split(",")
+    wanted = [name.strip() for name in names if name.strip()]
     if not wanted:
-        raise ConfigError("--methods names no method. Write all, or names: br,set-rnn.")
+        raise ConfigError('--methods names no method. Write "all", or names: br,set-rnn.')
     for name in wanted:
         find_method(name)
         if wanted.count(name) > 1:
@@ -46,25 +49,73 @@ def find_methods(names: str) -> list[str]:
     return [name for name in METHODS if name in wanted]
 
 
-def seeds_of(method: str, n_seeds: int) -> range:
-    """Return the seeds a method is run with: there is no chance in a classical one."""
+def list_seeds(method: str, n_seeds: int) -> range:
+    """Return the seeds of a method; a classical system does not depend on one and runs once."""
     return range(n_seeds if find_method(method).is_network else 1)
 
 
+def open_comparable(
+    source: Source,
+    settings: TextSettings,
+    folder: Path | None = None,
+    on_documents: Callable[[str, int], None] = lambda step, n_documents: None,
+) -> Prepared:
+    """Prepare data as `open_prepared` does; a missing valid part is cut from train.
+
+    `Prepared.valid_is_cut` says whether it was cut, `describe_cut` says it in words.
+    """
+    place = Path(source.data)
+    if is_prepared(recovered(place)):
+        return _require_all_parts(open_prepared(source, settings, folder, on_documents))
+    _require_test(source.open())
+    return open_prepared(replace(source, cut_valid=True), settings, folder, on_documents)
+
+
+def describe_cut(prepared: Prepared) -> str:
+    """Say that the valid part was cut, and how many documents each part has."""
+    n_documents = prepared.description["n_documents"]
+    return (
+        f"{prepared.name} has no valid part: {VALID_SHARE:.0%} of train was cut off for it "
+        f"(train {n_documents['train']:,}, valid {n_documents['valid']:,} documents)."
+    )
+
+
+def _require_all_parts(prepared: Prepared) -> Prepared:
+    """Refuse a prepared folder without one of the parts: its vocabulary is that of all of train."""
+    for name in ("train", "valid", "test"):
+        if not prepared.description["n_documents"].get(name):
+            raise DataError(
+                f"{prepared.folder} was prepared without a '{name}' part, which a comparison "
+                "needs. Give the data it was made from: a missing valid part is cut from train."
+            )
+    return prepared
+
+
+def _require_test(dataset: Dataset) -> None:
+    dataset.require("train")
+    if "test" not in dataset.splits:
+        kept = " --valid 0" if "valid" in dataset.splits else ""
+        raise DataError(
+            f"{dataset.place} has no 'test' part to compare on: found "
+            f"{', '.join(sorted(dataset.splits))}. Cut one: setrnn data split {dataset.place} "
+            f"FOLDER{kept}, then compare FOLDER."
+        )
+
+
 def refuse_other_folder(folder: Path) -> None:
-    """Refuse a folder that holds anything else than a comparison."""
+    """Refuse a folder that holds anything other than a comparison."""
     if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder} is a file. Name another --out.")
+        raise DataError(f"{folder} is a file. Choose another --out.")
     if not folder.exists() or (folder / COMPARISON_FILE).is_file():
         return
     ours = {RUNS, MODELS, REPORT, PREPARED, TUNING}
     others = [each.name for each in folder.iterdir() if not each.name.startswith(".")]
     if not set(others) <= ours:
-        raise DataError(f"{folder} exists and is not a comparison. Name another --out.")
+        raise DataError(f"{folder} exists and is not a comparison. Choose another --out.")
 
 
 def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
-    """Make the folder of a comparison, or open the one that is there."""
+    """Create the folder of a comparison, or open an existing one."""
     refuse_other_folder(folder)
     made = _describe(prepared)
     if not (folder / COMPARISON_FILE).is_file():
@@ -73,14 +124,14 @@ def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
     comparison = Comparison.load(folder)
     if not _is_same_data(comparison, made):
         raise DataError(
-            f"{folder} compares systems on other data ({comparison.data}), or on the same "
-            "prepared otherwise. Name another --out."
+            f"{folder} compares systems on other data ({comparison.data}), or on the same data "
+            "with other text settings. Choose another --out."
         )
     return comparison
 
 
-def with_command(folder: Path, comparison: Comparison, command: str) -> Comparison:
-    """Note a command that made the comparison, once."""
+def add_command(folder: Path, comparison: Comparison, command: str) -> Comparison:
+    """Add a command to those that made the comparison, once."""
     if command not in comparison.commands:
         comparison = replace(comparison, commands=(*comparison.commands, command))
         comparison.save(folder)
@@ -88,18 +139,18 @@ def with_command(folder: Path, comparison: Comparison, command: str) -> Comparis
 
 
 def _is_same_data(one: Comparison, other: Comparison) -> bool:
-    """Compare the documents too: the hash is that of the settings and sizes."""
+    """Return whether the data is the same: its hash covers only settings and sizes."""
     names = ("data_hash", "labels", "label_counts", "ids", "truth")
     return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def _describe(prepared: Prepared) -> Comparison:
-    """Gather what all runs share from the prepared data."""
+    """Collect from the prepared data what all runs share."""
     n_documents: dict[str, int] = prepared.description["n_documents"]
     if not n_documents.get("test"):
         raise DataError(
-            f"{prepared.name} has no test part, and systems are compared on one. Name a folder "
-            "with train and test files, or cut one with: setrnn data split"
+            f"{prepared.name} has no test part, and systems are compared on one. Give a folder "
+            "with train and test files, or split the data with: setrnn data split"
         )
     test = prepared.split("test")
     return Comparison(
@@ -117,16 +168,16 @@ def _describe(prepared: Prepared) -> Comparison:
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs that are asked for: those that are done, and those still to do."""
+    """The requested runs: those that are done, and those still to do."""
 
     done: Sequence[Record]
-    tasks: Sequence[Task]  # the longest first
+    tasks: Sequence[Task]  # in descending order of expected time
 
 
 def make_plan(folder: Path, comparison: Comparison, tasks: Sequence[Task]) -> Plan:
-    """Pass over the runs that are done; refuse those made with other settings.
+    """Find the runs that are done; refuse those made with other settings.
 
-    A run that failed is tried again.
+    A run that failed is to be done again.
     """
     records = {record.name: record for record in load_records(folder, comparison)}
     done: list[Record] = []
@@ -136,28 +187,37 @@ def make_plan(folder: Path, comparison: Comparison, tasks: Sequence[Task]) -> Pl
         if record is None or record.failure is not None:
             left.append(task)
         else:
-            _refuse_difference(folder, record, _flat(record.config), _flat(to_dict(task.config)))
+            _refuse_difference(
+                folder, record, _flatten(record.config), _flatten(to_dict(task.config))
+            )
             done.append(record)
-    return Plan(done, longest_first(left, measured_seconds(records.values())))
+    return Plan(done, longest_first(left, records.values()))
 
 
-def longest_first(tasks: Sequence[Task], measured: Mapping[str, Sequence[float]]) -> list[Task]:
-    """Order tasks so that those that run at once end at about the same time."""
-    expected = expected_seconds([task.method for task in tasks], measured)
+def longest_first(tasks: Sequence[Task], records: Iterable[Record] = ()) -> list[Task]:
+    """Sort tasks in descending order of expected time: parallel ones then end together."""
+    expected = expect_seconds([task.method for task in tasks], records)
     return sorted(tasks, key=lambda task: -expected[task.method])
 
 
-def measured_seconds(records: Iterable[Record]) -> dict[str, list[float]]:
-    """Return what runs took, by method."""
-    seconds: dict[str, list[float]] = {}
+def expect_seconds(methods: Iterable[str], records: Iterable[Record] = ()) -> dict[str, float]:
+    """Return the expected time of one run per method, from runs that are done.
+
+    A method without a run is scaled from the others by the relative costs of the methods. Without
+    any run, the numbers are these relative costs.
+    """
+    measured: dict[str, list[float]] = {}
     for record in records:
-        if record.costs is not None and record.failure is None:
-            seconds.setdefault(record.method, []).append(record.costs.total_seconds)
-    return seconds
+        if record.costs is not None and record.failure is None and record.method in METHODS:
+            measured.setdefault(record.method, []).append(record.costs.total_seconds)
+    known = {method: sum(each) / len(each) for method, each in measured.items()}
+    costs = sum(METHODS[method].relative_cost for method in known)
+    scale = sum(known.values()) / costs if costs else 1.0
+    return {method: known.get(method, scale * METHODS[method].relative_cost) for method in methods}
 
 
 def failed_record(task: Task, comparison: Comparison, failure: Failure) -> Record:
-    """Make the record of a run that has no scores."""
+    """Return the record of a run that failed."""
     return Record(
         method=task.method,
         seed=task.seed,
@@ -173,7 +233,7 @@ def failed_record(task: Task, comparison: Comparison, failure: Failure) -> Recor
 def refuse_unequal_treatment(
     folder: Path, comparison: Comparison, treatment: Mapping[str, Any], config: Config
 ) -> None:
-    """Refuse to add runs to others that had other settings, more trials or more time."""
+    """Refuse to add runs to runs that had other settings, another budget or other trials."""
     for record in load_records(folder, comparison):
         if record.failure is None and not record.is_added:
             is_searched = bool(record.treatment.get("n_trials") or treatment.get("n_trials"))
@@ -185,10 +245,10 @@ def refuse_unequal_treatment(
 def _treatment(
     treatment: Mapping[str, Any], config: Mapping[str, Any], is_searched: bool
 ) -> dict[str, Any]:
-    """Return what must be alike for all runs: not the seed, nor settings that are searched."""
+    """Return what must be the same for all runs: not the seed, nor searched settings."""
     searched = {key for space in SPACES.values() for key in space} if is_searched else set()
     own = {"seed", *searched}
-    settings = {name: value for name, value in _flat(config).items() if name not in own}
+    settings = {name: value for name, value in _flatten(config).items() if name not in own}
     return {name: treatment.get(name) for name in EQUAL_TREATMENT} | settings
 
 
@@ -205,15 +265,15 @@ def _refuse_difference(
         shown.append(f"and {len(differing) - len(shown)} more")
     raise ConfigError(
         f"{folder} has the run {record.name} with other settings: {'; '.join(shown)}. "
-        "Name another --out, or give the settings it was made with."
+        "Choose another --out, or give the settings it was made with."
     )
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            flat |= _flat(value, f"{prefix}{name}.")
+            flat |= _flatten(value, f"{prefix}{name}.")
         else:
             flat[f"{prefix}{name}"] = value
     return flat

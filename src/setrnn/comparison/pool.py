@@ -1,4 +1,4 @@
-"""Several jobs at once, a fresh process each: a crash is only its own, and so is its memory."""
+"""Run jobs side by side, each in a new process: a crash or a lack of memory ends only one job."""
 
 from __future__ import annotations
 
@@ -9,59 +9,42 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from setrnn.comparison.records import Failure
 from setrnn.errors import SetRNNError
-from setrnn.model.devices import n_cores
+from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 
-if TYPE_CHECKING:
-    from setrnn.comparison.run import OnProgress
-
+MINUTE, HOUR = 60, 3600
 OVER_BUDGET = "over budget"
-TICK = 1.0  # seconds in which the caller hears of us, whatever happens
-LEAST_PAUSE = 0.2  # seconds between two messages of a job
-LEAVING_SECONDS = 30.0  # until a job that has told its result is ended
-STOPPING_SECONDS = 120.0  # until a job that was asked to stop is ended
+TICK = 1.0  # seconds after which a wait ends, so that Ctrl-C is heard on every system
+LEAST_PAUSE = 0.2  # seconds between two messages of a job that say the same
+LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
+STOPPING_SECONDS = 120.0  # a process that was asked to stop is killed after them
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
 
 @dataclass(frozen=True)
 class Job:
-    """Work for a process of its own; it goes there with all it holds."""
+    """Work for one process; everything in it is sent there."""
 
     name: str
     work: Callable[[OnProgress], Any]
-    log: Path  # what it prints, and where it broke; kept if it fails
-    limit_seconds: float | None = None  # after which it is ended
-
-
-@dataclass(frozen=True)
-class Started:
-    """A job has begun."""
-
-    job: Job
-
-
-@dataclass(frozen=True)
-class Progressed:
-    """A job has told what it does, and which share of it is done."""
-
-    job: Job
-    activity: str
-    share: float
+    log: Path  # the output and the traceback of the work; removed if it succeeds
+    limit_seconds: float | None = None  # the process is killed after them
+    part_of: str = "jobs"  # the activity that the job's progress is part of
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A job is over: with a value, or with a failure."""
+    """The end of a job: a value, or a failure."""
 
     job: Job
     seconds: float
@@ -69,91 +52,166 @@ class Ended:
     failure: Failure | None = None
 
 
-@dataclass(frozen=True)
-class Ticked:
-    """Nothing happened for a while."""
-
-
-Event = Started | Progressed | Ended | Ticked
-
-
 def run_jobs(
-    jobs: Sequence[Job], n_jobs: int, on_stop: Callable[[], None] = lambda: None
-) -> Generator[Event, None, None]:
-    """Run jobs, `n_jobs` at once, in their order; yield what happens as it happens.
+    jobs: Sequence[Job],
+    n_jobs: int,
+    on_progress: OnProgress = ignore_progress,
+    n_threads: int = 1,
+) -> Generator[Ended, None, None]:
+    """Run jobs in their order, `n_jobs` at a time with `n_threads` each, and yield each at its end.
 
-    Closed before the end, or stopped by Ctrl-C, it calls `on_stop`, asks the running ones to
-    stop, waits until they have saved where they stand, and leaves the others.
+    When the generator is closed early, or on Ctrl-C, the running jobs are asked to stop and get
+    time to save; the others never start. `on_progress` is called with the progress of each job,
+    under the job's name.
     """
     waiting = list(jobs)
     running: dict[Connection, _Child] = {}
     try:
         while waiting or running:
             while waiting and len(running) < n_jobs:
-                child = _Child(waiting.pop(0), n_jobs)
+                child = _Child(waiting.pop(0), n_threads, on_progress)
                 running[child.messages] = child
-                yield Started(child.job)
-            ready = wait(list(running), TICK)
-            if not ready:
-                yield Ticked()
-            for messages in ready:
+            limits = [child.seconds_left for child in running.values()]
+            seconds = min([TICK, *(each for each in limits if each is not None)])
+            for messages in wait(list(running), seconds):
                 assert isinstance(messages, Connection)
-                event = running[messages].read()
-                if isinstance(event, Ended):
+                ended = running[messages].read()
+                if ended is not None:
                     del running[messages]
-                yield event
-            for child in [each for each in running.values() if each.is_over_limit()]:
-                del running[child.messages]
-                yield child.end_over_budget()
+                    yield ended
+            for child in list(running.values()):
+                if child.seconds_left == 0:
+                    del running[child.messages]
+                    yield child.kill_over_budget()
     finally:
         if running:
-            on_stop()
+            on_progress(
+                Note("Stopping: the running jobs save their state. Ctrl-C again ends them at once.")
+            )
             _stop(list(running.values()))
 
 
-class _Child:
-    """The process of a job, as its parent sees it."""
+@dataclass
+class Overall:
+    """The progress of several jobs together, weighted by their expected costs.
 
-    def __init__(self, job: Job, n_jobs: int) -> None:
-        self.job = job
-        self.messages, theirs = multiprocessing.get_context("spawn").Pipe(duplex=False)
-        self.process: SpawnProcess = multiprocessing.get_context("spawn").Process(
+    Used as the callback of the jobs: it passes their progress on.
+    """
+
+    name: str  # of the jobs, such as "runs"
+    costs: Mapping[str, float]  # per job
+    on_progress: OnProgress
+    n_ended: int = 0  # counts jobs that were done before, too
+    n_failed: int = 0
+    shares: dict[str, float] = field(default_factory=dict)  # that are done, per job
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._start = self.clock()
+        self._n_total = self.n_ended + len(self.costs)
+
+    def __call__(self, event: Progress | Note) -> None:
+        """Pass on the progress of one job, and report that of all."""
+        if not self.shares:
+            self._report()  # first, so that the bar of all jobs is the first bar
+        self.on_progress(event)
+        if isinstance(event, Progress):
+            self.shares[event.activity] = event.share
+            self._report()
+
+    def end(self, ended: Ended, result: str) -> None:
+        """Report the end of a job."""
+        name = ended.job.name
+        self.n_ended += 1
+        if ended.failure is not None:
+            self.n_failed += 1
+            result = f"failed: {ended.failure.message.rstrip('.')}"
+        self(Progress(name, 1.0, 1.0, unit="", detail="done", part_of=self.name))
+        left = self._estimate_seconds_left()
+        about = "" if left is None else f", about {format_duration(left)} left"
+        duration = format_duration(ended.seconds)
+        self.on_progress(Note(f"{name}: {result}; {duration} ({self._count()}{about})"))
+
+    def _report(self) -> None:
+        done, total = self._work_done(), sum(self.costs.values())
+        self.on_progress(Progress(self.name, done, total, unit="", detail=self._count()))
+
+    def _count(self) -> str:
+        failed = f", {self.n_failed} failed" if self.n_failed else ""
+        return f"{self.n_ended} of {self._n_total} {self.name}{failed}"
+
+    def _work_done(self) -> float:
+        return sum(self.costs[name] * share for name, share in self.shares.items())
+
+    def _estimate_seconds_left(self) -> float | None:
+        """Extrapolate from the work that is done; None if nothing is left."""
+        done, total = self._work_done(), sum(self.costs.values())
+        if self.n_ended == self._n_total or not done:
+            return None
+        return (self.clock() - self._start) * (total - done) / done
+
+
+def format_duration(seconds: float) -> str:
+    """Write a time in seconds, minutes or hours."""
+    if seconds < 2 * MINUTE:
+        return f"{seconds:.0f} s"
+    if seconds < 2 * HOUR:
+        return f"{seconds / MINUTE:.0f} min"
+    return f"{seconds / HOUR:.1f} h"
+
+
+class _Child:
+    """The process of one job, seen from its parent."""
+
+    def __init__(self, job: Job, n_threads: int, on_progress: OnProgress) -> None:
+        self.job, self._on_progress = job, on_progress
+        context = multiprocessing.get_context("spawn")
+        self.messages, theirs = context.Pipe(duplex=False)
+        self.process: SpawnProcess = context.Process(
             target=_work, args=(job, theirs), name=job.name, daemon=True
         )
         job.log.parent.mkdir(parents=True, exist_ok=True)
         self._start = time.monotonic()
-        with _threads(max(1, n_cores() // n_jobs)), _interrupts_ignored():
+        with _limited_threads(n_threads), _ignored_interrupts():
             self.process.start()
         theirs.close()
+        self._report(Progress("", 0.0, 1.0, unit="", detail="starting"))
 
     @property
     def seconds(self) -> float:
         return time.monotonic() - self._start
 
-    def is_over_limit(self) -> bool:
-        return self.job.limit_seconds is not None and self.seconds > self.job.limit_seconds
+    @property
+    def seconds_left(self) -> float | None:
+        """The seconds until the job's limit; None if it has no limit."""
+        limit = self.job.limit_seconds
+        return None if limit is None else max(0.0, limit - self.seconds)
 
-    def read(self) -> Event:
-        """Read a message; none means that the process is gone."""
+    def read(self) -> Ended | None:
+        """Read one message; return the end of the job, or None if the job continues."""
         try:
-            kind, *content = self.messages.recv()
-        except Exception:  # noqa: BLE001 (a process that dies may send anything, or nothing)
+            kind, content = self.messages.recv()
+        except Exception:  # noqa: BLE001 (a dying process may send anything, or nothing)
             self._wait()
-            return self._end(failure=_death(self.process.exitcode))
+            return self._end(failure=_describe_death(self.process.exitcode))
         if kind == "progress":
-            return Progressed(self.job, *content)
+            self._report(content)
+            return None
         self._wait()
-        return self._end(**{kind: content[0]})
+        return self._end(**{kind: content})
 
-    def end_over_budget(self) -> Ended:
+    def kill_over_budget(self) -> Ended:
         self.process.kill()
         self.process.join()
         minutes = self.seconds / 60
-        message = f"ended after {minutes:.1f} minutes, far over its budget. Raise --budget."
+        message = f"killed after {minutes:.1f} minutes, far over its budget. Raise --budget."
         return self._end(failure=Failure(OVER_BUDGET, message))
 
+    def _report(self, event: Progress) -> None:
+        self._on_progress(replace(event, activity=self.job.name, part_of=self.job.part_of))
+
     def _wait(self) -> None:
-        """Wait for a process that has nothing more to tell, but not for ever."""
+        """Wait until the process has ended; kill it if it does not."""
         self.process.join(LEAVING_SECONDS)
         self.process.kill()
         self.process.join()
@@ -167,7 +225,7 @@ class _Child:
 
 
 def _stop(children: Sequence[_Child]) -> None:
-    """Ask processes to stop and give them time to save; a second Ctrl-C ends them at once."""
+    """Ask processes to stop and give them time to save; a second Ctrl-C kills them."""
     try:
         for child in children:
             child.process.terminate()
@@ -182,52 +240,19 @@ def _stop(children: Sequence[_Child]) -> None:
             child.job.log.unlink(missing_ok=True)
 
 
-def _death(exit_code: int | None) -> Failure:
-    """Say why a process is gone that told nothing."""
+def _describe_death(exit_code: int | None) -> Failure:
+    """Return the failure of a process that ended without a message."""
     if exit_code is not None and exit_code < 0:
         name = signal.Signals(-exit_code).name
-        why = "; mostly for want of memory. Try fewer --jobs." if name == "SIGKILL" else "."
-        return Failure(name, f"its process was ended by {name}{why}")
-    return Failure("ended", f"its process ended by itself, with exit code {exit_code}.")
+        why = ", usually out of memory. Try fewer jobs." if name == "SIGKILL" else "."
+        return Failure(name, f"killed by {name}{why}")
+    return Failure("ended", f"its process ended with exit code {exit_code} and without a result.")
 
 
-def _work(job: Job, messages: Connection) -> None:
-    """Do the job in this process, and send what comes of it."""
-    signal.signal(signal.SIGTERM, _interrupt)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    with job.log.open("w", encoding="utf-8") as log:
-        for stream in (1, 2):  # what libraries print is not for the screen
-            os.dup2(log.fileno(), stream)
-    try:
-        value = job.work(_Messenger(messages))
-    except KeyboardInterrupt:
-        return
-    except Exception as error:  # noqa: BLE001 (whatever breaks a run is its own failure)
-        traceback.print_exc(file=sys.stderr)
-        sys.stderr.flush()
-        messages.send(("failure", failure_of(error)))
-    else:
-        messages.send(("value", value))
-
-
-class _Messenger:
-    """Sends progress to the parent, not too often."""
-
-    def __init__(self, messages: Connection) -> None:
-        self._messages = messages
-        self._said, self._time = "", 0.0
-
-    def __call__(self, activity: str, share: float) -> None:
-        now = time.monotonic()
-        if activity != self._said or now - self._time >= LEAST_PAUSE:
-            self._said, self._time = activity, now
-            self._messages.send(("progress", activity, share))
-
-
-def failure_of(error: Exception) -> Failure:
-    """Put an exception into a line: our own say it all, of others the kind tells most."""
+def describe_error(error: Exception) -> Failure:
+    """Return the failure of a job that raised: one line, with the class unless it is our own."""
     if "out of memory" in str(error) or "GPU's memory" in str(error):
-        message = "the GPU's memory does not suffice for so many runs. Try again with fewer --jobs."
+        message = "the GPU's memory is too small for so many runs at once. Try fewer jobs."
         return Failure(type(error).__name__, message)
     message = " ".join(str(error).split())[:300]
     if not isinstance(error, SetRNNError):
@@ -235,12 +260,47 @@ def failure_of(error: Exception) -> Failure:
     return Failure(type(error).__name__, message)
 
 
+def _work(job: Job, messages: Connection) -> None:
+    """Do the job in this process, and send its result to the parent."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    threading.Thread(target=_stop_with_parent, daemon=True).start()
+    with job.log.open("w", encoding="utf-8") as log:
+        for stream in (1, 2):  # the output of libraries does not belong on the screen
+            os.dup2(log.fileno(), stream)
+    try:
+        value = job.work(_Messenger(messages))
+    except KeyboardInterrupt:
+        return
+    except Exception as error:  # noqa: BLE001 (any error is the failure of this job alone)
+        traceback.print_exc(file=sys.stderr)
+        sys.stderr.flush()
+        messages.send(("failure", describe_error(error)))
+    else:
+        messages.send(("value", value))
+
+
+class _Messenger:
+    """Send progress to the parent, at most every LEAST_PAUSE seconds unless the words change."""
+
+    def __init__(self, messages: Connection) -> None:
+        self._messages = messages
+        self._words, self._time = ("", ""), 0.0
+
+    def __call__(self, event: Progress | Note) -> None:
+        if isinstance(event, Note):
+            return
+        now, words = time.monotonic(), (event.activity, event.detail)
+        if words != self._words or now - self._time >= LEAST_PAUSE:
+            self._words, self._time = words, now
+            self._messages.send(("progress", event))
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _end_with_parent() -> None:
-    """Stop this process when its parent is killed: nobody waits for its result."""
+def _stop_with_parent() -> None:
+    """Stop this process when its parent is killed: nobody waits for the result."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     parent.join()
@@ -248,8 +308,8 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _threads(n_threads: int) -> Iterator[None]:
-    """Let processes started here use so many threads; what the user has set stays."""
+def _limited_threads(n_threads: int) -> Iterator[None]:
+    """Limit the threads of processes started inside; variables that the user has set stay."""
     added = [name for name in THREAD_VARIABLES if name not in os.environ]
     os.environ.update(dict.fromkeys(added, str(n_threads)))
     try:
@@ -260,8 +320,8 @@ def _threads(n_threads: int) -> Iterator[None]:
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Keep Ctrl-C from processes started here: their parent tells them, once, to stop."""
+def _ignored_interrupts() -> Iterator[None]:
+    """Let processes started inside ignore Ctrl-C: their parent asks them, once, to stop."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -269,5 +329,5 @@ def _interrupts_ignored() -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(TypeError):  # set by something other than Python
+        with suppress(TypeError):  # the handler was not set by Python
             signal.signal(signal.SIGINT, before)

@@ -1,8 +1,8 @@
-"""What a comparison keeps on disk: its documents once, and one record a run.
+"""The files of a comparison: its test documents once, and one record per run.
 
     DIR/
         comparison.json    the data and its test documents: labels, true sets
-        runs/NAME.json     one record a run, written as soon as it ends
+        runs/NAME.json     one record per run, written as soon as it ends
         models/NAME/       the trained models
         report/            tables, figures, the page
 
@@ -23,39 +23,39 @@ from setrnn.errors import DataError
 
 FORMAT = 1
 COMPARISON_FILE, RUNS, MODELS, REPORT = "comparison.json", "runs", "models", "report"
-GIVEN = "given"  # the rule of predictions that came from elsewhere
+GIVEN = "given"  # the rule of predictions that were added
 
-LabelSets = Sequence[Sequence[int]]  # of each document: label ids
+LabelSets = Sequence[Sequence[int]]  # label ids per document
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The data that all runs share: `truth` and predictions are indexes into `labels`."""
+    """The data that all runs share; `truth` and predictions are indices into `labels`."""
 
-    data: str  # its name
-    data_hash: str  # of the prepared data: runs on other data do not belong here
+    data: str  # the name of the data
+    data_hash: str  # of the prepared data: runs on other data are refused
     synthetic: bool
-    n_documents: Mapping[str, int]  # by split
+    n_documents: Mapping[str, int]  # per split
     valid_is_cut: bool  # from train, as the data had no valid part
-    labels: tuple[str, ...]  # by falling frequency in train; then those train never had
+    labels: tuple[str, ...]  # in descending order of frequency in train; then those of test alone
     label_counts: tuple[int, ...]  # in train
     ids: tuple[str, ...]  # of the test documents
     truth: LabelSets
-    commands: tuple[str, ...] = ()  # that made it, as given
+    commands: tuple[str, ...] = ()  # the commands that made the comparison
     format: int = FORMAT
 
     @property
     def n_labels(self) -> int:
-        """Count all labels, those that train never had too."""
+        """The number of labels, with those that only test has."""
         return len(self.labels)
 
     def save(self, folder: Path) -> None:
-        """Write it into the folder of the comparison."""
+        """Write the file of the comparison into its folder."""
         _write(folder / COMPARISON_FILE, asdict(self))
 
     @classmethod
     def load(cls, folder: Path) -> Comparison:
-        """Read it from the folder of a comparison."""
+        """Read the file of a comparison from its folder."""
         values = _read(folder / COMPARISON_FILE)
         try:
             return cls(
@@ -73,7 +73,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Costs:
-    """What a run took; where several runs shared the machine, less would do alone."""
+    """The costs of a run; they are higher where several runs shared the machine."""
 
     training_seconds: float
     training_documents_per_second: float  # of all epochs, or of the whole fit of classical ones
@@ -82,7 +82,7 @@ class Costs:
     peak_memory_bytes: int
     peak_gpu_bytes: int | None  # None without a GPU
     n_parameters: int
-    n_jobs: int  # how many runs shared the machine
+    n_jobs: int  # the number of runs that shared the machine
 
 
 @dataclass(frozen=True)
@@ -95,36 +95,36 @@ class Failure:
 
 @dataclass(frozen=True)
 class TestResults:
-    """What a run predicts for each test document: what statistics and figures are made of."""
+    """The predictions of a run for each test document; statistics and figures use them."""
 
-    __test__ = False  # pytest: no tests in here
+    __test__ = False  # for pytest: not a test class
 
     predicted: Mapping[str, LabelSets]  # by rule
     probability: Mapping[str, Sequence[float]]  # by rule: calibrated, of the predicted sets
     raw_probability: Mapping[str, Sequence[float]]  # by rule: the model's own
-    # Of systems that emit labels one by one:
-    order_entropy: Sequence[float | None] | None = None  # of rule set's; None below two labels
-    true_orders: LabelSets | None = None  # the best order of each true set; empty if unknown
+    # Only of systems that emit labels one by one:
+    order_entropy: Sequence[float | None] | None = None  # of rule "set"; None below two labels
+    true_orders: LabelSets | None = None  # the best order of each true set; empty if not known
 
 
 @dataclass(frozen=True)
 class Record:
-    """One run: how it was made, what it took, how good it is."""
+    """One run: its settings, its costs and its scores."""
 
-    method: str  # a method's name, or that of added predictions
+    method: str  # the name of a method, or of added predictions
     seed: int
     data_hash: str
     own_rule: str
     config: Mapping[str, Any] = field(default_factory=dict)
-    treatment: Mapping[str, Any] = field(default_factory=dict)  # preset, overrides, budget ...
+    treatment: Mapping[str, Any] = field(default_factory=dict)  # preset, budget, ...
     environment: Mapping[str, Any] = field(default_factory=dict)  # versions, device, time
-    costs: Costs | None = None  # None: predictions from elsewhere
+    costs: Costs | None = None  # None for added predictions
     epochs: Sequence[Mapping[str, Any]] = ()
     best_epoch: int | None = None
     trials: Sequence[Mapping[str, Any]] = ()  # of --tune
     scores: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
-    test: TestResults | None = None  # None: it failed
-    cases: Sequence[Mapping[str, Any]] = ()  # documents explained
+    test: TestResults | None = None  # None if the run failed
+    cases: Sequence[Mapping[str, Any]] = ()  # explained documents
     failure: Failure | None = None
     is_added: bool = False
     format: int = FORMAT
@@ -132,28 +132,28 @@ class Record:
 
     @property
     def name(self) -> str:
-        """What the run is called, and its file."""
+        """The name of the run and of its file."""
         return run_name(self.method, self.seed)
 
     @property
     def rules(self) -> list[str]:
-        """The rules it predicted by."""
+        """The rules that the run predicted by."""
         return [] if self.test is None else list(self.test.predicted)
 
     def save(self, folder: Path) -> Path:
-        """Write it into the folder of the comparison."""
+        """Write the record into the folder of the comparison; return the file."""
         file = folder / RUNS / f"{self.name}.json"
         _write(file, asdict(self))
         return file
 
 
 def run_name(method: str, seed: int) -> str:
-    """Name a run."""
+    """Return the name of a run."""
     return f"{method}-{seed}"
 
 
 def load_record(file: Path) -> Record:
-    """Read a record; refuse one of another version."""
+    """Read a record; refuse the record of another version."""
     values = _read(file)
     try:
         for name, kind in (("costs", Costs), ("test", TestResults), ("failure", Failure)):
@@ -161,11 +161,13 @@ def load_record(file: Path) -> Record:
                 values[name] = kind(**values[name])
         return Record(**values)
     except (KeyError, TypeError) as error:
-        raise DataError(f"{file} is damaged: {error}. Remove it, and run it again.") from error
+        raise DataError(
+            f"{file} is damaged: {error}. Remove it and run the comparison again."
+        ) from error
 
 
 def load_records(folder: Path, comparison: Comparison) -> list[Record]:
-    """Read all records of a comparison, by name; refuse those of other data, and twins."""
+    """Read all records of a comparison; refuse other data, and two records of one run."""
     found: dict[str, Path] = {}
     records = []
     for file in sorted((folder / RUNS).glob("*.json")):
@@ -198,6 +200,6 @@ def _read(file: Path) -> dict[str, Any]:
     if values["format"] != FORMAT:
         raise DataError(
             f"{file} was written by another version of setrnn ({values.get('setrnn', 'unknown')}): "
-            "run it again with this one, or read it with that one."
+            "run it again, or use that version."
         )
     return values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -14,14 +14,21 @@ from typing import Any
 import numpy as np
 
 from setrnn import __version__
-from setrnn.comparison.cases import explained_cases
-from setrnn.comparison.orders import best_orders, order_entropies
-from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
+from setrnn.comparison.records import (
+    MODELS,
+    RUNS,
+    Costs,
+    LabelSets,
+    Record,
+    TestResults,
+    run_name,
+)
+from setrnn.comparison.sequences import best_orders, explain_documents, order_entropies
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.methods import Method, find_method
-from setrnn.progress import Note, Progress
+from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.rules import RULES
 from setrnn.tagging.evaluation import RuleResults, measure_rules, prepared_batches
 from setrnn.tagging.tagger import Tagger
@@ -29,23 +36,22 @@ from setrnn.tagging.train import train_prepared
 from setrnn.training.run_folder import has_run
 from setrnn.training.start import TrainOptions
 
-OnProgress = Callable[[str, float], None]  # what it does, and which share of the run is done
-
-TRAINING_SHARE = 0.9  # of a run's time, about
+# The share of a run's time, roughly, that has passed when each step begins.
+STEPS = {"training": 0.0, "measuring": 0.9, "predicting": 0.96}
 DIGITS = 5  # of probabilities in a record
 
 
 @dataclass(frozen=True)
 class Task:
-    """All that a run needs to know; it goes to another process."""
+    """Everything that a run needs; it is sent to another process."""
 
-    prepared: Path  # the prepared data, word vectors made
+    prepared: Path  # the prepared data, with its word vectors
     folder: Path  # of the comparison
     method: str
     seed: int
     config: Config  # with the seed
     device: str = "auto"
-    budget_seconds: float | None = None  # after which training ends with the best so far
+    budget_seconds: float | None = None  # for training; then the best epoch so far counts
     n_jobs: int = 1  # how many runs share the machine
     keep_model: bool = True
     treatment: Mapping[str, Any] = field(default_factory=dict)
@@ -53,29 +59,32 @@ class Task:
 
     @property
     def name(self) -> str:
-        """What the run is called."""
+        """The name of the run."""
         return run_name(self.method, self.seed)
 
     @property
     def run_folder(self) -> Path:
-        """Where its checkpoints lie until it is done: with other settings it starts anew."""
+        """The folder of its checkpoints until it is done; other settings have another folder."""
         settings = settings_hash(to_dict(self.config))
         return self.folder / RUNS / f"{self.name}-{settings}.run"
 
 
-def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> Record:
-    """Train and measure; what a stopped run left in the folder is gone on with."""
+def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
+    """Train and measure one system; a run that was stopped is resumed.
+
+    `on_progress` is called with the share of the whole run that is done.
+    """
     prepared, method = Prepared(task.prepared), find_method(task.method)
     start = time.perf_counter()
     tagger = _train(task, method, prepared, on_progress)
     seconds = float(tagger.notes["training_seconds"])  # before a stop too
-    on_progress("measuring", TRAINING_SHARE)
+    on_progress(_progress("measuring"))
     measured = {
-        split: measure_rules(tagger, prepared_batches(tagger, prepared, split), rules_of(tagger))
+        split: measure_rules(tagger, prepared_batches(tagger, prepared, split), list_rules(tagger))
         for split in ("valid", "test")
         if prepared.description["n_documents"].get(split)
     }
-    on_progress("predicting", 0.96)
+    on_progress(_progress("predicting"))
     speed = _prediction_speed(tagger, prepared)
     test, cases = _test_results(tagger, prepared, measured["test"])
     epochs = tagger.notes.get("epochs", [])
@@ -114,8 +123,8 @@ def run(task: Task, on_progress: OnProgress = lambda activity, share: None) -> R
     )
 
 
-def rules_of(tagger: Tagger) -> list[str]:
-    """List the rules a tagger can predict by."""
+def list_rules(tagger: Tagger) -> list[str]:
+    """List the rules that a tagger can predict by."""
     emits_sequences = tagger.system.emits_sequences
     has_thresholds = tagger.calibration is not None and tagger.calibration.thresholds is not None
     return [
@@ -126,15 +135,21 @@ def rules_of(tagger: Tagger) -> list[str]:
     ]
 
 
+def _progress(step: str, share: float = 0.0, detail: str = "") -> Progress:
+    """Return the progress of the whole run when a share of one step is done."""
+    done = STEPS[step] + share * (STEPS["measuring"] - STEPS["training"])
+    return Progress(step, done, 1.0, unit="", detail=detail or step)
+
+
 def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress) -> Tagger:
-    """Train, resuming a run that was stopped."""
+    """Train, or resume the training of a run that was stopped."""
 
     def report(event: Progress | Note) -> None:
         if isinstance(event, Note) or event.activity != "training":
             return
         epoch = event.epoch
-        what = "training" if epoch is None else f"epoch {epoch.number}/{epoch.n_epochs}"
-        on_progress(what, TRAINING_SHARE * event.share)
+        detail = "training" if epoch is None else f"epoch {epoch.number}/{epoch.n_epochs}"
+        on_progress(_progress("training", event.share, detail))
 
     options = TrainOptions(
         device=task.device,
@@ -150,7 +165,7 @@ def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgre
 def _test_results(
     tagger: Tagger, prepared: Prepared, measured: Mapping[str, RuleResults]
 ) -> tuple[TestResults, list[dict[str, Any]]]:
-    """Collect what each document is predicted, and what statistics and figures need besides."""
+    """Collect the predictions per document, and what statistics and figures need besides."""
     index = tagger.labels.index
     predicted: dict[str, LabelSets] = {
         rule: [sorted(index[label] for label in each.labels) for each in found.predictions]
@@ -159,12 +174,10 @@ def _test_results(
     results = TestResults(
         predicted=predicted,
         probability={
-            rule: _rounded(each.probability for each in found.predictions)
+            rule: _round(each.probability for each in found.predictions)
             for rule, found in measured.items()
         },
-        raw_probability={
-            rule: _rounded(found.raw_probabilities) for rule, found in measured.items()
-        },
+        raw_probability={rule: _round(found.raw_probabilities) for rule, found in measured.items()},
     )
     system = tagger.system.sequences
     if system is None:
@@ -182,15 +195,15 @@ def _test_results(
     )
     if tagger.config.encoder.is_pretrained:  # it reads parts of words: nothing to show
         return results, []
-    return results, explained_cases(tagger, prepared, predicted["set"], predicted["sequence"])
+    return results, explain_documents(tagger, prepared, predicted["set"], predicted["sequence"])
 
 
-def _rounded(values: Any) -> list[float]:  # noqa: ANN401 (any floats)
+def _round(values: Iterable[float]) -> list[float]:
     return [round(float(value), DIGITS) for value in values]
 
 
 def _prediction_speed(tagger: Tagger, prepared: Prepared) -> float:
-    """Predict the test part once more, by the system's own rule and nothing else."""
+    """Predict the test part again, by the system's own rule alone."""
     tokens = prepared.split("test").tokens
     start = time.perf_counter()
     n_documents = sum(1 for _ in tagger.tag_tokens(tokens))
@@ -200,7 +213,7 @@ def _prediction_speed(tagger: Tagger, prepared: Prepared) -> float:
 def _training_speed(
     prepared: Prepared, epochs: Sequence[Mapping[str, Any]], seconds: float
 ) -> float:
-    """Return documents a second: of the training steps, or of the whole fit without epochs."""
+    """Return documents per second: of the training steps, or of the whole fit without epochs."""
     if epochs:
         return round(float(np.mean([each["documents_per_second"] for each in epochs])), 1)
     n_documents = int(prepared.description["n_documents"]["train"])
@@ -232,7 +245,7 @@ def _environment(task: Task, tagger: Tagger) -> dict[str, Any]:
 
 
 def _peak_memory() -> int:
-    """Return the most memory this process ever held, in bytes; 0 where it is not told."""
+    """Return the peak memory of this process in bytes; 0 where the system does not say."""
     if sys.platform == "win32":
         return 0
     import resource

@@ -1,9 +1,9 @@
-"""The search for settings of `--tune N`: the same number of trials for every system.
+"""The search for settings of `--tune N`, with Optuna: the same number of trials for every system.
 
-    DIR/tuning/METHOD.journal    the trials as they end: a stopped search goes on after them
+    DIR/tuning/METHOD.journal    the trials so far: a stopped search continues after them
 
-Trials are chosen on the valid part, by training.metric and the system's own rule. The first is the
-settings as given, so that a search never ends below where it began.
+Trials are judged on the valid part, by training.metric and the system's own rule. The first trial
+has the settings as given, so that the result is never worse than they are.
 """
 
 from __future__ import annotations
@@ -16,39 +16,42 @@ from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from setrnn.comparison.run import OnProgress
 from setrnn.config import Config, from_dict, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
 from setrnn.methods import Method, find_method
 from setrnn.metrics import LOWER_IS_BETTER
-from setrnn.progress import Note, Progress
+from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.training.start import TrainOptions, train_system
 
 if TYPE_CHECKING:
-    from optuna import Study
-    from optuna.distributions import BaseDistribution
-    from optuna.storages import JournalStorage
+    from optuna import Study, Trial
     from optuna.trial import FrozenTrial
 
-TUNING = "tuning"  # of the folder of a comparison
+TUNING = "tuning"  # in the folder of a comparison
 N_RANDOM = 5  # trials before the sampler learns from them
-Measure = Callable[[Config, Callable[[float], None]], float]  # told what to do with its share done
+GIVEN = "is_given"  # marks the trial with the settings as given
+Measure = Callable[[Config, Callable[[float], None]], float]  # calls back with its share done
 
 
 @dataclass(frozen=True)
 class Between:
-    """A number from low to high; by its logarithm, or in steps."""
+    """A number from low to high, on a logarithmic scale or in steps."""
 
     low: float
     high: float
     is_log: bool = False
     step: float | None = None
 
-    def holds(self, setting: float) -> bool:
-        """Tell whether it can be drawn."""
+    def contains(self, setting: float) -> bool:
+        """Return whether a search can draw this setting."""
         n_steps = 0.0 if self.step is None else (setting - self.low) / self.step
         return self.low <= setting <= self.high and isclose(n_steps, round(n_steps), abs_tol=1e-9)
+
+    def suggest(self, trial: Trial, key: str) -> float:
+        """Draw a setting, with three digits: more would only look exact."""
+        drawn = trial.suggest_float(key, self.low, self.high, log=self.is_log, step=self.step)
+        return float(f"{drawn:.3g}")
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,19 @@ class OneOf:
 
     values: tuple[int, ...]
 
-    def holds(self, setting: float) -> bool:
-        """Tell whether it can be drawn."""
+    def contains(self, setting: float) -> bool:
+        """Return whether a search can draw this setting."""
         return setting in self.values
+
+    def suggest(self, trial: Trial, key: str) -> int:
+        """Draw a setting."""
+        drawn: int = trial.suggest_categorical(key, self.values)
+        return drawn
 
 
 Space = Mapping[str, Between | OneOf]
 
-# What is searched. Few settings, the ones that decide most, around what is good on most data.
+# The searched settings: the few that matter most, around values that are good on most data.
 SPACES: dict[str, Space] = {
     "network": {
         "training.learning_rate": Between(2e-4, 4e-3, is_log=True),
@@ -93,29 +101,27 @@ class Tuned:
     trials: list[dict[str, Any]]
 
 
-def space_of(method: Method, config: Config) -> Space:
-    """Return what is searched for a system."""
+def find_space(method: Method, config: Config) -> Space:
+    """Return the settings that are searched for a system."""
     if not method.is_network:
         return SPACES["classical"]
     return SPACES["transformer" if config.encoder.is_pretrained else "network"]
 
 
-def tuned_config(
+def tune_method(
     prepared: Prepared,
     method: str,
     config: Config,
     n_trials: int,
     folder: Path,
     device: str = "auto",
-    on_progress: OnProgress = lambda activity, share: None,
     budget_seconds: float | None = None,
+    on_progress: OnProgress = ignore_progress,
 ) -> Tuned:
-    """Search the settings of a system, each trial within the budget of a run.
+    """Search the settings of a system; each trial has the time budget of one run.
 
-    Trials that a stopped search left in `folder` count.
-
-    A trial that fails is kept with its error and passed over. If all do, the settings stay as they
-    were given.
+    Trials of an earlier search that was stopped count. A trial that fails is recorded with its
+    error. If all trials fail, the settings stay as given.
     """
     found = find_method(method)
     if not prepared.description["n_documents"].get("valid"):
@@ -123,12 +129,12 @@ def tuned_config(
     identity = settings_hash(prepared.description, method, to_dict(config), budget_seconds)
 
     def measure(trial: Config, on_share: Callable[[float], None]) -> float:
-        return _valid_score(prepared, found, trial, device, on_share, budget_seconds)
+        return _measure_on_valid(prepared, found, trial, device, budget_seconds, on_share)
 
     return search(
         measure,
         config,
-        space_of(found, config),
+        find_space(found, config),
         n_trials,
         folder / TUNING / f"{method}.journal",
         identity,
@@ -143,89 +149,85 @@ def search(
     n_trials: int,
     journal: Path,
     identity: str,
-    on_progress: OnProgress = lambda activity, share: None,
+    on_progress: OnProgress = ignore_progress,
 ) -> Tuned:
-    """Try settings of the space one after the other, and return the best.
+    """Measure settings of the space one after the other, and return the best.
 
-    The same seed gives the same trials, stopped and gone on with or not. `identity` names what is
-    searched: trials of other searches in the journal do not count.
+    The same seed gives the same trials, also if the search is stopped and continued. `identity`
+    names the search: other trials in the journal do not count.
     """
     if n_trials < 1:
         raise ConfigError(f"--tune must be at least 1 trial, got {n_trials}.")
+
+    def try_settings(trial: Trial) -> float:
+        number = len(_list_ended(study))
+
+        def report(share: float) -> None:
+            detail = f"trial {number + 1} of {n_trials}"
+            on_progress(Progress("trials", number + share, n_trials, "trials", detail))
+
+        report(0.0)
+        settings = _choose_settings(trial, config, space)
+        trial.set_user_attr("settings", settings)
+        start = time.perf_counter()
+        try:
+            return measure(_with_settings(config, settings), report)
+        except StoppedError:
+            raise
+        except Exception as error:
+            trial.set_user_attr("error", f"{type(error).__name__}: {' '.join(str(error).split())}")
+            raise _TrialError from error
+        finally:
+            trial.set_user_attr("seconds", round(time.perf_counter() - start, 2))
+
     is_lowest_best = config.training.metric in LOWER_IS_BETTER
-    with _opened_study(journal, identity, is_lowest_best) as study:
-        while (number := len(_finished(study))) < n_trials:
-
-            def on_share(share: float, number: int = number) -> None:
-                on_progress(f"trial {number + 1} of {n_trials}", (number + share) / n_trials)
-
-            on_share(0.0)
-            _try(study, measure, config, space, number, on_share)
-        trials = _finished(study)[:n_trials]
+    with _open_study(journal, identity, is_lowest_best) as study:
+        while (number := len(_list_ended(study))) < n_trials:
+            if number == 0:
+                _enqueue_given(study, config, space)
+            study.sampler = _make_sampler(config.seed, number)
+            study.optimize(try_settings, n_trials=1, catch=_TrialError)
+        trials = _list_ended(study)[:n_trials]
     best = config
-    with_value = [trial for trial in trials if trial.value is not None]
-    if with_value:
+    measured = [trial for trial in trials if trial.value is not None]
+    if measured:
         pick = min if is_lowest_best else max
-        best = _with_settings(config, pick(with_value, key=_value).user_attrs["settings"])
-    return Tuned(best, [_as_dict(number, trial) for number, trial in enumerate(trials)])
+        best = _with_settings(config, pick(measured, key=_value).user_attrs["settings"])
+    return Tuned(best, [_describe_trial(number, trial) for number, trial in enumerate(trials)])
 
 
-def _try(
-    study: Study,
-    measure: Measure,
-    config: Config,
-    space: Space,
-    number: int,
-    on_share: Callable[[float], None],
-) -> None:
-    """Run one trial and keep what came of it."""
-    from optuna.trial import TrialState, create_trial
-
-    distributions = {key: _distribution(each) for key, each in space.items()}
-    asked = None
-    if number == 0:
-        settings = _given(config, space)
-    else:
-        study.sampler = _sampler(config.seed, number)
-        asked = study.ask(distributions)
-        settings = {key: _rounded(asked.params[key]) for key in space}
-    start, value, error = time.perf_counter(), None, None
-    try:
-        value = measure(_with_settings(config, settings), on_share)
-    except StoppedError:
-        raise
-    except Exception as problem:  # noqa: BLE001 (whatever stops a trial, the others go on)
-        error = f"{type(problem).__name__}: {' '.join(str(problem).split())}"
-    state = TrialState.FAIL if value is None else TrialState.COMPLETE
-    seconds = round(time.perf_counter() - start, 2)
-    attributes = {"settings": settings, "seconds": seconds, "error": error}
-    if asked is None:
-        # The sampler learns from it what lies within the space.
-        inside = {key: each for key, each in settings.items() if space[key].holds(each)}
-        study.add_trial(
-            create_trial(
-                state=state,
-                value=value,
-                params=inside,
-                distributions={key: distributions[key] for key in inside},
-                user_attrs=attributes,
-            )
-        )
-        return
-    for key, attribute in attributes.items():
-        asked.set_user_attr(key, attribute)
-    study.tell(asked, value, state)
+class _TrialError(Exception):
+    """A trial that failed: the others continue."""
 
 
-def _valid_score(
+def _choose_settings(trial: Trial, config: Config, space: Space) -> dict[str, Any]:
+    """Draw settings; of the given ones, the sampler sees only those within the space."""
+    if GIVEN not in trial.user_attrs:
+        return {key: each.suggest(trial, key) for key, each in space.items()}
+    given = _given_settings(config, space)
+    for key, setting in given.items():
+        if space[key].contains(setting):
+            space[key].suggest(trial, key)
+    return given
+
+
+def _enqueue_given(study: Study, config: Config, space: Space) -> None:
+    """Make the settings as given the next trial."""
+    from optuna.trial import TrialState
+
+    if not study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
+        study.enqueue_trial(_given_settings(config, space), user_attrs={GIVEN: True})
+
+
+def _measure_on_valid(
     prepared: Prepared,
     method: Method,
     config: Config,
     device: str,
+    budget_seconds: float | None,
     on_share: Callable[[float], None],
-    budget_seconds: float | None = None,
 ) -> float:
-    """Train, and return the measure on valid that training.metric names."""
+    """Train, and return training.metric on the valid part."""
 
     def report(event: Progress | Note) -> None:
         if isinstance(event, Progress) and event.activity == "training":
@@ -244,69 +246,59 @@ def _valid_score(
 
 
 @contextmanager
-def _opened_study(journal: Path, identity: str, is_lowest_best: bool) -> Iterator[Study]:
-    """Open the journal, and settle trials that were cut short."""
-    optuna = _import_optuna()
+def _open_study(journal: Path, identity: str, is_lowest_best: bool) -> Iterator[Study]:
+    """Open the study in the journal; a trial that a killed process left running has failed."""
+    try:
+        import optuna
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+        from optuna.trial import TrialState
+    except ImportError as error:
+        raise MissingExtraError("optuna", "tune", "--tune") from error
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    _drop_incomplete_line(journal)
     before = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     try:
+        lock = JournalFileOpenLock(str(journal))
         study = optuna.create_study(
-            storage=_storage(journal),
+            storage=JournalStorage(JournalFileBackend(str(journal), lock)),
             study_name=identity,
             direction="minimize" if is_lowest_best else "maximize",
             load_if_exists=True,
         )
-        running = optuna.trial.TrialState.RUNNING
-        for trial in study.get_trials(deepcopy=False, states=(running,)):
-            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
+        for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+            study.tell(trial.number, state=TrialState.FAIL)
         yield study
     finally:
         optuna.logging.set_verbosity(before)
 
 
-def _storage(journal: Path) -> JournalStorage:
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
-
-    journal.parent.mkdir(parents=True, exist_ok=True)
-    _drop_half_line(journal)
-    return JournalStorage(JournalFileBackend(str(journal), JournalFileOpenLock(str(journal))))
-
-
-def _drop_half_line(journal: Path) -> None:
-    """Cut off what a killed process wrote only half of: nothing could be read after it."""
+def _drop_incomplete_line(journal: Path) -> None:
+    """Remove a last line that a killed process did not finish: Optuna would append to it."""
     if not journal.exists():
         return
     content = journal.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if len(whole) < len(content):
-        journal.write_bytes(whole)
+    complete = content[: content.rfind(b"\n") + 1]
+    if len(complete) < len(content):
+        journal.write_bytes(complete)
 
 
-def _finished(study: Study) -> list[FrozenTrial]:
-    """Return the trials that ran to their end, good or bad, in order."""
+def _list_ended(study: Study) -> list[FrozenTrial]:
+    """List the trials that have a value or an error, in order; not those that were stopped."""
     trials = study.get_trials(deepcopy=False)
     return [each for each in trials if each.value is not None or each.user_attrs.get("error")]
 
 
-def _sampler(seed: int, number: int) -> Any:  # noqa: ANN401 (a sampler of Optuna's)
-    """Return a sampler of its own for each trial: those before it may be of another process."""
+def _make_sampler(seed: int, number: int) -> Any:  # noqa: ANN401 (a sampler of Optuna's)
+    """Return a sampler per trial, so that a search continues as if it had not been stopped."""
     from optuna.samplers import TPESampler
 
-    of_trial = int(settings_hash(seed, number), 16) % 2**32
-    return TPESampler(seed=of_trial, n_startup_trials=N_RANDOM, multivariate=False)
+    trial_seed = int(settings_hash(seed, number), 16) % 2**32
+    return TPESampler(seed=trial_seed, n_startup_trials=N_RANDOM)
 
 
-def _distribution(each: Between | OneOf) -> BaseDistribution:
-    from optuna.distributions import CategoricalDistribution, FloatDistribution
-
-    if isinstance(each, OneOf):
-        return CategoricalDistribution(each.values)
-    return FloatDistribution(each.low, each.high, log=each.is_log, step=each.step)
-
-
-def _given(config: Config, space: Space) -> dict[str, Any]:
-    """Return the settings of the space as the config has them."""
+def _given_settings(config: Config, space: Space) -> dict[str, Any]:
     values = to_dict(config)
     return {key: values[key.split(".")[0]][key.split(".")[1]] for key in space}
 
@@ -319,30 +311,17 @@ def _with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
     return from_dict(Config, values)
 
 
-def _rounded(setting: float) -> float:
-    """Keep three digits: more would only look exact."""
-    return setting if isinstance(setting, int) else float(f"{setting:.3g}")
-
-
 def _value(trial: FrozenTrial) -> float:
     assert trial.value is not None
     return trial.value
 
 
-def _as_dict(number: int, trial: FrozenTrial) -> dict[str, Any]:
+def _describe_trial(number: int, trial: FrozenTrial) -> dict[str, Any]:
     kept = trial.user_attrs
     return {
         "number": number,
         "settings": kept["settings"],
         "value": trial.value,
-        "seconds": kept["seconds"],
-        "error": kept["error"],
+        "seconds": kept.get("seconds"),
+        "error": kept.get("error"),
     }
-
-
-def _import_optuna() -> Any:  # noqa: ANN401 (a module)
-    try:
-        import optuna
-    except ImportError as error:
-        raise MissingExtraError("optuna", "tune", "--tune") from error
-    return optuna

@@ -47,7 +47,9 @@ class Report:
     caveats: tuple[str, ...]
 
 
-def build_report(folder: Path, out: Path | None = None, beside: Sequence[Path] = ()) -> Report:
+def build_report(
+    folder: str | Path, out: str | Path | None = None, beside: Sequence[str | Path] = ()
+) -> Report:
     """Read the records of a comparison and write its report, completely or not at all.
 
     Args:
@@ -56,14 +58,15 @@ def build_report(folder: Path, out: Path | None = None, beside: Sequence[Path] =
         beside: other comparisons; one more table puts the systems of all side by side.
 
     Example:
-        >>> from pathlib import Path
-        >>> report = build_report(Path("results"))  # doctest: +SKIP
+        >>> import setrnn
+        >>> report = setrnn.build_report("results")  # doctest: +SKIP
         >>> report.findings.best[0]  # doctest: +SKIP
         'instance-F1: set-rnn, .914 (.895 to .933); significantly better than every other system'
     """
+    folder = Path(folder)
     comparison, records = _read(folder)
-    others = [_read(each) for each in beside]
-    target = folder / REPORT if out is None else out
+    others = [_read(Path(each)) for each in beside]
+    target = folder / REPORT if out is None else Path(out)
     _check_target(target, folder)
     with threadpool_limits(1):  # many small products, where waiting for a busy core costs more
         draws = bootstrap(comparison, records)

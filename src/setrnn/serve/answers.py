@@ -1,4 +1,4 @@
-"""Results in the form the API gives them."""
+"""Results in the form of the API's answers."""
 
 from __future__ import annotations
 
@@ -9,74 +9,59 @@ from setrnn.serve import schemas
 from setrnn.serve.registry import ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Tagged
-from setrnn.systems.scored_set import ScoredSet
 from setrnn.tagging.explanation import Explanation, Step
 from setrnn.tagging.prediction import Completion
 
-MOST_SUGGESTIONS = 50
-LEAST_WEIGHT = 0.0005  # of a word that is worth sending
-LAST_OF_ONE_UNIT = "\uffff"  # characters beyond take two code units of UTF-16
+MAX_SUGGESTIONS = 50
+MIN_WEIGHT = 0.0005  # of a word in an explanation
+LAST_OF_ONE_UNIT = "\uffff"  # later characters take two code units of UTF-16
 
 
-def tagged(model: ServedModel, rule: str, found: Sequence[Tagged]) -> schemas.TagAnswer:
-    """Answer predictions."""
+def answer_tags(model: ServedModel, rule: str, found: Sequence[Tagged]) -> schemas.TagAnswer:
+    """Return the answer to POST /v1/tag."""
     return schemas.TagAnswer(
         model=_version(model), rule=rule, predictions=[_tagged_text(each) for each in found]
     )
 
 
 def _tagged_text(found: Tagged) -> schemas.TaggedText:
-    prediction, certificate = found.prediction, found.prediction.certificate
+    prediction = found.prediction
     return schemas.TaggedText(
-        labels=list(prediction.labels),
+        labels=prediction.labels,
         probability=prediction.probability,
-        alternatives=_sets(prediction.alternatives),
+        alternatives=prediction.alternatives,
         accepted=prediction.accepted,
-        certificate=None
-        if certificate is None
-        else schemas.CertificateOfSet(
-            proved=certificate.proved, pruned_mass=certificate.pruned_mass
-        ),
+        certificate=prediction.certificate,
         marginals=None if found.marginals is None else _probabilities(found.marginals),
         missing_mass=found.missing_mass,
     )
 
 
-def completed(model: ServedModel, found: Completion) -> schemas.CompleteAnswer:
-    """Answer a completion."""
+def answer_completion(model: ServedModel, found: Completion) -> schemas.CompleteAnswer:
+    """Return the answer to POST /v1/complete."""
     return schemas.CompleteAnswer(
         model=_version(model),
-        labels=list(found.labels),
+        labels=found.labels,
         probability=found.probability,
-        alternatives=_sets(found.alternatives),
-        suggestions=_probabilities(found.suggestions[:MOST_SUGGESTIONS]),
+        alternatives=found.alternatives,
+        suggestions=_probabilities(found.suggestions[:MAX_SUGGESTIONS]),
         known_probability=found.known_probability,
-        present=list(found.present),
-        absent=list(found.absent),
+        present=found.present,
+        absent=found.absent,
     )
 
 
-def explained(model: ServedModel, found: Explanation) -> schemas.ExplainAnswer:
-    """Answer an explanation."""
+def answer_explanation(model: ServedModel, found: Explanation) -> schemas.ExplainAnswer:
+    """Return the answer to POST /v1/explain."""
     units = Utf16Offsets(found.text)
     return schemas.ExplainAnswer(
         model=_version(model),
         rule=found.rule,
         sequences=[
-            schemas.Sequence(
-                labels=list(each.labels), probability=each.probability, set=each.set_name
-            )
+            schemas.Sequence(labels=each.labels, probability=each.probability, set=each.set_name)
             for each in found.sequences
         ],
-        sets=[
-            schemas.NamedSet(
-                name=each.name,
-                labels=list(each.labels),
-                probability=each.probability,
-                is_exact=each.is_exact,
-            )
-            for each in found.sets
-        ],
+        sets=found.sets,
         steps=[_step(found, each, units) for each in found.steps],
         notes=found.reading_notes(),
     )
@@ -91,14 +76,14 @@ def _step(explanation: Explanation, step: Step, units: Utf16Offsets) -> schemas.
             schemas.AttendedWord(
                 text=word.text, start=units.of(word.start), stop=units.of(word.stop), weight=weight
             )
-            for word, weight in zip(read, step.weights, strict=False)  # features come behind
-            if weight >= LEAST_WEIGHT
+            for word, weight in zip(read, step.weights, strict=False)  # features follow the words
+            if weight >= MIN_WEIGHT
         ],
     )
 
 
-def listed(models: Sequence[ServedModel], settings: ServeSettings) -> schemas.ModelsAnswer:
-    """Answer which models there are, the default one first."""
+def answer_models(models: Sequence[ServedModel], settings: ServeSettings) -> schemas.ModelsAnswer:
+    """Return the answer to GET /v1/models."""
     return schemas.ModelsAnswer(
         models=[_card(model, is_default=model is models[0]) for model in models],
         limits=schemas.RequestLimits(
@@ -119,7 +104,7 @@ def _card(model: ServedModel, is_default: bool) -> schemas.ModelCard:
         method=tagger.method,
         is_default=is_default,
         n_labels=len(tagger.labels),
-        rules=list(model.rules),
+        rules=tagger.rules,
         own_rule=tagger.rule_or_own(None),
         can_explain=tagger.why_not_explained is None,
         is_calibrated=calibration is not None and bool(calibration.scalings),
@@ -131,9 +116,9 @@ def _card(model: ServedModel, is_default: bool) -> schemas.ModelCard:
     )
 
 
-def searched(model: ServedModel, prefix: str, limit: int) -> schemas.LabelsAnswer:
-    """Answer the labels that a prefix finds, by falling count."""
-    found, known = model.labels_with(prefix), model.tagger.labels
+def answer_labels(model: ServedModel, prefix: str, limit: int) -> schemas.LabelsAnswer:
+    """Return the answer to GET /v1/labels."""
+    found, known = model.find_labels(prefix), model.tagger.labels
     return schemas.LabelsAnswer(
         labels=[
             schemas.CountedLabel(label=known.names[label], count=int(known.counts[label]))
@@ -144,22 +129,18 @@ def searched(model: ServedModel, prefix: str, limit: int) -> schemas.LabelsAnswe
 
 
 class Utf16Offsets:
-    """Offsets into a text as JavaScript counts them."""
+    """Offsets into a text in UTF-16 code units, as JavaScript counts them."""
 
     def __init__(self, text: str) -> None:
         self._wide = [place for place, each in enumerate(text) if each > LAST_OF_ONE_UNIT]
 
     def of(self, offset: int) -> int:
-        """Return where a character stands, in code units of UTF-16."""
+        """Return the offset of a character in UTF-16 code units."""
         return offset + bisect_left(self._wide, offset)
 
 
 def _version(model: ServedModel) -> schemas.ModelVersion:
     return schemas.ModelVersion(name=model.name, version=model.version, method=model.tagger.method)
-
-
-def _sets(found: Iterable[ScoredSet]) -> list[schemas.Set]:
-    return [schemas.Set(labels=list(each.labels), probability=each.probability) for each in found]
 
 
 def _probabilities(found: Iterable[tuple[str, float]]) -> list[schemas.LabelProbability]:

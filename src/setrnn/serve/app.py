@@ -1,29 +1,39 @@
-"""The application: routes, and around them what every request passes."""
+"""The application: the routes, the page, and the layers that every request passes."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from setrnn.serve.access_log import Observe
-from setrnn.serve.batching import Batcher
-from setrnn.serve.hosts import CheckHost
-from setrnn.serve.keys import ApiKeys, RequireKey
-from setrnn.serve.limits import LimitBodies
-from setrnn.serve.metrics import Metrics
-from setrnn.serve.openapi import describe
-from setrnn.serve.page_files import page_file, page_paths
+from setrnn import __version__
+from setrnn.serve import schemas
+from setrnn.serve.batching import Batcher, default_workers
+from setrnn.serve.guards import ApiKeys, CheckHost, ReadBodies, RequireKey
+from setrnn.serve.observation import Metrics, Observe
 from setrnn.serve.problems import add_problem_handlers
 from setrnn.serve.registry import Registry
-from setrnn.serve.routes import POSTS, Service, router
+from setrnn.serve.routes import Service, describe_problems, router
 from setrnn.serve.settings import ServeSettings
-from setrnn.serve.workers import usual_workers
 
-OPEN_PATHS = ("/healthz", "/readyz", "/openapi.json")  # and the page's files
+PAGE = Path(__file__).parent / "page"
+PAGE_FILES = "/page/"
+OPEN_PATHS = ("/", PAGE_FILES, "/healthz", "/readyz", "/openapi.json")  # they need no key
+# FastAPI can export requests to OpenTelemetry, as the environment says: texts must not leave.
+NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+KEY_SCHEMES = {
+    "bearer": {"type": "http", "scheme": "bearer"},
+    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+}
 
 
 def make_app(
@@ -32,17 +42,17 @@ def make_app(
     keys: ApiKeys | None = None,
     hosts: Collection[str] | None = None,
 ) -> FastAPI:
-    """Put the application together.
+    """Return the application.
 
     Args:
-        registry: the models; loaded already, or later.
-        settings: what bounds requests.
-        keys: who may ask; everyone if there are none.
-        hosts: names to answer to, beside localhost and addresses; any if None.
+        registry: the models; they may be loaded later.
+        settings: the limits of requests.
+        keys: the valid API keys; None: no key is required.
+        hosts: the allowed host names besides localhost and addresses; None: all.
     """
     settings = ServeSettings() if settings is None else settings
     metrics = Metrics()
-    n_workers = settings.workers or usual_workers(registry.device)
+    n_workers = settings.workers or default_workers(registry.device)
     batchers = {name: _batcher(name, settings, n_workers, metrics) for name in registry.names}
 
     @asynccontextmanager
@@ -51,29 +61,37 @@ def make_app(
         for batcher in batchers.values():
             await batcher.close()
 
-    app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False)
+    app = FastAPI(
+        routes=list(router.routes),  # included, each request would be matched twice
+        lifespan=lifespan,
+        telemetry=NO_TELEMETRY,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
     app.state.service = Service(registry, settings, metrics, batchers)
-    for path, answer in POSTS.items():
-        app.add_route(path, answer, ["POST"], include_in_schema=False)
-    app.include_router(router)
-    page = page_paths()
-    for path in page:
-        app.add_route(path, page_file, ["GET"], include_in_schema=False)
+    page = StaticFiles(directory=PAGE)
+    app.mount(PAGE_FILES, page)
+    app.add_route("/", partial(_index, page), ["GET"], include_in_schema=False)
     add_problem_handlers(app)
-    own_paths = {*page, *describe(app, settings, needs_key=False)["paths"], *OPEN_PATHS}
-    app.openapi = cache(partial(describe, app, settings, keys is not None))  # type: ignore[method-assign]
-    app.add_middleware(LimitBodies, settings=settings)  # the last one added comes first
+    paths = {*_describe(app, settings, needs_key=False)["paths"], *OPEN_PATHS}
+    app.openapi = cache(partial(_describe, app, settings, keys is not None))  # type: ignore[method-assign]
+    app.add_middleware(ReadBodies, settings=settings)  # requests pass the last one added first
     if keys is not None:
-        app.add_middleware(RequireKey, keys=keys, open_paths={*page, *OPEN_PATHS})
+        app.add_middleware(RequireKey, keys=keys, open_paths=OPEN_PATHS)
     if hosts is not None:
         app.add_middleware(CheckHost, names=hosts)
     app.add_middleware(HeadAsGet)
-    app.add_middleware(Observe, metrics=metrics, paths=own_paths)
+    app.add_middleware(Observe, metrics=metrics, routes=paths, prefixes=(PAGE_FILES,))
     return app
 
 
+async def _index(page: StaticFiles, request: Request) -> Response:
+    return await page.get_response("index.html", request.scope)
+
+
 class HeadAsGet:
-    """Answer HEAD as GET; the server leaves the body out."""
+    """Answer HEAD like GET; the server omits the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -94,3 +112,30 @@ def _batcher(name: str, settings: ServeSettings, n_workers: int, metrics: Metric
     )
     metrics.waiting.labels(name).set_function(lambda: batcher.n_waiting)
     return batcher
+
+
+def _describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[str, Any]:
+    """Return FastAPI's OpenAPI description with what depends on the options of the service."""
+    description = get_openapi(
+        title="setrnn",
+        version=__version__,
+        summary="Tag documents with sets of labels, with the probability of each set.",
+        routes=app.routes,
+    )
+    components = description["components"]
+    reference = "#/components/schemas/{model}"
+    problem = schemas.Problem.model_json_schema(ref_template=reference)
+    components["schemas"].update(problem.pop("$defs"), Problem=problem)
+    for name, schema in components["schemas"].items():  # FastAPI drops null from examples
+        if "examples" in schema:
+            schema.update(getattr(schemas, name).model_config["json_schema_extra"])
+    texts = components["schemas"]["TagRequest"]["properties"]["texts"]
+    texts["maxItems"] = settings.max_texts
+    if needs_key:
+        components["securitySchemes"] = KEY_SCHEMES
+        for path, operations in description["paths"].items():
+            for operation in operations.values() if path not in OPEN_PATHS else ():
+                operation["security"] = [{name: []} for name in KEY_SCHEMES]
+                unauthorized = describe_problems("unauthorized").items()
+                operation["responses"].update({str(key): value for key, value in unauthorized})
+    return description

@@ -1,4 +1,4 @@
-"""Requests gathered into batches, which the threads of a model work on."""
+"""Requests gathered into batches, which a model's threads process."""
 
 from __future__ import annotations
 
@@ -13,20 +13,38 @@ from itertools import pairwise
 from time import monotonic
 from typing import Any, Protocol
 
-LEAST_SHARE = 16  # documents that are not split among threads: small batches cost more each
-MOST_RETRY_SECONDS = 30
-SMOOTHING = 0.2  # of the speed that is measured, a batch
+import torch
+
+from setrnn.model.devices import find_device, n_cores
+
+MIN_SHARE = 16  # documents: fewer are not split among threads, as small batches are slower
+MAX_RETRY_SECONDS = 30
+SMOOTHING = 0.2  # weight of the last batch in the measured speed
+
+
+def default_workers(device: str) -> int:
+    """Return how many batches to process at once: one per core; on a GPU, one is fastest."""
+    return n_cores() if find_device(device).type == "cpu" else 1
+
+
+def set_threads(n_threads: int) -> None:
+    """Set the number of threads per batch.
+
+    Several batches with one thread each are faster than one batch with several threads, which wait
+    for each other at every step.
+    """
+    torch.set_num_threads(n_threads)
 
 
 class Work(Hashable, Protocol):
-    """What is to be done with documents; equal works share a batch."""
+    """What to do with documents; requests with equal work share a batch."""
 
     def run(self, documents: Sequence[Any]) -> Sequence[Any]:
-        """Return one result a document, in order."""
+        """Return one result per document, in order."""
 
 
 class QueueFullError(Exception):
-    """Too much is waiting."""
+    """Too many documents are waiting."""
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(retry_after)
@@ -35,7 +53,7 @@ class QueueFullError(Exception):
 
 @dataclass(eq=False)
 class _Job:
-    """One request: its documents, and where their results go."""
+    """One request: its documents and the future of their results."""
 
     work: Work
     documents: Sequence[Any]
@@ -47,14 +65,14 @@ Outcome = Sequence[Any] | Exception
 
 
 class Batcher:
-    """A queue of requests, and the threads that work it off batch by batch.
+    """A queue of requests, and threads that process it in batches.
 
     Args:
-        max_batch: documents a batch; a larger request is a batch of its own.
+        max_batch: documents per batch; a larger request is a batch of its own.
         max_waiting: documents that may wait.
         wait_seconds: how long the first request of a batch waits for others.
-        n_workers: batches under way at once, each in a thread of its own.
-        on_batch: told the documents of each batch that ends.
+        n_workers: batches processed at once, each in a thread of its own.
+        on_batch: called with the number of documents of each finished batch.
     """
 
     def __init__(
@@ -75,9 +93,10 @@ class Batcher:
         self._workers: list[asyncio.Task[None]] = []
 
     def submit(self, work: Work, documents: Sequence[Any]) -> asyncio.Future[Sequence[Any]]:
-        """Queue documents and return the future of their results; cancelled, it is dropped.
+        """Queue documents and return the future of their results.
 
-        Raises QueueFullError if too much is waiting. What has begun is finished.
+        Cancelling the future drops the request unless its batch has started. Raises QueueFullError
+        if too many documents are waiting.
         """
         loop = asyncio.get_running_loop()
         if self._waiting and self.n_waiting + len(documents) > self.max_waiting:
@@ -93,14 +112,14 @@ class Batcher:
         return job.results
 
     async def close(self) -> None:
-        """Stop; batches under way are finished first, and what waits is dropped."""
+        """Finish the current batches, drop the waiting requests, and stop."""
         workers, self._workers = self._workers, []
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
 
     async def _work(self) -> None:
-        """Work off the queue with a thread of its own, until it is closed."""
+        """Process batches in one thread until the queue is closed."""
         loop = asyncio.get_running_loop()
         jobs: list[_Job] = []
         try:
@@ -109,7 +128,7 @@ class Batcher:
                     await self._gather()
                     jobs, start = self._take(), monotonic()
                     self._n_idle -= 1
-                    outcomes = await loop.run_in_executor(thread, _outcomes, jobs)
+                    outcomes = await loop.run_in_executor(thread, _run, jobs)
                     self._n_idle += 1
                     self._count(sum(len(job.documents) for job in jobs), monotonic() - start)
                     _deliver(jobs, outcomes)
@@ -118,7 +137,7 @@ class Batcher:
                 job.results.cancel()
 
     async def _gather(self) -> None:
-        """Wait for a request; then, for a moment, for others."""
+        """Wait for a request, then for `wait_seconds` for others."""
         while True:
             while not self._waiting:
                 self._changed.clear()
@@ -131,14 +150,14 @@ class Batcher:
                 await asyncio.wait_for(self._changed.wait(), left)
 
     def _take(self) -> list[_Job]:
-        """Take the oldest request and those like it, as far as a batch or an even share goes."""
+        """Take the oldest request and those with equal work, up to a batch or an even share."""
         taken: list[_Job] = []
         kept: deque[_Job] = deque()
         n_documents = 0
-        share = max(math.ceil(self.n_waiting / self._n_idle), LEAST_SHARE)
-        most = min(share, self.max_batch)
+        share = max(math.ceil(self.n_waiting / self._n_idle), MIN_SHARE)
+        limit = min(share, self.max_batch)
         for job in self._waiting:
-            fits = not taken or n_documents + len(job.documents) <= most
+            fits = not taken or n_documents + len(job.documents) <= limit
             if fits and (not taken or job.work == taken[0].work):
                 taken.append(job)
                 n_documents += len(job.documents)
@@ -149,7 +168,7 @@ class Batcher:
         return taken
 
     def _forget(self, job: _Job) -> None:
-        """Drop a request that was given up from the queue, where it still is."""
+        """Remove a cancelled request from the queue if it is still there."""
         if job.results.cancelled() and job in self._waiting:
             self._waiting.remove(job)
             self.n_waiting -= len(job.documents)
@@ -161,17 +180,17 @@ class Batcher:
             self.on_batch(n_documents)
 
     def _retry_after(self) -> int:
-        """Guess when half of what waits will be done."""
+        """Estimate when half of the waiting documents will be done, in seconds."""
         if not self._speed:
             return 1
         seconds = self.n_waiting / 2 / (self._speed * self.n_workers)
-        return min(max(math.ceil(seconds), 1), MOST_RETRY_SECONDS)
+        return min(max(math.ceil(seconds), 1), MAX_RETRY_SECONDS)
 
 
 def _deliver(jobs: Sequence[_Job], outcomes: Sequence[Outcome]) -> None:
-    """Hand each request its results, or what went wrong with it."""
+    """Give each request its results or its error."""
     for job, outcome in zip(jobs, outcomes, strict=True):
-        if job.results.done():  # the client has gone
+        if job.results.done():  # the client has disconnected
             continue
         if isinstance(outcome, Exception):
             job.results.set_exception(outcome)
@@ -179,16 +198,16 @@ def _deliver(jobs: Sequence[_Job], outcomes: Sequence[Outcome]) -> None:
             job.results.set_result(outcome)
 
 
-def _outcomes(jobs: Sequence[_Job]) -> list[Outcome]:
-    """Work on requests together; if that fails, on each by itself, so that only one fails."""
+def _run(jobs: Sequence[_Job]) -> list[Outcome]:
+    """Process requests together; if that fails, one by one, so that only the bad one fails."""
     if not jobs:
         return []
     try:
         results = jobs[0].work.run([each for job in jobs for each in job.documents])
-    except Exception as error:  # noqa: BLE001 (whatever it is, the request gets it)
+    except Exception as error:  # noqa: BLE001 (the request gets it, whatever it is)
         if len(jobs) == 1:
             return [error]
-        return [outcome for job in jobs for outcome in _outcomes([job])]
+        return [outcome for job in jobs for outcome in _run([job])]
     ends = [0]
     for job in jobs:
         ends.append(ends[-1] + len(job.documents))

@@ -1,24 +1,26 @@
-"""The socket that is listened on; taken before anything takes long."""
+"""The listening socket and the signals before the service runs; quick to import."""
 
 from __future__ import annotations
 
 import errno
 import ipaddress
+import signal
 import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 from setrnn.errors import ConfigError
 
-BACKLOG = 2_048  # connections that may wait to be taken
 
-
-def take_address(host: str, port: int) -> socket.socket:
-    """Take an address and port, or say why not; nobody can connect yet."""
+def bind_address(host: str, port: int) -> socket.socket:
+    """Return a socket bound to an address; it does not accept connections yet."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except OSError as error:
-        raise ConfigError(f"There is no host '{host}' here to listen on.") from error
+        raise ConfigError(f"This machine has no host '{host}' to listen on.") from error
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -26,15 +28,15 @@ def take_address(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise in_use(host, port) from error
-        raise ConfigError(f"{host} port {port} cannot be used: {error.strerror}.") from error
+            raise port_in_use(host, port) from error
+        raise ConfigError(f"Cannot listen on {host} port {port}: {error.strerror}.") from error
     return listener
 
 
-def in_use(host: str, port: int) -> ConfigError:
-    """Say that a port is another's."""
+def port_in_use(host: str, port: int) -> ConfigError:
+    """Return the error for a port that another process uses."""
     return ConfigError(
-        f"Port {port} of {host} is in use. Name another with --port, or end what uses it."
+        f"Port {port} of {host} is in use. Choose another with --port, or stop the other process."
     )
 
 
@@ -45,5 +47,32 @@ def address_of(listener: socket.socket) -> str:
 
 
 def is_loopback(listener: socket.socket) -> bool:
-    """Tell whether only this machine can reach a listening socket."""
+    """Return whether only this machine can reach a listening socket."""
     return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
+
+
+class EarlySignals:
+    """Signals that arrive while the service's libraries are imported, which takes seconds."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say = say
+        self.is_serving = False  # from then on, the server handles the signals
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        # After a graceful stop, the server raises the signal again: there is nothing left to do.
+        if not self.is_serving:
+            self.say("Stopped before it was ready.")
+            raise SystemExit(0)
+
+    @contextmanager
+    def handled(self) -> Iterator[EarlySignals]:
+        """Exit with code 0 on SIGTERM and SIGINT; ignore SIGHUP: the models are about to load."""
+        handlers = {signal.SIGTERM: self._stop, signal.SIGINT: self._stop}
+        before = {number: signal.signal(number, each) for number, each in handlers.items()}
+        if hasattr(signal, "SIGHUP"):
+            before[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            yield self
+        finally:
+            for number, each in before.items():
+                signal.signal(number, each)

@@ -16,36 +16,34 @@ from starlette.responses import Response
 from setrnn.errors import SetRNNError
 
 MEDIA_TYPE = "application/problem+json"
-MOST_ERRORS = 20  # that are listed
-NAME_SHOWN = 60  # characters of a name that came from outside
+MAX_ERRORS = 20  # that are listed
+MAX_NAME = 60  # characters shown of a name that a client sent
 
-Place = Sequence[int | str]  # "body" or "query", then names and numbers
-
-# What each kind is called, and its status.
+# The status and title of each kind.
 KINDS = {
     "bad-json": (400, "The body is not JSON"),
     "bad-request": (400, "The request cannot be read"),
-    "unauthorized": (401, "An API key is needed"),
-    "not-found": (404, "There is nothing here"),
-    "method-not-allowed": (405, "This method is not allowed here"),
-    "too-slow": (408, "The body came too slowly"),
+    "unauthorized": (401, "An API key is required"),
+    "not-found": (404, "Not found"),
+    "method-not-allowed": (405, "Method not allowed"),
+    "too-slow": (408, "The body was sent too slowly"),
     "body-too-large": (413, "The body is too large"),
-    "not-json-type": (415, "The body is of another type"),
-    "other-host": (421, "This host is not served here"),
+    "not-json-type": (415, "The content type is not JSON"),
+    "other-host": (421, "This host name is not served here"),
     "invalid": (422, "The request is not valid"),
-    "head-too-large": (431, "The head of the request is too large"),
-    "internal": (500, "Something went wrong here"),
-    "queue-full": (503, "Too much is waiting"),
-    "stopping": (503, "The service is ending"),
-    "not-ready": (503, "Not ready yet"),
+    "head-too-large": (431, "The request head is too large"),
+    "internal": (500, "Internal error"),
+    "queue-full": (503, "The queue is full"),
+    "stopping": (503, "The service is stopping"),
+    "not-ready": (503, "The service is not ready"),
 }
-_SAID = {"extra_forbidden": "There is no such field", "missing": "This field is needed"}
-_KIND_OF_STATUS = {404: "not-found", 405: "method-not-allowed", 400: "bad-request"}
+_DETAILS = {"extra_forbidden": "Unknown field", "missing": "This field is required"}
+_NOT_JSON = "Send the request as JSON in UTF-8."
 
 
 @dataclass
 class ProblemError(Exception):
-    """A request that is refused, and why: never with the text that was sent."""
+    """A refused request and the reason, which never contains the text that was sent."""
 
     kind: str
     detail: str
@@ -54,7 +52,7 @@ class ProblemError(Exception):
 
 
 def problem_response(problem: ProblemError) -> Response:
-    """Write a problem as an answer."""
+    """Return the answer that reports a problem."""
     status, title = KINDS[problem.kind]
     content: dict[str, Any] = {
         "type": f"urn:setrnn:problem:{problem.kind}",
@@ -69,60 +67,58 @@ def problem_response(problem: ProblemError) -> Response:
 
 
 def add_problem_handlers(app: FastAPI) -> None:
-    """Answer every error of the application in this form."""
+    """Report every error of the application in this form."""
 
-    async def refused(request: Request, error: Exception) -> Response:
-        assert isinstance(error, ProblemError)
-        return problem_response(error)
+    def handle(kind: type[Exception], convert: Any) -> None:  # noqa: ANN401 (error -> problem)
+        async def answer(request: Request, error: Exception) -> Response:
+            return problem_response(convert(error))
 
-    async def invalid(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        return problem_response(wrong_fields([(each["loc"], each) for each in error.errors()]))
+        app.add_exception_handler(kind, answer)
 
-    async def by_library(request: Request, error: Exception) -> Response:
-        return problem_response(ProblemError("invalid", str(error)))
-
-    async def by_status(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        return problem_response(_of_status(error))
-
-    app.add_exception_handler(ProblemError, refused)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(SetRNNError, by_library)
-    app.add_exception_handler(HTTPException, by_status)
+    handle(ProblemError, lambda error: error)
+    handle(RequestValidationError, _of_validation)
+    handle(SetRNNError, lambda error: ProblemError("invalid", str(error)))
+    handle(HTTPException, _of_status)
 
 
-def wrong_fields(found: Sequence[tuple[Place, Mapping[str, Any]]]) -> ProblemError:
-    """Say what is wrong where, without the values: of each place, what pydantic says."""
+def _of_validation(error: RequestValidationError) -> ProblemError:
+    """Report what pydantic found, and where, without the values."""
+    found = error.errors()
+    if any(each["type"] == "json_invalid" or _is_empty_body(each) for each in found):
+        return ProblemError("bad-json", _NOT_JSON)
     errors = [
-        {"pointer": _pointer(place), "detail": _SAID.get(each["type"], each["msg"])}
-        for place, each in found
+        {"pointer": _pointer(each["loc"]), "detail": _DETAILS.get(each["type"], each["msg"])}
+        for each in found
     ]
-    first = errors[0]
-    more = f" And {len(errors) - 1} more, see 'errors'." if len(errors) > 1 else ""
-    detail = f"{first['pointer']}: {first['detail']}.{more}"
-    return ProblemError("invalid", detail, errors[:MOST_ERRORS])
+    more = f" {len(errors) - 1} more in 'errors'." if len(errors) > 1 else ""
+    detail = f"{errors[0]['pointer']}: {errors[0]['detail']}.{more}"
+    return ProblemError("invalid", detail, errors[:MAX_ERRORS])
+
+
+def _is_empty_body(error: Mapping[str, Any]) -> bool:
+    return error["type"] == "missing" and tuple(error["loc"]) == ("body",)
 
 
 def _of_status(error: HTTPException) -> ProblemError:
-    kind = _KIND_OF_STATUS.get(error.status_code, "bad-request")
-    details = {
-        "not-found": "See /openapi.json for what there is.",
-        "method-not-allowed": "See the header Allow for the methods there are.",
-        "bad-request": f"{HTTPStatus(error.status_code).phrase}.",
-    }
-    return ProblemError(kind, details[kind], headers=error.headers or {})
+    headers = error.headers or {}
+    if error.status_code == 404:
+        return ProblemError("not-found", "See /openapi.json for all routes.", headers=headers)
+    if error.status_code == 405:
+        detail = "The header Allow lists the allowed methods."
+        return ProblemError("method-not-allowed", detail, headers=headers)
+    phrase = HTTPStatus(error.status_code).phrase
+    return ProblemError("bad-request", f"{phrase}. {_NOT_JSON}", headers=headers)
 
 
-def _pointer(place: Place) -> str:
-    """Name a place: a JSON pointer into the body, or a parameter of the query."""
+def _pointer(place: Sequence[int | str]) -> str:
+    """Return a JSON pointer into the body, or the name of a query parameter."""
     source, *names = place
-    shown = [shortened(str(each)) for each in names]
+    shown = [shorten(str(each)) for each in names]
     if source == "body":
         return "#/" + "/".join(each.replace("~", "~0").replace("/", "~1") for each in shown)
     return f"{source} {'/'.join(shown)}"
 
 
-def shortened(name: str) -> str:
-    """Cut a name from outside that is too long to be one."""
-    return name if len(name) <= NAME_SHOWN else f"{name[:NAME_SHOWN]}..."
+def shorten(name: str) -> str:
+    """Cut a name that a client sent if it is too long to show."""
+    return name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."

@@ -1,4 +1,4 @@
-"""The models that are served, by name; a folder replaced on disk is loaded anew."""
+"""The served models by name; a model whose folder has changed can be reloaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from setrnn.data.folders import file_hash
 from setrnn.data.model_folder import CONFIG
 from setrnn.errors import ConfigError, ModelError, SetRNNError, nearest_name
-from setrnn.systems.rules import RULES
 from setrnn.tagging.tagger import Tagger, load
 
 VERSION_LENGTH = 12
@@ -25,36 +24,24 @@ class NotReadyError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class ServedModel:
-    """A model as it was when a request began: requests under way keep theirs."""
+    """One version of a model; a request keeps the version it started with."""
 
     name: str
-    version: str  # a short hash of its config.json, which has those of its other files
+    version: str  # a short hash of config.json, which holds the hashes of the other files
     tagger: Tagger
 
-    @cached_property
-    def rules(self) -> tuple[str, ...]:
-        """The rules it can predict by."""
-        return tuple(rule for rule in RULES if self._predicts_by(rule))
-
-    def _predicts_by(self, rule: str) -> bool:
-        try:
-            self.tagger.rule_or_own(rule)
-        except ConfigError:
-            return False
-        return True
-
-    def labels_with(self, prefix: str) -> list[int]:
-        """Return the ids of the labels that begin with a prefix, or have a word that does."""
+    def find_labels(self, prefix: str) -> list[int]:
+        """Return the ids of the labels that start with a prefix, or contain a word that does."""
         wanted = prefix.casefold()
         return [
             label
-            for label, beginnings in enumerate(self._beginnings)
-            if any(each.startswith(wanted) for each in beginnings)
+            for label, starts in enumerate(self._label_starts)
+            if any(each.startswith(wanted) for each in starts)
         ]
 
     @cached_property
-    def _beginnings(self) -> list[tuple[str, ...]]:
-        """Each label from its start, and from each of its words on."""
+    def _label_starts(self) -> list[tuple[str, ...]]:
+        """Each label in lower case, from its start and from the start of each word."""
         folded = [name.casefold() for name in self.tagger.labels.names]
         return [
             (name, *(name[match.start() :] for match in _WORD_START.finditer(name)))
@@ -63,7 +50,7 @@ class ServedModel:
 
 
 class Registry:
-    """The models by name; the first is the default."""
+    """The served models by name; the first is the default."""
 
     def __init__(self, folders: Mapping[str, Path], device: str = "auto") -> None:
         self.folders, self.device = dict(folders), device
@@ -71,14 +58,14 @@ class Registry:
 
     @classmethod
     def of(cls, *models: ServedModel) -> Registry:
-        """Serve models that are loaded already."""
+        """Return a registry of models that are already loaded."""
         registry = cls({})
         registry._models = {model.name: model for model in models}
         return registry
 
     @property
     def names(self) -> list[str]:
-        """The names, the default one first."""
+        """The names, the default first."""
         return list(self.folders or self._models)
 
     @property
@@ -88,29 +75,29 @@ class Registry:
 
     @property
     def models(self) -> list[ServedModel]:
-        """The models as they are now."""
+        """The current models, the default first."""
         if not self.is_ready:
             raise NotReadyError
         return [self._models[name] for name in self.names]
 
     def find(self, name: str | None) -> ServedModel:
-        """Return a model by its name, or the default one."""
+        """Return a model by name; None is the default."""
         models = {model.name: model for model in self.models}
         if name is None:
             return next(iter(models.values()))
         if name not in models:
-            raise ConfigError(f"There is no model of this name. {nearest_name(name, models)}")
+            raise ConfigError(f"No model has this name. {nearest_name(name, models)}")
         return models[name]
 
     def load(self) -> None:
-        """Load all models, or raise what is wrong with the first that cannot be."""
+        """Load all models; raise the first error."""
         for name, folder in self.folders.items():
             self._models[name] = load_served(name, folder, self.device)
 
     def reload(self) -> list[str]:
-        """Load the models whose folder has changed; say in a line what became of each.
+        """Load the models whose folders have changed; return one line per model.
 
-        A folder that cannot be loaded leaves the model that was there.
+        If a folder cannot be loaded, its model stays.
         """
         return [self._reload(name, folder) for name, folder in self.folders.items()]
 
@@ -122,14 +109,14 @@ class Registry:
             now = load_served(name, folder, self.device)
         except (SetRNNError, OSError) as error:
             return f"{name}: not loaded, {before.version} stays. {error}"
-        except Exception as error:  # noqa: BLE001 (the old model must go on)
+        except Exception as error:  # noqa: BLE001 (the old model stays, whatever it is)
             return f"{name}: not loaded, {before.version} stays. {type(error).__name__}."
         self._models[name] = now
-        return f"{name}: {now.version} in the place of {before.version}."
+        return f"{name}: {now.version} replaces {before.version}."
 
 
 def load_served(name: str, folder: Path, device: str = "auto") -> ServedModel:
-    """Load a model folder with its version, also while it is being replaced."""
+    """Load a model folder with its version, even while the folder is being replaced."""
     for _ in range(TRIES):
         tagger = None
         before = version_of(folder)
@@ -139,14 +126,14 @@ def load_served(name: str, folder: Path, device: str = "auto") -> ServedModel:
             if version_of(folder) == before:
                 raise
         if tagger is not None and version_of(folder) == before:
-            tagger.tag([""])  # what the first prediction brings in takes up to a second
+            tagger.tag([""])  # the first prediction imports for up to a second
             return ServedModel(name, before, tagger)
-    raise ModelError(f"{folder} is being replaced again and again. Try later.")
+    raise ModelError(f"{folder} keeps changing while it is loaded. Try again later.")
 
 
 def version_of(folder: Path) -> str:
-    """Return a short hash of what a model folder says it holds."""
+    """Return a short hash of a model folder's contents."""
     file = folder / CONFIG
     if not file.is_file():
-        load(folder)  # says what is wrong, or puts back what a kill left half replaced
+        load(folder)  # raises the error, or restores a folder that was half replaced
     return file_hash(file)[:VERSION_LENGTH]

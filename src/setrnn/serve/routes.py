@@ -1,51 +1,50 @@
-"""The routes of the API: requests checked, queued, and answered."""
+"""The routes of the API: each validates a request, queues it for the library, and answers."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
 from setrnn.data.example import KnownLabels
-from setrnn.errors import DataError
 from setrnn.serve import answers
-from setrnn.serve.access_log import CLIENT_GONE
 from setrnn.serve.batching import Batcher, QueueFullError, Work
-from setrnn.serve.metrics import CONTENT_TYPE, Metrics
-from setrnn.serve.problems import ProblemError
+from setrnn.serve.guards import ClientGoneError
+from setrnn.serve.observation import Metrics
+from setrnn.serve.problems import KINDS, MEDIA_TYPE, ProblemError
 from setrnn.serve.registry import NotReadyError, Registry, ServedModel
 from setrnn.serve.schemas import (
-    LONGEST_NAME,
+    MAX_NAME,
+    CompleteAnswer,
     CompleteRequest,
+    ExplainAnswer,
     ExplainRequest,
     Health,
     LabelsAnswer,
     ModelsAnswer,
+    TagAnswer,
     TagRequest,
 )
-from setrnn.serve.sending import sent
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Completing, Explaining, Tagging
 from setrnn.systems.rules import Limits
 from setrnn.tagging.explanation import given_set
-from setrnn.tagging.prediction import problem_with_known
+from setrnn.tagging.prediction import check_known
 
 RETRY_SECONDS = 2  # while models are loaded
 VERSION_HEADER = "X-Model-Version"
-CHARACTERS_A_WORD = 32  # of writing without spaces, which would be one word
-
-router = APIRouter()
-Answer = Callable[[Sequence[Any]], BaseModel]  # from results
+CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
+NO_LIMITS, NOTHING_KNOWN = Limits(), KnownLabels()
 
 
 @dataclass(frozen=True)
 class Service:
-    """What the routes work with."""
+    """What the routes use."""
 
     registry: Registry
     settings: ServeSettings
@@ -53,20 +52,46 @@ class Service:
     batchers: Mapping[str, Batcher]
 
     def model(self, name: str | None) -> ServedModel:
-        """Return a model by its name, or the default one."""
+        """Return a model by name; None is the default."""
         try:
             return self.registry.find(name)
         except NotReadyError:
             refuse_unready()
 
 
-async def tag(request: Request) -> Response:
+def describe_problems(*kinds: str) -> dict[int | str, Any]:
+    """Return the OpenAPI responses for kinds of problems."""
+    found: dict[int | str, Any] = {}
+    for kind in kinds:
+        status, title = KINDS[kind]
+        schema = {"$ref": "#/components/schemas/Problem"}
+        found[status] = {"description": title, "content": {MEDIA_TYPE: {"schema": schema}}}
+        if status == 503:
+            retry = {"description": "Seconds to wait.", "schema": {"type": "integer"}}
+            found[status]["headers"] = {"Retry-After": retry}
+    return found
+
+
+_VERSION: dict[int | str, Any] = {
+    200: {
+        "headers": {
+            VERSION_HEADER: {"description": "The model's version.", "schema": {"type": "string"}}
+        }
+    }
+}
+_OF_POSTS = _VERSION | describe_problems(
+    "bad-json", "too-slow", "body-too-large", "not-json-type", "invalid", "queue-full"
+)
+
+router = APIRouter(generate_unique_id_function=lambda route: route.name)
+
+
+@router.post("/v1/tag", responses=_OF_POSTS)
+async def tag(wanted: TagRequest, request: Request, response: Response) -> TagAnswer:
     """Predict a label set for each text."""
     service = _service(request)
-    most = service.settings.max_texts
-    wanted = await sent(request, TagRequest, {"texts": most, "features": most})
     model = service.model(wanted.model)
-    _check_words(service.settings, wanted.texts)
+    _check_texts(service.settings, wanted.texts)
     limits = Limits(
         min_labels=wanted.min_labels or 0,
         max_labels=wanted.max_labels,
@@ -74,99 +99,83 @@ async def tag(request: Request) -> Response:
         forbidden=wanted.forbid,
     )
     rule = model.tagger.rule_or_own(wanted.rule)
-    if limits != Limits():  # among many labels or seen sets it takes a while
+    if limits != NO_LIMITS:  # slow with many labels or seen sets
         await asyncio.to_thread(model.tagger.known_limits, limits)
-    features = [()] * len(wanted.texts) if wanted.features is None else wanted.features
-    if len(features) != len(wanted.texts):
-        raise DataError(
-            f"There are {len(wanted.texts)} texts but {len(features)} rows of features."
-        )
+    features = wanted.features or [[]] * len(wanted.texts)
     work = Tagging(model, rule, wanted.top, limits, wanted.calibrated, wanted.marginals)
     documents = list(zip(wanted.texts, features, strict=True))
-    return await _answered(
-        request, model, work, documents, lambda found: answers.tagged(model, rule, found)
-    )
+    found = await _process(request, response, model, work, documents)
+    return answers.answer_tags(model, rule, found)
 
 
-async def complete(request: Request) -> Response:
-    """Find the rest of a text's labels, when some are known to be right or wrong."""
+@router.post("/v1/complete", responses=_OF_POSTS)
+async def complete(wanted: CompleteRequest, request: Request, response: Response) -> CompleteAnswer:
+    """Predict the remaining labels of a text when some are known to be right or wrong."""
     service = _service(request)
-    wanted = await sent(request, CompleteRequest)
     model = service.model(wanted.model)
-    _check_words(service.settings, [wanted.text])
+    _check_texts(service.settings, [wanted.text])
     known = KnownLabels(tuple(dict.fromkeys(wanted.present)), tuple(dict.fromkeys(wanted.absent)))
-    if known != KnownLabels():
+    if known != NOTHING_KNOWN:  # slow with many labels
         tagger = model.tagger
-        problem = await asyncio.to_thread(
-            problem_with_known, tagger.labels, known.present, known.absent, tagger.max_labels
-        )
-        if problem is not None:
-            raise DataError(problem[0].upper() + problem[1:])
+        await asyncio.to_thread(check_known, tagger.labels, known, tagger.max_labels)
     document = ((wanted.text, wanted.features or ()), known)
-    return await _answered(
-        request,
-        model,
-        Completing(model, wanted.top),
-        [document],
-        lambda found: answers.completed(model, found[0]),
-    )
+    found = await _process(request, response, model, Completing(model, wanted.top), [document])
+    return answers.answer_completion(model, found[0])
 
 
-async def explain(request: Request) -> Response:
-    """Show why a text is tagged as it is: sequences, sets, and the words attended to."""
+@router.post("/v1/explain", responses=_OF_POSTS)
+async def explain(wanted: ExplainRequest, request: Request, response: Response) -> ExplainAnswer:
+    """Explain the labels of a text: sequences, sets, and the words attended to."""
     service = _service(request)
-    wanted = await sent(request, ExplainRequest)
     model = service.model(wanted.model)
-    _check_words(service.settings, [wanted.text])
+    _check_texts(service.settings, [wanted.text])
     rule = model.tagger.explained_rule(wanted.rule, wanted.labels)
-    if wanted.labels is not None:  # among many labels it takes a while
+    if wanted.labels is not None:  # slow with many labels
         tagger = model.tagger
         await asyncio.to_thread(given_set, tagger.labels, wanted.labels, tagger.max_labels)
-    return await _answered(
-        request,
-        model,
-        Explaining(model, rule, wanted.top, wanted.labels),
-        [(wanted.text, wanted.features or ())],
-        lambda found: answers.explained(model, found[0]),
-    )
+    work = Explaining(model, rule, wanted.top, wanted.labels)
+    document = (wanted.text, wanted.features or ())
+    found = await _process(request, response, model, work, [document])
+    return answers.answer_explanation(model, found[0])
 
 
-@router.get("/v1/models")
+@router.get("/v1/models", responses=describe_problems("not-ready"))
 async def models(request: Request) -> ModelsAnswer:
-    """List the models."""
+    """List the models and the limits of a request."""
     service = _service(request)
     try:
-        return answers.listed(service.registry.models, service.settings)
+        return answers.answer_models(service.registry.models, service.settings)
     except NotReadyError:
         refuse_unready()
 
 
-@router.get("/v1/labels")
+@router.get("/v1/labels", responses=_VERSION | describe_problems("invalid", "not-ready"))
 async def labels(
     request: Request,
     response: Response,
     prefix: Annotated[
-        str,
-        Query(max_length=LONGEST_NAME, description="What a label, or a word in it, begins with."),
+        str, Query(max_length=MAX_NAME, description="The start of a label or of a word in it.")
     ] = "",
-    limit: Annotated[int, Query(ge=1, le=1_000, description="Labels to give.")] = 20,
-    model: Annotated[str | None, Query(max_length=LONGEST_NAME, description="A model.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1_000, description="The most labels to return.")] = 20,
+    model: Annotated[
+        str | None, Query(max_length=MAX_NAME, description="The model's name; empty: the first.")
+    ] = None,
 ) -> LabelsAnswer:
-    """Search a model's labels."""
+    """Search the labels of a model."""
     found = _service(request).model(model or None)
     response.headers[VERSION_HEADER] = found.version
-    return answers.searched(found, prefix, limit)
+    return answers.answer_labels(found, prefix, limit)
 
 
 @router.get("/healthz")
 async def health(request: Request) -> Health:
-    """Tell that the service runs."""
+    """Report that the service runs."""
     return Health(status="ok")
 
 
-@router.get("/readyz")
+@router.get("/readyz", responses=describe_problems("not-ready"))
 async def ready(request: Request) -> Health:
-    """Tell whether the models are loaded."""
+    """Report whether the models are loaded."""
     if not _service(request).registry.is_ready:
         refuse_unready()
     return Health(status="ready")
@@ -178,16 +187,13 @@ async def ready(request: Request) -> Health:
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
 async def metrics(request: Request) -> Response:
-    """Give counts and times to Prometheus."""
-    return Response(_service(request).metrics.page(), headers={"Content-Type": CONTENT_TYPE})
-
-
-# Beside FastAPI, which takes as long for a request as all the rest of it: see `openapi`.
-POSTS = {"/v1/tag": tag, "/v1/complete": complete, "/v1/explain": explain}
+    """Return counts and times for Prometheus."""
+    page = _service(request).metrics.page()
+    return Response(page, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 def refuse_unready() -> NoReturn:
-    """Say that the models are still being loaded."""
+    """Refuse a request because the models are still being loaded."""
     raise ProblemError(
         "not-ready",
         "The models are being loaded. Try again after the seconds in the header Retry-After.",
@@ -201,55 +207,58 @@ def _service(request: Request) -> Service:
     return service
 
 
-async def _answered(
-    request: Request, model: ServedModel, work: Work, documents: Sequence[Any], answer: Answer
-) -> Response:
-    """Queue documents, wait for their results or for the client to leave, and answer."""
+async def _process(
+    request: Request, response: Response, model: ServedModel, work: Work, documents: Sequence[Any]
+) -> Sequence[Any]:
+    """Queue documents and wait for their results, or for the client to disconnect."""
     service = _service(request)
+    response.headers[VERSION_HEADER] = model.version
     try:
         results = service.batchers[model.name].submit(work, documents)
     except QueueFullError as full:
         service.metrics.refused.labels(model.name).inc()
         raise ProblemError(
             "queue-full",
-            "Too much is waiting. Try again after the seconds in the header Retry-After.",
+            "The queue is full. Try again after the seconds in the header Retry-After.",
             headers={"Retry-After": str(full.retry_after)},
         ) from None
     watch = asyncio.create_task(_cancel_when_gone(request, results))
     try:
-        found = await results
+        return await results
     except asyncio.CancelledError:
         if watch.done() and not watch.cancelled():
-            return Response(status_code=CLIENT_GONE)
+            raise ClientGoneError from None
         raise ProblemError(
-            "stopping", "Ask again when it is back.", headers={"Retry-After": str(RETRY_SECONDS)}
+            "stopping",
+            "Try again when the service runs again.",
+            headers={"Retry-After": str(RETRY_SECONDS)},
         ) from None
     finally:
         watch.cancel()
-    return Response(
-        answer(found).model_dump_json(),
-        headers={VERSION_HEADER: model.version},
-        media_type="application/json",
-    )
 
 
 async def _cancel_when_gone(request: Request, results: asyncio.Future[Any]) -> None:
-    """Drop the work for a client that has left."""
+    """Drop the work of a client that has disconnected."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     results.cancel()
 
 
-def _check_words(settings: ServeSettings, texts: Sequence[str]) -> None:
-    """Refuse texts of too many words, by their number only."""
-    most = settings.max_words
+def _check_texts(settings: ServeSettings, texts: Sequence[str]) -> None:
+    """Refuse too many texts, and texts of too many words."""
+    if len(texts) > settings.max_texts:
+        raise ProblemError(
+            "invalid",
+            f"#/texts: A request may have {settings.max_texts:,} texts, got {len(texts):,}.",
+        )
+    limit = settings.max_words
     for number, text in enumerate(texts):
-        if len(text) <= 2 * most:  # a word and a space each
+        if len(text) <= 2 * limit:  # a word and a space each
             continue
-        n_words = max(len(text.split()), len(text) // CHARACTERS_A_WORD)
-        if n_words > most:
+        n_words = max(len(text.split()), len(text) // CHARACTERS_PER_WORD)
+        if n_words > limit:
             raise ProblemError(
                 "invalid",
-                f"A text may have {most:,} words, and text {number} has {n_words:,}. Send the "
-                "beginning: a model reads no further.",
+                f"A text may have {limit:,} words, but text {number} has {n_words:,}. Send its "
+                "beginning: models read no further.",
             )

@@ -1,134 +1,160 @@
-"""What the API takes and gives."""
+"""The requests and answers of the API, declared once: checked, written and described by this."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from setrnn.data.tokenizing import whole_characters
-from setrnn.serve import examples
+from setrnn.systems.candidates import ScoredSet
 from setrnn.systems.rules import RULES
+from setrnn.tagging.explanation import NamedSet
+from setrnn.tagging.prediction import Certificate
 
-MOST_SETS = 50  # that can be asked for
-MOST_LABELS = 1_000  # that a request may name
-LONGEST_NAME = 1_000  # characters of a label, a feature, a model or a rule
+MAX_SETS = 50  # that a request may ask for
+MAX_LABELS = 1_000  # that a request may name
+MAX_NAME = 1_000  # characters of a label, a feature, a model or a rule
+MAX_FIELDS = 100  # of a request: reporting each unknown one would take long
 
 
-def _whole_text(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
-    """Put a question mark for half an emoji, as tagging does everywhere."""
+def _replace_half_emoji(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
+    """Replace unpaired surrogates by question marks, in a text or in a list of them."""
+    if isinstance(value, list):
+        return [_replace_half_emoji(each) if isinstance(each, str) else each for each in value]
     return whole_characters(value) if isinstance(value, str) and not value.isascii() else value
 
 
-def _whole_number(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
-    """Take 3.0 for 3, as JSON does."""
+def _accept_whole_float(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
+    """Read 3.0 as 3, as JSON does."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Text = Annotated[str, BeforeValidator(_whole_text)]
-Name = Annotated[str, Field(max_length=LONGEST_NAME), BeforeValidator(_whole_text)]
-# The first thing wrong in a list is said, not each: there may be a million.
-Labels = Annotated[list[Name], Field(max_length=MOST_LABELS, fail_fast=True)]
-Top = Annotated[int, Field(ge=1, le=MOST_SETS), BeforeValidator(_whole_number)]
-Count = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_whole_number)]
-# Sums of probabilities can be above 1 in the last digit.
+Text = Annotated[str, BeforeValidator(_replace_half_emoji)]
+# Lists stop at the first error: there may be a million.
+Texts = Annotated[
+    list[str], Field(min_length=1, fail_fast=True), BeforeValidator(_replace_half_emoji)
+]
+Name = Annotated[str, Field(max_length=MAX_NAME), BeforeValidator(_replace_half_emoji)]
+Names = Annotated[
+    list[Annotated[str, Field(max_length=MAX_NAME)]],
+    Field(max_length=MAX_LABELS, fail_fast=True),
+    BeforeValidator(_replace_half_emoji),
+]
+Top = Annotated[int, Field(ge=1, le=MAX_SETS), BeforeValidator(_accept_whole_float)]
+Count = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_accept_whole_float)]
+# Sums of probabilities can exceed 1 in the last digit.
 Probability = Annotated[float, Field(ge=0, le=1), BeforeValidator(lambda value: min(value, 1.0))]
+ModelName = Annotated[Name | None, Field(description="The model's name; null: the first model.")]
+RuleName = Annotated[
+    Name | None,
+    Field(
+        description="The prediction rule; null: the model's own. GET /v1/models lists the rules "
+        "of each model.",
+        json_schema_extra={"enum": [*RULES, None]},
+    ),
+]
+
+_TEXT = "Velmara lift trophy in Kotamira. Velmara beat Palmeda 1-0 on Monday night."
+_MODEL = {"name": "set-rnn-0", "version": "5f0c9d1e2a34", "method": "set-rnn"}
+_FIRST = {"labels": ["sport", "velmara", "football"], "probability": 0.71}
+_SECOND = {"labels": ["sport", "football"], "probability": 0.12}
 
 
-def _example(*values: dict[str, Any]) -> ConfigDict:
+def _examples(*values: dict[str, Any]) -> ConfigDict:
     return ConfigDict(json_schema_extra={"examples": [*values]})
 
 
 class _Request(BaseModel):
-    """What is sent: nothing is guessed from a value of another kind."""
+    """A request: values of another type are refused, not converted."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _limit_fields(cls, values: Any) -> Any:  # noqa: ANN401 (whatever was sent)
+        if isinstance(values, dict) and len(values) > MAX_FIELDS:
+            problem = "A request may have {limit} fields, got {count}"
+            found = {"limit": MAX_FIELDS, "count": len(values)}
+            raise PydanticCustomError("too_many_fields", problem, found)
+        return values
 
 
 class _Answer(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-ModelName = Annotated[Name | None, Field(description="A model by its name; the first if none.")]
-RuleName = Annotated[
-    Name | None,
-    Field(
-        description="How the set is chosen: set, sequence, f1, hamming, micro-f1 or label-f1; "
-        "the model's own if none. GET /v1/models lists those a model has.",
-        json_schema_extra={"enum": [*RULES, None]},
-    ),
-]
-
-
 class TagRequest(_Request):
     """Texts to tag."""
 
-    model_config = _example(examples.TAG)
+    model_config = _examples({"texts": [_TEXT], "top": 2, "forbid": ["hockey"]})
 
-    texts: list[Text] = Field(min_length=1, fail_fast=True, description="The documents.")
+    texts: Texts = Field(description="The documents.")
     model: ModelName = None
     rule: RuleName = None
-    top: Top = Field(1, description="How many sets to give: the predicted one and alternatives.")
-    require: Labels = Field([], description="Labels every set must hold.")
-    forbid: Labels = Field([], description="Labels no set may hold.")
-    min_labels: Count | None = Field(None, description="How many labels a set has at least.")
-    max_labels: Count | None = Field(None, description="How many labels a set has at most.")
-    features: Annotated[list[Labels], Field(fail_fast=True)] | None = Field(
-        None, description="Each document's features, where the model was trained with some."
+    top: Top = Field(1, description="How many sets to return: the predicted one and alternatives.")
+    require: Names = Field([], description="Labels that every set must contain.")
+    forbid: Names = Field([], description="Labels that no set may contain.")
+    min_labels: Count | None = Field(None, description="The fewest labels of a set.")
+    max_labels: Count | None = Field(None, description="The most labels of a set.")
+    features: Annotated[list[Names], Field(fail_fast=True)] | None = Field(
+        None, description="The features of each document, if the model was trained with features."
     )
-    marginals: bool = Field(False, description="Whether to give p(label | text) too.")
+    marginals: bool = Field(False, description="Whether to return p(label | text) too.")
     calibrated: bool = Field(
-        True, description="Calibrated probabilities, where the model has a calibration."
+        True, description="Whether to return calibrated probabilities if the model has them."
     )
+
+    @model_validator(mode="after")
+    def _check_features(self) -> TagRequest:
+        if self.features is not None and len(self.features) != len(self.texts):
+            problem = "There are {texts} texts but {rows} rows of features"
+            found = {"texts": len(self.texts), "rows": len(self.features)}
+            raise PydanticCustomError("features", problem, found)
+        return self
 
 
 class CompleteRequest(_Request):
-    """A text of which some labels are known."""
+    """A text with some known labels."""
 
-    model_config = _example(examples.COMPLETE)
+    model_config = _examples({"text": _TEXT, "present": ["sport"], "absent": ["hockey"]})
 
     text: Text = Field(description="The document.")
-    present: Labels = Field([], description="Labels known to be right.")
-    absent: Labels = Field([], description="Labels known to be wrong.")
-    top: Top = Field(3, description="How many sets to give.")
-    features: Labels | None = Field(None, description="The document's features.")
+    present: Names = Field([], description="Labels known to be right.")
+    absent: Names = Field([], description="Labels known to be wrong.")
+    top: Top = Field(3, description="How many sets to return.")
+    features: Names | None = Field(None, description="The document's features.")
     model: ModelName = None
 
 
 class ExplainRequest(_Request):
-    """A text to explain the tags of."""
+    """A text whose labels to explain."""
 
-    model_config = _example(examples.EXPLAIN, examples.EXPLAIN_GIVEN)
+    model_config = _examples({"text": _TEXT}, {"text": _TEXT, "labels": ["sport", "football"]})
 
     text: Text = Field(description="The document.")
     rule: Name | None = Field(
         None,
-        description="The model's own if none.",
+        description="The prediction rule; null: the model's own.",
         json_schema_extra={"enum": ["set", "sequence", None]},
     )
-    labels: Labels | None = Field(
+    labels: Names | None = Field(
         None,
-        description="Explain this set instead of the predicted one; [] is the empty set. "
-        "No rule goes with it.",
+        description="The set to explain instead of the predicted one; [] is the empty set. Cannot "
+        "be combined with a rule.",
     )
-    top: Top = Field(12, description="How many sequences to give; the beam width is the limit.")
-    features: Labels | None = Field(None, description="The document's features.")
+    top: Top = Field(12, description="How many sequences to return, at most the beam width.")
+    features: Names | None = Field(None, description="The document's features.")
     model: ModelName = None
 
 
 class ModelVersion(_Answer):
-    """Which model answered."""
+    """The model that answered."""
 
     name: str
-    version: str = Field(description="A short hash: another after the model is replaced.")
+    version: str = Field(description="A short hash that changes when the model is replaced.")
     method: str
-
-
-class Set(_Answer):
-    """A label set and its probability."""
-
-    labels: list[str]
-    probability: Probability
 
 
 class LabelProbability(_Answer):
@@ -138,35 +164,46 @@ class LabelProbability(_Answer):
     probability: Probability
 
 
-class CertificateOfSet(_Answer):
-    """What the search of set-rnn-exact can say for the predicted set."""
-
-    proved: bool = Field(description="No set at all is more probable.")
-    pruned_mass: float = Field(description="The probability of all that was not looked at.")
-
-
 class TaggedText(_Answer):
-    """What is predicted for one text."""
+    """The prediction for one text."""
 
-    labels: list[str]
+    labels: tuple[str, ...]
     probability: Probability
-    alternatives: list[Set]
+    alternatives: tuple[ScoredSet, ...]
     accepted: bool | None = Field(
-        description="Whether it needs no second look; null: `setrnn calibrate` was not run."
+        description="Whether the prediction needs no review; null: `setrnn calibrate` was not run."
     )
-    certificate: CertificateOfSet | None
+    certificate: Certificate | None = Field(
+        description="For set-rnn-exact: whether no set is more probable (`proved`), and the "
+        "probability of all sets that were not searched (`pruned_mass`)."
+    )
     marginals: list[LabelProbability] | None = Field(
-        description="p(label | text) by falling probability, from 0.001, at most 50."
+        description="p(label | text) in descending order, at least 0.001, at most 50."
     )
     missing_mass: float | None = Field(
-        description="The probability of the sets that the marginals do not rest on."
+        description="The probability of the sets that the marginals leave out."
     )
 
 
 class TagAnswer(_Answer):
     """The predictions, in the order of the texts."""
 
-    model_config = _example(examples.TAGGED)
+    model_config = _examples(
+        {
+            "model": _MODEL,
+            "rule": "set",
+            "predictions": [
+                {
+                    **_FIRST,
+                    "alternatives": [_SECOND],
+                    "accepted": True,
+                    "certificate": None,
+                    "marginals": None,
+                    "missing_mass": None,
+                }
+            ],
+        }
+    )
 
     model: ModelVersion
     rule: str
@@ -174,46 +211,47 @@ class TagAnswer(_Answer):
 
 
 class CompleteAnswer(_Answer):
-    """The most probable sets that fit what is known."""
+    """The most probable sets that agree with the known labels."""
 
-    model_config = _example(examples.COMPLETED)
+    model_config = _examples(
+        {
+            "model": _MODEL,
+            **_FIRST,
+            "alternatives": [_SECOND],
+            "suggestions": [{"label": "football", "probability": 0.93}],
+            "known_probability": 0.98,
+            "present": ["sport"],
+            "absent": ["hockey"],
+        }
+    )
 
     model: ModelVersion
-    labels: list[str] = Field(description="The whole set, the present labels included.")
+    labels: tuple[str, ...] = Field(description="The whole set, including the present labels.")
     probability: Probability = Field(description="p(set | text, known).")
-    alternatives: list[Set]
+    alternatives: tuple[ScoredSet, ...]
     suggestions: list[LabelProbability] = Field(
-        description="The labels to ask about next, by falling probability, at most 50."
+        description="The other labels in descending order of probability, at most 50."
     )
     known_probability: Probability = Field(
-        description="p(known | text): small where the known labels surprise the model."
+        description="p(known | text): small if the known labels are unlikely under the model."
     )
-    present: list[str]
-    absent: list[str]
+    present: tuple[str, ...]
+    absent: tuple[str, ...]
 
 
 class Sequence(_Answer):
-    """A label sequence, and the name of the set it is an order of."""
+    """A label sequence and the name of its set."""
 
-    labels: list[str]
+    labels: tuple[str, ...]
     probability: Probability
     set: str
 
 
-class NamedSet(_Answer):
-    """A set: A is the predicted one, or the one that was given."""
-
-    name: str
-    labels: list[str]
-    probability: Probability
-    is_exact: bool = Field(description="All orders were summed; otherwise it is a lower bound.")
-
-
 class AttendedWord(_Answer):
-    """A word of the text, and the share of the attention it got."""
+    """A word of the text and its share of the attention."""
 
     text: str
-    start: int = Field(description="Where it begins in the text, in UTF-16 code units.")
+    start: int = Field(description="The position of its first character, in UTF-16 code units.")
     stop: int
     weight: float
 
@@ -229,74 +267,112 @@ class ExplainedStep(_Answer):
 class ExplainAnswer(_Answer):
     """Why a recurrent model tags a text as it does."""
 
-    model_config = _example(examples.EXPLAINED)
+    model_config = _examples(
+        {
+            "model": _MODEL,
+            "rule": "set",
+            "sequences": [{"labels": _FIRST["labels"], "probability": 0.43, "set": "A"}],
+            "sets": [{"name": "A", **_FIRST, "is_exact": True}],
+            "steps": [
+                {
+                    "label": "sport",
+                    "probability": 0.97,
+                    "words": [{"text": "trophy", "start": 13, "stop": 19, "weight": 0.6}],
+                },
+                {"label": None, "probability": 0.9, "words": []},
+            ],
+            "notes": ["The model read 9 words of 13."],
+        }
+    )
 
     model: ModelVersion
-    rule: str | None = Field(description="null where the set was given.")
+    rule: str | None = Field(description="null if the set was given.")
     sequences: list[Sequence]
-    sets: list[NamedSet]
+    sets: tuple[NamedSet, ...] = Field(
+        description="A is the predicted or given set. If `is_exact`, all orders were summed; "
+        "otherwise the probability is a lower bound."
+    )
     steps: list[ExplainedStep]
-    notes: list[str] = Field(description="How much of the text was read, and how.")
+    notes: list[str] = Field(description="How much of the text the model read, and how.")
 
 
 class AcceptedFrom(_Answer):
-    """Which predictions need no second look."""
+    """Which predictions need no review."""
 
     target: float = Field(description="The accuracy that was asked for.")
-    threshold: float | None = Field(description="The probability to reach; null: none is accepted.")
+    threshold: float | None = Field(
+        description="The lowest accepted probability; null: no prediction is accepted."
+    )
 
 
 class ModelCard(_Answer):
-    """A model that is served."""
+    """A served model."""
 
     name: str
     version: str
     method: str
     is_default: bool
     n_labels: int
-    rules: list[str]
+    rules: tuple[str, ...]
     own_rule: str
     can_explain: bool
     is_calibrated: bool
     accepts: dict[str, AcceptedFrom] = Field(description="By rule.")
-    data: str | None = Field(description="What it was trained on.")
+    data: str | None = Field(description="The training data.")
 
 
 class RequestLimits(_Answer):
-    """What a request may hold."""
+    """The limits of a request."""
 
     max_texts: int
-    max_words: int = Field(description="Of a text.")
+    max_words: int = Field(description="Per text.")
     max_body_bytes: int
 
 
 class ModelsAnswer(_Answer):
-    """The models, the default one first, and how much they can be asked at once."""
+    """The models, the default first, and the limits of a request."""
 
-    model_config = _example(examples.MODELS)
+    model_config = _examples(
+        {
+            "models": [
+                {
+                    **_MODEL,
+                    "is_default": True,
+                    "n_labels": 68,
+                    "rules": ["set", "sequence", "f1"],
+                    "own_rule": "set",
+                    "can_explain": True,
+                    "is_calibrated": True,
+                    "accepts": {"set": {"target": 0.9, "threshold": 0.715}},
+                    "data": "newsroom",
+                }
+            ],
+            "limits": {"max_texts": 64, "max_words": 10_000, "max_body_bytes": 4_194_304},
+        }
+    )
 
     models: list[ModelCard]
     limits: RequestLimits
 
 
 class CountedLabel(_Answer):
-    """A label, and how many documents of training had it."""
+    """A label and the number of training documents that have it."""
 
     label: str
     count: int
 
 
 class LabelsAnswer(_Answer):
-    """Labels by falling count."""
+    """Labels in descending order of count."""
 
-    model_config = _example(examples.LABELS)
+    model_config = _examples({"labels": [{"label": "football", "count": 412}], "n_matching": 1})
 
     labels: list[CountedLabel]
     n_matching: int
 
 
 class Health(_Answer):
-    """How the service is."""
+    """The state of the service."""
 
     status: str
 

@@ -1,31 +1,33 @@
-"""The service as a process: it listens, loads, reloads, and ends without dropping a request."""
+"""The service as a process: listen, load, reload, and stop without dropping a request."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
 import sys
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import Any
+from collections.abc import Callable, Collection, Coroutine
+from functools import partial
+from typing import Any, cast
 
 import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from setrnn.errors import SetRNNError
-from setrnn.serve.access_log import log_failure
 from setrnn.serve.app import make_app
-from setrnn.serve.keys import ApiKeys
-from setrnn.serve.listening import BACKLOG, in_use
-from setrnn.serve.protocol import PatientProtocol
+from setrnn.serve.connections import ConnectionLimits, Connections
+from setrnn.serve.guards import ApiKeys
+from setrnn.serve.listening import port_in_use
+from setrnn.serve.observation import log_failure
 from setrnn.serve.registry import Registry
 from setrnn.serve.settings import ServeSettings
 
-LONGEST_GOODBYE = 60  # seconds for what is in flight when it is to end
-LAST_CALL = 0.2  # seconds in which it still reads what was sent before it was to end
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+BACKLOG = 2_048  # connections that may wait to be accepted
+STOP_SECONDS = 60  # for current requests to finish
+GRACE_SECONDS = 0.2  # in which requests that were sent before the stop are still read
 
 Say = Callable[[str], None]
 
@@ -39,117 +41,113 @@ def serve(
     greeting: str,
     say: Say,
 ) -> int:
-    """Serve until SIGTERM or SIGINT, then finish what is in flight.
+    """Serve until SIGTERM or SIGINT, then finish the current requests.
 
-    SIGHUP loads the models anew whose folders have changed, and the keys. Returns how many
-    requests were left unanswered: some only if it is made to end at once.
+    SIGHUP loads the models whose folders have changed, and the keys. Returns how many requests
+    were left unanswered: 0 unless a second SIGINT stops the service at once.
     """
     set_up_log()
-    config = uvicorn.Config(
-        make_app(registry, settings, keys, hosts),
-        http=PatientProtocol,
+    try:
+        listener.listen(BACKLOG)
+    except OSError as error:  # another process listens there since the port was bound
+        raise port_in_use(*listener.getsockname()[:2]) from error
+    server = Server(make_app(registry, settings, keys, hosts), registry, keys, greeting, say)
+    server.run([listener])
+    if server.failure is not None:
+        raise server.failure
+    if server.n_unanswered:
+        say(f"Stopped; {server.n_unanswered} requests were refused or left unanswered.")
+    else:
+        say("Stopped; all requests were answered.")
+    return server.n_unanswered
+
+
+def limited_config(app: ASGIApp, limits: ConnectionLimits | None = None) -> uvicorn.Config:
+    """Return the settings of a server that limits its connections."""
+    connections = Connections(app, limits)
+    return uvicorn.Config(
+        connections,
+        http=cast("type[asyncio.Protocol]", connections.limit(HttpToolsProtocol)),
         ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
         backlog=BACKLOG,
-        timeout_graceful_shutdown=LONGEST_GOODBYE,
+        timeout_graceful_shutdown=STOP_SECONDS,
     )
-    server = _Server(config, registry, keys, greeting, say)
-    server.run([listener])
-    if server.failure is not None:
-        raise server.failure
-    left = server.n_unanswered
-    if left:
-        say(f"Stopped; {left} requests were refused or left unanswered.")
-    else:
-        say("Stopped; nothing was left unanswered.")
-    return left
 
 
-class _Server(uvicorn.Server):
-    """uvicorn, with our signals, and models that are loaded while it already answers."""
+class Server(uvicorn.Server):
+    """A server that loads its models while it already answers."""
 
     def __init__(
-        self,
-        config: uvicorn.Config,
-        registry: Registry,
-        keys: ApiKeys | None,
-        greeting: str,
-        say: Say,
+        self, app: ASGIApp, registry: Registry, keys: ApiKeys | None, greeting: str, say: Say
     ) -> None:
-        super().__init__(config)
+        super().__init__(limited_config(app))
         self.registry, self.keys, self.greeting, self.say = registry, keys, greeting, say
         self.failure: Exception | None = None
         self.n_unanswered = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._reloading = asyncio.Lock()
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and begin to load."""
-        asyncio.get_running_loop().set_exception_handler(_on_loop_error)
-        try:
-            await super().startup(sockets)
-        except OSError as error:  # another took the port since it was ours
-            assert sockets
-            self.failure = in_use(*sockets[0].getsockname()[:2])
-            self.failure.__cause__, self.should_exit = error, True
-            return
-        self.say(self.greeting)
-        self._start(self._load())
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until a signal, and load the models meanwhile."""
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(_on_loop_error)
+        if hasattr(signal, "SIGHUP"):
+            reload = partial(loop.call_soon_threadsafe, self._start, self._reload)
+            signal.signal(signal.SIGHUP, lambda number, frame: reload())
+        self._start(self._load)
+        await super().serve(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Read what was sent before, then finish what is in flight."""
-        await asyncio.sleep(LAST_CALL)
+        """Read the requests that were sent before the stop, then finish all current ones."""
+        await asyncio.sleep(GRACE_SECONDS)
         await super().shutdown(sockets)
-        self.n_unanswered = len(self.server_state.tasks)
+        assert isinstance(self.config.app, Connections)
+        self.n_unanswered = self.config.app.n_requests
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Take signals while it runs; none is passed on, so that the end is a good one."""
-        loop = asyncio.get_running_loop()
-
-        def reload(number: int, frame: FrameType | None) -> None:
-            loop.call_soon_threadsafe(lambda: self._start(self._reload()))
-
-        handlers: dict[int, Any] = dict.fromkeys(STOP_SIGNALS, self.handle_exit)
-        if hasattr(signal, "SIGHUP"):
-            handlers[signal.SIGHUP] = reload
-        before = {number: signal.signal(number, each) for number, each in handlers.items()}
-        try:
-            yield
-        finally:
-            for number, each in before.items():
-                signal.signal(number, each)
-
-    def _start(self, work: Any) -> None:  # noqa: ANN401 (a coroutine)
-        task = asyncio.get_running_loop().create_task(work)
+    def _start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        task = asyncio.get_running_loop().create_task(work())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _load(self) -> None:
+        while not self.started:
+            await asyncio.sleep(0.01)
+        self.say(self.greeting)
         try:
             await asyncio.to_thread(self.registry.load)
-        except Exception as error:  # noqa: BLE001 (said by the command line, in one line)
+        except Exception as error:  # noqa: BLE001 (the command line reports it in one line)
             self.failure, self.should_exit = error, True
             return
+        freeze_memory()
         models = (f"{each.name} ({each.tagger.method})" for each in self.registry.models)
         self.say(f"Ready: {', '.join(models)}.")
 
     async def _reload(self) -> None:
         async with self._reloading:
             if self.keys is not None:
-                self.say(_reloaded_keys(self.keys))
+                self.say(_reload_keys(self.keys))
             if not self.registry.is_ready:
-                self.say("Still loading: nothing to load anew.")
+                self.say("The models are still being loaded: nothing to reload.")
                 return
-            for line in await asyncio.to_thread(self.registry.reload):
+            lines = await asyncio.to_thread(self.registry.reload)
+            freeze_memory()
+            for line in lines:
                 self.say(line)
 
 
+def freeze_memory() -> None:
+    """Exclude what is loaded from garbage collection, which would cost half of a short request."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 def set_up_log() -> None:
-    """Write one line a request to standard error; of the libraries only warnings."""
+    """Write one line per request to standard error, and nothing from the libraries."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     logger = logging.getLogger("setrnn.serve")
@@ -159,16 +157,16 @@ def set_up_log() -> None:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
-def _reloaded_keys(keys: ApiKeys) -> str:
+def _reload_keys(keys: ApiKeys) -> str:
     try:
         keys.load()
     except SetRNNError as error:
-        return f"The keys stay as they were. {error}"
-    return "The keys are read anew."
+        return f"The API keys stay as they were. {error}"
+    return "The API keys are reloaded."
 
 
 def _on_loop_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Log an error nobody waits for, without its message."""
+    """Log an error that no task waits for, without its message."""
     error = context.get("exception")
     if isinstance(error, BaseException):
         log_failure(error)

@@ -1,27 +1,36 @@
-"""What bounds the service."""
+"""The options of the service, checked before anything slow is imported."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from setrnn.data.tokenizing import whole_characters
 from setrnn.errors import ConfigError
 
-MOST_BATCH_MS = 1_000
+MAX_BATCH_MS = 1_000
+_HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
 
 
 @dataclass(frozen=True)
 class ServeSettings:
-    """How much a request may ask for, and how much may wait.
+    """The limits of a service.
 
     Args:
-        max_texts: texts a request.
-        max_words: words a text.
-        max_body_bytes: bytes a request's body.
-        queue: documents that may wait for a model; a request beyond them is refused.
-        batch: documents that are tagged at once.
+        max_texts: texts per request.
+        max_words: words per text.
+        max_body_bytes: bytes per request body.
+        queue: documents that may wait for a model; requests beyond it are refused.
+        batch: documents per batch.
         batch_ms: how long the first request of a batch waits for others, in milliseconds.
-        workers: batches that are tagged at once; None: one for each core, on a GPU one.
-        body_seconds: how long a client may be silent while it sends a body.
+        workers: batches processed at once; None: one per core, or one on a GPU.
+        body_seconds: how long a client may pause while it sends a body.
+
+    Example:
+        >>> ServeSettings(max_texts=16).max_texts
+        16
     """
 
     max_texts: int = 64
@@ -34,18 +43,53 @@ class ServeSettings:
     body_seconds: float = 10.0
 
     def __post_init__(self) -> None:
-        """Refuse what leaves no room for a request."""
+        """Refuse values that allow no request at all."""
         for name in ("max_texts", "max_words", "max_body_bytes", "queue", "batch", "workers"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 option = "--" + name.replace("_", "-")
-                raise ConfigError(f"{option} must be 1 or more, got {value}.")
-        if not 0 <= self.batch_ms <= MOST_BATCH_MS:
+                raise ConfigError(f"{option} must be at least 1, got {value}.")
+        if not 0 <= self.batch_ms <= MAX_BATCH_MS:
             raise ConfigError(
-                f"--batch-ms must lie between 0 and {MOST_BATCH_MS:,}, got {self.batch_ms:g}."
+                f"--batch-ms must be between 0 and {MAX_BATCH_MS:,}, got {self.batch_ms:g}."
             )
 
     @property
     def max_held_bytes(self) -> int:
-        """Bytes of bodies that all requests under way may hold together."""
+        """Bytes of the bodies that all current requests may hold together."""
         return 16 * self.max_body_bytes
+
+
+def name_folders(models: Sequence[str]) -> dict[str, Path]:
+    """Return the model folders by name: the folder's own, or NAME in NAME=FOLDER.
+
+    Example:
+        >>> list(name_folders(["models/set-rnn-0", "other=models/br-0"]))
+        ['set-rnn-0', 'other']
+    """
+    folders: dict[str, Path] = {}
+    for each in models:
+        name, is_named, folder = each.partition("=")
+        if not is_named or Path(each).is_dir():
+            name, folder = _own_name(Path(each)), each
+        path = Path(folder)
+        if not name or whole_characters(name) != name:
+            raise ConfigError(f"'{each}' gives the model no valid name. Write NAME=FOLDER.")
+        if name in folders:
+            raise ConfigError(
+                f"Two models are named '{name}'. Give one another name: other-{name}={path}"
+            )
+        folders[name] = path
+    return folders
+
+
+def _own_name(folder: Path) -> str:
+    """Return a folder's name; a link keeps its own name, not that of its target."""
+    return folder.resolve().name if folder.name in ("", "..") else folder.name
+
+
+def check_host_names(names: Collection[str]) -> None:
+    """Refuse names that cannot be host names."""
+    for name in names:
+        if not _HOST_NAME.fullmatch(name):
+            raise ConfigError(f"'{name}' is not a host name. Write --allow-host tags.example.org")

@@ -1,4 +1,4 @@
-"""What is done with the documents of a batch."""
+"""The library calls that process a batch of documents."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 
 from setrnn.data.example import KnownLabels
 from setrnn.serve.registry import ServedModel
-from setrnn.systems.rules import MANY_SETS, Limits, find_rule
+from setrnn.systems.rules import Limits, count_candidates, find_rule
 from setrnn.tagging.explanation import Explanation
 from setrnn.tagging.prediction import Completion, Marginals, Prediction
 from setrnn.tagging.tagger import Tagger
 
-LEAST_MARGINAL, MOST_MARGINALS = 0.001, 50
+MIN_MARGINAL, MAX_MARGINALS = 0.001, 50
 
 Document = tuple[str, Sequence[str]]  # a text and its features
 
 
 @dataclass(frozen=True)
 class Tagged:
-    """A prediction, and the labels by falling marginal where they were asked for."""
+    """A prediction and, if requested, the labels in descending order of probability."""
 
     prediction: Prediction
     marginals: Sequence[tuple[str, float]] | None = None
@@ -31,7 +31,7 @@ class Tagged:
 
 @dataclass(frozen=True)
 class Tagging:
-    """Predict sets."""
+    """Predict the set of each document."""
 
     model: ServedModel
     rule: str
@@ -51,15 +51,15 @@ class Tagging:
         return [Tagged(prediction) for prediction in found]
 
     def _with_marginals(self, tagger: Tagger, documents: Sequence[Document]) -> list[Tagged]:
-        """Search once for both, where the rule chooses from sets; sequences make no marginals."""
+        """Search once for both unless the rule chooses from sequences, which give no marginals."""
         rule, limits = find_rule(self.rule), tagger.known_limits(self.limits)
         tokens = tagger.encoder.encode(*zip(*documents, strict=True))
-        n_sets = max(rule.n_sets(self.top, limits), tagger.n_candidates(rule))
+        n_sets = tagger.n_candidates(rule, self.top, limits)
         if rule.source == "sets":
-            n_sets = max(n_sets, MANY_SETS)
+            n_sets = max(n_sets, count_candidates())
         found = many = tagger.system.candidates(tokens, n_sets, rule.source)
         if rule.source != "sets":
-            many = tagger.system.candidates(tokens, MANY_SETS)
+            many = tagger.system.candidates(tokens, count_candidates())
         predictions = tagger.predictions(
             tokens,
             found,
@@ -80,7 +80,7 @@ class Tagging:
 
 @dataclass(frozen=True)
 class Completing:
-    """Find the rest of sets of which some labels are known."""
+    """Predict the sets of documents with known labels."""
 
     model: ServedModel
     top: int
@@ -93,7 +93,7 @@ class Completing:
 
 @dataclass(frozen=True, eq=False)
 class Explaining:
-    """Explain a document; each by itself."""
+    """Explain documents one by one."""
 
     model: ServedModel
     rule: str | None
@@ -101,7 +101,7 @@ class Explaining:
     labels: Sequence[str] | None = None
 
     def run(self, documents: Sequence[Document]) -> list[Explanation]:
-        """Explain one text after the other."""
+        """Explain each text."""
         tagger = self.model.tagger
         return [
             tagger.explain(text, features, self.top, self.rule, self.labels)
@@ -110,9 +110,7 @@ class Explaining:
 
 
 def _ranked(tagger: Tagger, probs: Any) -> list[tuple[str, float]]:  # noqa: ANN401 (an array)
-    """Name the labels that are not all but impossible, by falling probability."""
-    order = np.argsort(-probs, kind="stable")[:MOST_MARGINALS]
+    """Return the labels that are not too improbable, in descending order of probability."""
+    order = np.argsort(-probs, kind="stable")[:MAX_MARGINALS]
     names = tagger.labels.names
-    return [
-        (names[label], float(probs[label])) for label in order if probs[label] >= LEAST_MARGINAL
-    ]
+    return [(names[label], float(probs[label])) for label in order if probs[label] >= MIN_MARGINAL]

@@ -1,1 +1,1 @@
-"""Every kind of system, and the rules that choose a set from what a system finds."""
+"""All kinds of systems, and the rules that choose a set from the sets that a system finds."""

@@ -1,4 +1,4 @@
-"""The sets a model finds likely for each document, with their probabilities."""
+"""Label sets with their probabilities: one by its names, and the candidates of many documents."""
 
 from __future__ import annotations
 
@@ -17,37 +17,94 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LabelSizeProbs:
-    """p(label in the set, size of the set), and p(empty set), for the labels that matter."""
+class ScoredSet:
+    """A label set by the names of its labels, and its probability.
 
-    labels: npt.NDArray[np.int32]  # (n, M) ids, ascending; -1 fills up
-    probs: npt.NDArray[np.float64]  # (n, M, Z), of the sizes 1 .. Z
+    Attributes:
+        labels: the names of the labels.
+        probability: p(set | document), or p(set | document, known labels) in a completion.
+
+    Example:
+        >>> ScoredSet(("sport", "weather"), 0.25)
+        ScoredSet(labels=('sport', 'weather'), probability=0.25)
+    """
+
+    labels: tuple[str, ...]
+    probability: float
+
+
+@dataclass(frozen=True)
+class LabelSizeProbs:
+    """p(label in the set, size of the set) for the labels that matter, and p(empty set)."""
+
+    labels: npt.NDArray[np.int32]  # (n, M) ascending ids, padded with -1
+    probs: npt.NDArray[np.float64]  # (n, M, Z), for the sizes 1 .. Z
     empty: npt.NDArray[np.float64]  # (n,)
 
 
 @dataclass(frozen=True)
 class Certificates:
-    """What a search can say for the first candidate of each document."""
+    """What a search guarantees about the first candidate of each document."""
 
-    is_proved: npt.NDArray[np.bool_]  # (n,) no set at all is more probable
-    pruned: npt.NDArray[np.float64]  # (n,) the probability of all that was pruned
+    is_proved: npt.NDArray[np.bool_]  # (n,) whether no other set is more probable
+    pruned: npt.NDArray[np.float64]  # (n,) the total probability of what was pruned
 
     def take(self, rows: npt.NDArray[np.int64]) -> Certificates:
-        """Return those of some of the documents."""
+        """Return the certificates of some of the documents."""
         return Certificates(self.is_proved[rows], self.pruned[rows])
 
 
 @dataclass(frozen=True)
 class SetCandidates:
-    """For each document, distinct label sets by falling probability.
+    """For each document, distinct label sets in descending order of probability.
 
-    They stand for the whole distribution: a system that knows more of it than its best sets
-    gives a subclass, with marginals and the like of its own.
+    They stand for the whole distribution. A system that knows more of the distribution than its
+    best sets returns a subclass, with exact marginals for example.
+
+    Example: two documents; the second has one candidate, the empty set.
+
+        >>> labels = np.array([[[0, 2], [2, -1]], [[-1, -1], [-1, -1]]], dtype=np.int32)
+        >>> log_probs = np.array([np.log([0.6, 0.2]), [np.log(0.5), -np.inf]])
+        >>> candidates = SetCandidates(labels, log_probs)
+        >>> len(candidates), candidates.set_at(0, 0)
+        (2, [0, 2])
+        >>> candidates.marginals(n_labels=3)[0].tolist()
+        [0.75, 0.0, 1.0]
+        >>> candidates.missing_mass().round(2).tolist()
+        [0.2, 0.5]
     """
 
-    labels: npt.NDArray[np.int32]  # (n, K, S) ids, ascending; -1 fills up
-    log_probs: npt.NDArray[np.float64]  # (n, K); -inf where there are fewer than K sets
+    labels: npt.NDArray[np.int32]  # (n, K, S) ascending ids, padded with -1
+    log_probs: npt.NDArray[np.float64]  # (n, K), -inf where a document has fewer than K sets
     certificates: Certificates | None = field(default=None, kw_only=True)
+
+    @staticmethod
+    def concatenate(parts: Sequence[SetCandidates], min_sets: int = 0) -> SetCandidates:
+        """Join the candidates of several batches of documents.
+
+        The result has at least `min_sets` columns. It has certificates if all parts have; other
+        knowledge of subclasses is lost.
+        """
+        K = max((each.labels.shape[1] for each in parts), default=0)
+        S = max((each.labels.shape[2] for each in parts), default=0)
+        n, K, S = sum(map(len, parts)), max(K, min_sets), max(S, 1)
+        labels = np.full((n, K, S), -1, dtype=np.int32)
+        log_probs = np.full((n, K), -np.inf)
+        start = 0
+        for each in parts:
+            n_here, K_here, S_here = each.labels.shape
+            rows = slice(start, start + n_here)
+            labels[rows, :K_here, :S_here] = each.labels
+            log_probs[rows, :K_here] = each.log_probs
+            start += n_here
+        found = [each.certificates for each in parts if each.certificates is not None]
+        if not found or len(found) < len(parts):
+            return SetCandidates(labels, log_probs)
+        certificates = Certificates(
+            np.concatenate([each.is_proved for each in found]),
+            np.concatenate([each.pruned for each in found]),
+        )
+        return SetCandidates(labels, log_probs, certificates=certificates)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -63,21 +120,24 @@ class SetCandidates:
         )
 
     def set_at(self, document: int, rank: int) -> list[int]:
-        """Return one candidate as label ids, ascending."""
+        """Return one candidate as ascending label ids."""
         row = self.labels[document, rank]
         return [int(label) for label in row if label >= 0]
 
     def ranks(self, labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-        """Return which candidate the set of each document (n, S) is: (n,); -1 where none."""
+        """Return the rank of one set per document, (n, S), among its candidates: (n,).
+
+        The rank is -1 if the set is not a candidate.
+        """
         width = max(labels.shape[1], self.labels.shape[2])
-        one, all_of_them = widened(labels, width)[:, None], widened(self.labels, width)
-        is_it = (one == all_of_them).all(axis=2) & (self.log_probs > -np.inf)  # (n, K)
-        return np.where(is_it.any(axis=1), is_it.argmax(axis=1), -1)
+        is_same = (widen(labels, width)[:, None] == widen(self.labels, width)).all(axis=2)  # (n, K)
+        is_same &= self.log_probs > -np.inf
+        return np.where(is_same.any(axis=1), is_same.argmax(axis=1), -1)
 
     def marginals(self, n_labels: int) -> npt.NDArray[np.float32]:
-        """Sum the sets that hold each label, as shares of the candidates' probability: (n, L).
+        """Return p(label | document), (n, L): the share of the candidates that contain the label.
 
-        What the candidates leave out is taken to be spread like them.
+        The missing probability is assumed to be distributed like that of the candidates.
         """
         n, K, S = self.labels.shape
         document, rank, place = np.nonzero(self.labels >= 0)
@@ -87,18 +147,18 @@ class SetCandidates:
         return np.minimum(sums, 1.0).reshape(n, n_labels).astype(np.float32)
 
     def missing_mass(self) -> npt.NDArray[np.float64]:
-        """Return the probability that the candidates leave out, (n,): the marginals guess it."""
+        """Return the total probability of the sets that are not candidates: (n,)."""
         return np.asarray(np.clip(1 - np.exp(self.log_probs).sum(axis=1), 0.0, 1.0))
 
     def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
-        """Sum the shares of the sets of each size that hold each label.
+        """Sum the shares of the sets of each size that contain each label.
 
-        For the labels of the document's candidates and those `also` asked for.
+        The labels are those of the document's candidates, and those in `also`.
         """
         n, K, S = self.labels.shape
         asked = np.broadcast_to(np.array(also, dtype=np.int32), (n, len(also)))
-        listed = np.concatenate([self.labels.reshape(n, K * S), asked], axis=1)
-        labels, place = _distinct(listed)
+        ids = np.concatenate([self.labels.reshape(n, K * S), asked], axis=1)
+        labels, place = _list_distinct(ids)
         M, Z = labels.shape[1], max(S, 1)
         size = (self.labels >= 0).sum(axis=2)  # (n, K)
         document, rank, column = np.nonzero(self.labels >= 0)
@@ -113,8 +173,9 @@ class SetCandidates:
         return LabelSizeProbs(labels, probs, empty)
 
     def log_probs_of(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """Look up log p of given sets, (n, G, S) packed: (n, G), NaN where it is not known."""
-        own, given = _same_width(self.labels, label_sets)
+        """Return log p of given sets (n, G, S), packed: (n, G), NaN if a set is not a candidate."""
+        width = max(self.labels.shape[-1], label_sets.shape[-1])
+        own, given = widen(self.labels, width), widen(label_sets, width)
         found = np.full(given.shape[:2], np.nan)
         for rank in range(own.shape[1]):
             is_same = (own[:, rank, None] == given).all(axis=2)
@@ -124,25 +185,25 @@ class SetCandidates:
 
     @property
     def _shares(self) -> npt.NDArray[np.float64]:
-        """Each candidate's share of all the candidates' probability: (n, K)."""
+        """Each candidate's share of the total probability of the candidates: (n, K)."""
         best = np.maximum(self.log_probs.max(axis=1, keepdims=True, initial=-np.inf), -1e300)
         shares = np.exp(self.log_probs - best)
         return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300))
 
 
-def _distinct(
-    listed: npt.NDArray[np.int32],
+def _list_distinct(
+    ids: npt.NDArray[np.int32],
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
-    """List each row's different ids, ascending, and the place of each value among them.
+    """Return the distinct ids of each row (n, W), ascending, and the place of each id among them.
 
-    Both -1 padded: (n, W) to (n, M) and (n, W).
+    The distinct ids are (n, M), padded with -1; the places (n, W).
     """
-    order = np.argsort(listed, axis=1, kind="stable")
-    ascending = np.take_along_axis(listed, order, axis=1)
+    order = np.argsort(ids, axis=1, kind="stable")
+    ascending = np.take_along_axis(ids, order, axis=1)
     is_first = ascending >= 0
     is_first[:, 1:] &= ascending[:, 1:] != ascending[:, :-1]
     place_in_order = np.cumsum(is_first, axis=1) - 1
-    labels = np.full((len(listed), int(place_in_order.max(initial=0)) + 1), -1, dtype=np.int32)
+    labels = np.full((len(ids), int(place_in_order.max(initial=0)) + 1), -1, dtype=np.int32)
     row, column = np.nonzero(is_first)
     labels[row, place_in_order[row, column]] = ascending[row, column]
     place = np.empty_like(place_in_order)
@@ -150,21 +211,19 @@ def _distinct(
     return labels, place
 
 
-def _same_width(
-    first: npt.NDArray[np.int32], second: npt.NDArray[np.int32]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    width = max(first.shape[-1], second.shape[-1])
-    return widened(first, width), widened(second, width)
-
-
-def widened(labels: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.int32]:
-    """Fill up sets (..., S) with -1 to at least a width."""
+def widen(labels: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.int32]:
+    """Pad sets (..., S) with -1 to at least a given width."""
     room = [(0, 0)] * (labels.ndim - 1) + [(0, max(width - labels.shape[-1], 0))]
     return np.pad(labels, room, constant_values=-1)
 
 
 def pack_labels(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    """Sort the ids of each set, put -1 last, and cut columns that no set needs."""
+    """Sort the ids of each set (..., S), with -1 last, and remove columns that no set uses.
+
+    Example:
+        >>> pack_labels(np.array([[-1, 5, 2], [-1, -1, 7]], dtype=np.int32)).tolist()
+        [[2, 5], [7, -1]]
+    """
     last = np.iinfo(np.int32).max
     ascending = np.sort(np.where(labels < 0, last, labels), axis=-1)
     width = max(int((labels >= 0).sum(-1).max(initial=0)), 1)
@@ -172,8 +231,13 @@ def pack_labels(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     return np.where(ascending == last, -1, ascending).astype(np.int32)
 
 
-def listed(is_chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
-    """List the chosen columns of each row; -1 fills up."""
+def list_columns(is_chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+    """Return the chosen columns of each row (n, L): (n, S), padded with -1.
+
+    Example:
+        >>> list_columns(np.array([[True, False, True], [False, True, False]])).tolist()
+        [[0, 2], [1, -1]]
+    """
     rows, columns = np.nonzero(is_chosen)
     position = np.cumsum(is_chosen, axis=1)[rows, columns] - 1
     found = np.full((len(is_chosen), int(position.max(initial=0)) + 1), -1, dtype=np.int32)
@@ -182,5 +246,5 @@ def listed(is_chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
 
 
 def log_sigmoid(logits: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return log p of a label that is there; of one that is not, with the sign turned."""
+    """Return log p(label) from its log-odds; log p(no label) is that of the negated log-odds."""
     return np.asarray(-np.logaddexp(0, -logits))

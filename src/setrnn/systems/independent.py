@@ -1,4 +1,6 @@
-"""A system that scores each label by itself: any encoder, one sigmoid a label."""
+"""Systems that score each label by itself, with one sigmoid per label."""
+
+# n documents, L labels, G given sets, S labels of the largest set
 
 from __future__ import annotations
 
@@ -12,31 +14,31 @@ from torch import Tensor
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
 from setrnn.systems.candidates import SetCandidates
-from setrnn.systems.known import Known, refuse_sequences, something_known
+from setrnn.systems.known import Known, check_known, refuse_sequences
 from setrnn.systems.neural import NeuralSystem, Rows
 from setrnn.systems.products import most_probable_products, product_log_probs
 
 
 @dataclass(frozen=True)
-class SigmoidSystem(NeuralSystem):
-    """A network whose labels are independent, given the document: all of it is exact."""
+class IndependentSystem(NeuralSystem):
+    """A network whose labels are independent, given the document: all probabilities are exact."""
 
     def candidates(
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
     ) -> SetCandidates:
-        """Find the most probable sets of each document: the first has all labels over 1/2."""
+        """Find the most probable sets of each document; the first has all labels above 1/2."""
         refuse_sequences(source)
-        return most_probable_products(self.logits(tokens), n_sets, something_known(known, source))
+        return most_probable_products(self.logits(tokens), n_sets, check_known(known, source))
 
     def set_log_probs(
         self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.float64]:
-        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+        """Return log p (n, G) of given sets (n, G, S), padded with -1."""
         return product_log_probs(self.logits(tokens), label_sets)
 
     @torch.inference_mode()
     def logits(self, tokens: Ragged) -> npt.NDArray[np.float32]:
-        """Return the log-odds of each label, documents x labels."""
+        """Return the log-odds of each label, (n, L)."""
         logits = np.zeros((len(tokens), self.network.decoder.n_labels), dtype=np.float32)
 
         def score(rows: Rows, encoding: Encoding) -> Tensor:

@@ -1,6 +1,6 @@
-"""What is known of documents beforehand: labels that are right, and labels that are wrong."""
+"""Labels known before a document is tagged, as ids: right ones and wrong ones."""
 
-# n documents, R labels known to be right at most, A known to be wrong, K candidates, L labels
+# n documents, R labels known to be right, A known to be wrong, K candidates, L labels
 
 from __future__ import annotations
 
@@ -13,22 +13,31 @@ from scipy.special import logsumexp
 
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, DataError
-from setrnn.systems.candidates import SetCandidates, pack_labels
+from setrnn.systems.candidates import SetCandidates, pack_labels, widen
 
 
 @dataclass(frozen=True)
 class Known:
-    """For each document, the labels its set must contain and those it must not."""
+    """For each document, the labels that its set must contain and those it must not contain.
 
-    present: npt.NDArray[np.int32]  # (n, R) ids; -1 fills up
-    absent: npt.NDArray[np.int32]  # (n, A) ids; -1 fills up
+    By their names, the known labels of one document are `setrnn.data.example.KnownLabels`.
+
+    Example: of two documents, the first has label 3 and not label 1.
+
+        >>> known = Known.of(present=[[3], []], absent=[[1], []])
+        >>> len(known), known.is_present(n_labels=4)[0].tolist()
+        (2, [False, False, False, True])
+    """
+
+    present: npt.NDArray[np.int32]  # (n, R) ids, padded with -1
+    absent: npt.NDArray[np.int32]  # (n, A) ids, padded with -1
 
     def __post_init__(self) -> None:
-        """Refuse a label that is known to be both right and wrong."""
+        """Raise DataError if a label is known to be both right and wrong."""
         if len(self.present) != len(self.absent):
             raise DataError(
                 f"Present labels are given for {len(self.present):,} documents, absent ones for "
-                f"{len(self.absent):,}. Give a row for each document."
+                f"{len(self.absent):,}. Give one row per document."
             )
         is_both = (self.present[:, :, None] == self.absent[:, None]).any(2) & (self.present >= 0)
         if is_both.any():
@@ -40,12 +49,12 @@ class Known:
 
     @classmethod
     def of(cls, present: Sequence[Sequence[int]], absent: Sequence[Sequence[int]]) -> Known:
-        """Build from lists of ids, one a document."""
+        """Build from one list of ids per document."""
         return cls(*(Ragged.from_lists(rows).padded() for rows in (present, absent)))
 
     @classmethod
     def nothing(cls, n_documents: int) -> Known:
-        """Know nothing of so many documents."""
+        """Build for documents without known labels."""
         return cls.of([()] * n_documents, [()] * n_documents)
 
     def __len__(self) -> int:
@@ -62,14 +71,14 @@ class Known:
 
     def is_present(self, n_labels: int) -> npt.NDArray[np.bool_]:
         """Mark the labels that each set must contain: (n, L)."""
-        return _marked(self.present, n_labels)
+        return _mark(self.present, n_labels)
 
     def is_absent(self, n_labels: int) -> npt.NDArray[np.bool_]:
         """Mark the labels that no set may contain: (n, L)."""
-        return _marked(self.absent, n_labels)
+        return _mark(self.absent, n_labels)
 
     def check_sizes(self, max_labels: int) -> None:
-        """Refuse more present labels than a set of the model may have."""
+        """Raise DataError if more labels are present than a set of the model may have."""
         sizes = (self.present >= 0).sum(1)
         if (sizes > max_labels).any():
             document = int(np.argmax(sizes > max_labels))
@@ -81,7 +90,7 @@ class Known:
 
 
 def refuse_sequences(source: str) -> None:
-    """Refuse to look for sequences where there are none."""
+    """Raise ConfigError if sequences are asked of a system without them."""
     if source != "sets":
         raise ConfigError(
             "Rule 'sequence' needs a system that emits labels one by one: use rule 'set', or "
@@ -89,40 +98,36 @@ def refuse_sequences(source: str) -> None:
         )
 
 
-def something_known(known: Known | None, source: str) -> Known | None:
-    """Return what is known, or None for nothing; refuse to complete anything but sets."""
+def check_known(known: Known | None, source: str) -> Known | None:
+    """Return what is known, or None if no label is; raise ConfigError if the source is not sets."""
     if known is None or known.is_nothing:
         return None
     if source != "sets":
         raise ConfigError(
-            "Rule 'sequence' knows no labels beforehand: only sets are completed. Use rule 'set'."
+            "Rule 'sequence' cannot use known labels: only sets are completed. Use rule 'set'."
         )
     return known
 
 
-def completed(
-    labels: npt.NDArray[np.int32], log_probs: npt.NDArray[np.float64], known: Known
-) -> SetCandidates:
-    """Make candidates of the sets (n, K, S) that fit what is known, and of log p -inf for none.
+def make_completions(found: SetCandidates, known: Known) -> SetCandidates:
+    """Return the sets found that fit what is known; sets of log p -inf become empty.
 
-    Where a document has none, because the model gives all that fit probability 0, its first
-    candidate is the present labels alone, of log p -inf.
+    If a document has no such set, because the model gives probability 0 to all that fit, its
+    first candidate is the set of its present labels, with log p -inf.
     """
-    is_found = log_probs > -np.inf
-    n, K, S = labels.shape
-    room = max(known.present.shape[1] - S, 0)
-    filled = np.pad(labels, ((0, 0), (0, 0), (0, room)), constant_values=-1)
-    filled = np.where(is_found[:, :, None], filled, -1).astype(np.int32)
+    is_found = found.log_probs > -np.inf
+    R = known.present.shape[1]
+    labels = np.where(is_found[:, :, None], widen(found.labels, R), -1).astype(np.int32)
     is_none = ~is_found.any(1)
-    filled[is_none, 0, : known.present.shape[1]] = known.present[is_none]
-    return SetCandidates(pack_labels(filled), log_probs)
+    labels[is_none, 0, :R] = known.present[is_none]
+    return SetCandidates(pack_labels(labels), found.log_probs)
 
 
 def given_known(candidates: SetCandidates) -> SetCandidates:
-    """Return the same sets with log p(set | x, known), as shares of what the candidates have.
+    """Return the same sets with log p(set | x, known): each set's share of the candidates' sum.
 
-    The sets that were not found have no share: with some of them missing, too much is given to
-    those that were found. All stays -inf where there is none.
+    If some sets that fit were not found, the shares are too large. A document without candidates
+    keeps -inf.
     """
     log_mass = known_log_prob(candidates)[:, None]
     log_probs = candidates.log_probs - np.where(log_mass > -np.inf, log_mass, 0.0)
@@ -130,14 +135,14 @@ def given_known(candidates: SetCandidates) -> SetCandidates:
 
 
 def known_log_prob(candidates: SetCandidates) -> npt.NDArray[np.float64]:
-    """Sum the candidates' probabilities: log p(known | x) (n,), a lower bound.
+    """Return log p(known | x), (n,): the sum over the candidates.
 
-    Exact where all sets that fit were found.
+    It is a lower bound, and exact if all sets that fit were found.
     """
     return np.asarray(np.minimum(logsumexp(candidates.log_probs, axis=1), 0.0))
 
 
-def _marked(labels: npt.NDArray[np.int32], n_labels: int) -> npt.NDArray[np.bool_]:
+def _mark(labels: npt.NDArray[np.int32], n_labels: int) -> npt.NDArray[np.bool_]:
     is_known = np.zeros((len(labels), n_labels + 1), dtype=bool)
     np.put_along_axis(is_known, labels, True, axis=1)  # -1 falls in the last column
     return is_known[:, :-1]

@@ -1,6 +1,6 @@
-"""Limits on the sets that may be predicted: size, labels, only those seen in training."""
+"""Limits on predicted sets: their size, their labels, only sets seen in training."""
 
-# n documents, K sets of each, L labels, G seen sets, S labels of the largest set
+# n documents, K sets per document, L labels, G seen sets, S labels of the largest set
 
 from __future__ import annotations
 
@@ -17,19 +17,27 @@ from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, nearest_name
 
-_MAX_SCORES = 1 << 24  # of documents x seen sets, held at once
+_MAX_SCORES = 1 << 24  # documents x seen sets in memory at once
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a predicted set must be like; the best set by the rule is taken among those that are.
+    """Limits on a predicted set: the rule chooses the best set among those that fit.
 
     Args:
-        min_labels: how many labels it has at least.
-        max_labels: how many at most; None for any number.
-        only_seen: whether it must be a label set of the training documents.
-        required: labels that it must hold.
-        forbidden: labels that it must not hold.
+        min_labels: the least number of labels.
+        max_labels: the largest number of labels; None for no limit.
+        only_seen: whether only label sets of the training documents fit.
+        required: labels that the set must contain.
+        forbidden: labels that the set must not contain.
+
+    Example:
+        >>> Limits(min_labels=1, max_labels=5, required=["politics"]).required
+        ('politics',)
+        >>> Limits(min_labels=3, max_labels=2)
+        Traceback (most recent call last):
+        ...
+        setrnn.errors.ConfigError: min_labels is 3, but max_labels is 2. No set can fit.
     """
 
     min_labels: int = 0
@@ -39,11 +47,11 @@ class Limits:
     forbidden: Collection[str] = ()
 
     def __post_init__(self) -> None:
-        """Refuse limits that no set can meet, whatever the model."""
+        """Raise ConfigError if no set of any model can fit."""
         for name in ("required", "forbidden"):
             labels = getattr(self, name)
             if isinstance(labels, str):
-                raise ConfigError(f"{name} is a list, got one string. Write [{labels!r}].")
+                raise ConfigError(f"{name} must be a list of labels. Write [{labels!r}].")
             object.__setattr__(self, name, tuple(dict.fromkeys(labels)))
         if not _is_count(self.min_labels):
             raise ConfigError(f"min_labels must be 0 or more, got {self.min_labels}.")
@@ -51,27 +59,29 @@ class Limits:
             raise ConfigError(f"max_labels must be 0 or more, got {self.max_labels}.")
         both = sorted(set(self.required) & set(self.forbidden))
         if both:
-            raise ConfigError(f"Label '{both[0]}' is both required and forbidden. Take out one.")
+            raise ConfigError(
+                f"Label '{both[0]}' is both required and forbidden. Remove it from one."
+            )
         if self.max_labels is not None:
             for least, what in (
-                (self.min_labels, "at least {} are asked for"),
-                (len(self.required), "{} are required"),
+                (self.min_labels, f"min_labels is {self.min_labels}"),
+                (len(self.required), f"{len(self.required)} labels are required"),
             ):
                 if least > self.max_labels:
                     raise ConfigError(
-                        f"No set has at most {self.max_labels} labels when {what.format(least)}."
+                        f"{what}, but max_labels is {self.max_labels}. No set can fit."
                     )
 
     def for_labels(self, labels: LabelVocabulary, seen_sets: Ragged | None) -> SetLimits:
-        """Turn names into the ids of a model, and refuse what none of its sets can meet."""
-        required, forbidden = (_ids(each, labels) for each in (self.required, self.forbidden))
+        """Turn the names into ids of a model; raise ConfigError if none of its sets can fit."""
+        required, forbidden = (_encode(each, labels) for each in (self.required, self.forbidden))
         is_allowed = np.ones(len(labels), dtype=bool)
         is_allowed[forbidden] = False
         n_allowed = int(is_allowed.sum())
         if self.min_labels > n_allowed:
             raise ConfigError(
-                f"No set has {self.min_labels} labels: the model has {len(labels)}, of which "
-                f"{len(forbidden)} are forbidden."
+                f"min_labels is {self.min_labels}, but the model has {len(labels)} labels, "
+                f"{len(forbidden)} of them forbidden. No set can fit."
             )
         most = n_allowed if self.max_labels is None else min(self.max_labels, n_allowed)
         limits = SetLimits(
@@ -88,39 +98,39 @@ class Limits:
 
 @dataclass(frozen=True)
 class SeenSets:
-    """Label sets of the training documents, each once."""
+    """The distinct label sets of the training documents."""
 
-    labels: npt.NDArray[np.int32]  # (G, S) ascending; -1 fills up
+    labels: npt.NDArray[np.int32]  # (G, S) ascending, padded with -1
     n_labels: int
 
     @classmethod
     def from_ragged(cls, sets: Ragged, n_labels: int) -> SeenSets:
-        """Take the sets as they are kept with a model."""
+        """Build from the sets stored with a model."""
         return cls(sets.padded(min_width=1), n_labels)
 
     @cached_property
     def sizes(self) -> npt.NDArray[np.int64]:
-        """How many labels each has, (G,)."""
+        """The number of labels of each set, (G,)."""
         return np.asarray((self.labels >= 0).sum(axis=1))
 
     def by_size(self) -> dict[int, SeenSets]:
-        """Part them by their size."""
+        """Group the sets by their size."""
         return {
             int(size): SeenSets(self.labels[self.sizes == size], self.n_labels)
             for size in np.unique(self.sizes)
         }
 
-    def hold(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-        """Tell which of given sets (n, K, S) are among them: (n, K)."""
+    def contain(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """Return which of given sets (n, K, S) were seen: (n, K)."""
         keys = set_keys(self.labels, self.n_labels)
         return np.isin(set_keys(label_sets, self.n_labels), keys)
 
     def best(
         self, values: npt.NDArray[Any], n_best: int
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """Return the sets of the largest sums of their labels' values (n, L), and the sums.
+        """Return the sets with the largest sums of their labels' values (n, L), and these sums.
 
-        By falling sum: (n, n_best, S) and (n, n_best); fewer where there are fewer.
+        They are (n, n_best, S) and (n, n_best), in descending order, or fewer if there are fewer.
         """
         n, n_best = len(values), min(n_best, len(self.labels))
         chosen = np.zeros((n, n_best), dtype=np.int64)
@@ -146,15 +156,15 @@ class SeenSets:
 
 @dataclass(frozen=True)
 class SetLimits:
-    """Limits in the ids of a model; some set meets them."""
+    """Limits in the ids of a model; at least one set fits."""
 
     n_labels: int
-    min_labels: int  # at least as many as are required
-    max_labels: int  # at most as many as are allowed
+    min_labels: int  # at least the number of required labels
+    max_labels: int  # at most the number of allowed labels
     required: npt.NDArray[np.int32]  # ascending
     is_allowed: npt.NDArray[np.bool_]  # (L,)
     only_seen: bool = False
-    seen: SeenSets | None = None  # the sets of training that fit, where they are known
+    seen: SeenSets | None = None  # the seen sets that fit, if they are known
 
     @property
     def is_open(self) -> bool:
@@ -163,12 +173,12 @@ class SetLimits:
         return is_any_size and bool(self.is_allowed.all()) and not self.only_seen
 
     def with_seen_sets(self, seen_sets: Ragged | None, only_seen: bool) -> SetLimits:
-        """Keep those of the sets of training that fit."""
+        """Add the label sets of training that fit."""
         if seen_sets is None or not len(seen_sets):
             if only_seen:
                 raise ConfigError(
-                    "This model does not hold the label sets seen in training. Train it again, "
-                    "or leave out only_seen."
+                    "This model does not contain the label sets seen in training. Train it again, "
+                    "or omit only_seen."
                 )
             return self
         everything = SeenSets.from_ragged(seen_sets, self.n_labels)
@@ -177,7 +187,7 @@ class SetLimits:
             if only_seen:
                 raise ConfigError(
                     f"None of the {len(seen_sets):,} label sets seen in training fits the limits. "
-                    "Loosen them, or leave out only_seen."
+                    "Relax them, or omit only_seen."
                 )
             return self
         return SetLimits(
@@ -191,7 +201,7 @@ class SetLimits:
         )
 
     def fit(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-        """Tell which sets (n, K, S) are within the limits: (n, K)."""
+        """Return which sets (n, K, S) are within the limits: (n, K)."""
         if self.is_open:
             return np.ones(label_sets.shape[:2], dtype=bool)
         sizes = (label_sets >= 0).sum(axis=2)
@@ -200,30 +210,30 @@ class SetLimits:
         for label in self.required:
             fits &= (label_sets == label).any(axis=2)
         if self.only_seen and self.seen is not None:
-            fits &= self.seen.hold(label_sets)
+            fits &= self.seen.contain(label_sets)
         return np.asarray(fits)
 
-    def ranked(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Put what is required before all other labels, and what is forbidden behind: (n, L)."""
+    def rank(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the values (n, L) with inf for required labels and -inf for forbidden ones."""
         ranked = np.where(self.is_allowed, values, -np.inf)
         ranked[:, self.required] = np.inf
         return ranked
 
-    def labels_for_least(self) -> list[int]:
-        """List labels that make a set of the least size, those required first."""
+    def smallest_set(self) -> list[int]:
+        """Return a set of the least size: the required labels, then the most frequent ones."""
         others = np.flatnonzero(self.is_allowed)
-        others = others[~np.isin(others, self.required)]  # by falling frequency, as all ids
+        others = others[~np.isin(others, self.required)]  # ids descend in frequency
         return [*self.required.tolist(), *others[: self.min_labels - len(self.required)].tolist()]
 
 
 def no_limits(n_labels: int) -> SetLimits:
-    """Let every set pass."""
+    """Return limits that every set fits."""
     nothing = np.array([], dtype=np.int32)
     return SetLimits(n_labels, 0, n_labels, nothing, np.ones(n_labels, dtype=bool))
 
 
 def set_keys(label_sets: npt.NDArray[np.int32], n_labels: int) -> npt.NDArray[np.uint64]:
-    """Return a number for each set (..., S) that no other is likely to have: (...)."""
+    """Return a number (...) per set (..., S); different sets most probably have different ones."""
     random = np.random.default_rng(0)
     keys = random.integers(0, 2**64, n_labels + 1, dtype=np.uint64)
     keys[-1] = 0  # of -1
@@ -234,7 +244,7 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _ids(names: Collection[str], labels: LabelVocabulary) -> npt.NDArray[np.int32]:
+def _encode(names: Collection[str], labels: LabelVocabulary) -> npt.NDArray[np.int32]:
     for name in names:
         if name not in labels.index:
             near = nearest_name(name, labels.names)

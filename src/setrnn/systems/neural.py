@@ -1,11 +1,12 @@
-"""A network end to end: token ids to encodings to label sets; what all such systems share."""
+"""What all networks share: from token ids to encodings to label sets, in batches."""
 
 # n documents, K candidates, G sets, S labels of the largest set
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -22,28 +23,30 @@ from setrnn.methods import Method
 from setrnn.model.devices import find_device
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, rebuild_network
-from setrnn.systems.candidates import SetCandidates
+from setrnn.search.set_search import ScoredSets
+from setrnn.systems.candidates import Certificates, SetCandidates
 from setrnn.systems.known import Known
-from setrnn.systems.threads import in_threads
+from setrnn.systems.system import Arrays
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from setrnn.systems.recurrent import RecurrentSystem
 
-# Of a batch. Documents differ in how many prefixes their sets need: a CPU, which spends its time
-# on arithmetic, gains from small batches, where fewer wait for the one that needs most. A GPU
-# spends its time on starting operations: it gains from large ones, as far as its memory goes.
+# Limits of a batch. Documents differ in how many prefixes their sets need. A CPU spends its time
+# on arithmetic: in small batches, fewer documents wait for the one that needs most. A GPU spends
+# its time on starting operations: large batches are faster, as far as its memory goes.
 MAX_DOCUMENTS, MAX_DOCUMENTS_ON_CPU, MAX_WORDS = 2_048, 64, 262_144
-MAX_SCORES = 2**29  # of outputs, for the beams of all searches of all documents
+MAX_SCORES = 2**29  # outputs of the beams of all searches of all documents
 
-Rows = npt.NDArray[np.int64]  # of a batch
+Rows = npt.NDArray[np.int64]  # the rows of a batch
+Piece = TypeVar("Piece")
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
 class NeuralSystem(ABC):
-    """A network, and the way to predict with it."""
+    """A network with its settings and device; a subclass predicts with it."""
 
     network: Network
     config: Config
@@ -52,9 +55,7 @@ class NeuralSystem(ABC):
     max_training_labels: ClassVar[int | None] = None
 
     @classmethod
-    def from_arrays(
-        cls, arrays: Mapping[str, npt.NDArray[Any]], method: Method, config: Config, device: str
-    ) -> Self:
+    def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
         """Rebuild the system from its arrays on a device: auto, cpu or cuda."""
         place = find_device(device)
         weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
@@ -88,7 +89,7 @@ class NeuralSystem(ABC):
         is_padded = self.config.encoder.is_pretrained and n_words > n_tokens
         if (n_words != n_tokens and not is_padded) or n_outputs != n_labels:
             raise ValueError(
-                f"they are for {n_words:,} words and {n_outputs:,} labels, the lists have "
+                f"they are for {n_words:,} words and {n_outputs:,} labels, but the lists have "
                 f"{n_tokens:,} and {n_labels:,}"
             )
 
@@ -102,42 +103,42 @@ class NeuralSystem(ABC):
     def set_log_probs(
         self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.float64]:
-        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+        """Return log p (n, G) of given sets (n, G, S), padded with -1."""
 
     def marginals(
         self, tokens: Ragged, candidates: SetCandidates | None = None
     ) -> npt.NDArray[np.float32]:
-        """Return p(label | document), documents x labels, from the candidates' share of it."""
+        """Return p(label | document), (n, L), from the candidates."""
         if candidates is None:
             candidates = self.candidates(tokens, self.config.search.beam_width)
         return candidates.marginals(self.network.decoder.n_labels)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that was learned, by name."""
+        """Return all learned weights by name."""
         weights = self.network.state_dict()
         return {name: tensor.detach().cpu().numpy() for name, tensor in weights.items()}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copy the weights to the CPU: a pickle may be read where there is no GPU."""
+        """Copy the weights to the CPU: the pickle may be loaded on a machine without a GPU."""
         network = self.network
         if self.device.type != "cpu":
             network = deepcopy(network).cpu()
         return {"network": network, "config": self.config, "device": self.device}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the place it had where there is one."""
-        has_place = state["device"].type == "cpu" or torch.cuda.is_available()
-        state["device"] = state["device"] if has_place else torch.device("cpu")
+        """Move the weights to the device they were on, or to the CPU if there is no GPU."""
+        has_device = state["device"].type == "cpu" or torch.cuda.is_available()
+        state["device"] = state["device"] if has_device else torch.device("cpu")
         state["network"] = state["network"].to(state["device"])
         self.__dict__.update(state)
 
     def by_batch(
         self, tokens: Ragged, work: Callable[[Rows, Encoding], Found]
     ) -> Iterator[tuple[Rows, Found]]:
-        """Read documents in batches of alike length, and work on each batch's encoding.
+        """Encode documents in batches of similar length, and apply `work` to each encoding.
 
-        Yields the rows of each batch and what was found. On a CPU each thread has a batch of its
-        own: threads that share one wait for each other at every step.
+        Yields the rows of each batch and the result. On a CPU, each thread works on its own
+        batch: threads that share a batch wait for each other at every step.
         """
         most = MAX_DOCUMENTS_ON_CPU if self.device.type == "cpu" else MAX_DOCUMENTS
         n_scores = self.config.search.beam_width**2 * (self.network.decoder.n_labels + 1)
@@ -153,30 +154,56 @@ class NeuralSystem(ABC):
         was_training = self.network.training
         self.network.eval()
         try:
-            found = in_threads(find, batches) if is_shared else map(find, batches)
+            found = map_in_threads(find, batches) if is_shared else map(find, batches)
             yield from zip(batches, found, strict=True)
         finally:
             self.network.train(was_training)
 
+    def gather_sets(
+        self, tokens: Ragged, n_sets: int, search: Callable[[Rows, Encoding], ScoredSets]
+    ) -> SetCandidates:
+        """Search in batches; return the sets of all documents, with at least `n_sets` columns."""
+        rows, parts = [np.zeros(0, dtype=np.int64)], []
+        for rows_of_batch, found in self.by_batch(tokens, search):
+            rows.append(rows_of_batch)
+            parts.append(as_candidates(found))
+        joined = SetCandidates.concatenate(parts, n_sets)
+        return joined.take(np.argsort(np.concatenate(rows)))
+
     def sets_on_device(self, label_sets: npt.NDArray[np.int32], rows: Rows) -> Tensor:
-        """Bring the sets of a batch to the device, as wide as the largest: (B, G, S)."""
+        """Copy the sets of a batch to the device, as wide as the largest: (B, G, S)."""
         chosen = label_sets[rows]
         width = int((chosen >= 0).sum(-1).max(initial=0))
         return torch.from_numpy(chosen[..., :width].astype(np.int64)).to(self.device)
 
 
-class CandidateTable:
-    """Candidates of all documents, filled in batch by batch."""
+def as_candidates(found: ScoredSets) -> SetCandidates:
+    """Copy what a search found for a batch to the CPU."""
+    certificates = None
+    if found.certificate is not None:
+        certificates = Certificates(
+            found.certificate.is_proved.cpu().numpy(),
+            found.certificate.pruned.cpu().numpy().astype(np.float64),
+        )
+    return SetCandidates(
+        found.labels.cpu().numpy().astype(np.int32),
+        found.log_probs.cpu().numpy().astype(np.float64),
+        certificates=certificates,
+    )
 
-    def __init__(self, n_documents: int, n_sets: int) -> None:
-        self.labels = np.full((n_documents, n_sets, 1), -1, dtype=np.int32)
-        self.log_probs = np.full((n_documents, n_sets), -np.inf)
 
-    def fill(self, rows: Rows, labels: Tensor, log_probs: Tensor) -> None:
-        """Put the sets (B, G, S) of a batch, and their log p (B, G), where they belong."""
-        _, G, S = labels.shape
-        if self.labels.shape[2] < S:
-            more = ((0, 0), (0, 0), (0, S - self.labels.shape[2]))
-            self.labels = np.pad(self.labels, more, constant_values=-1)
-        self.labels[rows, :G, :S] = labels.cpu().numpy()
-        self.log_probs[rows, :G] = log_probs.cpu().numpy()
+def map_in_threads(work: Callable[[Piece], Found], pieces: Iterable[Piece]) -> Iterator[Found]:
+    """Apply `work` to pieces in as many threads as torch uses; yield the results in order.
+
+    Each piece is computed by one thread, so the results do not depend on the number of threads.
+    """
+    n_threads = torch.get_num_threads()
+    if n_threads == 1:
+        yield from map(work, pieces)
+        return
+    pool = ThreadPoolExecutor(n_threads, "setrnn", torch.set_num_threads, (1,))
+    try:
+        yield from pool.map(work, pieces)
+    finally:
+        pool.shutdown(cancel_futures=True)
+        torch.set_num_threads(n_threads)  # one setting for all threads

@@ -1,6 +1,6 @@
-"""An order-free system: one search over sets, each with a certificate."""
+"""Order-free systems: one search over sets, with a certificate."""
 
-# n documents, G sets a document, S labels of the largest
+# n documents, B of a batch, G sets per document, S labels of the largest
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.search.lattice import rank_by_exact, search_sets
 from setrnn.search.set_search import ScoredSets
 from setrnn.search.subset_sums import EXACT_UP_TO, MOST_LABELS, set_log_prob_by_subsets
-from setrnn.systems.candidates import Certificates, SetCandidates
-from setrnn.systems.known import Known, completed, something_known
-from setrnn.systems.neural import CandidateTable, Rows
+from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.known import Known, check_known, make_completions
+from setrnn.systems.neural import Rows
 from setrnn.systems.recurrent import RecurrentSystem
 
-# That are evaluated at once: subsets, and values of the memory of the documents they are of.
+# Limits of one call: subsets, and values of the memories of their documents.
 MAX_SUBSETS, MAX_MEMORY = 65_536, 2**26
 
 
 @dataclass(frozen=True)
 class OrderFreeSystem(RecurrentSystem):
-    """A network whose decoder forgets the order of the labels so far."""
+    """A network whose decoder ignores the order of the labels so far."""
 
     max_training_labels: ClassVar[int | None] = MOST_LABELS
 
@@ -40,30 +40,27 @@ class OrderFreeSystem(RecurrentSystem):
         """Find the most probable sets of each document.
 
         The first `search.exact_sets` have their exact probability, up to ten labels; the others
-        that of the orders that the search met. From "sequences", as with any decoder that emits
-        labels one by one.
+        have the sum over the orders that the search found. With source "sequences", the search is
+        that of any decoder that emits labels one by one.
         """
-        known = something_known(known, source)
+        known = check_known(known, source)
         if source != "sets":
             return super().candidates(tokens, n_sets, source)
         if known is None:
-            return self._searched(tokens, n_sets)
-        # What is known of one document is nothing to another.
-        is_open = ~((known.present >= 0).any(1) | (known.absent >= 0).any(1))
-        table = CandidateTable(len(tokens), max(2 * self.config.search.beam_width, n_sets))
-        free, bound = np.flatnonzero(is_open), np.flatnonzero(~is_open)
-        for rows, found in (
-            (free, self._searched(take_rows(tokens, free), n_sets)),
-            (bound, self._completions(take_rows(tokens, bound), known.rows(bound))),
-        ):
-            table.fill(rows, torch.from_numpy(found.labels), torch.from_numpy(found.log_probs))
-        return completed(table.labels, table.log_probs, known)
+            return self._search(tokens, n_sets)
+        # Documents without known labels are searched as always.
+        is_free = ~((known.present >= 0).any(1) | (known.absent >= 0).any(1))
+        free, bound = np.flatnonzero(is_free), np.flatnonzero(~is_free)
+        parts = [
+            self._search(take_rows(tokens, free), n_sets),
+            self._completions(take_rows(tokens, bound), known.rows(bound)),
+        ]
+        joined = SetCandidates.concatenate(parts, max(2 * self.config.search.beam_width, n_sets))
+        return make_completions(joined.take(np.argsort(np.concatenate([free, bound]))), known)
 
-    def _searched(self, tokens: Ragged, n_sets: int) -> SetCandidates:
-        """Search, and sum the best sets exactly."""
+    def _search(self, tokens: Ragged, n_sets: int) -> SetCandidates:
+        """Search, and compute the exact probabilities of the best sets."""
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
-        table = CandidateTable(len(tokens), max(width, n_sets))
-        is_proved, pruned = np.zeros(len(tokens), dtype=bool), np.zeros(len(tokens))
 
         def search(rows: Rows, encoding: Encoding) -> ScoredSets:
             found = search_sets(self._decoder, encoding, width, max_labels, n_sets)
@@ -71,20 +68,14 @@ class OrderFreeSystem(RecurrentSystem):
             if not best.shape[1]:
                 return found
             is_exact = (best >= 0).sum(2) <= EXACT_UP_TO
-            log_probs = self._sums(encoding, best)
             is_set = found.log_probs[:, : best.shape[1]] > -torch.inf
-            return rank_by_exact(found, log_probs.where(is_set, -torch.inf), is_exact)
+            log_probs = self._sums(encoding, best).where(is_set, -torch.inf)
+            return rank_by_exact(found, log_probs, is_exact)
 
-        for rows, found in self.by_batch(tokens, search):
-            table.fill(rows, found.labels, found.log_probs)
-            assert found.certificate is not None
-            is_proved[rows] = found.certificate.is_proved.cpu().numpy()
-            pruned[rows] = found.certificate.pruned.cpu().numpy()
-        certificates = Certificates(is_proved, pruned)
-        return SetCandidates(table.labels, table.log_probs, certificates=certificates)
+        return self.gather_sets(tokens, max(width, n_sets), search)
 
     def _completions(self, tokens: Ragged, known: Known) -> SetCandidates:
-        """Find sets as a recurrent system does; their probabilities are exact."""
+        """Find sets as a recurrent system does, and compute their exact probabilities."""
         found = super()._completions(tokens, known)
         is_set = found.log_probs > -np.inf
         log_probs = np.where(is_set, self.set_log_probs(tokens, found.labels), -np.inf)
@@ -98,9 +89,9 @@ class OrderFreeSystem(RecurrentSystem):
     def set_log_probs(
         self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.float64]:
-        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G).
+        """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
-        Exact up to ten labels; a lower bound above; -inf for more than can be summed at all.
+        It is exact up to ten labels, a lower bound for more, and -inf for too many labels to sum.
         """
         log_probs = np.zeros(label_sets.shape[:2])
 
@@ -112,12 +103,12 @@ class OrderFreeSystem(RecurrentSystem):
         return log_probs
 
     def _sums(self, encoding: Encoding, label_sets: Tensor) -> Tensor:
-        """Sum the probabilities of sets (B, G, S) over their subsets: log p, (B, G)."""
+        """Return log p (B, G) of sets (B, G, S), summed over their subsets."""
         B, G, S = label_sets.shape
         flat = label_sets.flatten(0, 1)
         sizes = (flat >= 0).sum(1).cpu()
         found = torch.full((B * G,), -torch.inf, device=self.device)
-        for part in _parts(sizes, encoding.memory[0].numel() if B else 1):
+        for part in _split_by_size(sizes, encoding.memory[0].numel() if B else 1):
             index = part.to(self.device)
             found[index] = set_log_prob_by_subsets(
                 self._decoder,
@@ -134,10 +125,10 @@ class OrderFreeSystem(RecurrentSystem):
         return cast("OrderFree", self.network.decoder)
 
 
-def _parts(sizes: Tensor, memory_size: int) -> list[Tensor]:
-    """Cut sets of these sizes (N,) into parts of alike size that are not too much at once.
+def _split_by_size(sizes: Tensor, memory_size: int) -> list[Tensor]:
+    """Split sets of these sizes (N,) into parts of similar size that fit into memory.
 
-    Each set brings the memory of its document. Sets of too many labels are in no part.
+    Each set needs the memory of its document. Sets of too many labels are left out.
     """
     order = sizes.argsort(stable=True)
     order = order[sizes[order] <= MOST_LABELS]

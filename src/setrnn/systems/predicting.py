@@ -16,8 +16,8 @@ from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import SetLimits
-from setrnn.systems.rules import MANY_SETS, Choice, Rule, choose_sets
-from setrnn.systems.rules.thresholds import Thresholds
+from setrnn.systems.rules import Choice, Rule, choose_sets, count_candidates
+from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.systems.system import System
 
 
@@ -85,7 +85,7 @@ class BatchSearch:
         """Return enough sets for marginals; search for them only if that was not done yet."""
         # The sets of best sequences give no marginals. A search that ends when the best set is
         # proved has not looked at the rest.
-        found = self.candidates.get("sets")
-        if found is not None and (self.n_sets["sets"] >= MANY_SETS or found.certificates is None):
+        found, n_many = self.candidates.get("sets"), count_candidates()
+        if found is not None and (self.n_sets["sets"] >= n_many or found.certificates is None):
             return found
-        return self.system.candidates(self.tokens, MANY_SETS)
+        return self.system.candidates(self.tokens, n_many)

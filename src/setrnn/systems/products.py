@@ -1,4 +1,4 @@
-"""Candidates of labels that are independent: all that is asked of them is known exactly."""
+"""Candidates of independent labels: all probabilities are exact."""
 
 # n documents, L labels, M labels that matter to a document, Z sizes, G given sets
 
@@ -15,23 +15,23 @@ from scipy.special import expit
 from setrnn.systems.candidates import (
     LabelSizeProbs,
     SetCandidates,
-    listed,
+    list_columns,
     log_sigmoid,
     pack_labels,
 )
-from setrnn.systems.known import Known, completed
+from setrnn.systems.known import Known, make_completions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-# A label less likely than this, or the 129th, is in no set of highest expected F1: to be worth
-# its place in a set of k labels, it needs a chance of about F1 (k + 2) / 2 (k + largest size).
-LEAST_CHANCE, MAX_LABELS = 1e-3, 128
+# A label less likely than this, or the 129th, is not in a set of highest expected F1: to raise the
+# F1 of a set of k labels, it needs a probability of about F1 (k + 2) / 2 (k + largest size).
+LEAST_PROB, MAX_LABELS = 1e-3, 128
 
 
 @dataclass(frozen=True)
 class ProductCandidates(SetCandidates):
-    """The best sets, where p(set) is the product over all labels."""
+    """The best sets if p(set) is the product over all labels."""
 
     logits: npt.NDArray[np.float32]  # (n, L)
 
@@ -52,10 +52,10 @@ class ProductCandidates(SetCandidates):
         return product_log_probs(self.logits, label_sets)
 
     def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
-        """Return p(label in the set, its size): p(label) times p(size - 1) of all the others."""
+        """Return p(label in the set, size): p(label) times p(the others have size - 1 labels)."""
         probs = expit(self.logits.astype(np.float64))
-        labels = likeliest_labels(probs, also)
-        of_sizes = _size_probs(probs, _most_labels(probs.sum(axis=1), n_labels))
+        labels = list_likely_labels(probs, also)
+        of_sizes = _size_probs(probs, _bound_size(probs.sum(axis=1), n_labels))
         chosen = np.take_along_axis(probs, labels, axis=1)  # (n, M)
         others = _without_label(of_sizes, chosen)
         return LabelSizeProbs(labels, chosen[:, :, None] * others, of_sizes[:, 0])
@@ -64,11 +64,11 @@ class ProductCandidates(SetCandidates):
 def most_probable_products(
     logits: npt.NDArray[np.float32], n_sets: int, known: Known | None = None
 ) -> SetCandidates:
-    """Return the K best sets when labels are independent.
+    """Return the K best sets of independent labels, exactly.
 
-    The best set takes each label of positive log-odds; turning label l costs |log-odds|.
-    The K best combinations of turned labels use only the K - 1 cheapest ones: exact.
-    A label that is known stands as it is known: turning it costs all.
+    The best set has the labels of positive log-odds; flipping a label costs its |log-odds|.
+    The K best combinations of flipped labels use only the K - 1 cheapest ones. Flipping a known
+    label costs infinity.
     """
     n, n_labels = logits.shape
     n_sets = min(n_sets, 2 ** min(n_labels, 30))
@@ -80,51 +80,53 @@ def most_probable_products(
         is_in_best = (is_in_best | is_present) & ~is_absent
         log_odds = np.where(is_in_best, logits, -logits).astype(np.float64)
         cost[is_present | is_absent] = np.inf
-    n_turned = min(n_labels, n_sets - 1)
-    cheapest = np.argpartition(cost, max(n_turned - 1, 0), axis=1)[:, :n_turned]
-    total = np.zeros((n, 1))  # cost of each combination kept, (n, K)
-    turned = np.zeros((n, 1, n_turned), dtype=bool)
-    for step in range(n_turned):
-        with_it = turned.copy()
+    n_flipped = min(n_labels, n_sets - 1)
+    cheapest = np.argpartition(cost, max(n_flipped - 1, 0), axis=1)[:, :n_flipped]
+    total = np.zeros((n, 1))  # cost of each combination, (n, K)
+    flipped = np.zeros((n, 1, n_flipped), dtype=bool)
+    for step in range(n_flipped):
+        with_it = flipped.copy()
         with_it[:, :, step] = True
         price = np.take_along_axis(cost, cheapest[:, step : step + 1], axis=1)
         total = np.concatenate([total, total + price], axis=1)
-        turned = np.concatenate([turned, with_it], axis=1)
+        flipped = np.concatenate([flipped, with_it], axis=1)
         order = np.argsort(total, axis=1, kind="stable")[:, :n_sets]
         total = np.take_along_axis(total, order, axis=1)
-        turned = np.take_along_axis(turned, order[:, :, None], axis=1)
+        flipped = np.take_along_axis(flipped, order[:, :, None], axis=1)
 
     best = log_sigmoid(log_odds).sum(1)
-    # The labels that can be in a candidate: those of the best set, and the turned ones.
+    # Labels of a candidate: those of the best set that are never flipped, and the flexible ones.
     is_fixed = is_in_best.copy()
     np.put_along_axis(is_fixed, cheapest, False, axis=1)
-    fixed = listed(is_fixed)[:, None].repeat(total.shape[1], axis=1)  # (n, K, F)
-    is_in = np.take_along_axis(is_in_best, cheapest, axis=1)[:, None] ^ turned
+    fixed = list_columns(is_fixed)[:, None].repeat(total.shape[1], axis=1)  # (n, K, F)
+    is_in = np.take_along_axis(is_in_best, cheapest, axis=1)[:, None] ^ flipped
     flexible = np.where(is_in, cheapest[:, None], -1)  # (n, K, K - 1)
     labels = np.concatenate([fixed, flexible.astype(np.int32)], axis=2)
     log_probs = best[:, None] - total
     if known is not None:
-        return completed(labels, log_probs, known)
+        return make_completions(SetCandidates(labels, log_probs), known)
     return ProductCandidates(pack_labels(labels), log_probs, logits)
 
 
 def product_log_probs(
     logits: npt.NDArray[np.float32], label_sets: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.float64]:
-    """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+    """Return log p (n, G) of given sets (n, G, S), padded with -1."""
     log_odds = logits.astype(np.float64)
     of_none = log_sigmoid(-log_odds).sum(axis=1, keepdims=True)
     return np.asarray(of_none + sum_over_sets(log_odds, label_sets))
 
 
-def likeliest_labels(probs: npt.NDArray[np.float64], also: Sequence[int]) -> npt.NDArray[np.int32]:
-    """List the labels that may be in a set of highest expected F1: (n, M) ascending.
+def list_likely_labels(
+    probs: npt.NDArray[np.float64], also: Sequence[int]
+) -> npt.NDArray[np.int32]:
+    """Return the labels that may be in a set of highest expected F1: (n, M), ascending.
 
-    As many for each document, and those `also` asked for.
+    All documents have the same number of them. Those in `also` are included.
     """
     ranked = probs.copy()
     ranked[:, list(also)] = 2.0
-    M = int((ranked >= LEAST_CHANCE).sum(axis=1).max(initial=1))
+    M = int((ranked >= LEAST_PROB).sum(axis=1).max(initial=1))
     M = min(max(M, 1), MAX_LABELS + len(also), probs.shape[1])
     labels = np.argpartition(-ranked, M - 1, axis=1)[:, :M]
     return np.sort(labels, axis=1).astype(np.int32)
@@ -133,20 +135,20 @@ def likeliest_labels(probs: npt.NDArray[np.float64], also: Sequence[int]) -> npt
 def sum_over_sets(
     values: npt.NDArray[np.float64], label_sets: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.float64]:
-    """Sum the values (n, L) of each set's labels, (n, G, S) that -1 fills up: (n, G)."""
+    """Sum the values (n, L) of the labels of each set (n, G, S), padded with -1: (n, G)."""
     document = np.arange(len(values))[:, None, None]
-    with_nothing = np.pad(values, ((0, 0), (0, 1)))  # what -1 reads
+    with_nothing = np.pad(values, ((0, 0), (0, 1)))  # -1 reads the last
     return np.asarray(with_nothing[document, label_sets].sum(axis=2))
 
 
-def _most_labels(expected: npt.NDArray[np.float64], n_labels: int) -> int:
-    """Return a size that is passed with a chance of less than 1e-9 (Bernstein's bound)."""
+def _bound_size(expected: npt.NDArray[np.float64], n_labels: int) -> int:
+    """Return a size that a set exceeds with probability below 1e-9 (Bernstein's bound)."""
     mean = float(expected.max(initial=0.0))
     return max(1, min(n_labels, int(np.ceil(mean + 6.5 * np.sqrt(mean) + 14))))
 
 
 def _size_probs(probs: npt.NDArray[np.float64], Z: int) -> npt.NDArray[np.float64]:
-    """Return p(so many of the labels), for 0 .. Z: (n, Z + 1)."""
+    """Return p(size of the set), for the sizes 0 .. Z: (n, Z + 1)."""
     sizes = np.zeros((len(probs), Z + 1))
     sizes[:, 0] = 1.0
     for label in np.flatnonzero(probs.max(axis=0, initial=0.0) > 1e-12):
@@ -160,10 +162,10 @@ def _size_probs(probs: npt.NDArray[np.float64], Z: int) -> npt.NDArray[np.float6
 def _without_label(
     of_sizes: npt.NDArray[np.float64], probs: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Return p(so many of all the others), for each label (n, M) and 0 .. Z - 1: (n, M, Z).
+    """Return p(number of other labels) for each label (n, M), for 0 .. Z - 1: (n, M, Z).
 
-    With a label of chance p, of_sizes[z] = (1 - p) others[z] + p others[z - 1]: solved upwards
-    for unlikely labels, downwards for likely ones, which lets no error grow.
+    For a label of probability p, of_sizes[z] = (1 - p) others[z] + p others[z - 1]. This is solved
+    upwards for unlikely labels and downwards for likely ones, so that errors do not grow.
     """
     n, M = probs.shape
     Z = of_sizes.shape[1] - 1

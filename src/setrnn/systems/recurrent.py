@@ -1,4 +1,6 @@
-"""A recurrent system: sequences of labels, and the sets they make."""
+"""Recurrent systems: sequences of labels, and the sets of these sequences."""
+
+# n documents, K sets or orders, G given sets, S labels of the largest set
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from torch import Tensor
 
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
-from setrnn.search.beam_search import Sequences, search_orders
+from setrnn.search.beam_search import search_orders
 from setrnn.search.set_search import (
     ScoredSets,
     most_probable_completions,
@@ -21,19 +23,19 @@ from setrnn.search.set_search import (
     sets_of_best_sequences,
 )
 from setrnn.systems.candidates import SetCandidates
-from setrnn.systems.known import Known, completed, something_known
-from setrnn.systems.neural import CandidateTable, NeuralSystem, Rows
+from setrnn.systems.known import Known, check_known, make_completions
+from setrnn.systems.neural import NeuralSystem, Rows
 
 
 @dataclass(frozen=True)
 class RecurrentSystem(NeuralSystem):
-    """A network whose decoder emits labels one by one, and the two-level search (Algorithm 3)."""
+    """A network that emits labels one by one; it predicts by the two-level search (Algorithm 3)."""
 
     emits_sequences: ClassVar[bool] = True
 
     @property
     def sequences(self) -> RecurrentSystem:
-        """The system itself: it emits sequences."""
+        """The system itself, because it emits sequences."""
         return self
 
     @torch.inference_mode()
@@ -42,27 +44,23 @@ class RecurrentSystem(NeuralSystem):
     ) -> SetCandidates:
         """Find the most probable sets of each document.
 
-        Their number is bounded by the beam width, or twice that where labels are known. From
-        "sequences", a set stands for its best sequence, and has that probability.
+        The beam width limits their number, or twice the beam width if labels are known. With
+        source "sequences", a set has the probability of its best sequence.
         """
-        known = something_known(known, source)
+        known = check_known(known, source)
         if known is not None:
             return self._completions(tokens, known)
         find = most_probable_sets if source == "sets" else sets_of_best_sequences
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
-        table = CandidateTable(len(tokens), width)
 
         def search(rows: Rows, encoding: Encoding) -> ScoredSets:
             return find(self.network.decoder, encoding, width, max_labels)
 
-        for rows, found in self.by_batch(tokens, search):
-            table.fill(rows, found.labels, found.log_probs)
-        return SetCandidates(table.labels, table.log_probs)
+        return self.gather_sets(tokens, width, search)
 
     def _completions(self, tokens: Ragged, known: Known) -> SetCandidates:
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
         known.check_sizes(max_labels)
-        table = CandidateTable(len(tokens), 2 * width)
 
         def search(rows: Rows, encoding: Encoding) -> ScoredSets:
             present = self.sets_on_device(known.present, rows)
@@ -71,17 +69,15 @@ class RecurrentSystem(NeuralSystem):
                 self.network.decoder, encoding, present, absent, width, max_labels
             )
 
-        for rows, found in self.by_batch(tokens, search):
-            table.fill(rows, found.labels, found.log_probs)
-        return completed(table.labels, table.log_probs, known)
+        return make_completions(self.gather_sets(tokens, 2 * width, search), known)
 
     @torch.inference_mode()
     def set_log_probs(
         self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.float64]:
-        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G).
+        """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
-        The sum over the orders that the search finds: a lower bound for large sets.
+        It is the sum over the orders that the search finds: a lower bound for large sets.
         """
         log_probs = np.zeros(label_sets.shape[:2])
         width = self.config.search.beam_width
@@ -98,16 +94,15 @@ class RecurrentSystem(NeuralSystem):
     def orders(
         self, tokens: Ragged, label_sets: npt.NDArray[np.int32], beam_width: int
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """Find the best orders of one set a document, (n, S) that -1 fills up.
+        """Find the best orders of one label set per document. Sets are (n, S), padded with -1.
 
-        Returns them by falling probability, (n, K, S), and log p of each sequence, (n, K).
+        Returns orders (n, K, S) in descending order of probability, and log p of each, (n, K).
         """
-        table = CandidateTable(len(tokens), beam_width)
 
-        def search(rows: Rows, encoding: Encoding) -> Sequences:
+        def search(rows: Rows, encoding: Encoding) -> ScoredSets:
             sets = self.sets_on_device(label_sets[:, None], rows)
-            return search_orders(self.network.decoder, encoding, sets, beam_width)
+            found = search_orders(self.network.decoder, encoding, sets, beam_width)
+            return ScoredSets(found.labels[:, 0], found.log_probs[:, 0])
 
-        for rows, found in self.by_batch(tokens, search):
-            table.fill(rows, found.labels[:, 0], found.log_probs[:, 0])
-        return table.labels, table.log_probs
+        found = self.gather_sets(tokens, beam_width, search)
+        return found.labels, found.log_probs

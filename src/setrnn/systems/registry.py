@@ -1,4 +1,4 @@
-"""The systems by name: the class that a method's system belongs to."""
+"""The systems by name: the class of each method's system."""
 
 from __future__ import annotations
 
@@ -8,27 +8,33 @@ from setrnn.errors import ConfigError
 from setrnn.methods import Method
 from setrnn.model.decoders import find_decoder
 from setrnn.systems.classical import CLASSICAL
-from setrnn.systems.independent import SigmoidSystem
+from setrnn.systems.independent import IndependentSystem
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import find_rule
 
-# Networks by what their decoder emits, fitted systems by the name of their method.
+# Networks are found by what their decoder emits, fitted systems by the name of their method.
 SYSTEMS: dict[str, type[Any]] = {
     "sequences": RecurrentSystem,
     "sets": OrderFreeSystem,
-    "labels": SigmoidSystem,
+    "labels": IndependentSystem,
     **CLASSICAL,
 }
 
 
 def find_system(method: Method) -> type[Any]:
-    """Return the class of a method's system."""
+    """Return the class of a method's system.
+
+    Example:
+        >>> from setrnn.methods import METHODS
+        >>> find_system(METHODS["set-rnn-exact"]).__name__
+        'OrderFreeSystem'
+    """
     return SYSTEMS[find_decoder(method.decoder).emits if method.is_network else method.name]
 
 
 def choose_rule(method: Method, rule: str | None) -> str:
-    """Return the rule, or the method's own if none is given; refuse one that it cannot use."""
+    """Return the rule, or the rule of the method if None; raise ConfigError if it cannot use it."""
     chosen = method.rule if rule is None else rule
     if find_rule(chosen).source == "sequences" and not find_system(method).emits_sequences:
         raise ConfigError(

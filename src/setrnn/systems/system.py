@@ -1,4 +1,4 @@
-"""The System protocol: what every trained system can do, and what only some can."""
+"""The System protocol: what every trained system can do, and which capabilities it declares."""
 
 # n documents, G given sets, S labels of the largest set, L labels in all
 
@@ -27,9 +27,16 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 class System(Protocol):
-    """A trained system: rows of token ids to label sets with probabilities."""
+    """A trained system: from rows of token ids to label sets with probabilities.
 
-    emits_sequences: ClassVar[bool]  # whether labels come one by one, so that rule "sequence" works
+    Example:
+        >>> from setrnn.methods import METHODS
+        >>> from setrnn.systems.registry import find_system
+        >>> find_system(METHODS["set-rnn"]).emits_sequences
+        True
+    """
+
+    emits_sequences: ClassVar[bool]  # whether labels are emitted one by one: rule "sequence"
     max_training_labels: ClassVar[int | None]  # the most labels per training document, if limited
 
     def candidates(
@@ -37,8 +44,8 @@ class System(Protocol):
     ) -> SetCandidates:
         """Find the most probable sets of each document, or the sets of its best sequences.
 
-        Returns the `n_sets` best where there are that many, and more where they cost nothing.
-        Known labels only forbid sets: each set keeps its p(set | x).
+        Returns the `n_sets` best if there are that many, and more if they cost nothing. Known
+        labels only exclude sets: p(set | x) does not change.
         """
 
     def set_log_probs(
@@ -52,7 +59,7 @@ class System(Protocol):
         """Return p(label | document), (n, L). Candidates found before save time."""
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that was learned, by name."""
+        """Return all learned weights by name."""
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
@@ -78,7 +85,7 @@ class System(Protocol):
 
 
 class FittedSystem(System, Protocol):
-    """A system that is fitted in one go, without epochs."""
+    """A system that is fitted in one step, without epochs."""
 
     @classmethod
     def train(cls, prepared: Prepared, config: Config, on_progress: OnProgress) -> Self:

@@ -17,8 +17,8 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.progress import Note, OnProgress, ignore_progress
 from setrnn.systems.candidates import SetCandidates, pack_labels
-from setrnn.systems.rules import find_rule
-from setrnn.systems.rules.thresholds import choose_thresholds
+from setrnn.systems.rules import count_candidates, find_rule
+from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.tagging.acceptance import (
     Acceptance,
     Reliability,
@@ -26,7 +26,7 @@ from setrnn.tagging.acceptance import (
     fit_acceptance,
     reliability,
 )
-from setrnn.tagging.calibration import N_CANDIDATES, Calibration, Scaling, fit_scaling, held_out
+from setrnn.tagging.calibration import Calibration, Scaling, fit_scaling, held_out
 from setrnn.tagging.evaluation import (
     Documents,
     LabelledDocuments,
@@ -198,13 +198,13 @@ class _Documents:
             tokens.append(batch)
             label_sets.extend(map(frozenset, names))
             for source in sources:
-                found = tagger.system.candidates(batch, N_CANDIDATES, source)
+                found = tagger.system.candidates(batch, count_candidates(), source)
                 candidates[source].append(found)
             marginals.append(tagger.system.marginals(batch, candidates["sets"][-1]))
             count(len(names))
         documents.note_skipped(on_progress)
         _check(label_sets, tagger)
-        joined = {source: _concatenate(parts) for source, parts in candidates.items()}
+        joined = {source: SetCandidates.concatenate(parts) for source, parts in candidates.items()}
         truth, is_known = _encode_sets(tagger, label_sets)
         ranks = {
             source: np.where(is_known, found.ranks(truth), -1) for source, found in joined.items()
@@ -273,19 +273,6 @@ def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:
             f"The model knows {sum(is_known):,} of the documents' {len(is_known):,} labels: these "
             "are other labels. Name their field with --labels-field."
         )
-
-
-def _concatenate(parts: Sequence[SetCandidates]) -> SetCandidates:
-    """Concatenate the candidates of several batches."""
-    n_sets = max(each.labels.shape[1] for each in parts)
-    width = max(each.labels.shape[2] for each in parts)
-    labels, log_probs = [], []
-    for each in parts:
-        _, K, S = each.labels.shape
-        more = ((0, 0), (0, n_sets - K), (0, width - S))
-        labels.append(np.pad(each.labels, more, constant_values=-1))
-        log_probs.append(np.pad(each.log_probs, more[:2], constant_values=-np.inf))
-    return SetCandidates(np.concatenate(labels), np.concatenate(log_probs))
 
 
 def _encode_sets(

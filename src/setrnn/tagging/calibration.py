@@ -16,10 +16,9 @@ from scipy.special import log_softmax, logsumexp
 from setrnn.errors import ModelError
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.rules import MANY_SETS
-from setrnn.systems.rules.thresholds import Thresholds
+from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.acceptance import Acceptance
 
-N_CANDIDATES = MANY_SETS
 LEAST_MISSING = 1e-6  # "another set" is never impossible: one such document would decide T
 TEMPERATURES = (0.05, 20.0)  # the least and the greatest
 LEAST_FOR_ISOTONIC = 500  # documents
@@ -183,7 +182,7 @@ def _replace_first(scaled: Floats, log_rest: Floats, isotonic: Isotonic) -> Floa
     return np.concatenate([log_first[:, None], others], axis=1)
 
 
-def fit_scaling(log_probs: Floats, true_rank: Ranks, n_candidates: int = N_CANDIDATES) -> Scaling:
+def fit_scaling(log_probs: Floats, true_rank: Ranks, n_candidates: int = MANY_SETS) -> Scaling:
     """Fit a temperature, and isotonic regression if it predicts held-out documents better.
 
     Args:

@@ -22,11 +22,11 @@ from setrnn.config import Config, load_config
 from setrnn.data.example import Example
 from setrnn.data.prepared import prepare
 from setrnn.data.splits import stratified_split
-from setrnn.errors import ConfigError
+from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
 from setrnn.progress import Note, Progress, ignore_progress
 from setrnn.systems.registry import choose_rule
-from setrnn.tagging.inputs import InputError, read_features, read_targets, read_texts
+from setrnn.tagging.inputs import read_features, read_targets, read_texts
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.train import check_training, train_prepared
@@ -116,10 +116,10 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         choose_rule(method, self.rule)
         documents = read_texts(texts)
         if not documents:
-            raise InputError("There are 0 texts: fit needs at least 1.")
+            raise DataError("There are 0 texts: fit needs at least 1.")
         label_sets, n_columns = read_targets(y, len(documents))
         if method.is_network and not any(label_sets):
-            raise InputError(
+            raise DataError(
                 f"No text has a label: '{method.name}' has nothing to learn. Give labels, or use a "
                 "classical method such as br."
             )
@@ -186,7 +186,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         predictions = self._tag(texts, features)
         if not predictions:
-            raise InputError("There are 0 texts: score needs at least 1.")
+            raise DataError("There are 0 texts: score needs at least 1.")
         label_sets, _ = read_targets(y, len(predictions), [*map(str, self.classes_)])
         pairs = zip(predictions, label_sets, strict=True)
         is_exact = np.array([set(prediction.labels) == set(labels) for prediction, labels in pairs])
@@ -227,7 +227,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         number_of: dict[str, int] = {}  # copies of a text stay in one part
         groups = [number_of.setdefault(example.text, len(number_of)) for example in examples]
         if len(number_of) < 2:
-            raise InputError("validation_fraction needs two different texts or more.")
+            raise DataError("validation_fraction needs two different texts or more.")
         part_of = stratified_split(label_sets, (1 - share, share), seed, groups)
         parts: dict[str, list[Example]] = {"train": [], "valid": []}
         for example, part in zip(examples, part_of, strict=True):

@@ -292,7 +292,7 @@ class _RulePredictions:
         self.tagger, self.name = tagger, name
         self.rule, self.limits = find_rule(name), tagger.known_limits(limits)
         self.acceptance = tagger.acceptance(name)
-        self.n_sets = max(self.rule.n_sets(1, self.limits), tagger.n_candidates(self.rule))
+        self.n_sets = tagger.n_candidates(self.rule, 1, self.limits)
         self.predictions: list[Prediction] = []
         self.raw_probabilities: list[float] = []
         self.seconds = 0.0

@@ -31,9 +31,9 @@ from setrnn.data.tokenizing import (
 from setrnn.errors import ConfigError, DataError
 from setrnn.model.interfaces import Encoding
 from setrnn.search import Sequences, most_probable_sets, search_orders
+from setrnn.systems.candidates import ScoredSet
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import find_rule
-from setrnn.systems.scored_set import ScoredSet
 from setrnn.tagging.prediction import problem_with_known
 
 if TYPE_CHECKING:

@@ -27,10 +27,6 @@ Document = tuple[str, Sequence[str]]  # a text and its features
 _NUMBERS = (int, float, complex, np.number, np.bool_)
 
 
-class InputError(DataError, ValueError):
-    """Texts or labels that do not fit; a ValueError too, as users of scikit-learn expect."""
-
-
 def pair_features(
     texts: Sequence[str], features: Sequence[Sequence[str]] | None
 ) -> Iterable[Document]:
@@ -89,11 +85,11 @@ def check_top(top: int) -> None:
 
 
 def read_texts(texts: Iterable[Any]) -> list[str]:
-    """Return texts as a list of plain strings; raise InputError if they are not strings."""
+    """Return texts as a list of plain strings; raise DataError if they are not strings."""
     if isinstance(texts, str | bytes):
-        raise InputError(f"texts must be a list of strings, got {_show(texts)}. Write [text].")
+        raise DataError(f"texts must be a list of strings, got {_show(texts)}. Write [text].")
     if sp.issparse(texts):
-        raise InputError(
+        raise DataError(
             "texts must be a list of strings, got a sparse matrix. Give the texts themselves, "
             "without a vectorizer."
         )
@@ -103,14 +99,14 @@ def read_texts(texts: Iterable[Any]) -> list[str]:
             advice = "Write '' for an empty text." if text is None else "Write it as a string."
             if isinstance(text, np.ndarray):
                 advice = "Take the one column that holds the texts."
-            raise InputError(f"texts[{number}] must be a string, got {_show(text)}. {advice}")
+            raise DataError(f"texts[{number}] must be a string, got {_show(text)}. {advice}")
         _check_characters(text, f"texts[{number}]")
         documents.append(str(text))  # NumPy has its own class of strings
     return documents
 
 
 def read_features(features: Iterable[Any] | None, n_texts: int) -> list[tuple[str, ...]]:
-    """Return the features of each text; raise InputError if they are not strings."""
+    """Return the features of each text; raise DataError if they are not strings."""
     if features is None:
         return [()] * n_texts
     rows = _read_rows(features, "features", "a list with a collection of strings for each text")
@@ -128,14 +124,14 @@ def read_targets(
     The label of a column is its name or, without `column_names`, its number.
     """
     if y is None:
-        raise InputError(
+        raise DataError(
             "SetRNNClassifier requires y to be passed, but the target y is None. "
             "Give a collection of labels for each text."
         )
     if not sp.issparse(y):
         y = _read_rows(y, "y", "a list with a collection of labels for each text")
         if y and isinstance(y[0], _NUMBERS):
-            raise InputError(
+            raise DataError(
                 "y must be a collection of labels for each text, or a matrix of 0 and 1; got one "
                 f"class or continuous value per text, such as {_show(y[0])}. If each text has one "
                 "label, write [[str(each)] for each in y]."
@@ -148,7 +144,7 @@ def read_targets(
     _check_length(n_rows, n_texts, "y")
     names = [str(column) for column in range(n_columns)] if column_names is None else column_names
     if len(names) != n_columns:
-        raise InputError(
+        raise DataError(
             f"y has {n_columns} columns, but the classifier was fitted with {len(names)} labels. "
             "Give a column for each of classes_, in that order."
         )
@@ -163,14 +159,14 @@ def _are_rows_of_numbers(rows: list[Any]) -> bool:
 
 
 def _read_indicator_matrix(y: Any) -> sp.csr_array[Any, tuple[int, int]]:  # noqa: ANN401
-    """Return rows of numbers as a sparse matrix; raise InputError if there are others than 0, 1."""
+    """Return rows of numbers as a sparse matrix; raise DataError if there are others than 0, 1."""
     try:
         dense = None if sp.issparse(y) else np.array(y)
         if dense is not None and dense.dtype == object:  # such as a table with mixed columns
             dense = dense.astype(np.float64)
         matrix = sp.csr_array(y if dense is None else dense, copy=True)
     except (TypeError, ValueError):
-        raise InputError(
+        raise DataError(
             "y must be a matrix of 0 and 1, or a collection of strings for each text: its rows "
             "of numbers differ in length, or hold something else."
         ) from None
@@ -178,7 +174,7 @@ def _read_indicator_matrix(y: Any) -> sp.csr_array[Any, tuple[int, int]]:  # noq
     matrix.eliminate_zeros()
     is_other = matrix.data != 1
     if is_other.any():
-        raise InputError(
+        raise DataError(
             f"y must hold 0 and 1 only, got {matrix.data[is_other][0]}. "
             "Give a column for each label, or a collection of strings for each text."
         )
@@ -192,16 +188,16 @@ def _read_strings(row: Any, place: str) -> tuple[str, ...]:  # noqa: ANN401 (wha
         if isinstance(row, str):
             whole = place.partition("[")[0]
             advice = f"Write [{_show(row)}]: [[each] for each in {whole}] does it for all."
-        raise InputError(f"{place} must be a collection of strings, got {_show(row)}. {advice}")
+        raise DataError(f"{place} must be a collection of strings, got {_show(row)}. {advice}")
     strings = []
     for each in row:
         if not isinstance(each, str):
-            raise InputError(
+            raise DataError(
                 f"{place} must be a collection of strings, got {_show(row)}, with "
                 f"{_show(each)} in it. Write each as a string."
             )
         if not each:
-            raise InputError(f"{place} holds an empty string. Remove it; [] means none.")
+            raise DataError(f"{place} holds an empty string. Remove it; [] means none.")
         _check_characters(each, place)
         strings.append(str(each))
     return tuple(strings)
@@ -213,7 +209,7 @@ def _read_rows(values: Any, name: str, wanted: str) -> list[Any]:  # noqa: ANN40
         values = np.asarray(values)
     is_unordered = isinstance(values, str | bytes | Mapping | set | frozenset)
     if is_unordered or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
-        raise InputError(f"{name} must be {wanted}, got {_show(values)}.")
+        raise DataError(f"{name} must be {wanted}, got {_show(values)}.")
     return list(values)
 
 
@@ -224,19 +220,19 @@ def _show(value: object) -> str:
 
 def _check_length(n_rows: int, n_texts: int, name: str) -> None:
     if n_rows != n_texts:
-        raise InputError(
+        raise DataError(
             f"{name} must have a row for each text: there are {n_texts:,} texts, {n_rows:,} rows."
         )
 
 
 def _check_characters(text: str, place: str) -> None:
-    """Raise InputError if a text cannot be written as UTF-8, which the tokenizer needs."""
+    """Raise DataError if a text cannot be written as UTF-8, which the tokenizer needs."""
     if text.isascii():
         return
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise InputError(
+        raise DataError(
             f"{place} holds half a character (\\u{ord(text[error.start]):04x}), which UTF-8 "
             "cannot write. Remove it, or write the whole surrogate pair."
         ) from None

@@ -17,13 +17,10 @@ from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, nearest_name
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import ScoredSet, SetCandidates
 from setrnn.systems.known import Known, given_known, known_log_prob
-from setrnn.systems.rules import Choice
-from setrnn.systems.scored_set import ScoredSet
+from setrnn.systems.rules import Choice, count_completions
 from setrnn.systems.system import System
-
-N_SETS = 64  # that share p(known | x); networks and pcc give what their beams hold
 
 
 @dataclass(frozen=True)
@@ -150,7 +147,7 @@ def name_predictions(
     accepted: Sequence[bool | None],
     certificates: Sequence[Certificate | None],
 ) -> Iterator[Prediction]:
-    """Yield a prediction per document: its set (n, S), and the best candidates besides it."""
+    """Yield a prediction per document: its set (n, S), and its best alternatives."""
     candidates = choice.candidates
     for document, row in enumerate(sets):
         predicted = name_labels(labels, row)
@@ -229,7 +226,7 @@ def complete_tokens(
     top: int,
 ) -> Iterator[Completion]:
     """Complete a batch of documents; `known` has the ids of the labels that `rows` names."""
-    found = system.candidates(tokens, max(top, N_SETS), known=known)
+    found = system.candidates(tokens, count_completions(top), known=known)
     given = given_known(found)
     log_probs, mass = given.log_probs, np.exp(known_log_prob(found))
     is_known = known.is_present(len(labels)) | known.is_absent(len(labels))

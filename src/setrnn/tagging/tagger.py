@@ -26,12 +26,12 @@ from setrnn.systems.known import Known
 from setrnn.systems.predicting import BatchSearch, choose_from
 from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.rules import (
-    MANY_SETS,
     RULES,
     Limits,
     Rule,
     SetCandidates,
     SetLimits,
+    count_candidates,
     find_rule,
 )
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
@@ -174,7 +174,7 @@ class Tagger:
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
         chosen = find_rule(name)
         acceptance = self.acceptance(name) if known is None else None
-        n_sets = max(chosen.n_sets(top, set_limits), self.n_candidates(chosen))
+        n_sets = self.n_candidates(chosen, top, set_limits)
         for start in range(0, len(tokens), BATCH):
             part = tokens.rows(start, min(start + BATCH, len(tokens)))
             part_known = None if known is None else known.rows(slice(start, start + BATCH))
@@ -216,9 +216,10 @@ class Tagger:
                 choice, log_probs = replace(choice, candidates=found), trusted
         yield from name_predictions(self.labels, choice, labels, log_probs, top, accepted, proofs)
 
-    def n_candidates(self, rule: Rule) -> int:
-        """Return how many candidates `predictions` needs for calibrated probabilities."""
-        return 1 if self.calibration is None else self.calibration.n_candidates(rule.source)
+    def n_candidates(self, rule: Rule, top: int = 1, limits: SetLimits | None = None) -> int:
+        """Return how many candidates `predictions` needs to show `top` sets."""
+        needed = 1 if self.calibration is None else self.calibration.n_candidates(rule.source)
+        return count_candidates(rule, top, limits, needed)
 
     def acceptance(self, rule: str) -> Acceptance | None:
         """Return which predictions by a rule are accepted; None if that was not fitted."""
@@ -361,7 +362,7 @@ class Tagger:
         """Return p(label | text), and the probability of the sets that were not found."""
         probs, missing = [np.zeros((0, len(self.labels)), np.float32)], [np.zeros(0)]
         for tokens in encode_batches(self.encoder, pair_features(texts, features), BATCH):
-            candidates = self.system.candidates(tokens, MANY_SETS)
+            candidates = self.system.candidates(tokens, count_candidates())
             probs.append(self.system.marginals(tokens, candidates))
             missing.append(candidates.missing_mass())
         return Marginals(np.concatenate(probs), np.concatenate(missing))
@@ -418,6 +419,8 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
             seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
         system = find_system(method).from_arrays(arrays, method, saved.config, device)
         system.check_sizes(saved.encoder.n_tokens, len(saved.labels))
+    except ConfigError:  # such as a device that this machine lacks
+        raise
     except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
         raise ModelError(
             f"{folder} holds other weights than its '{saved.method}' model has: "

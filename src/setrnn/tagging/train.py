@@ -87,7 +87,7 @@ def train(
 
 
 def check_training(method: Method, config: Config, device: str, resume: bool) -> None:
-    """Refuse what cannot be trained, before the data is read."""
+    """Raise ConfigError if something cannot be trained, before the data is read."""
     check_method(method, config)
     if method.is_network:
         from setrnn.model.devices import find_device
@@ -252,7 +252,7 @@ def _tune(
     prepared: Prepared, method: Method, config: Config, on_progress: OnProgress
 ) -> ClassicalSettings:
     """Choose the penalties of a classical system on the valid part."""
-    from setrnn.systems.classical.tuning import GRID, tune_penalties
+    from setrnn.systems.classical.system import GRID, tune_penalties
 
     if "valid" not in prepared.splits:
         raise ConfigError(

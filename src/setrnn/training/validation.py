@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from setrnn.config import TRAINING_METRICS
 from setrnn.data.batches import take_rows
 from setrnn.data.prepared import Prepared
-from setrnn.metrics import evaluate_sets, indicator_matrix
+from setrnn.metrics import MEASURES, evaluate_sets, indicator_matrix
 from setrnn.systems.neural import MAX_DOCUMENTS
 from setrnn.systems.predicting import BatchSearch
-from setrnn.systems.rules import find_rule, no_limits
+from setrnn.systems.rules import count_candidates, find_rule, no_limits
 from setrnn.systems.system import System
 
 
@@ -36,7 +35,7 @@ def validate(
     predicted, log_probs = [], []
     for start in range(0, len(rows), MAX_DOCUMENTS):
         tokens = take_rows(valid.tokens, rows[start : start + MAX_DOCUMENTS])
-        chosen = BatchSearch(system, tokens, {by.source: by.n_sets(1, limits)}).choose(by, limits)
+        chosen = BatchSearch(system, tokens, {by.source: count_candidates(by)}).choose(by, limits)
         predicted += [row[row >= 0] for row in chosen.labels]
         log_probs.append(chosen.log_probs)
         between_batches()
@@ -45,6 +44,6 @@ def validate(
     measured = evaluate_sets(
         indicator_matrix(truth, n_labels), indicator_matrix(predicted, n_labels)
     ).as_dict()
-    return {name: float(measured[name]) for name in TRAINING_METRICS} | {
+    return {name: float(measured[name]) for name in MEASURES} | {
         "mean_probability": float(np.exp(np.concatenate(log_probs)).mean())
     }

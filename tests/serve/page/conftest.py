@@ -26,9 +26,9 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser():
-    """A browser for a file of tests; it must be gone where other tests run event loops."""
+    """One browser for all tests of the page; its event loop must end before other tests."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
@@ -37,7 +37,7 @@ def browser():
         browser.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def kept_tab(browser):
     """A tab that tests use one after the other: opening one costs thrice as much as a visit."""
     options = {"viewport": SCREEN, "reduced_motion": "reduce"}  # what moves is drawn many times
@@ -48,7 +48,7 @@ def kept_tab(browser):
 @pytest.fixture
 def tab(kept_tab, site):
     """The page, for a new visitor; nothing may go wrong."""
-    from page_site import reopened
+    from page.page_site import reopened
 
     with reopened(kept_tab, site) as tab:
         yield tab
@@ -58,8 +58,7 @@ def tab(kept_tab, site):
 def site(taggers, test_texts):
     """A server of two models: `small`, which accepts some of its sets, and `classical`."""
     pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
-    from page_site import serving
-
+    from page.page_site import serving
     from setrnn.serve.registry import Registry, ServedModel
 
     small, classical = accepting_half(taggers["set-rnn"], test_texts), taggers["br"]

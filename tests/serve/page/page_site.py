@@ -2,9 +2,6 @@
 
 import json
 import shutil
-import socket
-import threading
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -21,23 +18,12 @@ SECONDS = 20  # to wait for what must come, on a busy machine
 @contextmanager
 def serving(registry, port=0, **options):
     """Serve models on this machine, and yield the address."""
-    import uvicorn
+    import local_server
 
     from setrnn.serve.app import make_app
 
-    listener = socket.create_server(("127.0.0.1", port))
-    address = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-    config = uvicorn.Config(make_app(registry, **options), log_level="critical", ws="none")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-    thread.start()
-    while not server.started and thread.is_alive():
-        time.sleep(0.01)
-    try:
-        yield address
-    finally:
-        server.should_exit = True
-        thread.join(10)
+    with local_server.serving(make_app(registry, **options), port) as port:
+        yield f"http://127.0.0.1:{port}/"
 
 
 @contextmanager

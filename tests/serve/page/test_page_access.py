@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from page_site import (
+
+from page.page_site import (
     another,
     chips,
     expect,
@@ -61,7 +62,7 @@ def test_axe_finds_nothing_serious_in_light_and_dark(browser, site, test_texts):
         assert findings_in_the_dark(tab, "#queue", "#document") == []
         tab.click("#clear")
         assert findings(tab, "#question") == []
-        tab.click("#question >> text=Keep it")
+        tab.click("#question >> text=Cancel")
         with another(tab, site):
             tab.wait_for_selector("#keeping:not([hidden])")
         assert findings(tab, "#keeping") == []

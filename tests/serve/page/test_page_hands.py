@@ -1,7 +1,8 @@
 """What hands do on the page: keys held down or pressed too early, a phone tapped."""
 
 import pytest
-from page_site import (
+
+from page.page_site import (
     chips,
     expect,
     open_queue,
@@ -25,7 +26,6 @@ def hold(tab, key):
     """Hold a key down until it repeats."""
     for _ in range(4):
         tab.keyboard.down(key)
-        tab.wait_for_timeout(120)
         settled(tab)
     tab.keyboard.up(key)
 

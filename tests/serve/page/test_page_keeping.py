@@ -1,7 +1,8 @@
 """What the page keeps: on a reload, beside another tab, and where the browser refuses."""
 
 import pytest
-from page_site import (
+
+from page.page_site import (
     another,
     chips,
     drop,
@@ -57,7 +58,7 @@ def test_a_second_tab_takes_over_and_the_first_one_stops(tab, site, rows):
     wait_for(tab, "n1")
     with another(tab, site) as other:
         wait_for(other, "n1")
-        expect(tab.locator("#keeping:visible")).to_contain_text("went on in another tab")
+        expect(tab.locator("#keeping:visible")).to_contain_text("continued in another tab")
         for key in ("d", "s", "y"):
             tab.keyboard.press(key)
         drop(tab, "other.jsonl", '{"text": "other"}\n')
@@ -69,7 +70,7 @@ def test_a_second_tab_takes_over_and_the_first_one_stops(tab, site, rows):
         tab.click("#keeping >> text=Work here")
         wait_for(tab, "n2")
         expect(tab.locator("#queue-done")).to_have_text("2 done")
-        expect(other.locator("#keeping:visible")).to_contain_text("went on in another tab")
+        expect(other.locator("#keeping:visible")).to_contain_text("continued in another tab")
     tab.keyboard.press("d")
     wait_for(tab, "n3")
     assert len(exported(tab)[1]) == 3
@@ -86,7 +87,7 @@ def test_a_tab_that_has_not_heard_of_the_other_overwrites_nothing(tab, site, row
     assert accepted == [label]
     assert tab.is_hidden("#keeping")
     tab.keyboard.press("n")
-    expect(tab.locator("#keeping:visible")).to_contain_text("went on in another tab")
+    expect(tab.locator("#keeping:visible")).to_contain_text("continued in another tab")
     visit_page(tab, site)
     settled(tab)
     assert (chips(tab, "accepted"), chips(tab, "rejected")) == (accepted, [])
@@ -94,7 +95,7 @@ def test_a_tab_that_has_not_heard_of_the_other_overwrites_nothing(tab, site, row
 
 def test_without_a_database_it_says_so_exports_and_warns_before_it_is_lost(kept_tab, site, rows):
     with another(kept_tab, site, script=MISSING, may_ask=True) as tab:
-        expect(tab.locator("#keeping:visible")).to_contain_text("keeps nothing for this page")
+        expect(tab.locator("#keeping:visible")).to_contain_text("stores nothing for this page")
         open_queue(tab, rows)
         assert not is_asked_on_leaving(tab)  # the file is still there
         labels = chips(tab)
@@ -110,7 +111,7 @@ def test_without_a_database_it_says_so_exports_and_warns_before_it_is_lost(kept_
 
 def test_a_database_that_is_refused_is_as_good_as_none(kept_tab, site):
     with another(kept_tab, site, script=REFUSED) as tab:
-        expect(tab.locator("#keeping:visible")).to_contain_text("keeps nothing for this page")
+        expect(tab.locator("#keeping:visible")).to_contain_text("stores nothing for this page")
         tag(tab, "Velmara held their nerve")
         assert tab.is_hidden("#trouble")
 
@@ -123,7 +124,7 @@ def test_without_room_nothing_is_lost_while_the_page_is_open(tab, site, rows):
     fill_disk(tab)
     label = suggested(tab)
     tab.keyboard.press("y")
-    expect(tab.locator("#keeping:visible")).to_contain_text("it has no room left")
+    expect(tab.locator("#keeping:visible")).to_contain_text("no space left")
     settled(tab)
     assert chips(tab, "accepted") == [label]
     assert is_asked_on_leaving(tab)
@@ -135,7 +136,7 @@ def test_without_room_nothing_is_lost_while_the_page_is_open(tab, site, rows):
     lines = exported(tab)[1]
     assert [line["id"] for line in lines] == ["n0", "n1"]
     tab.click("#keeping >> text=Try again")
-    expect(tab.locator("#keeping:visible")).to_contain_text("it has no room left")
+    expect(tab.locator("#keeping:visible")).to_contain_text("no space left")
     tab.evaluate("emptyDisk()")
     tab.click("#keeping >> text=Try again")
     expect(tab.locator("#keeping")).to_be_hidden()

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
-from page_site import another, chips, expect, open_queue, serving, settled, tag
 
+from page.page_site import another, chips, expect, open_queue, serving, settled, tag
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ServeSettings
 
@@ -49,7 +49,7 @@ def test_a_text_of_many_short_words_is_cut_by_words(kept_tab, registry):
             tab.evaluate("(text) => { document.getElementById('text').value = text; }", text)
             tab.click("#tag")
             settled(tab)
-            expect(tab.locator("#cut")).to_contain_text("The model is given the first")
+            expect(tab.locator("#cut")).to_contain_text("The model gets the first")
             tab.click("#new")
             tab.wait_for_selector("#text")
 
@@ -64,7 +64,7 @@ def test_a_document_is_decided_whose_labels_the_model_cannot_take(kept_tab, regi
     ]
     with page_of(kept_tab, registry, may_fail=True) as tab:
         open_queue(tab, rows)
-        expect(tab.locator("#set-hint")).to_contain_text("predicted without what you decided")
+        expect(tab.locator("#set-hint")).to_contain_text("ignores your decisions")
         assert set(chips(tab, "accepted")) == set(names)
         tab.keyboard.press("d")
         expect(tab.locator("#document-title")).to_have_text("long")

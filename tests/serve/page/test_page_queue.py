@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from page_site import chips, drop, expect, exported, open_queue, settled, visit_page, wait_for
 
+from page.page_site import chips, drop, expect, exported, open_queue, settled, visit_page, wait_for
 from setrnn.data.formats import BadRows, open_dataset
 
 
@@ -141,8 +141,8 @@ def test_csv_with_a_mark_quotes_and_newlines(tab):
     assert tab.text_content("#reading") == 'Velmara, "the reds",\r\nbeat Palmeda'
     assert set(chips(tab, "accepted")) == {"sport", "football"}
     expect(tab.locator("#queue-place")).to_have_text("1 of 2")
-    expect(tab.locator("#queue-hint")).to_have_text(
-        "1 row left out. Row 3: more than 3 cells, as the header has."
+    expect(tab.locator("#queue-hint")).to_contain_text(
+        "1 row skipped. Row 3: more cells than the 3"
     )
 
 
@@ -166,15 +166,15 @@ def test_a_table_as_spreadsheets_write_it(tab):
 def test_a_file_that_cannot_be_read_is_refused_in_one_line(tab):
     for name, content, said in [
         ("bad.csv", "a,b\n1,2\n", "has no column 'text'"),
-        ("bad.jsonl", '{"txt": 1}\n', "1 line left out. Line 1: 'text' must be a string."),
+        ("bad.jsonl", '{"txt": 1}\n', "1 line skipped. Line 1: 'text' must be a string."),
         ("bad.jsonl", "not json\n", "Line 1: not a JSON object on one line."),
         ("bad.jsonl", '{"text": "a", "labels": "sport"}\n', "'labels' must be a list of strings"),
         ("bad.jsonl", 'a\n{"text": 1}\nb\n' + 9 * "c\n", "Lines 1, 3, 4, 5, 6 and 6 more: not"),
-        ("bad.csv", 'text\n"never closed\nand so on\n', "Row 1 opens a quote"),
+        ("bad.csv", 'text\n"never closed\nand so on\n', "Row 1 has a quote"),
         ("empty.jsonl", "\n\n", "empty.jsonl is empty."),
         ("empty.txt", "", "empty.txt is empty."),
-        ("picture.png", b"\x89PNG\r\n\x1a\n\xff\xd8", "picture.png is no text in UTF-8."),
-        ("program.txt", b"\x7fELF\0\0", "program.txt is no text in UTF-8."),
+        ("picture.png", b"\x89PNG\r\n\x1a\n\xff\xd8", "picture.png is not a text in UTF-8."),
+        ("program.txt", b"\x7fELF\0\0", "program.txt is not a text in UTF-8."),
     ]:
         drop(tab, name, content)
         expect(tab.locator("#trouble:visible")).to_contain_text(said)
@@ -187,11 +187,11 @@ def test_clearing_and_replacing_a_queue_are_asked_about(tab, rows):
     tab.keyboard.press("d")
     wait_for(tab, rows[1]["id"])
     tab.click("#clear")
-    expect(tab.locator("#question")).to_contain_text("decided about 1 document")
+    expect(tab.locator("#question")).to_contain_text("decisions about 1 document")
     tab.keyboard.press("Escape")
     assert tab.is_visible("#queue")
     drop(tab, "other.jsonl", '{"text": "other"}\n')
-    tab.click("#question >> text=Keep it")
+    tab.click("#question >> text=Cancel")
     expect(tab.locator("#queue-name")).to_have_text("news.jsonl")
     drop(tab, "other.jsonl", '{"text": "other"}\n')
     tab.click("#question-yes")

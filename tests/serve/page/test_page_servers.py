@@ -7,7 +7,8 @@ from collections import namedtuple
 from contextlib import ExitStack
 
 import pytest
-from page_site import (
+
+from page.page_site import (
     another,
     chips,
     expect,
@@ -19,8 +20,7 @@ from page_site import (
     tag,
     wait_for,
 )
-
-from setrnn.serve.keys import ApiKeys
+from setrnn.serve.guards import ApiKeys
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Tagging
@@ -51,7 +51,7 @@ def test_a_key_is_asked_for_and_what_was_wanted_goes_on(kept_tab, site, registry
         another(kept_tab, Server(address), may_fail=True) as tab,
     ):
         give_key(tab, "wrong")
-        expect(tab.locator("#key-hint")).to_contain_text("does not take this key")
+        expect(tab.locator("#key-hint")).to_contain_text("does not accept this key")
         give_key(tab, "the-first-of-the-keys")
         expect(tab.locator("#key-form")).to_be_hidden()
         tag(tab, TEXT)
@@ -60,7 +60,7 @@ def test_a_key_is_asked_for_and_what_was_wanted_goes_on(kept_tab, site, registry
         keys.load()
         label = suggested(tab)
         tab.keyboard.press("y")
-        expect(tab.locator("#key-hint")).to_contain_text("does not take this key")
+        expect(tab.locator("#key-hint")).to_contain_text("does not accept this key")
         give_key(tab, "another-key-from-now-on")
         expect(tab.locator("#key-form")).to_be_hidden()
         settled(tab)
@@ -99,7 +99,7 @@ def test_a_full_server_is_asked_again_without_the_person(kept_tab, site, registr
             tab.fill("#text", TEXT)
             tab.press("#text", "Control+Enter")
             trouble = tab.locator("#trouble:visible")
-            expect(trouble).to_contain_text("The server is busy. Too much is waiting.")
+            expect(trouble).to_contain_text("The server is busy. The queue is full.")
             expect(trouble).to_contain_text("Trying again in")
         finally:
             is_free.set()

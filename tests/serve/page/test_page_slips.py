@@ -2,7 +2,7 @@
 
 import json
 
-from page_site import (
+from page.page_site import (
     chips,
     drop,
     expect,
@@ -14,7 +14,6 @@ from page_site import (
     visit_page,
     wait_for,
 )
-
 from setrnn.data.formats import BadRows, open_dataset
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0 and lift the trophy."
@@ -80,8 +79,8 @@ def test_a_text_that_was_decided_about_is_not_replaced_without_a_question(tab):
         lambda: tab.keyboard.press("e"),
     ):
         replace()
-        expect(tab.locator("#question")).to_contain_text("What you decided about this text is lost")
-        tab.click("#question >> text=Keep it")
+        expect(tab.locator("#question")).to_contain_text("decisions about this text are lost")
+        tab.click("#question >> text=Cancel")
         assert chips(tab, "accepted") == accepted
     drop(tab, "news.jsonl", '{"id": "n0", "text": "other"}\n')
     tab.click("#question-yes")
@@ -91,7 +90,7 @@ def test_a_text_that_was_decided_about_is_not_replaced_without_a_question(tab):
 def test_a_damaged_browser_starts_and_a_key_that_cannot_be_sent_is_asked_for_again(tab, site):
     tab.evaluate(DAMAGED)
     visit_page(tab, site)
-    expect(tab.locator("#key-hint")).to_contain_text("does not take this key")
+    expect(tab.locator("#key-hint")).to_contain_text("does not accept this key")
     tab.fill("#key", "plain")
     tab.keyboard.press("Enter")
     expect(tab.locator("#key-form")).to_be_hidden()

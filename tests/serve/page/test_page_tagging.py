@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from page_site import (
+
+from page.page_site import (
     chips,
     drop,
     expect,
@@ -81,9 +82,9 @@ def test_confidence_is_the_models_acceptance(tab, site, test_texts, is_sure):
 def test_a_model_without_acceptance_or_words_says_so(tab):
     tab.select_option("#model", "classical")
     tag(tab, TEXT)
-    expect(tab.locator("#confidence")).to_have_text("no acceptance known")
+    expect(tab.locator("#confidence")).to_have_text("no acceptance threshold")
     tab.hover("#set .label >> nth=0")
-    expect(tab.locator("#attention")).to_contain_text("does not tell which words")
+    expect(tab.locator("#attention")).to_contain_text("cannot show which words")
     assert tab.locator(".is-lit").count() == 0
     assert not tab.is_visible("#orders-section")
 

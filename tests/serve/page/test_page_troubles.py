@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from page_site import expect, open_queue, reopened, settled, tag
+
+from page.page_site import expect, open_queue, reopened, settled, tag
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0."
 
@@ -37,7 +38,7 @@ def submit(tab):
 
 def test_a_refusal_is_said_in_the_servers_words(tab):
     for status, detail, said in [
-        (413, "A request may have 4,194,304 bytes.", "too much for the server. A request may"),
+        (413, "A request may have 4,194,304 bytes.", "too large for the server. A request may"),
         (422, "The model has no label 'x'. Did you mean 'y'?", "Did you mean 'y'?"),
         (422, "<img src=x onerror=alert(1)>", "<img src=x"),
         (500, "Something failed.", "Something failed."),

@@ -1,7 +1,8 @@
 """The words behind labels: lit up for any label and any set, whatever was decided."""
 
 import pytest
-from page_site import chips, expect, opened, percent, settled, tag
+
+from page.page_site import chips, expect, opened, percent, settled, tag
 
 TEXT = (
     "Velmara lift trophy in Kotamira. Velmara held their nerve on Monday night to beat Palmeda "

@@ -5,7 +5,7 @@ from brute_force import found_sets, identity_weights
 from setrnn.config import ClassicalSettings
 from setrnn.data.ragged import Ragged
 from setrnn.systems.classical.br import BinaryRelevance
-from setrnn.systems.classical.linear import TrainingData
+from setrnn.systems.classical.system import TrainingData
 
 
 def test_the_best_set_takes_every_label_above_one_half():

@@ -10,7 +10,7 @@ from setrnn.config import ClassicalSettings
 from setrnn.data.ragged import Ragged
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.br_support import SupportInference
-from setrnn.systems.classical.linear import TrainingData
+from setrnn.systems.classical.system import TrainingData
 
 N_LABELS = 6
 logits_of_documents = arrays(np.float32, (3, N_LABELS), elements=st.floats(-8, 8, width=32))

@@ -12,7 +12,7 @@ from setrnn.systems.classical.features import (
     MIN_PAIR_COUNT,
     Tfidf,
     _count_all,
-    count_matrix,
+    count_tokens,
     indicator,
 )
 
@@ -94,7 +94,7 @@ def test_no_documents_have_no_vectors():
 @settings(deadline=None)
 def test_counting_leaves_the_tokens_as_they_were(rows, dtype):
     tokens = Ragged.from_lists(rows, dtype=dtype)
-    count_matrix(tokens, N_TOKENS)
+    count_tokens(tokens, N_TOKENS)
     assert [row.tolist() for row in tokens] == rows
 
 
@@ -104,7 +104,7 @@ def test_read_only_tokens_can_be_counted(dtype):
     tokens = Ragged.from_lists([[5, 3, 3], [4, 3]], dtype=dtype)
     tokens.values.flags.writeable = False
     tokens.offsets.flags.writeable = False
-    counts = count_matrix(tokens, 6).toarray()
+    counts = count_tokens(tokens, 6).toarray()
     assert counts.tolist() == [[0, 0, 0, 2, 0, 1], [0, 0, 0, 1, 1, 0]]
 
 
@@ -113,8 +113,8 @@ def test_read_only_tokens_can_be_counted(dtype):
 def test_a_stretch_of_rows_is_counted_by_itself(rows):
     tokens = Ragged.from_lists(rows * 2)
     stretch = tokens.rows(len(rows), 2 * len(rows))
-    expected = count_matrix(Ragged.from_lists(rows), N_TOKENS)
-    np.testing.assert_array_equal(count_matrix(stretch, N_TOKENS).toarray(), expected.toarray())
+    expected = count_tokens(Ragged.from_lists(rows), N_TOKENS)
+    np.testing.assert_array_equal(count_tokens(stretch, N_TOKENS).toarray(), expected.toarray())
 
 
 @given(st.lists(st.sets(st.integers(0, 9)).map(sorted), max_size=6), st.integers(1, 10))

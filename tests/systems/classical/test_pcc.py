@@ -13,8 +13,8 @@ from setrnn.config import ClassicalSettings, Config, TextSettings
 from setrnn.data.prepared import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.methods import METHODS
-from setrnn.systems.classical.linear import TrainingData
 from setrnn.systems.classical.pcc import ClassifierChain
+from setrnn.systems.classical.system import TrainingData
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions, train_system
 from tiny import TINY
@@ -161,7 +161,7 @@ def test_how_many_sets_are_asked_for_does_not_change_the_best():
     assert len(set(best.values())) == 1
 
 
-def training_data(n=60, n_labels=18, seed=0):
+def make_training_data(n=60, n_labels=18, seed=0):
     generator = np.random.default_rng(seed)
     features = sp.csr_matrix(np.abs(generator.normal(size=(n, 10))).astype(np.float32))
     label_sets = [np.flatnonzero(generator.random(n_labels) < 0.3).tolist() for _ in range(n)]
@@ -169,7 +169,7 @@ def training_data(n=60, n_labels=18, seed=0):
 
 
 def test_a_label_never_looks_at_itself_or_at_later_ones():
-    model = ClassifierChain.fit(training_data(), ClassicalSettings(l1=0.01))
+    model = ClassifierChain.fit(make_training_data(), ClassicalSettings(l1=0.01))
     assert model.chain.shape == (18, 18)
     assert (np.tril(model.chain) == 0).all()
     assert (np.triu(model.chain, 1) != 0).any()
@@ -179,7 +179,7 @@ def test_training_is_logistic_regression_on_words_and_earlier_labels():
     from setrnn.systems.classical.features import indicator
     from setrnn.systems.classical.logistic import Penalties, fit_logistic
 
-    data = training_data(n_labels=5)
+    data = make_training_data(n_labels=5)
     fine = ClassicalSettings(l1=0.1, l2=0.1, max_steps=1000, tolerance=1e-9)
     model = ClassifierChain.fit(data, fine)
     targets = indicator(data.label_sets, 5)

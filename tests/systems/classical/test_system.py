@@ -1,4 +1,5 @@
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -7,12 +8,17 @@ from setrnn.config import ClassicalSettings, Config, TextSettings
 from setrnn.data import prepared as prepare_module
 from setrnn.data.example import Example
 from setrnn.data.prepared import prepare
-from setrnn.errors import SetRNNError
+from setrnn.errors import DataError, SetRNNError
 from setrnn.methods import METHODS
+from setrnn.metrics import evaluate_label_sets
 from setrnn.systems.classical import CLASSICAL
-from setrnn.systems.classical.system import training_data
+from setrnn.systems.classical import system as classical_system
+from setrnn.systems.classical.system import GRID, make_training_data, tune_penalties
 
 EVERY_BASELINE = pytest.mark.parametrize("system_class", CLASSICAL.values(), ids=CLASSICAL)
+MODELS = {name: system.model_class for name, system in CLASSICAL.items()}
+EVERY_MODEL = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+QUICK = ClassicalSettings(max_steps=5, beam_width=7)
 
 
 def prepared_from(folder, examples, **changes):
@@ -46,17 +52,24 @@ def test_a_system_learns_its_training_documents(system_class, small_prepared):
     check_answers(system, train.tokens, len(small_prepared.labels))
 
 
+@pytest.fixture(scope="module")
+def trained(small_prepared):
+    """Train a system once for all tests of the default settings."""
+    return cache(lambda system_class: system_class.train(small_prepared, Config()))
+
+
 @EVERY_BASELINE
-def test_training_twice_gives_the_same_bits(system_class, small_prepared):
-    first, second = (system_class.train(small_prepared, Config()).arrays() for _ in range(2))
+def test_training_twice_gives_the_same_bits(system_class, small_prepared, trained):
+    first = trained(system_class).arrays()
+    second = system_class.train(small_prepared, Config()).arrays()
     assert first.keys() == second.keys()
     for name, array in first.items():
         np.testing.assert_array_equal(second[name], array)
 
 
 @EVERY_BASELINE
-def test_arrays_rebuild_the_same_system(system_class, small_prepared):
-    system = system_class.train(small_prepared, Config())
+def test_arrays_rebuild_the_same_system(system_class, small_prepared, trained):
+    system = trained(system_class)
     again = system_class.from_arrays(system.arrays(), METHODS["br"], Config(), "cpu")
     tokens = small_prepared.split("test").tokens
     np.testing.assert_array_equal(again.marginals(tokens), system.marginals(tokens))
@@ -66,7 +79,7 @@ def test_arrays_rebuild_the_same_system(system_class, small_prepared):
 
 
 def test_training_data_holds_the_labels_of_train(small_prepared, small_examples):
-    tfidf, data = training_data(small_prepared, ClassicalSettings())
+    tfidf, data = make_training_data(small_prepared, ClassicalSettings())
     names = small_prepared.labels.names
     assert data.n_labels == len(names)
     assert [{names[label] for label in row} for row in data.label_sets] == [
@@ -79,14 +92,14 @@ def test_training_data_holds_the_labels_of_train(small_prepared, small_examples)
 
 @EVERY_BASELINE
 def test_token_ids_of_four_bytes_make_no_difference(
-    system_class, small_prepared, small_examples, tmp_path, monkeypatch
+    system_class, trained, small_examples, tmp_path, monkeypatch
 ):
     """What a vocabulary of more than 65,536 words brings."""
     monkeypatch.setattr(prepare_module, "smallest_dtype", lambda n_values: np.dtype(np.int32))
     streams = {name: partial(iter, examples) for name, examples in small_examples.items()}
     wide = prepare(streams, tmp_path / "wide", "newsroom", TextSettings(), {})
     assert wide.split("train").tokens.values.dtype == np.int32
-    expected = system_class.train(small_prepared, Config()).arrays()
+    expected = trained(system_class).arrays()
     for name, array in system_class.train(wide, Config()).arrays().items():
         np.testing.assert_array_equal(array, expected[name])
 
@@ -158,3 +171,74 @@ def test_every_label_is_reported_as_done(system_class, small_prepared):
     config = Config(classical=ClassicalSettings(max_steps=1))
     system_class.train(small_prepared, config, done.append)
     assert done[-1].n_done == done[-1].n_total == len(small_prepared.labels)
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Three trials, of which the middle one learns something."""
+    grid = ((50.0, 50.0), (0.05, 0.05), (200.0, 0.0))
+    monkeypatch.setattr(classical_system, "GRID", grid)
+    return grid
+
+
+def sum_of_f1(model, prepared, settings):
+    """The same measure by another way: predicted sets of names."""
+    tfidf, data = make_training_data(prepared, settings)
+    fitted = model.fit(data, settings, lambda n_labels: None)
+    valid = prepared.split("valid")
+    candidates = fitted.candidates(tfidf.transform(valid.tokens), 1)
+    names = prepared.labels.names
+    scores = evaluate_label_sets(
+        [tuple(names[i] for i in row if i < len(names)) for row in valid.labels],
+        [tuple(names[i] for i in candidates.set_at(j, 0)) for j in range(len(valid))],
+        names,
+    )
+    return scores.instance_f1 + scores.label_f1 + scores.micro_f1
+
+
+@EVERY_MODEL
+def test_the_chosen_penalties_are_the_best_of_the_grid(model, small_prepared, few):
+    chosen = tune_penalties(model, small_prepared, QUICK)
+    sums = [sum_of_f1(model, small_prepared, replace(QUICK, l1=l1, l2=l2)) for l1, l2 in few]
+    assert (chosen.l1, chosen.l2) == few[int(np.argmax(sums))]
+    assert max(sums) > min(sums), "the trials must differ for this to mean anything"
+
+
+@EVERY_MODEL
+def test_every_point_of_the_grid_is_tried_once_and_scored(model, small_prepared, few):
+    trials = []
+    tune_penalties(
+        model, small_prepared, QUICK, lambda l1, l2, scores: trials.append((l1, l2, scores))
+    )
+    assert [(l1, l2) for l1, l2, _ in trials] == list(few)
+    for l1, l2, scores in trials:
+        expected = sum_of_f1(model, small_prepared, replace(QUICK, l1=l1, l2=l2))
+        assert scores.instance_f1 + scores.label_f1 + scores.micro_f1 == pytest.approx(expected)
+
+
+@EVERY_MODEL
+def test_the_other_settings_are_kept(model, small_prepared, few):
+    chosen = tune_penalties(model, small_prepared, QUICK)
+    assert replace(chosen, l1=QUICK.l1, l2=QUICK.l2) == QUICK
+
+
+@EVERY_MODEL
+def test_tuning_repeats(model, small_prepared, few):
+    assert tune_penalties(model, small_prepared, QUICK) == tune_penalties(
+        model, small_prepared, QUICK
+    )
+
+
+def test_the_grid_holds_the_default_and_is_valid():
+    assert (ClassicalSettings().l1, ClassicalSettings().l2) in GRID
+    assert len(set(GRID)) == len(GRID)
+    for l1, l2 in GRID:
+        ClassicalSettings(l1=l1, l2=l2)
+
+
+@EVERY_MODEL
+def test_without_a_valid_part_tuning_is_refused(model, small_examples, tmp_path):
+    streams = {"train": partial(iter, small_examples["train"])}
+    prepared = prepare(streams, tmp_path / "p", "newsroom", TextSettings(), {})
+    with pytest.raises(DataError, match="valid"):
+        tune_penalties(model, prepared, QUICK)

@@ -1,10 +1,12 @@
+import time
+
 import numpy as np
 import pytest
 
 from choices import all_sets, as_sets, choice_of, known, random_distributions
 from setrnn.errors import ConfigError
 from setrnn.systems.rules import Limits, choose_sets, find_rule
-from setrnn.systems.rules.thresholds import Thresholds
+from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 
 THRESHOLDS = Thresholds(0.3, np.array([0.1, 0.2, 0.4, 0.7]))
 BY_RULE = {"hamming": 0.5, "micro-f1": 0.3, "label-f1": THRESHOLDS.by_label}
@@ -67,3 +69,84 @@ def test_without_thresholds_the_way_to_get_them_is_told(rule):
     with pytest.raises(ConfigError, match="setrnn calibrate MODEL VALID") as error:
         chosen_sets(rule, choice_of(random_distributions(3)))
     assert "\n" not in str(error.value)
+
+
+def problem(seed, n=60, n_labels=5, decimals=None):
+    random = np.random.default_rng(seed)
+    marginals = random.random((n, n_labels)).astype(np.float32) ** 2
+    if decimals is not None:
+        marginals = marginals.round(decimals)
+    return marginals, random.random((n, n_labels)) < marginals
+
+
+def micro_f1(is_predicted, is_label):
+    return 2 * (is_predicted & is_label).sum() / (is_predicted.sum() + is_label.sum())
+
+
+@pytest.mark.parametrize("decimals", [None, 1])
+@pytest.mark.parametrize("seed", range(5))
+def test_no_common_threshold_has_a_better_micro_f1(seed, decimals):
+    marginals, is_label = problem(seed, decimals=decimals)
+    common = choose_thresholds(marginals, is_label).common
+    best = max(micro_f1(marginals >= each, is_label) for each in np.unique(marginals))
+    assert micro_f1(marginals >= common, is_label) == pytest.approx(best)
+
+
+def test_where_labels_are_frequent_their_own_thresholds_are_better_than_the_common_one():
+    marginals, is_label = problem(0, n=4000)
+    is_label[:, 0] = np.random.default_rng(1).random(4000) < marginals[:, 0] / 4
+    found = choose_thresholds(marginals, is_label)
+
+    def label_f1(thresholds):
+        is_predicted = marginals >= thresholds
+        both = (is_predicted & is_label).sum(axis=0)
+        return (2 * both / (is_predicted.sum(axis=0) + is_label.sum(axis=0))).mean()
+
+    assert label_f1(found.by_label) > label_f1(found.common)
+
+
+def test_a_rare_label_does_not_follow_its_one_document():
+    """One document of p = 0.05 does not move the threshold of a label there."""
+    marginals, is_label = problem(2, n=2000)
+    marginals[:, 0] = np.linspace(0, 0.6, 2000)
+    is_label[:, 0] = False
+    is_label[166, 0] = True  # p = 0.05
+    assert choose_thresholds(marginals, is_label).by_label[0] > 0.08
+
+
+def test_a_label_of_no_document_gets_the_common_threshold():
+    marginals, is_label = problem(3)
+    is_label[:, 2] = False
+    marginals[:, 3] = 0
+    found = choose_thresholds(marginals, is_label)
+    assert found.by_label[2] == found.by_label[3] == found.common
+
+
+@pytest.mark.parametrize("n", [0, 4])
+def test_without_labels_or_documents_half_is_taken(n):
+    found = choose_thresholds(np.zeros((n, 3), np.float32), np.zeros((n, 3), bool))
+    assert found.common == 0.5
+    assert found.by_label.tolist() == [0.5] * 3
+
+
+def test_the_order_of_documents_changes_nothing():
+    marginals, is_label = problem(4)
+    order = np.random.default_rng(0).permutation(len(marginals))
+    first = choose_thresholds(marginals, is_label)
+    second = choose_thresholds(marginals[order], is_label[order])
+    assert first.common == second.common
+    np.testing.assert_allclose(first.by_label, second.by_label)
+
+
+def test_thresholds_come_back_from_plain_values():
+    found = choose_thresholds(*problem(5))
+    again = Thresholds.from_dict(found.as_dict())
+    assert again.common == found.common
+    np.testing.assert_array_equal(again.by_label, found.by_label)
+
+
+def test_many_documents_and_labels_are_quick():
+    marginals, is_label = problem(6, n=5000, n_labels=250)
+    start = time.process_time()
+    choose_thresholds(marginals, is_label)
+    assert time.process_time() - start < 4  # 0.4 s where nothing else runs

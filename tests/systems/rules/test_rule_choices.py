@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from choices import NAMES, as_sets, choice_of, random_distributions
+from choices import NAMES, as_sets, choice_of, known, random_distributions
 from setrnn.errors import ConfigError
 from setrnn.systems.products import ProductCandidates
 from setrnn.systems.rules import (
@@ -11,10 +11,12 @@ from setrnn.systems.rules import (
     Rule,
     SetCandidates,
     choose_sets,
+    count_candidates,
+    count_completions,
     find_rule,
     no_limits,
 )
-from setrnn.systems.rules.thresholds import Thresholds
+from setrnn.systems.rules.marginal_rules import Thresholds
 
 THRESHOLDS = Thresholds(0.4, np.array([0.2, 0.5, 0.3, 0.6]))
 LIMITS = [
@@ -71,8 +73,16 @@ def test_the_rules_of_the_paper_take_the_most_probable_of_their_source(name, sou
 
 def test_only_rules_that_go_by_the_distribution_ask_for_many_sets():
     for name, rule in RULES.items():
-        assert (rule.n_sets(1, no_limits(4)) == 1) == (name in ("set", "sequence"))
-        assert rule.n_sets(99, no_limits(4)) == 99
+        assert (count_candidates(rule) == 1) == (name in ("set", "sequence"))
+        assert count_candidates(rule, 99, no_limits(4)) == 99
+        assert count_candidates(rule, needed_by_calibration=20) == 20
+
+
+def test_limits_and_marginals_need_many_sets_and_completions_need_more():
+    is_limited = known(Limits(min_labels=1), 4)
+    assert count_candidates(RULES["set"], 2, is_limited) == count_candidates() > 2
+    assert count_completions(3) > count_candidates()
+    assert count_completions(999) == 999
 
 
 def test_an_unknown_rule_is_refused_with_the_nearest():

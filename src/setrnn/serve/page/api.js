@@ -1,15 +1,15 @@
-// Calls to the server this page came from. A newer call of a kind ends the older one.
+// Calls to the server of this page. A newer call of a kind aborts the older one.
 
-import { keepNote, noteOf } from "./notes.js";
+import { keepNote, noteOf } from "./desk.js";
 
 const KEY = "setrnn-api-key";
-const CAN_BE_SENT = /^[\x20-\x7e\xa0-\xff]*$/; // in a header
+const CAN_BE_SENT = /^[\x20-\x7e\xa0-\xff]*$/; // what a header may contain
 const running = new Map();
 
 export class Problem extends Error {
   constructor(status, detail, retryAfter = null) {
     super(detail);
-    this.status = status; // 0: no answer
+    this.status = status; // 0: the server did not answer
     this.retryAfter = retryAfter; // seconds
   }
 }
@@ -19,7 +19,7 @@ export const keepKey = (value) => keepNote("sessionStorage", KEY, value);
 export const hasKey = () => key() !== null;
 export const isStale = (error) => error.name === "AbortError";
 
-// Ask; `kind` names the calls of which only the latest matters.
+// Send a request; of the calls of one `kind`, only the latest counts.
 export async function ask(path, body = null, kind = null) {
   const control = new AbortController();
   if (kind !== null) {
@@ -42,7 +42,7 @@ async function send(path, body, signal) {
   const headers = {};
   if (body !== null) headers["Content-Type"] = "application/json";
   if (hasKey()) {
-    if (!CAN_BE_SENT.test(key())) throw new Problem(401, "No server takes this key.");
+    if (!CAN_BE_SENT.test(key())) throw new Problem(401, "This is not a valid API key.");
     headers.Authorization = `Bearer ${key()}`;
   }
   const method = body === null ? "GET" : "POST";

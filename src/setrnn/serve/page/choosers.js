@@ -1,17 +1,17 @@
-// Which model, and by which rule it predicts.
+// The choice of the model and of its prediction rule.
 
+import { keepNote, noteOf } from "./desk.js";
 import { at, count, make } from "./elements.js";
-import { keepNote, noteOf } from "./notes.js";
 import { chooseModel, loadModels, server } from "./tagging.js";
 
 const KEPT = "setrnn-choice";
 const RULES = {
   set: "the most probable set",
   sequence: "the set of the best sequence",
-  f1: "the set of best expected F1",
-  hamming: "labels over 50%",
-  "micro-f1": "labels over one threshold",
-  "label-f1": "labels over their own thresholds",
+  f1: "the set with the best expected F1",
+  hamming: "labels above 50%",
+  "micro-f1": "labels above one threshold",
+  "label-f1": "labels above their own thresholds",
 };
 
 const choice = keptChoice();
@@ -20,11 +20,11 @@ function keptChoice() {
   try {
     return { ...JSON.parse(noteOf("localStorage", KEPT)) };
   } catch {
-    return {}; // it was damaged
+    return {}; // it is damaged
   }
 }
 
-// Learn what the server offers, once.
+// Load the models of the server once.
 export async function ready() {
   if (server.model) return;
   await loadModels();
@@ -32,7 +32,7 @@ export async function ready() {
   drawChoosers();
 }
 
-// The server has other models now.
+// Load the models again: the server has replaced one.
 export async function refresh() {
   const { model, rule } = server;
   await loadModels();

@@ -1,23 +1,21 @@
-// The document at hand: asked about, decided about, drawn.
+// The current document: its predictions, its decisions, and how they are drawn.
 
 import { drop, isStale } from "./api.js";
 import { ready, refresh } from "./choosers.js";
-import { desk, PASTED } from "./desk.js";
+import { desk, notePast, PASTED } from "./desk.js";
+import { drawFrame, MAX_SHOWN, showText } from "./document.js";
 import { at, percent, say } from "./elements.js";
-import { drawFrame } from "./frame.js";
-import { notePast } from "./history.js";
-import { MOST_SHOWN, showText } from "./reading.js";
 import { drawOrders, drawResults, showAll } from "./results.js";
 import * as tagging from "./tagging.js";
 import { attempt, clearTrouble } from "./trouble.js";
 import { explainShown, lookAt, stopExplaining } from "./words.js";
 
-const WAIT = 120; // ms between a decision and the question that follows from it
+const WAIT = 120; // ms between a decision and the request that follows
 
-let pointed = null; // what is under the pointer, as lookAt takes it
+let pointed = null; // the label or set under the pointer, see lookAt
 let timer = 0;
 
-// Put another document on the desk, and ask the model about it.
+// Show another document, and predict its labels.
 export async function show(position, document, decision) {
   leave();
   desk.current = {
@@ -25,9 +23,9 @@ export async function show(position, document, decision) {
     document,
     decision,
     prediction: null,
-    completion: null, // p(... given what was decided); null where nothing is
+    completion: null, // p(... given the decisions); null without decisions
     explanations: new Map(), // see words.js
-    notes: [], // sentences about the answers
+    notes: [], // sentences about the predictions
   };
   showText(document.text);
   showAll(false);
@@ -37,12 +35,12 @@ export async function show(position, document, decision) {
   say(at("features"), document.features.length ? `Features: ${document.features.join(", ")}` : "");
   say(at("cut"), "");
   drawFrame();
-  bringIntoSight(at("document"));
+  scrollToStart(at("document"));
   await ask();
 }
 
-// Scroll to where a document begins; where its labels stand below it, so that they are near.
-function bringIntoSight(element) {
+// Scroll to the start of a document, always if its labels are below it.
+function scrollToStart(element) {
   const { top, bottom } = element.getBoundingClientRect();
   const isAbove = at("labels").getBoundingClientRect().top >= bottom;
   if (isAbove || top < 0 || top > innerHeight / 2) element.scrollIntoView({ block: "start" });
@@ -53,7 +51,7 @@ export function focusResults() {
   place.focus({ preventScroll: true });
 }
 
-// Take the document off the desk; what was asked about it is no longer waited for.
+// Close the document, and abort the requests about it.
 export function leave() {
   for (const kind of ["tag", "known", "complete", "predicted"]) drop(kind);
   stopExplaining();
@@ -67,7 +65,7 @@ export function leave() {
   at("search").value = "";
 }
 
-// Ask all anew: the model, the rule or the document is another.
+// Predict again: the model, the rule or the document has changed.
 export async function ask() {
   const asked = desk.current;
   await attempt(async () => {
@@ -84,7 +82,7 @@ export async function ask() {
 async function predict(asked, before = []) {
   const { document, decision } = asked;
   asked.explanations = new Map();
-  say(at("cut"), tagging.cutHint(document, MOST_SHOWN));
+  say(at("cut"), tagging.cutHint(document, MAX_SHOWN));
   const [prediction, rest] = await Promise.all([
     tagging.predict(document),
     restOf(document, decision, "known"),
@@ -98,16 +96,16 @@ async function predict(asked, before = []) {
 
 async function askAnother(asked) {
   await refresh();
-  if (asked === desk.current) await predict(asked, ["The model was replaced: a new one predicts."]);
+  if (asked === desk.current) await predict(asked, ["The model was replaced: this is the prediction of the new one."]);
 }
 
-// The rest, given what was decided; where the model cannot take that, the decision stays.
+// Complete the labels given the decisions; if the model cannot, the decisions stay.
 async function restOf(document, decision, kind) {
   try {
     return { completion: await tagging.complete(document, decision, kind), notes: [] };
   } catch (error) {
     if (error.status !== 422) throw error;
-    const note = `This is predicted without what you decided. ${error.message}`;
+    const note = `This prediction ignores your decisions. ${error.message}`;
     return { completion: null, notes: [note] };
   }
 }
@@ -117,7 +115,7 @@ function take(asked, { completion, notes }, before = []) {
   asked.notes = [...before, ...notes];
 }
 
-// Ask for the rest, once the person pauses.
+// Complete the labels when the person pauses.
 function completeSoon() {
   clearTimeout(timer);
   drop("complete");
@@ -149,7 +147,7 @@ export function draw() {
   drawResults(tagging.viewOf(desk.current));
   at("orders-hint").textContent = tagging.ordersHint(desk.current.decision);
   drawFrame();
-  lightUp();
+  highlightWords();
 }
 
 function announce() {
@@ -160,8 +158,8 @@ function announce() {
   at("status").textContent = parts.join(" ");
 }
 
-// The words of what is under the pointer, or has the focus, or of the suggestion.
-export function lightUp() {
+// Highlight the words of the label under the pointer, with the focus, or suggested.
+export function highlightWords() {
   const focused = at("results").contains(document.activeElement) && lookedAt(document.activeElement);
   const suggested = suggestion();
   lookAt(pointed ?? (focused || (suggested && { label: suggested.label })));
@@ -169,10 +167,10 @@ export function lightUp() {
 
 export function point(element) {
   pointed = element && lookedAt(element);
-  lightUp();
+  highlightWords();
 }
 
-// The label or the set that an element stands for.
+// The label or set that an element represents.
 function lookedAt(element) {
   const { label, labels } = element.closest("[data-label], [data-labels]")?.dataset ?? {};
   if (label !== undefined) return { label };
@@ -203,7 +201,7 @@ export function decide(label, state) {
   completeSoon();
 }
 
-// A click goes round: accepted, rejected, undecided.
+// Each click moves on: accepted, rejected, undecided.
 export function turn(label) {
   const next = { open: "accepted", accepted: "rejected", rejected: "open" };
   decide(label, next[tagging.stateOf(desk.current.decision, label)]);
@@ -214,7 +212,7 @@ export function reject(label) {
   decide(label, isRejected ? "open" : "rejected");
 }
 
-// Accept a whole set, and reject what was shown and is not in it.
+// Accept a whole set, and reject the other labels that were shown.
 export function takeOther(labels) {
   const { decision } = desk.current;
   const shown = [...decision.absent, ...tagging.viewOf(desk.current).labels];
@@ -228,14 +226,14 @@ export function answer(state) {
   if (suggested) decide(suggested.label, state);
 }
 
-// Take the set as it is shown.
+// Take the set shown.
 export function takeShown() {
   const { labels } = tagging.viewOf(desk.current);
   change({ ...desk.current.decision, present: labels, status: "done", labels });
   if (desk.current.position === PASTED) completeSoon();
 }
 
-// Go back to what was decided before.
+// Restore an earlier decision.
 export function restore(decision) {
   keep(decision);
   completeSoon();

@@ -1,11 +1,58 @@
-// What lies on the desk: the parts of the page share it.
+// The state that the parts of the page share, what can be undone, and small kept values.
 
-export const PASTED = "pasted"; // the key of the one document that is in no queue
+export const PASTED = "pasted"; // the key of the document that belongs to no queue
 
 export const desk = {
   store: null, // see store.js
   queue: null, // see queue.js
-  current: null, // the document at hand, see current.js
-  isAtRisk: false, // whether something was decided since the last export
+  current: null, // the current document, see current.js
+  isAtRisk: false, // whether there are decisions since the last export
   isElsewhere: false, // whether another tab has taken over
 };
+
+// Small values that survive a reload, or a closed tab; in memory if the browser refuses.
+const held = new Map();
+
+export function noteOf(storage, name) {
+  try {
+    return window[storage].getItem(name);
+  } catch {
+    return held.get(name) ?? null;
+  }
+}
+
+export function keepNote(storage, name, value) {
+  try {
+    window[storage].setItem(name, value);
+  } catch {
+    held.set(name, value);
+  }
+}
+
+// The decisions before each change, of any document: `u` restores them, also after a reload.
+const MAX_PAST = 100;
+
+let past = []; // {position, decision}, the last change at the end
+
+export const canUndo = () => past.length > 0;
+
+export async function loadPast() {
+  past = (await desk.store.get("settings", "past")) ?? [];
+}
+
+export const forgetPast = () => keepPast([]);
+
+export const notePast = (position, decision) =>
+  keepPast([...past.slice(1 - MAX_PAST), { position, decision }]);
+
+// Remove and return the last change; null if there is none.
+export function takeLast() {
+  const last = past.at(-1) ?? null;
+  if (last) keepPast(past.slice(0, -1));
+  return last;
+}
+
+function keepPast(value) {
+  past = value;
+  desk.store.put("settings", "past", past);
+}

@@ -1,4 +1,4 @@
-// Small helpers around the DOM. Text of users is only ever set as text.
+// DOM helpers. Text from users is only ever set as text.
 
 export const at = (id) => document.getElementById(id);
 
@@ -12,7 +12,7 @@ export function make(tag, values = {}, ...children) {
   return element;
 }
 
-// A label, a text or a file's name in its own direction.
+// A label, a text or a file name, in its own writing direction.
 export const named = (text, tag = "bdi") => make(tag, { textContent: text, dir: "auto" });
 
 export const key = (name) => make("kbd", { textContent: name });
@@ -45,7 +45,7 @@ export function saveFile(name, lines) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-// Ask a question that is answered by yes, or by leaving.
+// Ask a question; return whether the answer is yes.
 export function confirmed(text, yes) {
   const question = at("question");
   at("question-text").textContent = text;

@@ -1,25 +1,22 @@
-// The page: keys, pointers and files, and what each of them does.
+// The page: what keys, clicks and dropped files do.
 
 import { choose, ready } from "./choosers.js";
 import * as current from "./current.js";
-import { desk, PASTED } from "./desk.js";
+import { desk, keepNote, loadPast, noteOf, PASTED, takeLast } from "./desk.js";
 import { at, key, make, saveFile, say } from "./elements.js";
-import { loadPast, takeLast } from "./history.js";
-import { openDesk } from "./keeping.js";
-import { keepNote, noteOf } from "./notes.js";
-import { editAnew, keepDraft, mayGo, resume as resumeText, tagText } from "./pasted.js";
+import { keepDraft, mayGo, resume as resumeText, startOver, tagText } from "./pasted.js";
 import * as queue from "./queue_page.js";
 import { showAll } from "./results.js";
 import { asLine, isQueue, textOf } from "./rows.js";
 import { makeSearch } from "./search.js";
 import { findLabels, remember } from "./tagging.js";
-import { attempt } from "./trouble.js";
+import { attempt, openDesk } from "./trouble.js";
 
 const KEYS = {
   y: ["accept the suggestion", () => current.answer("accepted")],
   n: ["reject the suggestion", () => current.answer("rejected")],
-  d: ["done: take the set as it is shown; in a queue, go to the next open document", done],
-  u: ["undo the last decision; back to the document you were done with", undo],
+  d: ["done: take the set shown; in a queue, go to the next open document", done],
+  u: ["undo the last decision, also in a document that is done", undo],
   "/": ["search for a label to add", () => desk.current && at("search").focus()],
   j: ["next document of the queue", () => attempt(() => queue.step(1))],
   k: ["previous document", () => attempt(() => queue.step(-1))],
@@ -28,7 +25,7 @@ const KEYS = {
   "?": ["show these keys", () => { at("keys").open = !at("keys").open; }],
 };
 const KEYS_OF_A_LABEL = {
-  Enter: "on a label: accept it, again: reject it, again: neither",
+  Enter: "on a label: accept it; again: reject it; again: undecided",
   Delete: "on a label: reject it",
 };
 const ACTS = {
@@ -39,7 +36,7 @@ const ACTS = {
 };
 const CLICKS = {
   edit: () => attempt(editText),
-  new: () => attempt(() => editAnew("")),
+  new: () => attempt(() => startOver("")),
   done,
   undo,
   save: saveDocument,
@@ -52,8 +49,8 @@ const CLICKS = {
 };
 const CHANGES = {
   order: () => attempt(() => queue.reorder(at("order").value)),
-  model: () => attempt(chooseAnew),
-  rule: () => attempt(chooseAnew),
+  model: () => attempt(changeModel),
+  rule: () => attempt(changeModel),
   file: () => {
     const [file] = at("file").files;
     if (file) attempt(() => openFile(file)).then(() => { at("file").value = ""; });
@@ -67,7 +64,7 @@ function done() {
   if (desk.current.position !== PASTED) attempt(queue.goOn);
 }
 
-// The last decision may be that another document is done.
+// The last decision may belong to another document.
 function undo() {
   const last = takeLast();
   if (last === null) return;
@@ -82,26 +79,26 @@ function saveDocument() {
   desk.isAtRisk = false;
 }
 
-async function chooseAnew() {
+async function changeModel() {
   choose(at("model").value, at("rule").value);
-  queue.stopReadingAhead();
+  queue.stopPredicting();
   if (desk.current) await current.ask();
 }
 
 async function openFile(file) {
   const isText = !isQueue(file.name);
-  if (isText && desk.queue) throw new Error("A queue is open. Clear it to tag a single text.");
+  if (isText && desk.queue) throw new Error("A queue is open. Clear it before you tag a single text.");
   const content = await textOf(file);
   return isText ? takeText(content) : queue.openQueue(file.name, content);
 }
 
 async function takeText(text) {
-  if (await mayGo("Replace the text?", "Replace it")) await tagText(text);
+  if (await mayGo("Replace the text?", "Replace")) await tagText(text);
 }
 
 async function editText() {
   const { text } = desk.current.document;
-  if (await mayGo("Edit the text?", "Edit it")) await editAnew(text);
+  if (await mayGo("Edit the text?", "Edit")) await startOver(text);
 }
 
 function dropped({ files, text }) {
@@ -125,7 +122,7 @@ function onKey(event) {
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   if (desk.isElsewhere) return;
   if (event.repeat) return holdBack(event);
-  const name = event.key.toLowerCase(); // with Caps Lock too
+  const name = event.key.toLowerCase(); // also with Caps Lock
   if (event.key === "Delete" && target.dataset.label) {
     current.decide(target.dataset.label, "rejected");
   } else if (at("keys-on").checked && Object.hasOwn(KEYS, name)) {
@@ -134,7 +131,7 @@ function onKey(event) {
   }
 }
 
-// A key that is held down decides once: Enter on a button too.
+// A key that is held down acts once, also Enter on a button.
 function holdBack(event) {
   if (event.key === "Enter" && event.target.closest("button")) event.preventDefault();
 }
@@ -161,12 +158,12 @@ function listenToResults(results) {
     if (button) ACTS[button.dataset.act](button.dataset);
   });
   results.addEventListener("pointerover", (event) => {
-    if (event.pointerType === "touch") return; // it never leaves
+    if (event.pointerType === "touch") return; // a touch has no end
     current.point(event.target);
   });
   results.addEventListener("pointerleave", () => current.point(null));
-  results.addEventListener("focusin", current.lightUp);
-  results.addEventListener("focusout", () => setTimeout(current.lightUp));
+  results.addEventListener("focusin", current.highlightWords);
+  results.addEventListener("focusout", () => setTimeout(current.highlightWords));
 }
 
 function listenToText(text, form) {
@@ -179,7 +176,7 @@ function listenToText(text, form) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
   });
   text.addEventListener("paste", () => {
-    if (!text.value) setTimeout(() => form.requestSubmit()); // once it is in the field
+    if (!text.value) setTimeout(() => form.requestSubmit()); // after the field has the text
   });
 }
 

@@ -1,11 +1,9 @@
-// A single text that a person pastes, types or drops.
+// A single text that is pasted, typed or dropped.
 
 import { Problem } from "./api.js";
 import { focusResults, leave, show } from "./current.js";
-import { desk, PASTED } from "./desk.js";
+import { desk, forgetPast, keepNote, noteOf, PASTED } from "./desk.js";
 import { at, confirmed } from "./elements.js";
-import { forgetPast } from "./history.js";
-import { keepNote, noteOf } from "./notes.js";
 import { undecided } from "./queue.js";
 import { showTrouble } from "./trouble.js";
 
@@ -14,7 +12,7 @@ const OF_A_DOCUMENT = ["reading", "edit", "new", "queue", "features", "cut", "do
 
 export async function tagText(text = at("text").value) {
   if (!text.trim()) {
-    showTrouble(new Problem(400, "There is no text yet. Paste one, or drop a file."));
+    showTrouble(new Problem(400, "There is no text yet. Paste a text or drop a file."));
     at("text").focus();
     return;
   }
@@ -27,15 +25,15 @@ export async function tagText(text = at("text").value) {
   focusResults();
 }
 
-// Ask before a text goes that was decided about; tell whether it may.
+// Ask before a text with decisions is replaced; return whether it may be.
 export async function mayGo(question, yes) {
   if (desk.current?.position !== PASTED) return true;
   const { present, absent, status } = desk.current.decision;
   if (!present.length && !absent.length && status === "open") return true;
-  return confirmed(`${question} What you decided about this text is lost unless you saved it.`, yes);
+  return confirmed(`${question} Your decisions about this text are lost unless you saved them.`, yes);
 }
 
-// Show the field with a text, and no document.
+// Show the text field, and no document.
 export function edit(text) {
   leave();
   forgetPast();
@@ -50,12 +48,12 @@ export function edit(text) {
 
 export const keepDraft = () => keepNote("sessionStorage", DRAFT, at("text").value);
 
-export async function editAnew(text) {
-  edit(text); // at once: what is pasted meanwhile must stay
+export async function startOver(text) {
+  edit(text); // first: a text that is pasted meanwhile must stay
   await desk.store.put("documents", PASTED, null);
 }
 
-// Go on with what was there before a reload; tell whether there was something.
+// Restore the text from before a reload; return whether there was one.
 export async function resume() {
   const document = await desk.store.get("documents", PASTED);
   if (!document) {

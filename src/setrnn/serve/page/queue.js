@@ -1,19 +1,19 @@
-// Many documents of one file: their order, where the person is, what was decided of each.
+// The documents of one file: their order, the current place, and the decisions.
 
 import { asLine } from "./rows.js";
 
-const BATCH = 16; // texts a request, where the server takes as many
+const BATCH = 16; // texts per request, if the server allows as many
 const BATCH_CHARACTERS = 60_000;
 
 export const undecided = (labels = []) => ({
   present: [...labels],
   absent: [],
   status: "open", // or "done", "skipped"
-  labels: null, // the set that was taken, once done
-  guess: null, // {accepted, probability, by} of the model `by`, for the order
+  labels: null, // the final set, when done
+  guess: null, // {accepted, probability, by}: the prediction of the model `by`, for the order
 });
 
-// Keep a new queue instead of the old one.
+// Store a new queue in place of the old one.
 export async function startQueue(store, name, documents) {
   const decisions = documents.map((each) => undecided(each.labels));
   const queue = { name, n: documents.length, orderBy: "file", order: null, place: 0 };
@@ -39,22 +39,22 @@ export const clearQueue = (store) => store.replace({});
 
 const inFile = (n) => Array.from({ length: n }, (_, position) => position);
 
-// Accepted ones first or last; within them, and where acceptance is not known, by probability.
-// The document at hand comes before all: the next one is then the first of the others.
-export function orderOf(queue, orderBy, atHand) {
+// Sort accepted documents first or last, then by probability. The current document comes before
+// all others, so that the next one is the first of them.
+export function orderOf(queue, orderBy, current) {
   if (orderBy === "file") return inFile(queue.n);
   const sign = orderBy === "accepted-first" ? -1 : 1;
   const sureness = ({ guess }) => (guess ? 2 * guess.accepted + guess.probability : -1);
   const keys = queue.decisions.map(sureness);
-  const others = inFile(queue.n).filter((position) => position !== atHand);
-  return [atHand, ...others.sort((a, b) => sign * (keys[a] - keys[b]) || a - b)];
+  const others = inFile(queue.n).filter((position) => position !== current);
+  return [current, ...others.sort((a, b) => sign * (keys[a] - keys[b]) || a - b)];
 }
 
 export function countOf(queue, status) {
   return queue.decisions.filter((each) => each.status === status).length;
 }
 
-// The next place, from where the person is and around, whose document is open; null if none is.
+// Return the next place with an open document, starting again at the front; null if none is open.
 export function nextOpen(queue) {
   for (let i = 1; i <= queue.n; i += 1) {
     const place = (queue.place + i) % queue.n;
@@ -63,8 +63,8 @@ export function nextOpen(queue) {
   return null;
 }
 
-// Tag all documents that have no guess of the model `by` yet, a batch after the other.
-export async function guessAll(store, queue, { by, most, tag, isOver, progress }) {
+// Tag all documents without a guess of the model `by`, batch by batch.
+export async function guessAll(store, queue, { by, maxTexts, tag, isOver, progress }) {
   const waiting = inFile(queue.n).filter((position) => queue.decisions[position].guess?.by !== by);
   progress(0, waiting.length);
   let n = 0;
@@ -72,7 +72,7 @@ export async function guessAll(store, queue, { by, most, tag, isOver, progress }
     const positions = [];
     const documents = [];
     let size = 0;
-    while (n < waiting.length && positions.length < Math.min(BATCH, most)) {
+    while (n < waiting.length && positions.length < Math.min(BATCH, maxTexts)) {
       const document = await store.get("documents", waiting[n]);
       size += document.text.length;
       if (positions.length && size > BATCH_CHARACTERS) break;
@@ -91,7 +91,7 @@ export async function guessAll(store, queue, { by, most, tag, isOver, progress }
   }
 }
 
-// What was decided, in the training format and in the order of the file.
+// Return the finished documents in the training format, in the order of the file.
 export async function exported(store, queue) {
   const lines = [];
   for (let from = 0; from < queue.n; from += 1000) {

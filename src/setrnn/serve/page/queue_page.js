@@ -1,29 +1,29 @@
-// What a person does with a queue: open it, go through it, order it, export it, clear it.
+// Actions on a queue: open, step through, sort, export, clear.
 
 import { ready, refresh } from "./choosers.js";
 import { change, focusResults, leave, show } from "./current.js";
 import { desk } from "./desk.js";
+import { drawFrame } from "./document.js";
 import { at, confirmed, count, number, saveFile, say } from "./elements.js";
-import { drawFrame } from "./frame.js";
 import { edit, mayGo } from "./pasted.js";
 import * as queues from "./queue.js";
 import { readRows } from "./rows.js";
 import { guess, ReplacedError, server } from "./tagging.js";
 
-const N_NAMED = 5; // rows left out that are named, of each reason
+const N_NAMED = 5; // skipped rows that are listed per reason
 
-let passes = 0; // over the queue, to read ahead: a newer one ends the older
+let passes = 0; // over the queue, to predict all documents: a newer one ends the older
 
 export async function openQueue(name, content) {
   const { documents, left, unit } = readRows(name, content);
   if (!documents.length) {
-    throw new Error(`${name} has no document that can be read. ${leftOut(left, unit)}`);
+    throw new Error(`${name} has no readable document. ${leftOut(left, unit)}`);
   }
   const mayOpen = desk.queue
-    ? await confirmed(`Replace the queue? ${lossOf()}`, "Replace it")
-    : await mayGo("Open the queue?", "Open it");
+    ? await confirmed(`Replace the queue? ${lossOf()}`, "Replace")
+    : await mayGo("Open the queue?", "Open");
   if (!mayOpen) return;
-  stopReadingAhead();
+  stopPredicting();
   desk.queue = null;
   edit("");
   at("document-title").textContent = `Opening ${name} …`;
@@ -33,12 +33,12 @@ export async function openQueue(name, content) {
   await move(0);
 }
 
-// Name what was left out: "3 lines left out. Lines 4, 7, 9: not a JSON object on one line."
+// List the skipped rows: "3 lines skipped. Lines 4, 7, 9: not a JSON object on one line."
 function leftOut(left, unit) {
   const n = [...left.values()].reduce((sum, numbers) => sum + numbers.length, 0);
   if (!n) return "";
   const groups = [...left].map(([why, numbers]) => `${named(numbers, unit)}: ${why}.`);
-  return `${count(n, unit)} left out. ${groups.join(" ")}`;
+  return `${count(n, unit)} skipped. ${groups.join(" ")}`;
 }
 
 function named(numbers, unit) {
@@ -47,7 +47,7 @@ function named(numbers, unit) {
   return `${word} ${numbers.slice(0, N_NAMED).join(", ")}${more}`;
 }
 
-// Go on with the queue that was there before a reload; tell whether there was one.
+// Restore the queue from before a reload; return whether there was one.
 export async function resume() {
   desk.queue = await queues.loadQueue(desk.store);
   if (desk.queue) await go(desk.queue.place);
@@ -56,14 +56,14 @@ export async function resume() {
 
 async function go(place) {
   const { queue, store } = desk;
-  leave(); // keys must not reach the document that goes
+  leave(); // keys must not reach the old document
   queue.place = place;
   await queues.saveQueue(store, queue);
   const position = queue.order[place];
   await show(position, await store.get("documents", position), queue.decisions[position]);
 }
 
-// Go there, and bring the focus along.
+// Go to a place, and move the focus there.
 async function move(place) {
   await go(place);
   if (document.activeElement === document.body) focusResults();
@@ -77,13 +77,13 @@ export async function step(by) {
 export async function goOn() {
   const place = queues.nextOpen(desk.queue);
   if (place !== null) return move(place);
-  const text = "No document is open any more. Export what you decided.";
+  const text = "All documents are done or skipped. Export your decisions.";
   say(at("queue-hint"), text);
   at("status").textContent = text;
   return undefined;
 }
 
-// Open a document again, as it was decided about before.
+// Reopen a document with its earlier decisions.
 export async function goBack({ position, decision }) {
   const { queue, store } = desk;
   const { guess } = queue.decisions[position];
@@ -100,51 +100,51 @@ export async function skip() {
   await goOn();
 }
 
-export function stopReadingAhead() {
+export function stopPredicting() {
   passes += 1;
   say(at("queue-hint"), "");
 }
 
-// Order the queue anew; the document at hand stays, as the person may be about to decide.
+// Sort the queue; the current document stays, as the person may be about to decide.
 export async function reorder(orderBy) {
-  stopReadingAhead();
+  stopPredicting();
   const { queue } = desk;
-  if (orderBy !== "file" && !(await readAhead())) return;
+  if (orderBy !== "file" && !(await predictAll())) return;
   queue.orderBy = orderBy;
   const position = queue.order[queue.place];
   queue.order = queues.orderOf(queue, orderBy, position);
   queue.place = queue.order.indexOf(position);
   say(at("queue-hint"), orderHint(queue));
-  at("status").textContent = "Ordered: the others follow this document.";
+  at("status").textContent = "Sorted: the other documents follow this one.";
   if (desk.current) drawFrame();
   await queues.saveQueue(desk.store, queue);
 }
 
-// Let the model read all documents; tell whether it came to the end.
-async function readAhead() {
+// Predict all documents; return whether that was completed.
+async function predictAll() {
   const mine = passes;
   const isOver = () => mine !== passes;
   const progress = (n, all) =>
-    say(at("queue-hint"), `The model reads ahead: ${number(n)} of ${number(all)} …`);
+    say(at("queue-hint"), `Predicting all documents: ${number(n)} of ${number(all)} …`);
   await ready();
   const by = [server.model.name, server.model.version, server.rule].join(" ");
-  const most = server.limits.max_texts;
+  const maxTexts = server.limits.max_texts;
   try {
-    const reading = { by, most, tag: guessPatiently, isOver, progress };
+    const reading = { by, maxTexts, tag: guessPatiently, isOver, progress };
     await queues.guessAll(desk.store, desk.queue, reading);
   } catch (error) {
     if (error instanceof ReplacedError) {
       await refresh();
-      return !isOver() && readAhead();
+      return !isOver() && predictAll();
     }
-    stopReadingAhead();
+    stopPredicting();
     at("order").value = desk.queue.orderBy;
     throw error;
   }
   return !isOver();
 }
 
-// A busy server is asked again; a document it refuses goes to the ones to be reviewed.
+// Ask a busy server again; a document that it refuses has to be reviewed.
 async function guessPatiently(documents) {
   try {
     return await guess(documents);
@@ -162,7 +162,7 @@ async function guessPatiently(documents) {
 function orderHint({ orderBy, decisions, n }) {
   if (orderBy === "file") return "";
   const known = decisions.filter((each) => each.guess?.accepted != null);
-  if (!known.length) return "This model has no acceptance for this rule: ordered by probability.";
+  if (!known.length) return "This model has no acceptance threshold for this rule: sorted by probability.";
   const nAccepted = known.filter((each) => each.guess.accepted).length;
   return `The model accepts ${number(nAccepted)} of ${count(n, "document")}.`;
 }
@@ -175,7 +175,7 @@ export async function exportQueue() {
 
 export async function clear() {
   if (!(await confirmed(`Clear the queue? ${lossOf()}`, "Clear the queue"))) return;
-  stopReadingAhead();
+  stopPredicting();
   desk.queue = null;
   await queues.clearQueue(desk.store);
   edit("");
@@ -184,6 +184,6 @@ export async function clear() {
 function lossOf() {
   const { queue } = desk;
   const nDone = queues.countOf(queue, "done");
-  const lost = `What you decided about ${count(nDone, "document")} is lost unless you exported it.`;
+  const lost = `Your decisions about ${count(nDone, "document")} are lost unless you exported them.`;
   return `${queue.name}, ${count(queue.n, "document")}. ${nDone ? lost : ""}`;
 }

@@ -1,12 +1,12 @@
-// What the model says of a document, drawn: the set, other sets, every label, the orders.
+// The predictions of a document, drawn: the set, other sets, all labels, the orders.
 
 import { at, bar, count, key, make, named, percent, say } from "./elements.js";
 
 const N_ROWS = 12; // labels shown before "Show all"
 const N_SETS = 4; // sets whose orders are drawn
-const THINNEST = 0.02; // probability of an order that has room for an edge
-const LONG = 60; // characters of a label that may not be shown in full
-const SURPRISE = 0.05; // p(known | x) below which it is said
+const MIN_EDGE = 0.02; // the probability of an order that is wide enough for an edge
+const LONG = 60; // characters: longer labels may be cut
+const SURPRISE = 0.05; // p(known | x) below which a hint is shown
 const STATES = { accepted: "accepted", rejected: "rejected", proposed: "proposed", open: "undecided" };
 
 let showsAll = false;
@@ -22,7 +22,7 @@ export function drawResults(view) {
   drawMarginals(view);
 }
 
-// Replace what a list shows; who was on one of its buttons stays there.
+// Replace the items of a list, and keep the focus on the same button.
 function redraw(list, children) {
   const place = list.contains(document.activeElement) ? document.activeElement.dataset.place : null;
   const index = place && [...list.querySelectorAll("[data-place]")].indexOf(document.activeElement);
@@ -31,11 +31,11 @@ function redraw(list, children) {
   const buttons = [...list.querySelectorAll("[data-place]")];
   const same = buttons.find((button) => button.dataset.place === place);
   const next = same ?? buttons[Math.min(index, buttons.length - 1)] ?? list.closest("section");
-  next?.focus({ preventScroll: true }); // what the person reads stays where it is
+  next?.focus({ preventScroll: true }); // no scrolling while the person reads
 }
 
 function labelButton(label, state, note = "") {
-  const heard = [STATES[state], note].filter(Boolean).join(", ");
+  const spoken = [STATES[state], note].filter(Boolean).join(", ");
   return make(
     "button",
     {
@@ -43,14 +43,14 @@ function labelButton(label, state, note = "") {
       className: "label",
       title: label.length > LONG ? label : "",
       data: { label, act: "turn", place: `turn ${label}` },
-      aria: { label: `${label}: ${heard}`, pressed: state === "accepted" },
+      aria: { label: `${label}: ${spoken}`, pressed: state === "accepted" },
     },
     make("span", { className: "sign", ariaHidden: "true" }),
     named(label),
   );
 }
 
-// By keyboard, Delete on the label does the same: one stop a label is enough.
+// By keyboard, Delete on the label does the same: one tab stop per label is enough.
 const rejectButton = (label) =>
   make("button", {
     type: "button",
@@ -74,7 +74,7 @@ function drawSet(view) {
     const note = view.isNew(label) ? "new" : "";
     return chip(label, view.present.includes(label) ? "accepted" : "proposed", note);
   });
-  if (!chips.length) chips.push(make("li", { className: "none", textContent: "no label at all" }));
+  if (!chips.length) chips.push(make("li", { className: "none", textContent: "no labels" }));
   chips.push(...view.absent.map((label) => chip(label, "rejected")));
   redraw(at("set"), chips);
   at("probability").textContent = view.probability === null ? "" : percent(view.probability);
@@ -87,10 +87,10 @@ function drawSet(view) {
 
 function setHint(view) {
   const hints = [...view.notes, view.confidence.why];
-  if (view.isFitting === false) hints.push("No set the model knows fits all you decided.");
+  if (view.isFitting === false) hints.push("No set that the model knows agrees with all your decisions.");
   else if (view.knownProbability !== null && view.knownProbability < SURPRISE) {
     const given = percent(view.knownProbability);
-    hints.push(`The model gave what you decided a probability of only ${given}.`);
+    hints.push(`The model gave your decisions a probability of only ${given}.`);
   }
   if (view.isProved) hints.push("Proved: no other set is more probable.");
   return hints.filter(Boolean).join(" ");
@@ -105,7 +105,7 @@ function drawSuggestion(view) {
     return;
   }
   const isIn = view.labels.includes(suggestion.label);
-  const question = isIn ? "Right?" : "Also this one?";
+  const question = isIn ? "Is this right?" : "Add this one?";
   const button = (act, name, text) =>
     make(
       "button",
@@ -145,8 +145,8 @@ function drawAlternatives(view) {
     const names = labels.map((label) =>
       make("bdi", { textContent: label, dir: "auto", className: added.has(label) ? "added" : "" }),
     );
-    const heard = `Take this set: ${labels.join(", ") || "no label at all"}`;
-    const shown = names.length ? names : [make("em", { textContent: "no label at all" })];
+    const spoken = `Take this set: ${labels.join(", ") || "no labels"}`;
+    const shown = names.length ? names : [make("em", { textContent: "no labels" })];
     return make(
       "li",
       {},
@@ -156,7 +156,7 @@ function drawAlternatives(view) {
           type: "button",
           className: "take",
           title: "Take this set",
-          aria: { label: heard },
+          aria: { label: spoken },
           data: { act: "take", labels: JSON.stringify(labels), place: `take ${labels.join("\n")}` },
         },
         ...shown,
@@ -188,8 +188,8 @@ function drawMarginals(view) {
   at("more").textContent = showsAll ? "Show fewer" : `Show all ${view.rows.length}`;
 }
 
-// Each set is a bar made of its orders: first the set shown, whose orders are listed below, then
-// those predicted.
+// Each set is a bar of its orders: first the set shown, whose orders are listed below, then the
+// predicted ones.
 export function drawOrders(predicted, shown = null) {
   at("orders-section").hidden = predicted === null;
   if (predicted === null) return;
@@ -211,7 +211,7 @@ const isSameSet = (a, b) =>
 function setOfOrders(set, orders) {
   const track = make("span", { className: "track orders", ariaHidden: "true" });
   for (const width of [...orders.map((each) => each.probability), unlisted(set, orders)]) {
-    const block = make("i", { className: width < THINNEST ? "is-thin" : "" });
+    const block = make("i", { className: width < MIN_EDGE ? "is-thin" : "" });
     block.style.width = `${100 * width}%`;
     track.append(block);
   }
@@ -219,7 +219,7 @@ function setOfOrders(set, orders) {
   return make(
     "div",
     { className: "set-of-orders" },
-    make("span", {}, ...(names.length ? names : ["no label at all"])),
+    make("span", {}, ...(names.length ? names : ["no labels"])),
     track,
     make("span", { className: "number", textContent: percent(set.probability) }),
   );
@@ -239,8 +239,8 @@ function orderList(set, orders) {
   );
   const rest = unlisted(set, orders);
   const total = [make("span", { textContent: `sum of ${count(orders.length, "order")}` })];
-  if (rest > 0.0005) total[0].textContent += `, and ${percent(rest)} of orders not listed`;
-  if (!set.is_exact) total[0].textContent += " (at least: not all orders were searched)";
+  if (rest > 0.0005) total[0].textContent += `, and ${percent(rest)} from orders that are not listed`;
+  if (!set.is_exact) total[0].textContent += " (a lower bound: not all orders were searched)";
   total.push(make("span", { className: "number", textContent: percent(set.probability) }));
   return make("ol", { className: "order-list" }, ...rows, make("li", { className: "total" }, ...total));
 }

@@ -1,8 +1,8 @@
-// Documents of a file, and the file of what was decided.
+// Reading the documents of a file, and writing the decisions.
 
-const SEPARATOR = ";"; // of labels in one cell, as `setrnn data` reads them
+const SEPARATOR = ";"; // between the labels in a cell, as in `setrnn data`
 
-// Read a file: {documents, left: why -> numbers of what was left out, unit: what is numbered}.
+// Read a file: {documents, left: reason -> numbers of skipped rows, unit: "row" or "line"}.
 export function readRows(name, content) {
   const isTable = /\.(csv|tsv)$/i.test(name);
   const rows = isTable ? tableRows(name, content) : jsonRows(content);
@@ -16,26 +16,26 @@ export function readRows(name, content) {
   return { documents, left, unit: isTable ? "row" : "line" };
 }
 
-// Decode a file as UTF-8, or as UTF-16 where it begins with its mark.
+// Decode a file as UTF-8, or as UTF-16 if it starts with its byte order mark.
 export async function textOf(file) {
   const bytes = new Uint8Array(await file.arrayBuffer());
   const mark = `${bytes[0]} ${bytes[1]}`;
   const encoding = { "255 254": "utf-16le", "254 255": "utf-16be" }[mark] ?? "utf-8";
-  const wrong = new Error(`${file.name} is no text in UTF-8. Save it as UTF-8, or take another file.`);
+  const wrong = new Error(`${file.name} is not a text in UTF-8. Save it as UTF-8, or choose another file.`);
   let text;
   try {
     text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
   } catch {
     throw wrong;
   }
-  if (text.includes("\0")) throw wrong; // so does no text, but many an image or archive
+  if (text.includes("\0")) throw wrong; // as in images and archives
   if (!text.trim()) throw new Error(`${file.name} is empty.`);
   return text;
 }
 
 export const isQueue = (name) => /\.(jsonl|ndjson|json|csv|tsv)$/i.test(name);
 
-// Training refuses NUL and halves of characters.
+// Replace NUL and unpaired surrogates, which training refuses.
 const writable = (value) =>
   typeof value === "string" ? value.replace(/[\0\p{Cs}]/gu, "\uFFFD") : value;
 
@@ -69,7 +69,7 @@ function* tableRows(name, text) {
     const number = index + 1;
     const values = Object.fromEntries(columns.map((column, i) => [column, row[i] ?? ""]));
     if (row.length > columns.length) {
-      yield { number, trouble: `more than ${columns.length} cells, as the header has` };
+      yield { number, trouble: `more cells than the ${columns.length} columns of the header` };
     } else {
       for (const field of ["labels", "features"]) values[field] = parts(values[field]);
       yield { number, row: values };
@@ -77,7 +77,7 @@ function* tableRows(name, text) {
   }
 }
 
-// That of the first line, where it has no quotes: spreadsheets write semicolons in many countries.
+// Return the separator of the first line: spreadsheets write semicolons in many countries.
 function separatorOf(name, text) {
   if (/\.tsv$/i.test(name)) return "\t";
   const header = text.slice(0, text.search(/[\r\n]|$/));
@@ -87,7 +87,7 @@ function separatorOf(name, text) {
 
 const parts = (cell = "") => cell.split(SEPARATOR).map((part) => part.trim()).filter(Boolean);
 
-// Cut a table into rows of cells: a cell in quotes may hold separators, newlines and "".
+// Split a table into rows of cells: a quoted cell may contain separators, newlines and "".
 export function cells(text, separator) {
   const rows = [];
   let row = [];
@@ -113,7 +113,7 @@ export function cells(text, separator) {
       cell += character;
     }
   }
-  if (isQuoted) throw new Error(`Row ${rows.length} opens a quote (") that is never closed.`);
+  if (isQuoted) throw new Error(`Row ${rows.length} has a quote (") that is never closed.`);
   if (cell || row.length) rows.push([...row, cell]);
   return rows;
 }
@@ -133,7 +133,7 @@ function troubleWith(row) {
   return null;
 }
 
-const isFilled = (name) => name.trim() !== ""; // training refuses empty ones
+const isFilled = (name) => name.trim() !== ""; // training refuses empty names
 
 function asDocument({ id, text, labels, features }) {
   return {

@@ -1,20 +1,20 @@
-// The field that finds a label to add: a combobox, by keyboard or pointer.
+// The search field for labels to add: a combobox.
 
 import { at, count, make, named, say } from "./elements.js";
 import { attempt } from "./trouble.js";
 
-const WAIT = 80; // ms after a key
+const WAIT = 80; // ms after a key press
 const N_ASKED = 50;
 const N_SHOWN = 8;
 
-// Labels that end with what was typed come before those that go on.
+// Labels that end with the typed text come before longer ones.
 function nearest(labels, prefix) {
   const ends = ({ label }) => label.toLowerCase().endsWith(prefix.toLowerCase());
   return [...labels.filter(ends), ...labels.filter((each) => !ends(each))].slice(0, N_SHOWN);
 }
 
-// `find(prefix, limit)` gives {labels: [{label, count}], n_matching}; `choose(label, isKnown)`
-// takes one; null: it is not known whether the model has it.
+// `find(prefix, limit)` returns {labels: [{label, count}], n_matching}; `choose(label, isKnown)`
+// takes one; isKnown is null if it is unclear whether the model has the label.
 export function makeSearch(find, choose) {
   const field = at("search");
   const list = at("found");
@@ -25,7 +25,7 @@ export function makeSearch(find, choose) {
 
   function close() {
     clearTimeout(timer);
-    asked += 1; // an answer under way comes too late
+    asked += 1; // a pending answer is ignored
     list.hidden = true;
     options = [];
     field.setAttribute("aria-expanded", "false");
@@ -55,14 +55,14 @@ export function makeSearch(find, choose) {
     if (mine !== asked) return undefined;
     options = nearest(found.labels, prefix).map((each) => ({ ...each, isKnown: true }));
     const isThere = found.labels.some((each) => each.label.toLowerCase() === prefix.toLowerCase());
-    const isNew = found.n_matching <= found.labels.length; // else it may be among the others
+    const isNew = found.n_matching <= found.labels.length; // otherwise it may be among those not returned
     if (!isThere) options.push({ label: prefix, isKnown: isNew ? false : null });
     list.replaceChildren(...options.map(item));
     list.hidden = false;
     list.scrollIntoView({ block: "nearest" });
     field.setAttribute("aria-expanded", "true");
     activate(0);
-    say(at("status"), `${options.length} to choose from`);
+    say(at("status"), `${count(options.length, "label")} found`);
     return undefined;
   }
 
@@ -76,7 +76,7 @@ export function makeSearch(find, choose) {
         id: `found-${index}`,
         role: "option",
         on: {
-          pointerdown: (event) => event.preventDefault(), // keeps the focus in the field
+          pointerdown: (event) => event.preventDefault(), // keep the focus in the field
           click: () => take(index),
         },
       },

@@ -1,10 +1,10 @@
-// What must outlive a reload: documents, what was decided of each, and the queue.
-// It is in IndexedDB, as a queue may be larger than localStorage holds. The tab of the latest
-// claim writes, and no other. Where a write fails all is held in memory from then on.
+// What must survive a reload: documents, decisions, and the queue. They are in IndexedDB, as a queue
+// may be larger than localStorage. Only the tab with the latest claim may write. After a failed
+// write, everything is kept in memory.
 
 const NAME = "setrnn";
 const TABLES = ["documents", "decisions", "settings"];
-const N_CLAIMS = 1000; // that are remembered
+const N_CLAIMS = 1000; // claims that are remembered
 const ALL = "all";
 
 const finished = (request) =>
@@ -13,19 +13,19 @@ const finished = (request) =>
     request.onerror = () => reject(request.error);
   });
 
-// Open the store. `tell.lost(error)`: from now on nothing is kept, `error` is null where nothing
-// ever was; `tell.elsewhere()`: another tab has claimed what this one was writing.
+// Open the store. It calls `tell.lost(error)` when nothing is stored from now on (`error` is null if
+// nothing ever was), and `tell.elsewhere()` when another tab has claimed the documents.
 export async function openStore(tell) {
   const memory = inMemory();
   const database = await openDatabase().catch(() => null);
-  const waiting = new Map(); // what is being written, the newest change of each place
-  let kept = database; // null while all is in memory
+  const waiting = new Map(); // pending writes: the newest change per place
+  let kept = database; // null while everything is in memory
   let moving = null;
   if (database === null) tell.lost(null);
   else hearOfClaims(database.claim, () => kept && tell.elsewhere());
 
   async function intoMemory() {
-    await database.copyTo(memory).catch(() => {}); // what cannot be read is lost already
+    await database.copyTo(memory).catch(() => {}); // what cannot be read is already lost
     for (const change of waiting.values()) memory.write(change);
     waiting.clear();
   }
@@ -53,7 +53,7 @@ export async function openStore(tell) {
     return undefined;
   }
 
-  // The other tab goes on: what waits here for a write waits for ever.
+  // The other tab continues: pending writes of this one never finish.
   function stop() {
     if (!memory.isEmpty()) kept = null;
     tell.elsewhere();
@@ -70,9 +70,9 @@ export async function openStore(tell) {
     get: async (name, key) => (await readable()).get(name, key),
     range: async (name, from, to) => (await readable()).range(name, from, to),
     put: (name, key, value) => write(`${name} ${key}`, (table) => table(name).put(value, key)),
-    // All at once, or nothing: a queue is never half the old one and half the new.
+    // All or nothing: a queue is never half old and half new.
     replace: (tables) => write(ALL, filling(tables)),
-    // Keep again what is in memory; tell whether that worked.
+    // Store what is in memory; return whether that worked.
     async keepAgain() {
       await moving;
       kept = database;
@@ -83,7 +83,7 @@ export async function openStore(tell) {
   };
 }
 
-// A change that leaves nothing but these entries: {table: [[key, value], ...]}.
+// A change that replaces all entries: {table: [[key, value], ...]}.
 const filling = (tables) => (table) => {
   for (const name of TABLES) {
     table(name).clear();
@@ -110,7 +110,7 @@ async function openDatabase() {
   return inDatabase(database, await claimed(database));
 }
 
-// Claims are numbers that rise by one: who finds the next one taken may not write.
+// Claims are consecutive numbers: a tab that finds the next one taken may not write.
 async function claimed(database) {
   const table = database.transaction("claims", "readwrite").objectStore("claims");
   const latest = await finished(table.openKeyCursor(null, "prev"));
@@ -123,7 +123,7 @@ async function claimed(database) {
 function inDatabase(database, claim) {
   const table = (name) => database.transaction(name).objectStore(name);
 
-  // It is committed at once, and thus outlives a tab that is closed now.
+  // Commit at once, so that the change survives if the tab is closed now.
   function write(change) {
     return new Promise((resolve, reject) => {
       const transaction = database.transaction([...TABLES, "claims"], "readwrite");
@@ -131,7 +131,7 @@ function inDatabase(database, claim) {
       transaction.onabort = () => reject(transaction.error);
       try {
         const claims = transaction.objectStore("claims");
-        claims.add(true, claim + 1); // fails, and the whole transaction, where it is there
+        claims.add(true, claim + 1); // fails with the whole transaction if it exists
         claims.delete(claim + 1);
         change((name) => transaction.objectStore(name));
         transaction.commit?.();

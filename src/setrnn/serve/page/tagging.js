@@ -1,24 +1,24 @@
-// One document: what the model says of it and what the person decided; no drawing here.
+// One document: the predictions and the decisions, without drawing.
 
 import { ask, Problem } from "./api.js";
 import { number, percent } from "./elements.js";
 
-const N_SETS = 6; // the predicted one and its alternatives
-const MOST_CHARACTERS = 40_000; // of a text that are sent: models read far less
-const CHARACTERS_A_WORD = 32; // as the server counts writing without spaces
-const BYTES_A_CHARACTER = 8; // at most, with the rest of the request
-const LONGEST_LABEL = 1000; // that the server takes
-const UNLIKELY = 0.001; // labels below it are not listed
-const SURE = 0.05; // labels this near to 0 or 1 are not asked about
+const N_SETS = 6; // the predicted set and its alternatives
+const MAX_CHARACTERS = 40_000; // sent per text: models read far less
+const CHARACTERS_PER_WORD = 32; // in a text without spaces, as the server counts
+const BYTES_PER_CHARACTER = 8; // at most, including the rest of the request
+const MAX_LABEL = 1000; // characters that the server accepts
+const UNLIKELY = 0.001; // labels below are not listed
+const SURE = 0.05; // labels closer to 0 or 1 are not asked about
 
-// What the server offers, and what was chosen of it.
+// The models and limits of the server, and the chosen model and rule.
 export const server = { models: [], limits: null, model: null, rule: null };
 const known = new Map(); // "model\nlabel" -> whether the model has it
-const WORD = /[^\s\x1c-\x1f\x85]+/g; // Python has more spaces than \s
+const WORD = /[^\s\x1c-\x1f\x85]+/g; // Python also splits at these
 
 export class ReplacedError extends Problem {
   constructor() {
-    super(500, "The model was replaced by another.");
+    super(500, "The model was replaced.");
   }
 }
 
@@ -35,7 +35,7 @@ export function chooseModel(name, rule) {
   server.rule = server.model.rules.includes(rule) ? rule : server.model.own_rule;
 }
 
-// Ask the chosen model; say so where it is no longer the one that was chosen.
+// Ask the chosen model; throw ReplacedError if the server has replaced it.
 async function askModel(path, body, kind) {
   const { model } = server;
   let answer;
@@ -56,11 +56,11 @@ async function versionOf(name) {
   return models.find((each) => each.name === name)?.version;
 }
 
-// The beginning of a long text that the server takes, without half an emoji at its end.
+// The part of a text that the server accepts, without half an emoji at its end.
 function sent({ text }) {
   const { max_words, max_body_bytes } = server.limits;
-  const most = [MOST_CHARACTERS, CHARACTERS_A_WORD * max_words, max_body_bytes / BYTES_A_CHARACTER];
-  const beginning = text.slice(0, Math.min(...most)).replace(/[\uD800-\uDBFF]$/, "");
+  const limits = [MAX_CHARACTERS, CHARACTERS_PER_WORD * max_words, max_body_bytes / BYTES_PER_CHARACTER];
+  const beginning = text.slice(0, Math.min(...limits)).replace(/[\uD800-\uDBFF]$/, "");
   let n = 0;
   for (const word of beginning.matchAll(WORD)) {
     n += 1;
@@ -83,7 +83,7 @@ export async function predict(document) {
   return prediction;
 }
 
-// What the model makes of several documents, for the order of a queue.
+// Predict several documents, for the order of a queue.
 export async function guess(documents) {
   const { predictions } = await askModel("v1/tag", tagBody(documents), null);
   return predictions.map(({ accepted, probability }) => ({ accepted, probability }));
@@ -109,7 +109,7 @@ export async function complete(document, decision, kind) {
   return completion;
 }
 
-// What the model predicts, or makes of a set that is given.
+// Explain the predicted set, or a given one.
 export function explain(document, labels, kind) {
   const what = labels ? { labels } : { rule: server.rule === "sequence" ? "sequence" : "set" };
   return askModel("v1/explain", { ...common(document), ...what }, kind);
@@ -126,7 +126,7 @@ export function remember(labels, isKnown = true) {
 }
 export const isNew = (label) => known.get(place(label)) === false;
 
-// Labels of a file, or typed anew, may be none of the model's: it is not asked about those.
+// Labels of a file or new labels may be unknown to the model: it is not asked about them.
 async function knownOf(labels) {
   for (const label of labels.filter((each) => !known.has(place(each)))) {
     remember([label], await isKnown(label));
@@ -135,7 +135,7 @@ async function knownOf(labels) {
 }
 
 async function isKnown(label) {
-  if (label.length > LONGEST_LABEL) return false; // no model can be asked
+  if (label.length > MAX_LABEL) return false; // longer than the server accepts
   const found = await findLabels(label, 1000, null);
   return found.labels.some((each) => each.label === label);
 }
@@ -192,7 +192,7 @@ export function viewOf({ decision, prediction, completion, notes }) {
   };
 }
 
-// The label whose answer tells most: that of a probability nearest to one half.
+// The most informative label: the one with the probability closest to one half.
 function leastCertain(rows) {
   const doubt = ({ probability }) => Math.min(probability, 1 - probability);
   const [first] = rows.filter((row) => doubt(row) >= SURE).sort((a, b) => doubt(b) - doubt(a));
@@ -203,22 +203,22 @@ export function cutHint({ text }, mostShown) {
   const n = sent({ text }).length;
   if (!text.slice(n).trim()) return "";
   const shown = text.length > mostShown ? `, the first ${number(mostShown)} are shown` : "";
-  return `The model is given the first ${number(n)} of ${number(text.length)} characters${shown}.`;
+  return `The model gets the first ${number(n)} of ${number(text.length)} characters${shown}.`;
 }
 
 export function ordersHint(decision) {
   const isDecided = decision.present.length > 0 || decision.absent.length > 0;
   const before = [server.model.is_calibrated && "calibration", isDecided && "your decisions"];
-  const what = "Each block is one order in which the model writes the labels.";
-  const first = isDecided ? " First the set as it is shown, whose orders are listed, then those predicted." : "";
+  const what = "Each block is one order in which the model emits the labels.";
+  const first = isDecided ? " First the set shown, whose orders are listed, then the predicted sets." : "";
   const when = before.filter(Boolean).join(" and ");
   return `${what}${first}${when && ` Probabilities before ${when}.`}`;
 }
 
 function rowsHint(completion, prediction) {
-  if (completion) return "The labels you have not decided about, given those you have.";
+  if (completion) return "Undecided labels, given your decisions.";
   const missing = prediction.missing_mass ?? 0;
-  return missing > 0.05 ? `From sets that have ${percent(1 - missing)} of the probability.` : "";
+  return missing > 0.05 ? `Computed from sets with ${percent(1 - missing)} of the probability.` : "";
 }
 
 const asShare = (target) => percent(target).replace(".0%", "%");
@@ -231,14 +231,14 @@ function confidenceOf(decision, labels, { accepted }) {
     return { kind: "is-open", text: `${n} of ${labels.length} checked`, why: "" };
   }
   if (accepted === null) {
-    const why = "To know which sets need no second look, run setrnn calibrate on the model.";
-    return { kind: "is-open", text: "no acceptance known", why };
+    const why = "Run setrnn calibrate on the model to know which sets need no review.";
+    return { kind: "is-open", text: "no acceptance threshold", why };
   }
   const target = server.model.accepts[server.rule]?.target;
-  const often = target ? `in ${asShare(target)} of cases or more` : "as often as was asked for";
+  const often = target ? `in at least ${asShare(target)} of cases` : "as often as requested";
   if (accepted) {
-    return { kind: "is-right", text: "accepted", why: `Sets as sure as this one are right ${often}.` };
+    return { kind: "is-right", text: "accepted", why: `Sets with such a probability are right ${often}.` };
   }
-  const why = `Not as sure as it must be to be right ${often}.`;
+  const why = `The probability is too low to be right ${often}.`;
   return { kind: "is-part", text: "to be reviewed", why };
 }

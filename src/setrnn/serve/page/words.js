@@ -1,20 +1,20 @@
-// The words behind what is looked at. Sets are explained as they are needed, each once.
+// The words behind a label or a set. Each set is explained once, when it is needed.
 
 import { drop, isStale } from "./api.js";
 import { desk } from "./desk.js";
+import { highlight } from "./document.js";
 import { at, named, percent } from "./elements.js";
-import { light } from "./reading.js";
 import { drawOrders } from "./results.js";
 import * as tagging from "./tagging.js";
 
-const PAUSE = 150; // ms that a set is looked at before it is asked about
-const PREDICTED = ""; // the key of what the model predicts by itself
+const PAUSE = 150; // ms on a label before its set is explained
+const PREDICTED = ""; // the key of the prediction without decisions
 const ASKED = "asked";
 const N_NAMED = 5; // attended words in the sentence below the text
-const WEAKEST = 0.02; // attention that is worth a word there
+const MIN_WEIGHT = 0.02; // of the attention, for a word in that sentence
 
 let looked = null; // {label} or {labels}
-let lit = null; // the label whose words are lit
+let lit = null; // the label whose words are highlighted
 let timer = 0;
 
 const keyOf = (labels) => JSON.stringify([...labels].sort());
@@ -24,18 +24,18 @@ const found = (key) => {
   return explanation?.steps ? explanation : null;
 };
 
-// Explain what the model predicts, then the set that is shown, unless they are the same.
+// Explain the prediction, then the set shown if it is another one.
 export async function explainShown() {
   const { current } = desk;
   if (!tagging.server.model.can_explain) return drawOrders(null);
   for (const [key, value] of current.explanations) {
-    if (value instanceof Error) current.explanations.delete(key); // another try
+    if (value instanceof Error) current.explanations.delete(key); // try again
   }
   await explain(PREDICTED, null, "predicted");
   if (current === desk.current) await explain(keyOf(shownSet()), shownSet(), "shown");
 }
 
-// What is no longer needed must not keep the server from what is.
+// Explanations that are no longer needed must not delay others.
 export function stopExplaining() {
   clearTimeout(timer);
   for (const kind of ["shown", "looked"]) drop(kind);
@@ -68,38 +68,38 @@ function draw() {
   lookAt(looked);
 }
 
-// Light up the words of a label, {label}, or of a set, {labels}; null for nothing.
+// Highlight the words of a label, {label}, or of a set, {labels}; null for none.
 export function lookAt(look) {
   clearTimeout(timer);
   looked = look;
   if (look === null || !desk.current?.prediction) return show(null);
   const { model } = tagging.server;
   if (!model.can_explain) {
-    return show(null, [`A ${model.method} model does not tell which words it looked at.`]);
+    return show(null, [`A ${model.method} model cannot show which words it attended to.`]);
   }
   if (look.label !== undefined && tagging.isNew(look.label)) {
-    return show(null, [...quoted(look.label), " is new to the model: no words to show."]);
+    return show(null, [...quoted(look.label), " is new to the model: it has no words to show."]);
   }
   const labels = look.labels ?? [...new Set([...shownSet(), look.label])];
   const key = keyOf(labels);
   const explanation = desk.current.explanations.get(key);
-  if (explanation instanceof Error) return show(null, [`No words to show. ${explanation.message}`]);
+  if (explanation instanceof Error) return show(null, [`There are no words to show. ${explanation.message}`]);
   if (explanation?.steps) return showWords(look, explanation);
-  if (lit !== look.label) show(null); // the same label keeps its words until it has new ones
+  if (lit !== look.label) show(null); // the same label keeps its words until there are new ones
   const isComing = [key, PREDICTED].some((each) => desk.current.explanations.get(each) === ASKED);
-  const isChanging = at("results").hasAttribute("aria-busy"); // there will be another set
+  const isChanging = at("results").hasAttribute("aria-busy"); // another set is about to be shown
   if (isComing || isChanging) return;
   timer = setTimeout(() => explain(key, labels, "looked"), PAUSE);
 }
 
-function show(label, said = [], words = []) {
+function show(label, note = [], words = []) {
   lit = label;
-  light(words, said);
+  highlight(words, note);
 }
 
 function showWords({ label, labels }, { steps }) {
   if (labels) {
-    const words = meanOf(steps.filter((step) => step.label !== null)); // not STOP's
+    const words = meanOf(steps.filter((step) => step.label !== null)); // without STOP
     return show(null, sentence(["The labels of this set attend to "], words), words);
   }
   const { words } = steps.find((step) => step.label === label);
@@ -129,13 +129,13 @@ function sentence(beginning, words) {
   return [...beginning, ...list, "."];
 }
 
-// The words of most weight; that of a repeated word is summed.
+// The words with the most weight, summed over repetitions.
 function strongest(words) {
   const sums = new Map();
   for (const { text, weight } of words) {
     const [name, before] = sums.get(text.toLowerCase()) ?? [text, 0];
     sums.set(text.toLowerCase(), [name, before + weight]);
   }
-  const falling = [...sums.values()].sort(([, a], [, b]) => b - a).slice(0, N_NAMED);
-  return falling.filter(([, weight], rank) => rank === 0 || weight >= WEAKEST);
+  const sorted = [...sums.values()].sort(([, a], [, b]) => b - a).slice(0, N_NAMED);
+  return sorted.filter(([, weight], rank) => rank === 0 || weight >= MIN_WEIGHT);
 }

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.br_support import SupportInference
-from setrnn.systems.classical.linear import ClassicalModel, TrainingData
 from setrnn.systems.classical.pcc import ClassifierChain
-from setrnn.systems.classical.system import ClassicalSystem
+from setrnn.systems.classical.system import ClassicalModel, ClassicalSystem, TrainingData
 
 
 class BinaryRelevanceSystem(ClassicalSystem):
-    """BR: the product over all labels."""
+    """BR: p(set) is the product over all labels."""
 
     model_class = BinaryRelevance
 
 
 class SupportInferenceSystem(ClassicalSystem):
-    """BR-support: the best of the sets seen in training."""
+    """BR-support: the best set among those seen in training."""
 
     model_class = SupportInference
 

@@ -1,4 +1,4 @@
-"""BR: every label by itself; the probability of a set is the product over all labels."""
+"""BR: each label by itself; p(set) is the product over all labels."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import scipy.sparse as sp
 from setrnn.config import ClassicalSettings
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.classical.features import indicator
-from setrnn.systems.classical.linear import Arrays, LinearWeights, TrainingData
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
+from setrnn.systems.classical.system import LinearWeights, TrainingData
 from setrnn.systems.known import Known
 from setrnn.systems.products import most_probable_products, product_log_probs
+from setrnn.systems.system import Arrays
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class BinaryRelevance:
         settings: ClassicalSettings,
         on_labels_done: Callable[[int], None] = lambda n_labels: None,
     ) -> BinaryRelevance:
-        """Fit one regression a label."""
+        """Fit one regression per label."""
         weights, intercepts = fit_logistic(
             data.features,
             indicator(data.label_sets, data.n_labels),
@@ -52,19 +53,19 @@ class BinaryRelevance:
     def set_log_probs(
         self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.float64]:
-        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+        """Return log p (n, G) of given sets (n, G, S), padded with -1."""
         return product_log_probs(self.linear.logits(features), label_sets)
 
     @property
     def n_labels(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return len(self.linear.intercepts)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return weights and intercepts."""
+        """Return the weights and intercepts."""
         return {"weights": self.linear.weights, "intercepts": self.linear.intercepts}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> BinaryRelevance:
-        """Build from weights and intercepts."""
+        """Build from the weights and intercepts."""
         return cls(LinearWeights(arrays["weights"], arrays["intercepts"]))

@@ -18,10 +18,11 @@ from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import LabelSizeProbs, SetCandidates, pack_labels
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.features import indicator
-from setrnn.systems.classical.linear import Arrays, TrainingData
-from setrnn.systems.known import Known, completed
+from setrnn.systems.classical.system import TrainingData
+from setrnn.systems.known import Known, make_completions
 from setrnn.systems.limits import set_keys
-from setrnn.systems.products import likeliest_labels, sum_over_sets
+from setrnn.systems.products import list_likely_labels, sum_over_sets
+from setrnn.systems.system import Arrays
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -29,10 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SupportCandidates(SetCandidates):
-    """The best of the seen sets, and the probabilities of all of them."""
+    """The best sets seen in training, and the probabilities of all seen sets."""
 
-    support: npt.NDArray[np.int32]  # (G, S) the seen sets; -1 fills up
-    members: sp.csr_matrix  # the same as zeros and ones, (G, L)
+    support: npt.NDArray[np.int32]  # (G, S) the seen sets, padded with -1
+    members: sp.csr_matrix  # the seen sets as 0 and 1, (G, L)
     support_log_probs: npt.NDArray[np.float64]  # (n, G)
 
     def take(self, rows: npt.NDArray[np.int64]) -> Self:
@@ -45,16 +46,16 @@ class SupportCandidates(SetCandidates):
         )
 
     def marginals(self, n_labels: int) -> npt.NDArray[np.float32]:
-        """Return the summed probability of the seen sets that hold each label: (n, L)."""
+        """Return the total probability of the seen sets that contain each label: (n, L)."""
         sums = np.asarray((self.members.T @ np.exp(self.support_log_probs).T).T)
         return np.asarray(np.minimum(sums, 1.0), dtype=np.float32)
 
     def missing_mass(self) -> npt.NDArray[np.float64]:
-        """Return 0: no other set has a chance."""
+        """Return 0: all other sets have probability 0."""
         return np.zeros(len(self))
 
     def log_probs_of(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-        """Return log p of given sets, (n, G, S): (n, G); -inf for those not seen."""
+        """Return log p of given sets, (n, G, S): (n, G); -inf for sets not seen."""
         n_labels = self.members.shape[1]
         keys = set_keys(self.support, n_labels)
         order = np.argsort(keys)
@@ -64,10 +65,10 @@ class SupportCandidates(SetCandidates):
         return np.where(keys[place] == asked, found, -np.inf)
 
     def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
-        """Sum the probabilities of the seen sets of each size that hold each label."""
+        """Sum the probabilities of the seen sets of each size that contain each label."""
         probs = np.exp(self.support_log_probs)
         marginals = np.asarray((self.members.T @ probs.T).T)
-        labels = likeliest_labels(marginals, also)
+        labels = list_likely_labels(marginals, also)
         sizes = (self.support >= 0).sum(axis=1)
         found = np.zeros((*labels.shape, max(int(sizes.max(initial=0)), 1)))
         for size in range(1, found.shape[2] + 1):
@@ -79,9 +80,9 @@ class SupportCandidates(SetCandidates):
 
 @dataclass(frozen=True)
 class SupportInference:
-    """BR trained as ever; only sets seen in training can be predicted.
+    """BR, restricted in prediction to the label sets seen in training.
 
-    The probability of a set is BR's product, divided by its sum over all the seen sets.
+    The probability of a set is BR's product, divided by the sum over all seen sets.
     """
 
     br: BinaryRelevance
@@ -101,8 +102,8 @@ class SupportInference:
     def log_probs(self, features: sp.csr_matrix) -> npt.NDArray[np.float64]:
         """Return log p of each seen set, documents x sets.
 
-        The product over all L labels is, up to a constant of the document, the sum of the
-        log-odds of the set's own labels: one sparse product for all sets.
+        The log of the product over all L labels is, up to a constant per document, the sum of
+        the log-odds of the labels of the set: one sparse product for all sets.
         """
         logits = self.br.linear.logits(features).astype(np.float64)
         members = indicator(self.support, logits.shape[1])  # (sets, L)
@@ -112,9 +113,10 @@ class SupportInference:
     def candidates(
         self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
     ) -> SetCandidates:
-        """Return the most probable of the seen sets.
+        """Return the most probable seen sets.
 
-        Where none of them fits what is known, the present labels alone, of probability 0.
+        If no seen set fits what is known, the candidate is the set of present labels, with
+        probability 0.
         """
         log_probs = self.log_probs(features)
         if known is not None:
@@ -126,7 +128,8 @@ class SupportInference:
         best = np.take_along_axis(best, order, axis=1)
         best_log_probs = np.take_along_axis(best_log_probs, order, axis=1)
         if known is not None:
-            return completed(self._padded_support[best], best_log_probs, known)
+            found = SetCandidates(self._padded_support[best], best_log_probs)
+            return make_completions(found, known)
         return SupportCandidates(
             pack_labels(self._padded_support[best]),
             best_log_probs,
@@ -136,7 +139,7 @@ class SupportInference:
         )
 
     def _fits(self, known: Known) -> npt.NDArray[np.bool_]:
-        """Mark the seen sets with all present labels and no absent one: documents x sets."""
+        """Mark the seen sets with all present and no absent labels: documents x sets."""
         n_labels = self.br.linear.weights.shape[1]
         members = indicator(self.support, n_labels)
         is_present = known.is_present(n_labels)
@@ -151,9 +154,9 @@ class SupportInference:
     def set_log_probs(
         self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.float64]:
-        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G).
+        """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
-        A set that was not seen in training has none: -inf.
+        It is -inf for sets not seen in training.
         """
         logits = self.br.linear.logits(features).astype(np.float64)
         members = indicator(self.support, logits.shape[1])
@@ -164,7 +167,7 @@ class SupportInference:
 
     @property
     def n_labels(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return self.br.n_labels
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -1,8 +1,7 @@
-"""tf-idf of words and word pairs, from token ids: no text is read twice."""
+"""tf-idf of words and word pairs, computed from token ids."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +12,11 @@ import scipy.sparse as sp
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import PAD, SPECIAL_TOKENS, UNKNOWN
 from setrnn.errors import DataError
+from setrnn.systems.system import Arrays
 
 MIN_PAIR_COUNT = 4
-MAX_PAIR_DOCUMENTS = 100_000  # larger corpora are sampled evenly for the choice of pairs
-# What says nothing of a document's topic; NUM does.
+MAX_PAIR_DOCUMENTS = 100_000  # pairs are chosen on an even sample of larger corpora
+# Tokens that say nothing about the topic of a document; NUM does.
 _LEFT_OUT = [SPECIAL_TOKENS.index(PAD), SPECIAL_TOKENS.index(UNKNOWN)]
 
 
@@ -24,7 +24,7 @@ _LEFT_OUT = [SPECIAL_TOKENS.index(PAD), SPECIAL_TOKENS.index(UNKNOWN)]
 class Tfidf:
     """Turns rows of token ids into tf-idf vectors of length 1, with 1 + log(tf).
 
-    Columns: the tokens, then the frequent pairs of neighbouring ones.
+    The columns are the tokens, then the frequent pairs of neighbouring tokens.
     """
 
     idf: npt.NDArray[np.float32]
@@ -32,47 +32,47 @@ class Tfidf:
 
     @classmethod
     def fit(cls, tokens: Ragged, n_tokens: int, max_pairs: int = 0) -> tuple[Tfidf, sp.csr_matrix]:
-        """Learn the pairs and document frequencies; return these documents' vectors too."""
+        """Learn the pairs and document frequencies; also return the vectors of the documents."""
         if not len(tokens):
             raise DataError("There are no documents to train on.")
-        pairs = frequent_pairs(tokens, n_tokens, max_pairs)
+        pairs = find_frequent_pairs(tokens, n_tokens, max_pairs)
         counts = _count_all(tokens, n_tokens, pairs)
-        transformer = _transformer().fit(counts)
-        return cls(transformer.idf_.astype(np.float32), pairs), _vectors(transformer, counts)
+        transformer = _make_transformer().fit(counts)
+        return cls(transformer.idf_.astype(np.float32), pairs), _weigh(transformer, counts)
 
     def transform(self, tokens: Ragged) -> sp.csr_matrix:
         """Return documents x features."""
-        transformer = _transformer()
+        transformer = _make_transformer()
         transformer.idf_ = self.idf
         n_tokens = len(self.idf) - len(self.pairs)
-        return _vectors(transformer, _count_all(tokens, n_tokens, self.pairs))
+        return _weigh(transformer, _count_all(tokens, n_tokens, self.pairs))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what was learned, by name."""
+        """Return the learned arrays by name."""
         return {"idf": self.idf, "pairs": self.pairs}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> Tfidf:
-        """Build from what was learned."""
+    def from_arrays(cls, arrays: Arrays) -> Tfidf:
+        """Build from the learned arrays."""
         return cls(np.asarray(arrays["idf"]), np.asarray(arrays["pairs"]))
 
 
-def frequent_pairs(tokens: Ragged, n_tokens: int, max_pairs: int) -> npt.NDArray[np.int64]:
+def find_frequent_pairs(tokens: Ragged, n_tokens: int, max_pairs: int) -> npt.NDArray[np.int64]:
     """Return the most frequent pairs of neighbouring tokens, as ascending keys."""
     if max_pairs == 0:
         return np.empty(0, dtype=np.int64)
     stride = -(-len(tokens) // MAX_PAIR_DOCUMENTS)
-    _, keys = pair_keys(tokens, n_tokens, stride)
+    _, keys = find_pairs(tokens, n_tokens, stride)
     found, counts = np.unique(keys, return_counts=True)
     found, counts = found[counts >= MIN_PAIR_COUNT], counts[counts >= MIN_PAIR_COUNT]
     most = np.argsort(-counts, kind="stable")[:max_pairs]
     return np.sort(found[most])
 
 
-def pair_keys(
+def find_pairs(
     tokens: Ragged, n_tokens: int, stride: int = 1
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the document and the key of each pair of neighbours; special tokens pair not."""
+    """Return the document and the key of each pair of neighbours, without special tokens."""
     values = np.asarray(tokens.values, dtype=np.int64)
     documents = tokens.row_numbers
     is_word = values >= len(SPECIAL_TOKENS)
@@ -83,10 +83,10 @@ def pair_keys(
 
 
 def _count_all(tokens: Ragged, n_tokens: int, pairs: npt.NDArray[np.int64]) -> sp.csr_matrix:
-    words = count_matrix(tokens, n_tokens)
+    words = count_tokens(tokens, n_tokens)
     if not len(pairs):
         return words
-    documents, keys = pair_keys(tokens, n_tokens)
+    documents, keys = find_pairs(tokens, n_tokens)
     place = np.searchsorted(pairs, keys)
     is_known = pairs[np.minimum(place, len(pairs) - 1)] == keys
     ones = np.ones(int(is_known.sum()), dtype=np.float32)
@@ -96,10 +96,10 @@ def _count_all(tokens: Ragged, n_tokens: int, pairs: npt.NDArray[np.int64]) -> s
     return sp.csr_matrix(sp.hstack([words, found], "csr"))
 
 
-def count_matrix(tokens: Ragged, n_tokens: int) -> sp.csr_matrix:
+def count_tokens(tokens: Ragged, n_tokens: int) -> sp.csr_matrix:
     """Count the tokens of each document."""
     values = np.ones(len(tokens.values), dtype=np.float32)
-    # A copy: what follows sorts and merges in place.
+    # A copy, because it is sorted and merged in place.
     indices = np.array(tokens.values, dtype=np.int32)
     offsets = np.array(tokens.offsets)
     matrix = sp.csr_matrix((values, indices, offsets), shape=(len(tokens), n_tokens))
@@ -110,20 +110,20 @@ def count_matrix(tokens: Ragged, n_tokens: int) -> sp.csr_matrix:
 
 
 def indicator(rows: Ragged, n_columns: int) -> sp.csr_matrix:
-    """Return rows of ids as a matrix of 0 and 1; ids past the last column are left out."""
+    """Return rows of ids as a matrix of 0 and 1, without ids past the last column."""
     rows = rows.keep(np.asarray(rows.values) < n_columns)  # a copy
     values = np.ones(len(rows.values), dtype=np.float32)
     return sp.csr_matrix((values, rows.values, rows.offsets), shape=(len(rows), n_columns))
 
 
-def _transformer() -> Any:  # noqa: ANN401 (scikit-learn has no types)
-    # Here, not above: it takes longer to import than a network to load, which has no use for it.
+def _make_transformer() -> Any:  # noqa: ANN401 (scikit-learn has no types)
+    # Imported here: the import takes longer than loading a network, which does not need it.
     from sklearn.feature_extraction.text import TfidfTransformer
 
     return TfidfTransformer(sublinear_tf=True)
 
 
-def _vectors(transformer: Any, counts: sp.csr_matrix) -> sp.csr_matrix:  # noqa: ANN401
-    if not counts.shape[0]:  # scikit-learn refuses them
+def _weigh(transformer: Any, counts: sp.csr_matrix) -> sp.csr_matrix:  # noqa: ANN401
+    if not counts.shape[0]:  # scikit-learn refuses an empty matrix
         return counts
     return sp.csr_matrix(transformer.transform(counts), dtype=np.float32)

@@ -1,10 +1,10 @@
 """Logistic regressions with L1 and L2 penalties, many labels at once.
 
-Each label is its own convex problem: minimise the summed log loss plus
-l1 |w| + l2/2 |w|^2 (no penalty on the intercept). OWL-QN (L-BFGS for an L1 term;
-Andrew and Gao 2007) solves it, here with the curvature at the start as preconditioner
-and with a block of labels in one sparse product, so that the matrix is read once for all.
-Blocks run on a thread each; nothing is summed across threads, so results repeat exactly.
+Each label is its own convex problem: minimise the summed log loss plus l1 |w| + l2/2 |w|^2,
+without a penalty on the intercept. OWL-QN (L-BFGS with an L1 term; Andrew and Gao 2007) solves it,
+here with the curvature at the start as preconditioner, and with a block of labels in one sparse
+product, so that the matrix is read once per block. Each block has its own thread; nothing is summed
+across threads, so results repeat exactly.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from torch.nn.functional import softplus
 
 # n documents, d features (the last one is the intercept), B labels of a block
 
-BLOCK = 16  # labels a product: wide enough for SIMD, narrow enough for the cache
-MEMORY = 5  # steps L-BFGS remembers
+BLOCK = 16  # labels per product: wide enough for SIMD, narrow enough for the cache
+MEMORY = 5  # steps that L-BFGS remembers
 MAX_HALVINGS = 12
-SHRINK = 0.2  # go on without the labels that are done once they are this share of a block
+SHRINK = 0.2  # finished labels leave a block once they are this share of it
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,14 @@ class Penalties:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a block of labels minimises."""
+    """The minimisation problem of a block of labels."""
 
     features: Tensor  # (n, d) sparse
     features_t: Tensor  # (d, n) sparse
     targets: Tensor  # (n, B) of 0 and 1
     l1: Tensor  # (d, 1)
     l2: Tensor  # (d, 1)
-    allowed: Tensor | None  # (d, B): which features a label may use
+    allowed: Tensor | None  # (d, B) which features a label may use
 
     def columns(self, chosen: Tensor) -> Problem:
         """Keep only some labels of the block."""
@@ -70,7 +70,7 @@ class Problem:
 
 
 class InverseHessian:
-    """The L-BFGS estimate of the inverse Hessian, one for each label of a block."""
+    """The L-BFGS estimate of the inverse Hessian, one per label of a block."""
 
     def __init__(self, diagonal: Tensor) -> None:
         self.inverse_diagonal = diagonal.reciprocal()
@@ -78,7 +78,7 @@ class InverseHessian:
         self.steps: deque[tuple[Tensor, Tensor, Tensor]] = deque(maxlen=MEMORY)
 
     def update(self, step: Tensor, change: Tensor) -> None:
-        """Learn from a step and the change of gradient along it."""
+        """Update the estimate with a step and the change of the gradient along it."""
         curvature = (step * change).sum(0)
         is_usable = curvature > 1e-10
         inverse = torch.where(is_usable, 1 / curvature, 0)
@@ -102,7 +102,7 @@ class InverseHessian:
         return result
 
     def keep(self, chosen: Tensor) -> None:
-        """Forget the other labels."""
+        """Drop the other labels."""
         self.inverse_diagonal = self.inverse_diagonal[:, chosen]
         self.scale = self.scale[chosen]
         kept = [tuple(each[..., chosen] for each in step) for step in self.steps]
@@ -111,7 +111,7 @@ class InverseHessian:
 
 @dataclass(frozen=True)
 class Point:
-    """Where a block of labels stands: weights, objective, and the smooth part's gradient."""
+    """The weights of a block of labels, their objective, and the gradient of its smooth part."""
 
     weights: Tensor  # (d, B)
     value: Tensor  # (B,)
@@ -121,8 +121,8 @@ class Point:
         """Keep only some labels of the block."""
         return Point(self.weights[:, chosen], self.value[chosen], self.gradient[:, chosen])
 
-    def replaced(self, at: Tensor, new: Point) -> Point:
-        """Put other points in the place of some labels."""
+    def replace_at(self, at: Tensor, new: Point) -> Point:
+        """Return a copy with other values for some labels."""
         result = Point(self.weights.clone(), self.value.clone(), self.gradient.clone())
         result.weights[:, at] = new.weights
         result.value[at] = new.value
@@ -131,12 +131,11 @@ class Point:
 
 
 def line_search(problem: Problem, start: Point, slope: Tensor, direction: Tensor) -> Point:
-    """Halve each label's step until its objective falls enough (Armijo).
+    """Halve the step of each label until its objective decreases enough (Armijo).
 
-    A step never crosses an orthant of the L1 term. A label for which no step is short enough
-    stays where it was.
+    A step never leaves its orthant of the L1 term. A label without a good step stays where it is.
     """
-    # Masks multiply: torch.where is many times slower on the CPU.
+    # Masks are multiplied: torch.where is many times slower on the CPU.
     orthant = start.weights.sign() - slope.sign() * (start.weights == 0)
     result, here = start, start
     todo = torch.arange(len(start.value))
@@ -149,7 +148,7 @@ def line_search(problem: Problem, start: Point, slope: Tensor, direction: Tensor
         is_better = trial.value <= here.value + 1e-4 * promised
         if is_better.all() and len(todo) == len(start.value):
             return trial
-        result = result.replaced(todo[is_better], trial.columns(is_better))
+        result = result.replace_at(todo[is_better], trial.columns(is_better))
         todo = todo[~is_better]
         if not len(todo):
             break
@@ -161,7 +160,7 @@ def line_search(problem: Problem, start: Point, slope: Tensor, direction: Tensor
 def fit_block(problem: Problem, curvature: Tensor, max_steps: int, tolerance: float) -> Tensor:
     """Fit a block of labels; return their weights (d, B).
 
-    A label is done when a step lowers its objective by less than `tolerance` of it.
+    A label is finished when a step lowers its objective by less than this share (`tolerance`).
     """
     n_documents, n_labels = problem.targets.shape
     weights = torch.zeros(len(curvature), n_labels)
@@ -171,7 +170,7 @@ def fit_block(problem: Problem, curvature: Tensor, max_steps: int, tolerance: fl
     inverse_hessian = InverseHessian(curvature[:, None] * share * (1 - share) + problem.l2 + 1e-6)
 
     result = weights.clone()
-    labels = torch.arange(n_labels)  # those still in work
+    labels = torch.arange(n_labels)  # labels that are not finished
     point = Point(weights, *problem.evaluate(weights))
     for _ in range(max_steps):
         slope = problem.pseudo_gradient(point.weights, point.gradient)
@@ -206,7 +205,7 @@ def fit_logistic(
     n_threads: int | None = None,
     on_labels_done: Callable[[int], None] = lambda n_labels: None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Fit one regression a label; return weights (d, L) and intercepts (L,).
+    """Fit one regression per label; return weights (d, L) and intercepts (L,).
 
     Args:
         features: documents x features.
@@ -215,9 +214,9 @@ def fit_logistic(
         allowed: for a slice of labels, which features each may use (features, labels);
             all of them if not given.
         max_steps: the most steps of OWL-QN.
-        tolerance: a label is done when a step lowers its objective by less than this share.
-        n_threads: blocks of labels fitted side by side.
-        on_labels_done: called with the number of labels as a block of them ends.
+        tolerance: a label is finished when a step lowers its objective by less than this share.
+        n_threads: how many blocks of labels are fitted in parallel.
+        on_labels_done: called with the number of labels whenever a block is finished.
     """
     n_documents, n_features = features.shape
     n_labels = targets.shape[1]

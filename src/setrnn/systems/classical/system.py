@@ -1,30 +1,103 @@
-"""A classical system end to end: token ids to tf-idf to label sets."""
+"""What the classical systems share: from token ids to tf-idf to label sets, one model per label."""
+
+# n documents, d features, L labels, G given sets, S labels of the largest set
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from setrnn.config import ClassicalSettings, Config
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
+from setrnn.metrics import Scores, evaluate_sets
 from setrnn.progress import OnProgress, Progress, ignore_progress
 from setrnn.systems.candidates import SetCandidates
-from setrnn.systems.classical.features import Tfidf
-from setrnn.systems.classical.linear import Arrays, ClassicalModel, TrainingData
-from setrnn.systems.known import Known, refuse_sequences, something_known
+from setrnn.systems.classical.features import Tfidf, indicator
+from setrnn.systems.known import Known, check_known, refuse_sequences
+from setrnn.systems.system import Arrays
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+# (l1, l2) that are good on most data; weaker penalties take far longer and gain little
+GRID = ((0.1, 0.03), (0.2, 0.03), (0.3, 0.05), (0.05, 0.03), (0.1, 0.1), (0.0, 0.1))
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """The documents that a classical model is fitted on."""
+
+    features: sp.csr_matrix  # (n, d) tf-idf
+    label_sets: Ragged  # ids below n_labels
+    n_labels: int
+
+
+class ClassicalModel(Protocol):
+    """A fitted model: from tf-idf vectors to label sets with probabilities."""
+
+    @classmethod
+    def fit(
+        cls,
+        data: TrainingData,
+        settings: ClassicalSettings,
+        on_labels_done: Callable[[int], None],
+    ) -> ClassicalModel:
+        """Fit on documents and their label sets."""
+
+    def candidates(
+        self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
+    ) -> SetCandidates:
+        """Find the most probable sets of each document that fit what is known of it.
+
+        Returns `n_sets` or more. Their marginals do not depend on `n_sets`.
+        """
+
+    def set_log_probs(
+        self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
+    ) -> npt.NDArray[np.float64]:
+        """Return log p (n, G) of given sets (n, G, S), padded with -1."""
+
+    @property
+    def n_labels(self) -> int:
+        """The number of labels."""
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return all learned weights by name."""
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> ClassicalModel:
+        """Rebuild the model from its weights."""
+
+
+@dataclass(frozen=True)
+class LinearWeights:
+    """One linear function per label."""
+
+    weights: npt.NDArray[np.float32]  # (d, L)
+    intercepts: npt.NDArray[np.float32]  # (L,)
+
+    def logits(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
+        """Return the log-odds of each label, (n, L)."""
+        return np.asarray(features @ self.weights) + self.intercepts
+
 
 @dataclass(frozen=True)
 class ClassicalSystem:
-    """Features and a model on them; a subclass names the model."""
+    """Features and a model on them; a subclass names the class of the model.
+
+    Example: a classical system is a `ClassicalModel` and these lines.
+
+        >>> from setrnn.systems.classical.br import BinaryRelevance
+        >>> class BinaryRelevanceSystem(ClassicalSystem):
+        ...     model_class = BinaryRelevance
+    """
 
     tfidf: Tfidf
     model: ClassicalModel
@@ -37,7 +110,7 @@ class ClassicalSystem:
         cls, prepared: Prepared, config: Config, on_progress: OnProgress = ignore_progress
     ) -> Self:
         """Fit on the train part of prepared data."""
-        tfidf, data = training_data(prepared, config.classical)
+        tfidf, data = make_training_data(prepared, config.classical)
         n_done = 0
 
         def count(n_labels: int) -> None:
@@ -52,34 +125,34 @@ class ClassicalSystem:
     ) -> SetCandidates:
         """Find the most probable sets of each document that fit what is known of it."""
         refuse_sequences(source)
-        known = something_known(known, source)
+        known = check_known(known, source)
         return self.model.candidates(self.tfidf.transform(tokens), n_sets, known)
 
     def set_log_probs(
         self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
     ) -> npt.NDArray[np.float64]:
-        """Return log p of given sets of each document, (n, G, S) that -1 fills up: (n, G)."""
+        """Return log p (n, G) of given sets (n, G, S), padded with -1."""
         return self.model.set_log_probs(self.tfidf.transform(tokens), label_sets)
 
     def marginals(
         self, tokens: Ragged, candidates: SetCandidates | None = None
     ) -> npt.NDArray[np.float32]:
-        """Return p(label | document), documents x labels; sets found before save time."""
+        """Return p(label | document), (n, L). Candidates found before save time."""
         found = self.candidates(tokens, 1) if candidates is None else candidates
         return found.marginals(self.model.n_labels)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all that was learned, by name."""
+        """Return all learned weights by name."""
         return {**self.tfidf.arrays(), **self.model.arrays()}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
-        """Rebuild the system from its arrays; it computes on the CPU, whatever the device."""
+        """Rebuild the system from its arrays. It always computes on the CPU."""
         return cls(Tfidf.from_arrays(arrays), cls.model_class.from_arrays(arrays))
 
     @property
     def max_labels(self) -> int | None:
-        """No limit to the labels of a set."""
+        """None: the number of labels of a set is not limited."""
         return None
 
     @property
@@ -89,7 +162,7 @@ class ClassicalSystem:
 
     @property
     def sequences(self) -> None:
-        """None: it emits no sequences."""
+        """None: the system does not emit sequences."""
         return None
 
     def with_beam_width(self, beam_width: int) -> None:
@@ -100,12 +173,47 @@ class ClassicalSystem:
         """Raise ValueError if the weights are for other labels."""
         if self.model.n_labels != n_labels:
             raise ValueError(
-                f"they are for {self.model.n_labels:,} labels, the list has {n_labels:,}"
+                f"they are for {self.model.n_labels:,} labels, but the list has {n_labels:,}"
             )
 
 
-def training_data(prepared: Prepared, settings: ClassicalSettings) -> tuple[Tfidf, TrainingData]:
-    """Turn the train split into tf-idf vectors and label sets."""
+def make_training_data(
+    prepared: Prepared, settings: ClassicalSettings
+) -> tuple[Tfidf, TrainingData]:
+    """Return the tf-idf vectors and label sets of the train part."""
     train = prepared.split("train")
     tfidf, features = Tfidf.fit(train.tokens, prepared.encoder.n_tokens, settings.max_pairs)
     return tfidf, TrainingData(features, train.labels, len(prepared.labels))
+
+
+def tune_penalties(
+    model: type[ClassicalModel],
+    prepared: Prepared,
+    settings: ClassicalSettings,
+    on_trial: Callable[[float, float, Scores], None] = lambda l1, l2, scores: None,
+) -> ClassicalSettings:
+    """Return the settings with the best sum of the three F1 measures on the valid part."""
+    tfidf, data = make_training_data(prepared, settings)
+    valid = prepared.split("valid")
+    features = tfidf.transform(valid.tokens)
+    truth = indicator(valid.labels, data.n_labels)
+    best, best_sum = settings, -1.0
+    for l1, l2 in GRID:
+        trial = replace(settings, l1=l1, l2=l2)
+        scores = evaluate_sets(truth, _predict(model, data, features, trial))
+        on_trial(l1, l2, scores)
+        total = scores.instance_f1 + scores.label_f1 + scores.micro_f1
+        if total > best_sum:
+            best, best_sum = trial, total
+    return best
+
+
+def _predict(
+    model: type[ClassicalModel],
+    data: TrainingData,
+    features: sp.csr_matrix,
+    settings: ClassicalSettings,
+) -> sp.csr_matrix:
+    fitted = model.fit(data, settings, lambda n_labels: None)
+    rows = fitted.candidates(features, 1).labels[:, 0]
+    return indicator(Ragged.from_lists([row[row >= 0].tolist() for row in rows]), data.n_labels)

@@ -1,4 +1,4 @@
-"""Prediction rules: from the likely sets of a document to the one that is predicted."""
+"""Prediction rules: how one set is chosen from the candidates of a document."""
 
 from __future__ import annotations
 
@@ -12,25 +12,39 @@ from setrnn.errors import ConfigError, nearest_name
 from setrnn.systems.candidates import SetCandidates, pack_labels
 from setrnn.systems.limits import Limits, SetLimits, no_limits
 from setrnn.systems.rules import expected_f1, marginal_rules, most_probable
-from setrnn.systems.rules.choice import Choice
+from setrnn.systems.rules.choice import Choice, SetLogProbs
 
-# How many sets a rule asks for that goes by the whole distribution; systems whose sets cost
-# nothing give more, and those that know the distribution better need none.
+# The number of sets that stand for a whole distribution. Systems whose sets cost nothing return
+# more; those that know the distribution exactly need none.
 MANY_SETS = 16
+# The number of sets among which p(known labels) is shared. Networks and pcc return their beams.
+MANY_COMPLETIONS = 64
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How one set is chosen for each document."""
+    """How one set is chosen for each document.
 
-    source: str  # what it chooses from: "sets", or the sets of the best "sequences"
-    choose: Callable[[Choice], npt.NDArray[np.int32]]  # the labels (n, S); -1 fills up
-    needs_best_only: bool = False  # not the whole distribution
+    Attributes:
+        source: what the rule chooses from: "sets", or the sets of the best "sequences".
+        choose: returns the label ids (n, S) of the chosen sets, padded with -1.
+        needs_best_only: whether the best candidates are enough; if not, the rule uses the whole
+            distribution.
+        needs_thresholds: whether the rule uses `Choice.thresholds`.
+
+    Example: a rule that predicts the second most probable set.
+
+        >>> second_best = Rule("sets", lambda choice: choice.candidates.labels[:, 1])
+        >>> RULES["second-best"] = second_best  # now: tagger.tag(texts, rule="second-best")
+        >>> find_rule("second-best").source
+        'sets'
+        >>> _ = RULES.pop("second-best")
+    """
+
+    source: str
+    choose: Callable[[Choice], npt.NDArray[np.int32]]
+    needs_best_only: bool = False
     needs_thresholds: bool = False
-
-    def n_sets(self, top: int, limits: SetLimits) -> int:
-        """Return how many candidates to ask for, where `top` sets are to be shown."""
-        return top if self.needs_best_only and limits.is_open else max(top, MANY_SETS)
 
 
 RULES: dict[str, Rule] = {
@@ -50,6 +64,34 @@ def find_rule(name: str) -> Rule:
     return RULES[name]
 
 
+def count_candidates(
+    rule: Rule | None = None,
+    top: int = 1,
+    limits: SetLimits | None = None,
+    needed_by_calibration: int = 1,
+) -> int:
+    """Return how many sets to ask a system for.
+
+    Args:
+        rule: the rule that chooses among the sets; None if all sets are needed, as for marginals.
+        top: how many sets are shown.
+        limits: the limits on the predicted set; None for no limits.
+        needed_by_calibration: how many sets a calibration uses.
+
+    Example:
+        >>> count_candidates(RULES["set"], top=3), count_candidates(RULES["f1"], top=3)
+        (3, 16)
+    """
+    is_open = limits is None or limits.is_open
+    needs_best_only = rule is not None and rule.needs_best_only and is_open
+    return max(top, needed_by_calibration, 1 if needs_best_only else MANY_SETS)
+
+
+def count_completions(top: int = 1) -> int:
+    """Return how many sets to ask a system for if labels are known and `top` sets are shown."""
+    return max(top, MANY_COMPLETIONS)
+
+
 def choose_sets(
     rule: Rule, choice: Choice
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
@@ -66,7 +108,10 @@ __all__ = [
     "Rule",
     "SetCandidates",
     "SetLimits",
+    "SetLogProbs",
     "choose_sets",
+    "count_candidates",
+    "count_completions",
     "find_rule",
     "no_limits",
 ]

@@ -1,36 +1,51 @@
 """What a rule chooses from, and the probability of what it chose."""
 
-# n documents, K candidates, m of the documents, G given sets, S labels of the largest set
+# n documents, m of them, K candidates, L labels, G given sets, S labels of the largest set
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.limits import SetLimits
-from setrnn.systems.rules.thresholds import Thresholds
 
-# log p of given sets (m, G, S) of the documents in these rows (m,): (m, G)
+if TYPE_CHECKING:
+    from setrnn.systems.rules.marginal_rules import Thresholds
+
+# Rows (m,) of documents and sets (m, G, S) of them to log p, (m, G).
 SetLogProbs = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int32]], npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The candidates of some documents, and all else that a rule may ask."""
+    """The candidates of a batch of documents, and what else a rule may use.
+
+    Example: one document with three candidates over two labels.
+
+        >>> from setrnn.systems.limits import no_limits
+        >>> sets = np.array([[[0, -1], [0, 1], [-1, -1]]], dtype=np.int32)
+        >>> candidates = SetCandidates(sets, np.log([[0.5, 0.3, 0.2]]))
+        >>> choice = Choice(candidates, no_limits(2), lambda rows, sets: np.zeros((1, 1)))
+        >>> choice.marginals
+        array([[0.8, 0.3]], dtype=float32)
+        >>> choice.fits
+        array([[ True,  True,  True]])
+    """
 
     candidates: SetCandidates
-    limits: SetLimits  # those that only name the number of labels, where there are none
-    set_log_probs: SetLogProbs
+    limits: SetLimits  # `no_limits` if there are none
+    set_log_probs: SetLogProbs  # asks the system for sets that are not candidates
     thresholds: Thresholds | None = None
 
     @property
     def n_labels(self) -> int:
-        """How many labels there are."""
+        """The number of labels, L."""
         return self.limits.n_labels
 
     @cached_property
@@ -48,7 +63,7 @@ class Choice:
     ) -> npt.NDArray[np.float64]:
         """Return log p of given sets of some documents, (m, G, S): (m, G).
 
-        Those the candidates do not know are asked of the system.
+        The system is asked for sets that are not candidates.
         """
         rows = np.arange(len(self.candidates)) if rows is None else rows
         log_probs = self.candidates.take(rows).log_probs_of(label_sets)

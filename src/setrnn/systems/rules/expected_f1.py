@@ -1,51 +1,51 @@
 """Rule `f1`: the set of highest expected instance-F1 (the GFM of Waegeman et al. 2014).
 
-F1 of a set h against the truth y is 2 |h & y| / (|h| + |y|): its expectation is a sum over h's
-labels of W[label, |h|] = sum over sizes z of 2 p(label in y, |y| = z) / (z + |h|). So the best
-set of k labels takes the k largest of W[:, k], and the best set is the best over k. The empty
-set earns p(empty): nothing to find, nothing found.
+The F1 of a set h for the true set y is 2 |h & y| / (|h| + |y|). Its expectation is the sum over
+the labels of h of W[label, |h|] = sum over sizes z of 2 p(label in y, |y| = z) / (z + |h|). The
+best set of k labels has the k largest of W[:, k], and the best set is the best over all k. The
+expected F1 of the empty set is p(empty).
 """
 
-# n documents, M labels that matter to a document, Z sizes of sets
+# n documents, M labels that matter to a document, Z sizes of sets, S labels of the largest set
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.systems.candidates import LabelSizeProbs, listed
+from setrnn.systems.candidates import LabelSizeProbs, list_columns
 from setrnn.systems.limits import SeenSets, SetLimits
 from setrnn.systems.rules.choice import Choice
 
 
 def choose(choice: Choice) -> npt.NDArray[np.int32]:
-    """Return each document's set of highest expected F1, (n, S); exact given its candidates."""
+    """Return the set of highest expected F1 per document, (n, S): exact, given its candidates."""
     limits = choice.limits
     if not choice.n_labels:
         return np.full((len(choice.candidates), 1), -1, dtype=np.int32)
-    probs = choice.candidates.label_size_probs(choice.n_labels, limits.labels_for_least())
+    probs = choice.candidates.label_size_probs(choice.n_labels, limits.smallest_set())
     if limits.only_seen and limits.seen is not None:
-        return _best_seen(probs, limits.seen, choice.n_labels)
-    return _best_set(probs, limits)
+        return _find_best_seen(probs, limits.seen, choice.n_labels)
+    return _find_best(probs, limits)
 
 
 def gains(probs: npt.NDArray[np.float64], n_chosen: int) -> npt.NDArray[np.float64]:
-    """Return what each label (n, M, Z) adds to the expected F1 of a set of so many: (n, M)."""
+    """Return what each label (n, M, Z) adds to the expected F1 of a set of `n_chosen`: (n, M)."""
     sizes = np.arange(1, probs.shape[2] + 1)
     return np.asarray(probs @ (2.0 / (sizes + n_chosen)))
 
 
-def _best_set(probs: LabelSizeProbs, limits: SetLimits) -> npt.NDArray[np.int32]:
+def _find_best(probs: LabelSizeProbs, limits: SetLimits) -> npt.NDArray[np.int32]:
     n, M = probs.labels.shape
     is_label = probs.labels >= 0
     is_allowed = np.append(limits.is_allowed, False)[probs.labels]  # -1 reads the last
     is_required = np.isin(probs.labels, limits.required) & is_label
     best = probs.empty.copy() if limits.min_labels == 0 else np.full(n, -np.inf)
     is_chosen = np.zeros((n, M), dtype=bool)
-    rows, of_rows = np.arange(n), probs.probs  # the documents whose best set may yet be larger
+    rows, of_rows = np.arange(n), probs.probs  # documents whose best set may be larger
     for k in range(max(limits.min_labels, 1), min(limits.max_labels, M) + 1):
         gain = gains(of_rows, k)
-        may_gain = gain.sum(axis=1) > best[rows]  # by all labels at once; falls with k
+        may_gain = gain.sum(axis=1) > best[rows]  # an upper bound, descending in k
         if not may_gain.all():
             rows, of_rows, gain = rows[may_gain], of_rows[may_gain], gain[may_gain]
         gain[~is_allowed[rows]] = -np.inf
@@ -57,12 +57,12 @@ def _best_set(probs: LabelSizeProbs, limits: SetLimits) -> npt.NDArray[np.int32]
         best[better] = value[is_better]
         is_chosen[better] = False
         is_chosen[better[:, None], top[is_better]] = True
-    places = listed(is_chosen)
+    places = list_columns(is_chosen)
     chosen = np.take_along_axis(probs.labels, np.maximum(places, 0), axis=1)
     return np.where(places < 0, -1, chosen).astype(np.int32)
 
 
-def _best_seen(probs: LabelSizeProbs, seen: SeenSets, n_labels: int) -> npt.NDArray[np.int32]:
+def _find_best_seen(probs: LabelSizeProbs, seen: SeenSets, n_labels: int) -> npt.NDArray[np.int32]:
     n, M = probs.labels.shape
     document, place = np.nonzero(probs.labels >= 0)
     best, chosen = np.full(n, -np.inf), np.full((n, seen.labels.shape[1]), -1, dtype=np.int32)

@@ -1,57 +1,86 @@
-"""Rules `hamming`, `micro-f1` and `label-f1`: the labels whose marginals pass a threshold.
+"""Rules `hamming`, `micro-f1` and `label-f1`: the labels whose marginals reach a threshold.
 
-Such a set is the one of the largest sum of p(label) - threshold over its labels: within limits,
-it is the largest among the sets that fit.
+This set has the largest sum of p(label) - threshold over its labels. Under limits, the set with
+the largest sum is chosen among those that fit.
 """
 
 # n documents, L labels, S labels of the largest set
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from setrnn.errors import ConfigError
-from setrnn.systems.candidates import listed
+from setrnn.systems.candidates import list_columns
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
-from setrnn.systems.rules.thresholds import Thresholds
 
 OVER_HALF = np.nextafter(0.5, 1.0)
+# Chosen by fitting on one half of valid and measuring on the other: docs/rules.md.
+EXPECTED_WEIGHT = 0.5
+NO_THRESHOLDS = (
+    "Rule '{rule}' needs thresholds, and this model has none. Choose them on documents with true "
+    "labels: setrnn calibrate MODEL VALID"
+)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Thresholds on p(label | document): a label is predicted if it reaches its threshold.
+
+    Example:
+        >>> Thresholds(0.4, np.array([0.5, 0.25])).as_dict()
+        {'common': 0.4, 'by_label': [0.5, 0.25]}
+    """
+
+    common: float  # with the best micro-F1
+    by_label: npt.NDArray[np.float64]  # (L,) with the best F1 of each label
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {"common": self.common, "by_label": self.by_label.tolist()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Thresholds:
+        """Build from plain JSON values."""
+        return cls(float(values["common"]), np.array(values["by_label"], dtype=np.float64))
 
 
 def choose_over_half(choice: Choice) -> npt.NDArray[np.int32]:
-    """Take the labels more likely than not: the least expected hamming loss."""
-    return best_by_margin(choice.marginals - OVER_HALF, choice.limits)
+    """Choose the labels above 1/2: the least expected hamming loss."""
+    return choose_by_margin(choice.marginals - OVER_HALF, choice.limits)
 
 
 def choose_by_common_threshold(choice: Choice) -> npt.NDArray[np.int32]:
-    """Take the labels above the threshold of best micro-F1."""
-    return best_by_margin(choice.marginals - _thresholds(choice).common, choice.limits)
+    """Choose the labels that reach the common threshold."""
+    return choose_by_margin(choice.marginals - _thresholds(choice).common, choice.limits)
 
 
 def choose_by_own_thresholds(choice: Choice) -> npt.NDArray[np.int32]:
-    """Take the labels above their own thresholds of best label-F1."""
-    return best_by_margin(choice.marginals - _thresholds(choice).by_label, choice.limits)
+    """Choose the labels that reach their own thresholds."""
+    return choose_by_margin(choice.marginals - _thresholds(choice).by_label, choice.limits)
 
 
-def best_by_margin(margins: npt.NDArray[Any], limits: SetLimits) -> npt.NDArray[np.int32]:
-    """Return the set (n, S) of the largest summed margins (n, L) among those that fit."""
+def choose_by_margin(margins: npt.NDArray[Any], limits: SetLimits) -> npt.NDArray[np.int32]:
+    """Return the set (n, S) with the largest sum of margins (n, L) among those that fit."""
     if limits.is_open:
-        return listed(margins >= 0)
+        return list_columns(margins >= 0)
     if limits.only_seen and limits.seen is not None:
         return limits.seen.best(margins, 1)[0][:, 0]
-    ranked = limits.ranked(margins)
+    ranked = limits.rank(margins)
     n_wanted = np.clip((ranked >= 0).sum(axis=1), limits.min_labels, limits.max_labels)
-    return listed(_is_among_first(ranked, n_wanted))
+    return list_columns(_mark_largest(ranked, n_wanted))
 
 
-def _is_among_first(
+def _mark_largest(
     values: npt.NDArray[Any], n_wanted: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
-    """Mark the largest values of each row, so many as wanted."""
+    """Mark the `n_wanted` largest values of each row."""
     order = np.argsort(-values, axis=1, kind="stable")
     is_wanted = np.arange(values.shape[1]) < n_wanted[:, None]
     is_chosen = np.zeros(values.shape, dtype=bool)
@@ -65,7 +94,43 @@ def _thresholds(choice: Choice) -> Thresholds:
     return choice.thresholds
 
 
-NO_THRESHOLDS = (
-    "Rule '{rule}' needs thresholds, and this model has none. Choose them on documents whose "
-    "labels are known: setrnn calibrate MODEL VALID"
-)
+def choose_thresholds(
+    marginals: npt.NDArray[np.float32], is_label: npt.NDArray[np.bool_]
+) -> Thresholds:
+    """Choose thresholds on documents with true labels. Both arrays are (n, L).
+
+    The common threshold has the best micro-F1. The threshold of a label has the best F1 of that
+    label, counted over the true labels plus, with half the weight, those that the marginals
+    expect: the few documents of a rare label do not decide alone. A label without documents gets
+    the common threshold.
+    """
+    if not is_label.any() or not (marginals > 0).any():
+        return Thresholds(0.5, np.full(is_label.shape[1], 0.5))
+    common = float(_find_best_thresholds(marginals.reshape(1, -1), is_label.reshape(1, -1), 0.0)[0])
+    by_label = _find_best_thresholds(marginals.T, is_label.T, EXPECTED_WEIGHT)
+    has_own = is_label.any(axis=0) & np.isfinite(by_label)
+    return Thresholds(common, np.where(has_own, by_label, common))
+
+
+def _find_best_thresholds(
+    probs: npt.NDArray[Any], is_true: npt.NDArray[np.bool_], expected_weight: float
+) -> npt.NDArray[np.float64]:
+    """Return the threshold of best F1 per row (R, m); NaN if all probabilities are 0.
+
+    It is halfway between the smallest probability that passes and the next one.
+    """
+    order = np.argsort(-probs, axis=1, kind="stable")
+    values = np.take_along_axis(probs, order, axis=1).astype(np.float64)
+    n_hits = np.take_along_axis(is_true, order, axis=1).cumsum(axis=1, dtype=np.float64)
+    n_passed = np.arange(1, values.shape[1] + 1, dtype=np.float64)
+    n_true = is_true.sum(axis=1, keepdims=True).astype(np.float64)
+    if expected_weight:
+        n_hits += expected_weight * values.cumsum(axis=1)
+        n_true += expected_weight * values.sum(axis=1, keepdims=True)
+    f1 = 2 * n_hits / ((1 + expected_weight) * n_passed + n_true)
+    below = np.concatenate([values[:, 1:], np.zeros((len(values), 1))], axis=1)
+    f1[values == below] = -1  # equal probabilities pass together; 0 never passes
+    best = f1.argmax(axis=1)
+    rows = np.arange(len(values))
+    halfway = (values[rows, best] + below[rows, best]) / 2
+    return np.where(f1[rows, best] >= 0, halfway, np.nan)

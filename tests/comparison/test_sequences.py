@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from setrnn.comparison.orders import best_orders, normalised_entropies, order_entropies
+from setrnn.comparison.sequences import best_orders, normalised_entropies, order_entropies
 from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged
 

@@ -8,7 +8,7 @@ import torch
 from test_recurrent import TOKENS, make_system
 
 from setrnn.systems import neural as neural_system
-from setrnn.systems.threads import in_threads
+from setrnn.systems.neural import map_in_threads
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_pieces_are_worked_on_side_by_side_and_come_in_order(n_threads):
         together.wait()  # passes only when all are here
         return piece, torch.get_num_threads()
 
-    assert list(in_threads(work, range(6))) == [(piece, 1) for piece in range(6)]
+    assert list(map_in_threads(work, range(6))) == [(piece, 1) for piece in range(6)]
     assert torch.get_num_threads() == n_threads
 
 
@@ -40,7 +40,7 @@ def test_a_failure_ends_the_work_and_leaves_torch_its_threads(n_threads):
             raise ValueError("piece 1")
 
     with pytest.raises(ValueError, match="piece 1"):
-        list(in_threads(work, range(10_000)))
+        list(map_in_threads(work, range(10_000)))
     assert len(seen) < 10_000
     assert torch.get_num_threads() == n_threads
 

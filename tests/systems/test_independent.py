@@ -7,14 +7,14 @@ from brute_force_sequences import TEXTS, tiny_network
 from setrnn.config import Config
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError
-from setrnn.systems.independent import SigmoidSystem
+from setrnn.systems.independent import IndependentSystem
 
 TOKENS = Ragged.from_lists(TEXTS)
 
 
 @pytest.fixture(scope="module")
 def system():
-    return SigmoidSystem(tiny_network("sigmoid"), Config(), torch.device("cpu"))
+    return IndependentSystem(tiny_network("sigmoid"), Config(), torch.device("cpu"))
 
 
 def test_the_sets_found_are_those_of_brute_force(system):

@@ -3,13 +3,13 @@ from pathlib import Path
 import pytest
 
 from setrnn.errors import ConfigError
-from setrnn.serve.naming import named_folders
+from setrnn.serve.settings import name_folders
 
 
 def test_folders_are_named_by_themselves_or_otherwise(tmp_path, monkeypatch):
     (tmp_path / "a=b").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert named_folders(["models/one", "two=models/one", "a=b", "."]) == {
+    assert name_folders(["models/one", "two=models/one", "a=b", "."]) == {
         "one": Path("models/one"),
         "two": Path("models/one"),
         "a=b": Path("a=b"),
@@ -19,19 +19,19 @@ def test_folders_are_named_by_themselves_or_otherwise(tmp_path, monkeypatch):
 
 def test_two_models_of_one_name_are_refused():
     with pytest.raises(ConfigError, match="Two models are named 'one'"):
-        named_folders(["a/one", "b/one"])
-    with pytest.raises(ConfigError, match="no name"):
-        named_folders(["=folder"])
-    with pytest.raises(ConfigError, match="no name"):
-        named_folders(["models/\udcff"])  # a file name that is no UTF-8
-    assert list(named_folders(["good=models/\udcff"])) == ["good"]
+        name_folders(["a/one", "b/one"])
+    with pytest.raises(ConfigError, match="no valid name"):
+        name_folders(["=folder"])
+    with pytest.raises(ConfigError, match="no valid name"):
+        name_folders(["models/\udcff"])  # a file name that is no UTF-8
+    assert list(name_folders(["good=models/\udcff"])) == ["good"]
 
 
 def test_a_link_is_named_by_itself(tmp_path, monkeypatch):
     (tmp_path / "set-rnn-7").mkdir()
     (tmp_path / "current").symlink_to("set-rnn-7")
     monkeypatch.chdir(tmp_path)
-    assert list(named_folders(["current", "set-rnn-7"])) == ["current", "set-rnn-7"]
+    assert list(name_folders(["current", "set-rnn-7"])) == ["current", "set-rnn-7"]
     (tmp_path / "set-rnn-7" / "inner").mkdir()
     monkeypatch.chdir(tmp_path / "set-rnn-7" / "inner")
-    assert list(named_folders([".."])) == ["set-rnn-7"]
+    assert list(name_folders([".."])) == ["set-rnn-7"]

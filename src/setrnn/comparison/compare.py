@@ -1,0 +1,427 @@
+"""Train many systems on the same data and measure them: `setrnn.compare`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from setrnn.comparison.added import check_names, make_added_records
+from setrnn.comparison.plan import (
+    Plan,
+    add_command,
+    describe_cut,
+    expect_seconds,
+    failed_record,
+    find_methods,
+    list_seeds,
+    longest_first,
+    make_plan,
+    open_comparable,
+    open_comparison,
+    refuse_other_folder,
+    refuse_unequal_treatment,
+)
+from setrnn.comparison.pool import Ended, Job, Overall, run_jobs
+from setrnn.comparison.records import RUNS, Comparison, Failure, Record, load_records
+from setrnn.comparison.run import Task, run
+from setrnn.comparison.tuning import TUNING, Tuned, tune_method
+from setrnn.config import Config, load_config
+from setrnn.data.cache import Source
+from setrnn.data.prepared import Prepared
+from setrnn.data.vectors import word_vectors
+from setrnn.errors import ConfigError, StoppedError, TrainingError
+from setrnn.methods import METHODS, find_method
+from setrnn.metrics import MEASURES
+from setrnn.model.devices import n_cores
+from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.tagging.train import check_training, open_training_data
+
+N_SEEDS = 3
+# A small network that two cores train in a minute or two; chosen on the valid part of newsroom.
+QUICK_SETTINGS = {
+    "vectors.dimensions": 100,
+    "model.encoder_units": 96,
+    "model.decoder_units": 96,
+    "model.decoder_layers": 1,
+    "model.dropout": 0.2,
+    "model.word_dropout": 0.0,
+    "search.beam_width": 6,
+    "training.epochs": 5,
+    "training.batch_size": 32,
+    "training.learning_rate": 4e-3,
+}
+QUICK_SEEDS, QUICK_JOBS = 1, 2
+# Training ends by itself within its budget; a run that takes far longer is killed.
+LIMIT_FACTOR, LIMIT_SECONDS = 2, 60
+
+
+@dataclass(frozen=True)
+class ComparisonResult:
+    """The runs of a comparison, read from its folder."""
+
+    folder: Path
+    comparison: Comparison  # the data that all runs share
+    records: Sequence[Record]  # one per run, also of earlier calls with the same folder
+
+    @property
+    def failures(self) -> dict[str, Failure]:
+        """The failed runs by their names."""
+        return {each.name: each.failure for each in self.records if each.failure is not None}
+
+    def mean_scores(self) -> dict[str, dict[str, float]]:
+        """Return the measures on test by each system's own rule: the mean over its seeds."""
+        ranks = {method: rank for rank, method in enumerate(METHODS)}
+        found: dict[str, list[Mapping[str, Any]]] = {}
+        for record in sorted(self.records, key=lambda each: ranks.get(each.method, len(ranks))):
+            if record.failure is None:
+                found.setdefault(record.method, []).append(record.scores["test"][record.own_rule])
+        return {
+            method: {key: sum(each[key] for each in rows) / len(rows) for key in MEASURES}
+            for method, rows in found.items()
+        }
+
+
+@dataclass(frozen=True)
+class _Request:
+    """The arguments of a comparison, checked."""
+
+    source: Source
+    methods: Sequence[str]
+    out: Path
+    config: Config
+    n_seeds: int
+    n_jobs: int
+    budget_minutes: float | None
+    n_trials: int
+    added: Mapping[str, Path]
+    device: str
+    keep_models: bool
+    preset: str
+    overrides: Sequence[str]
+    prepared_in: Path | None
+
+    @property
+    def treatment(self) -> dict[str, Any]:
+        """What all runs have in common besides their settings; part of each record."""
+        return {
+            "preset": self.preset,
+            "settings": list(self.overrides),
+            "n_trials": self.n_trials,
+            "budget_minutes": self.budget_minutes,
+        }
+
+
+def compare(
+    data: str | Path | Source | Prepared,
+    methods: str | Sequence[str] = "all",
+    *,
+    out: str | Path,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    budget: float | None = None,
+    tune: int = 0,
+    added: Mapping[str, str | Path] | None = None,
+    quick: bool = False,
+    valid: str | Path | None = None,
+    preset: str = "default",
+    config: Config | str | Path | None = None,
+    settings: Mapping[str, Any] | Sequence[str] = (),
+    device: str = "auto",
+    keep_models: bool = True,
+    prepared_in: str | Path | None = None,
+    command: str | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> ComparisonResult:
+    """Train systems on the same data, and measure each on the test part by every rule.
+
+    Each run is a process of its own and leaves a record in `out` as soon as it ends. A run that
+    fails does not stop the others. After Ctrl-C, which raises `StoppedError`, the same call
+    continues the comparison. `setrnn.build_report(out)` makes tables, figures and a page from the
+    records. A script must call this function under `if __name__ == "__main__":`, since every new
+    process imports the script.
+
+    Args:
+        data: a file, a folder with train/valid/test files, a prepared folder, `hf:NAME` or
+            "newsroom"; a `Source` says how to read it. Without a valid part, one is cut from train.
+        methods: "all", or names of `setrnn.methods.METHODS` as a list or as "a,b,c".
+        out: the folder of the comparison; a comparison already there is continued.
+        seeds: runs per network, with seeds 0 to N-1; 3 by default, 1 with `quick`.
+        jobs: runs at a time; 1 by default, 2 with `quick`.
+        budget: minutes of training per run, after which its best epoch so far counts.
+        tune: trials per system to search its settings on the valid part (needs Optuna).
+        added: files with predictions of other tools, by the names of their rows.
+        quick: small settings for a first look.
+        valid: a file that becomes the valid part.
+        preset: the settings to start from: default, paper or transformer.
+        config: all settings, or a JSON file of settings to apply after the preset.
+        settings: single settings by their dotted names, such as `{"training.epochs": 10}`, or as
+            `["training.epochs=10"]`.
+        device: where to compute: auto, cpu or cuda.
+        keep_models: keep the trained models in `out`.
+        prepared_in: the folder of prepared data; the cache by default.
+        command: the command to record as the origin of the comparison; this call by default.
+        on_progress: called with the progress and with notes for the user.
+
+    Example:
+        >>> import setrnn, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result = setrnn.compare(
+        ...         "newsroom", ["br"], out=folder, settings={"classical.max_pairs": 0}
+        ...     )
+        >>> round(result.mean_scores()["br"]["instance_f1"], 1)
+        0.9
+    """
+    if budget is not None and not 0 < budget < float("inf"):
+        raise ConfigError(f"--budget must be above 0 minutes, got {budget:g}.")
+    if quick and (preset != "default" or config is not None):
+        raise ConfigError("--quick has settings of its own. Omit --preset and --config.")
+    overrides = [*(_as_overrides(QUICK_SETTINGS) if quick else []), *_as_overrides(settings)]
+    if isinstance(config, Config):
+        if overrides:
+            raise ConfigError("Give either a Config or single settings, not both.")
+        full = config
+    else:
+        full = load_config(preset, None if config is None else Path(config), overrides)
+    found = find_methods(methods)
+    files = {name: Path(file) for name, file in (added or {}).items()}
+    check_names(list(files))
+    source = _make_source(data, valid)
+    request = _Request(
+        source=source,
+        methods=found,
+        out=Path(out),
+        config=full,
+        n_seeds=seeds or (QUICK_SEEDS if quick else N_SEEDS),
+        n_jobs=jobs or (min(QUICK_JOBS, n_cores()) if quick else 1),
+        budget_minutes=budget,
+        n_trials=tune,
+        added=files,
+        device=device,
+        keep_models=keep_models,
+        preset=preset,
+        overrides=overrides,
+        prepared_in=None if prepared_in is None else Path(prepared_in),
+    )
+    if command is None:
+        command = f"setrnn.compare({source.data!r}, {found!r}, out={str(out)!r}, ...)"
+    return _compare(request, command, on_progress)
+
+
+def _compare(request: _Request, command: str, on_progress: OnProgress) -> ComparisonResult:
+    """Check everything first, then run what is not done yet."""
+    refuse_other_folder(request.out)
+    if request.config.classical.tune:
+        raise ConfigError("classical.tune is for train. To search settings here: --tune N.")
+    for method in request.methods:
+        check_training(find_method(method), request.config, request.device, resume=False)
+    prepared, config = open_training_data(
+        request.source,
+        request.config,
+        request.overrides,
+        request.prepared_in,
+        open_comparable,
+        on_progress,
+    )
+    if prepared.valid_is_cut:
+        on_progress(Note(describe_cut(prepared)))
+    comparison = open_comparison(request.out, prepared)
+    tasks = _make_tasks(request, prepared, config)
+    refuse_unequal_treatment(request.out, comparison, request.treatment, config)
+    if not request.n_trials:
+        make_plan(request.out, comparison, tasks)  # refuses other settings before anything runs
+    if request.added:
+        present = load_records(request.out, comparison)
+        for record in make_added_records(comparison, request.added, present):
+            record.save(request.out)
+    comparison = add_command(request.out, comparison, command)
+    with _explained_stop(request.out):
+        _make_vectors(request, prepared, config, on_progress)
+        failed: list[Record] = []
+        if request.n_trials:
+            tasks, failed = _tune_all(request, comparison, tasks, on_progress)
+        plan = make_plan(request.out, comparison, tasks)
+        ended = [*failed, *plan.done, *_run_all(request, comparison, plan, on_progress)]
+    failures = [(each.name, each.failure) for each in ended if each.failure is not None]
+    if failures and len(failures) == len(ended):
+        name, failure = failures[0]
+        message = failure.message.rstrip(".")
+        raise TrainingError(
+            f"Every run failed ({len(ended)}). {name}: {message}. See {request.out / RUNS}."
+        )
+    return ComparisonResult(request.out, comparison, load_records(request.out, comparison))
+
+
+def _as_overrides(settings: Mapping[str, Any] | Sequence[str]) -> list[str]:
+    if isinstance(settings, Mapping):
+        return [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+    return list(settings)
+
+
+def _make_source(data: str | Path | Source | Prepared, valid: str | Path | None) -> Source:
+    if isinstance(data, Prepared):
+        data = data.folder
+    source = data if isinstance(data, Source) else Source(str(data))
+    return source if valid is None else replace(source, valid=Path(valid))
+
+
+@contextmanager
+def _explained_stop(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise StoppedError(
+            f"Stopped. {out} keeps what is done: the same command continues."
+        ) from None
+
+
+def _make_tasks(request: _Request, prepared: Prepared, config: Config) -> list[Task]:
+    """Make one task per requested run."""
+    budget = request.budget_minutes
+    return [
+        Task(
+            prepared=prepared.folder,
+            folder=request.out,
+            method=method,
+            seed=seed,
+            config=replace(config, seed=seed),
+            device=request.device,
+            budget_seconds=None if budget is None else 60 * budget,
+            n_jobs=request.n_jobs,
+            keep_model=request.keep_models,
+            treatment=request.treatment,
+        )
+        for method in request.methods
+        for seed in list_seeds(method, request.n_seeds)
+    ]
+
+
+def _make_vectors(
+    request: _Request, prepared: Prepared, config: Config, on_progress: OnProgress
+) -> None:
+    """Make the word vectors that all runs share, before the runs start."""
+    needs_vectors = any(find_method(method).is_network for method in request.methods)
+    if not needs_vectors or config.encoder.is_pretrained or config.vectors.source == "none":
+        return
+
+    def report(detail: str, share: float) -> None:
+        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
+
+    word_vectors(prepared, config.vectors, report)
+
+
+def _tune_all(
+    request: _Request, comparison: Comparison, tasks: Sequence[Task], on_progress: OnProgress
+) -> tuple[list[Task], list[Record]]:
+    """Search the settings of each method; return its tasks with them, or records of failures."""
+    first = {task.method: task for task in reversed(tasks)}
+    jobs = [_tuning_job(task, request.n_trials) for task in longest_first([*first.values()])]
+    found: dict[str, Tuned] = {}
+    failures: dict[str, Failure] = {}
+
+    def keep(ended: Ended) -> str:
+        if ended.failure is None:
+            found[ended.job.name] = ended.value
+        else:
+            failures[ended.job.name] = ended.failure
+        return f"settings chosen from {request.n_trials} trials"
+
+    costs = expect_seconds(job.name for job in jobs)
+    _run_jobs(jobs, request.n_jobs, Overall("searches", costs, on_progress), keep)
+    tuned = [
+        replace(
+            task,
+            config=replace(found[task.method].config, seed=task.seed),
+            trials=found[task.method].trials,
+        )
+        for task in tasks
+        if task.method in found
+    ]
+    done = {each.name for each in load_records(request.out, comparison) if each.failure is None}
+    failed = [
+        failed_record(task, comparison, failures[task.method])
+        for task in tasks
+        if task.method in failures and task.name not in done
+    ]
+    for record in failed:
+        record.save(request.out)
+    return tuned, failed
+
+
+def _run_all(
+    request: _Request, comparison: Comparison, plan: Plan, on_progress: OnProgress
+) -> list[Record]:
+    """Run the tasks of the plan, and write each record as soon as its run ends."""
+    if plan.done:
+        on_progress(Note(f"{len(plan.done)} runs are done already."))
+    tasks = {task.name: task for task in plan.tasks}
+    records: list[Record] = []
+
+    def keep(ended: Ended) -> str:
+        task = tasks[ended.job.name]
+        if ended.failure is None:
+            record: Record = ended.value
+        else:
+            record = failed_record(task, comparison, ended.failure)
+        record.save(request.out)
+        records.append(record)
+        if ended.failure is not None:
+            return ended.failure.message
+        for checkpoints in task.run_folder.parent.glob(f"{task.name}-*.run"):
+            shutil.rmtree(checkpoints, ignore_errors=True)  # the run is done
+        score = record.scores["test"][record.own_rule]["instance_f1"]
+        return f"instance-F1 {score:.3f} (rule {record.own_rule})"
+
+    seconds = expect_seconds([task.method for task in plan.tasks], plan.done)
+    costs = {task.name: seconds[task.method] for task in plan.tasks}
+    overall = Overall("runs", costs, on_progress, len(plan.done))
+    _run_jobs([_run_job(task) for task in plan.tasks], request.n_jobs, overall, keep)
+    return records
+
+
+def _run_job(task: Task) -> Job:
+    """Return the job of one run."""
+    log = task.folder / RUNS / f"{task.name}.log"
+    return Job(task.name, partial(run, task), log, _limit_seconds(task), "runs")
+
+
+def _tuning_job(task: Task, n_trials: int) -> Job:
+    """Return the job that searches the settings of a method."""
+    log = task.folder / TUNING / f"{task.method}.log"
+    limit = _limit_seconds(task, n_trials)
+    return Job(task.method, partial(_tune, task, n_trials), log, limit, "searches")
+
+
+def _tune(task: Task, n_trials: int, on_progress: OnProgress) -> Tuned:
+    return tune_method(
+        Prepared(task.prepared),
+        task.method,
+        task.config,
+        n_trials,
+        task.folder,
+        task.device,
+        task.budget_seconds,
+        on_progress,
+    )
+
+
+def _limit_seconds(task: Task, n_trainings: int = 1) -> float | None:
+    """Return the time after which a job is killed."""
+    if task.budget_seconds is None:
+        return None
+    return n_trainings * (LIMIT_FACTOR * task.budget_seconds + LIMIT_SECONDS)
+
+
+def _run_jobs(
+    jobs: Sequence[Job], n_jobs: int, overall: Overall, keep: Callable[[Ended], str]
+) -> None:
+    """Run jobs; `keep` stores the result of each and returns it in words."""
+    n_threads = max(1, n_cores() // n_jobs)
+    with closing(run_jobs(jobs, n_jobs, overall, n_threads)) as all_ended:
+        for ended in all_ended:
+            overall.end(ended, keep(ended))

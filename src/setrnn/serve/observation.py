@@ -1,0 +1,149 @@
+"""One log line and one metric per request; neither holds a text, a query or a key."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Collection
+from pathlib import Path
+from time import perf_counter
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from setrnn.serve.problems import ProblemError, problem_response
+
+logger = logging.getLogger("setrnn.serve")
+
+OTHER = "other"  # any unknown path or method: it may contain anything
+CLIENT_GONE = 499  # in the log and the metrics; no client receives it
+METHODS = frozenset(("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"))
+REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+# For all answers: a page may load its own files only, and be embedded nowhere.
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-cache"),
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        b"img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+)
+
+
+class Metrics:
+    """The Prometheus metrics of one service, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "setrnn_requests", "Requests answered.", ("route", "status"), registry=self.registry
+        )
+        self.seconds = Histogram(
+            "setrnn_request_seconds",
+            "Seconds from the head of a request to the end of its answer.",
+            ("route",),
+            buckets=REQUEST_SECONDS,
+            registry=self.registry,
+        )
+        self.documents = Counter(
+            "setrnn_documents", "Documents processed.", ("model",), registry=self.registry
+        )
+        self.batches = Histogram(
+            "setrnn_batch_documents",
+            "Documents per batch.",
+            ("model",),
+            buckets=BATCH_SIZES,
+            registry=self.registry,
+        )
+        self.waiting = Gauge(
+            "setrnn_queue_documents", "Documents waiting.", ("model",), registry=self.registry
+        )
+        self.refused = Counter(
+            "setrnn_queue_refused",
+            "Requests refused because the queue was full.",
+            ("model",),
+            registry=self.registry,
+        )
+
+    def count_request(self, route: str, status: int, seconds: float) -> None:
+        """Count an answer."""
+        self.requests.labels(route, str(status)).inc()
+        self.seconds.labels(route).observe(seconds)
+
+    def count_batch(self, model: str, n_documents: int) -> None:
+        """Count a finished batch."""
+        self.documents.labels(model).inc(n_documents)
+        self.batches.labels(model).observe(n_documents)
+
+    def page(self) -> bytes:
+        """Return all metrics in Prometheus's text format."""
+        return generate_latest(self.registry)
+
+
+class Observe:
+    """Log and count each request, add the headers of all answers, and answer failures with 500.
+
+    Args:
+        app: the application.
+        metrics: where requests are counted.
+        routes: the paths that are logged and counted by name.
+        prefixes: the same for all paths below them.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        metrics: Metrics,
+        routes: Collection[str],
+        prefixes: tuple[str, ...] = (),
+    ) -> None:
+        self.app, self.metrics = app, metrics
+        self.routes, self.prefixes = frozenset(routes), prefixes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on and record its outcome."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status, start = CLIENT_GONE, perf_counter()
+
+        async def send_observed(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"].extend(HEADERS)
+            await send(message)
+
+        failure: Exception | None = None
+        try:
+            try:
+                await self.app(scope, receive, send_observed)
+            except Exception as error:  # noqa: BLE001 (the last line of defence: no tracebacks)
+                failure = error
+            # Outside the except block: if logging itself fails, it prints the error being handled.
+            if failure is not None:
+                log_failure(failure)
+            if failure is not None and status == CLIENT_GONE:
+                problem = ProblemError("internal", "The request was valid. See the server's log.")
+                await problem_response(problem)(scope, receive, send_observed)
+        finally:
+            seconds = perf_counter() - start
+            route = self._route_of(scope["path"])
+            self.metrics.count_request(route, status, seconds)
+            method = scope["method"] if scope["method"] in METHODS else OTHER
+            logger.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds)
+
+    def _route_of(self, path: str) -> str:
+        if path in self.routes:
+            return path
+        return next((each for each in self.prefixes if path.startswith(each)), OTHER)
+
+
+def log_failure(error: BaseException) -> None:
+    """Log an error's class and place; its message could contain a text."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    logger.error("failed: %s%s", type(error).__name__, place)

@@ -1,0 +1,261 @@
+"""`setrnn.compare`: many runs, here faked, with what is kept, refused and continued."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import setrnn
+from fake_runs import fake_run, install_fake_runs, run_here
+from setrnn.comparison.compare import QUICK_SETTINGS
+from setrnn.comparison.records import Comparison, Failure, load_records
+from setrnn.comparison.tuning import Tuned
+from setrnn.config import Config, load_config
+from setrnn.errors import ConfigError, DataError, StoppedError, TrainingError
+from setrnn.progress import Note, Progress
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """Make runs of no cost, in this process; the names of those that were made."""
+    return install_fake_runs(monkeypatch)
+
+
+@pytest.fixture
+def compare(small_prepared, out):
+    def call(methods="all", settings=(), **options):
+        settings = ["vectors.source=none", *settings]
+        return setrnn.compare(small_prepared, methods, out=out, settings=settings, **options)
+
+    return call
+
+
+def records_of(folder):
+    return {each.name: each for each in load_records(folder, Comparison.load(folder))}
+
+
+def test_every_system_is_run_and_leaves_a_record(compare, ran, out):
+    result = compare(seeds=2)
+    assert len(ran) == len(set(ran)) == 3 + 9 * 2
+    assert set(records_of(out)) == {each.name for each in result.records} == set(ran)
+    assert len(result.mean_scores()) == 12
+    assert not result.failures
+
+
+def test_the_same_call_continues_also_with_more_methods_and_seeds(compare, ran, out):
+    compare("br,sigmoid", seeds=1)
+    result = compare(["br", "sigmoid", "sgm"], seeds=2)
+    assert sorted(ran) == ["br-0", "sgm-0", "sgm-1", "sigmoid-0", "sigmoid-1"]
+    assert len(ran) == len(result.records)
+
+
+def test_a_failed_run_is_recorded_does_not_stop_the_others_and_is_tried_again(
+    compare, monkeypatch, out
+):
+    def fail_once(task, on_progress):
+        if task.method == "pcc" and ran.count("pcc-0") == 1:
+            raise ZeroDivisionError("nothing there")
+        return fake_run(task, on_progress)
+
+    ran = install_fake_runs(monkeypatch, fail_once)
+    notes = []
+    result = compare("br,pcc", on_progress=notes.append)
+    failure = Failure("ZeroDivisionError", "ZeroDivisionError: nothing there")
+    assert result.failures == {"pcc-0": failure}
+    assert list(result.mean_scores()) == ["br"]
+    assert any("1 failed" in each.text for each in notes if isinstance(each, Note))
+    assert not compare("br,pcc").failures
+    assert ran.count("br-0") == 1
+
+
+def test_when_every_run_fails_so_does_the_comparison(compare, monkeypatch, out):
+    def fail(task, on_progress):
+        raise ZeroDivisionError("nothing there")
+
+    install_fake_runs(monkeypatch, fail)
+    with pytest.raises(TrainingError, match=r"Every run failed \(2\).*nothing there"):
+        compare("br,pcc")
+    assert len(records_of(out)) == 2
+
+
+def test_a_stopped_comparison_keeps_what_is_done(compare, monkeypatch, out):
+    def interrupt(task, on_progress):
+        if task.method == "br":
+            raise KeyboardInterrupt
+        return fake_run(task, on_progress)
+
+    install_fake_runs(monkeypatch, interrupt)
+    with pytest.raises(StoppedError, match="same command continues"):
+        compare("br,pcc,sigmoid", seeds=1)
+    assert "sigmoid-0" in records_of(out)  # the longest run comes first
+    ran = install_fake_runs(monkeypatch)
+    compare("br,pcc,sigmoid", seeds=1)
+    assert "sigmoid-0" not in ran
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"methods": "set-rn"}, "Did you mean 'set-rnn'"),
+        ({"budget": 0}, "--budget must be above 0"),
+        ({"quick": True, "preset": "paper"}, "--quick has settings"),
+        ({"quick": True, "config": Config()}, "--quick has settings"),
+        ({"config": Config()}, "not both"),
+        ({"settings": ["classical.tune=true"]}, "--tune N"),
+        ({"added": {"br": "x.jsonl"}}, "is a method"),
+        ({"added": {"a": "x.jsonl", "A": "y.jsonl"}}, "twice"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_is_run(compare, ran, out, options, message):
+    with pytest.raises(ConfigError, match=message):
+        compare(**options)
+    assert not ran
+    assert not out.exists()
+
+
+def test_other_settings_and_budgets_are_refused(compare, ran, out):
+    compare("br", command="setrnn compare")
+    with pytest.raises(ConfigError, match=r"classical\.l2 was 0\.03, now 0\.5"):
+        compare("br", ["classical.l2=0.5"])
+    with pytest.raises(ConfigError, match="budget_minutes was None, now 5"):
+        compare("br", budget=5)
+    assert ran == ["br-0"]
+    assert Comparison.load(out).commands == ("setrnn compare",)  # refused calls made nothing
+
+
+def test_a_call_is_recorded_as_the_command(compare, ran, out):
+    compare(["br"])
+    (command,) = Comparison.load(out).commands
+    assert command.startswith("setrnn.compare(")
+    assert "'br'" in command
+
+
+def test_quick_has_one_seed_and_small_settings(compare, ran, out):
+    compare("sigmoid", ["training.epochs=1"], quick=True)
+    (record,) = records_of(out).values()
+    assert record.config["model"]["encoder_units"] == QUICK_SETTINGS["model.encoder_units"]
+    assert record.config["training"]["epochs"] == 1  # the given setting counts most
+
+
+def test_settings_come_from_the_preset_then_the_file_then_the_single_ones(
+    small_prepared, ran, out, tmp_path
+):
+    file = tmp_path / "settings.json"
+    file.write_text(json.dumps({"classical": {"l1": 0.5, "l2": 0.5}}))
+    single = {"classical.l2": 0.25, "search.beam_width": 3}
+    setrnn.compare(small_prepared, "br", out=out, preset="paper", config=file, settings=single)
+    config = records_of(out)["br-0"].config
+    assert (config["classical"]["l1"], config["classical"]["l2"]) == (0.5, 0.25)
+    assert (config["model"]["decoder_units"], config["search"]["beam_width"]) == (300, 3)
+
+
+def test_a_whole_config_is_taken_as_it_is(small_prepared, ran, out):
+    config = load_config(overrides=["classical.l1=0.5"])
+    setrnn.compare(small_prepared, "br", out=out, config=config)
+    assert records_of(out)["br-0"].config["classical"]["l1"] == 0.5
+
+
+def test_the_budget_and_the_jobs_reach_the_run(compare, monkeypatch):
+    tasks = []
+
+    def run(task, on_progress):
+        tasks.append(task)
+        return fake_run(task, on_progress)
+
+    def run_jobs(jobs, n_jobs, on_progress, n_threads):
+        assert (n_jobs, n_threads) == (3, 2)  # the jobs share the cores
+        return run_here(jobs, n_jobs, on_progress)
+
+    install_fake_runs(monkeypatch, run)
+    monkeypatch.setattr("setrnn.comparison.compare.n_cores", lambda: 8)
+    monkeypatch.setattr("setrnn.comparison.compare.run_jobs", run_jobs)
+    compare("br", budget=2, jobs=3, keep_models=False)
+    (task,) = tasks
+    assert (task.budget_seconds, task.n_jobs, task.keep_model) == (120.0, 3, False)
+
+
+@pytest.fixture
+def searched(monkeypatch):
+    """A search for settings of no cost; the methods it was made for."""
+    methods = []
+
+    def tune_method(prepared, method, config, n_trials, *others):
+        methods.append(method)
+        if method == "pcc":
+            raise ConfigError("every trial failed")
+        best = replace(config, training=replace(config.training, learning_rate=0.5))
+        return Tuned(best, [{"value": 0.5}] * n_trials)
+
+    monkeypatch.setattr("setrnn.comparison.compare.tune_method", tune_method)
+    return methods
+
+
+def test_settings_are_searched_once_for_all_seeds_of_a_method(compare, ran, searched, out):
+    compare("sgm,br", seeds=2, tune=4)
+    assert sorted(searched) == ["br", "sgm"]
+    records = records_of(out)
+    assert {each.config["training"]["learning_rate"] for each in records.values()} == {0.5}
+    assert [records[f"sgm-{seed}"].config["seed"] for seed in (0, 1)] == [0, 1]
+    assert records["br-0"].treatment["n_trials"] == 4
+    assert len(records["br-0"].trials) == 4
+    with pytest.raises(ConfigError, match="n_trials was 4, now 0"):
+        compare("sgm", seeds=2)
+
+
+def test_a_search_that_fails_is_the_failure_of_its_runs(compare, ran, searched, out):
+    compare("br,pcc", tune=2)
+    assert ran == ["br-0"]
+    assert records_of(out)["pcc-0"].failure.message == "every trial failed"
+
+
+def test_added_predictions_become_a_row(compare, ran, out, tmp_path):
+    compare("pcc")
+    comparison = Comparison.load(out)
+    rows = [
+        {"id": each, "labels": [comparison.labels[label] for label in truth]}
+        for each, truth in zip(comparison.ids, comparison.truth, strict=True)
+    ]
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows[::-1]))
+    result = compare("pcc", added={"mine": file})
+    assert result.mean_scores()["mine"]["instance_f1"] == 1
+    assert records_of(out)["mine-0"].is_added
+
+
+def test_added_predictions_of_other_documents_are_refused(compare, ran, tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "another", "labels": []}\n')
+    with pytest.raises(DataError, match="another"):
+        compare("pcc", added={"mine": file})
+    assert not ran
+
+
+def test_the_mean_scores_are_over_seeds_by_the_own_rule(compare, ran):
+    result = compare("seq2seq-rnn", seeds=2)
+    scores = [each.scores["test"]["sequence"]["micro_f1"] for each in result.records]
+    found = result.mean_scores()["seq2seq-rnn"]["micro_f1"]
+    assert found == pytest.approx(sum(scores) / 2)
+
+
+def test_the_progress_of_each_run_and_of_all_is_reported(compare, ran):
+    events = []
+    compare("br,sigmoid", seeds=2, on_progress=events.append)
+    progress = [each for each in events if isinstance(each, Progress)]
+    parts = {each.activity for each in progress if each.part_of == "runs"}
+    assert parts == set(ran)
+    shares = [each.share for each in progress if each.activity == "runs"]
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(1.0)
+    notes = [each.text for each in events if isinstance(each, Note)]
+    assert any("br-0: instance-F1" in each and "3 of 3 runs" in each for each in notes)
+
+
+def test_the_public_name_stays_the_function():
+    import setrnn.comparison.records  # a package of that name would replace the function
+
+    assert setrnn.compare is setrnn.comparison.compare.compare
