@@ -30,7 +30,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # A busy machine must not fail a test.
 calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("calm", calm)
-settings.register_profile("quick", calm, max_examples=20)  # for `make check`
+settings.register_profile("quick", calm, max_examples=10)  # for `make check`
 settings.load_profile("calm")
 
 # One method per way to predict: the others differ in training only.
@@ -76,14 +76,22 @@ SLOW_PLACES = (
 )
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Do not import slow tests that are not run: their imports take seconds."""
+    return True if config.option.markexpr == "not slow" and _is_slow(collection_path) else None
+
+
 def pytest_collection_modifyitems(items):
     """Mark as slow all tests of trained systems, whole commands, services and figures."""
-    folder = Path(__file__).parent
     for item in items:
-        place = item.path.relative_to(folder)
-        is_slow = any(place.is_relative_to(each) for each in SLOW_PLACES)
-        if is_slow or not SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+        uses = getattr(item, "fixturenames", ())
+        if _is_slow(item.path) or not SLOW_FIXTURES.isdisjoint(uses):
             item.add_marker("slow")
+
+
+def _is_slow(path):
+    place = path.relative_to(Path(__file__).parent)
+    return any(place.is_relative_to(each) for each in SLOW_PLACES)
 
 
 @pytest.fixture(scope="session")
