@@ -29,7 +29,7 @@ lint:
 	else echo "mypy: left out, numpy and scipy have no fitting type stubs for Python 3.10"; fi
 
 unit-tests:
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" --hypothesis-profile quick
 
 all-tests:
 	$(BIN)/pytest

@@ -28,7 +28,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine must not fail a test.
-settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("calm", calm)
+settings.register_profile("quick", calm, max_examples=10)  # for `make check`
 settings.load_profile("calm")
 
 # One method per way to predict: the others differ in training only.
@@ -45,33 +47,51 @@ PREDICTORS = (
 SIZES = {"train": 300, "valid": 60, "test": 60}
 
 
-# Tests that use one of these train a system, start a process or a browser, or need a service.
+# A test that uses one of these trains a system, or needs a process, a browser or a service.
 SLOW_FIXTURES = {
-    "averaged",
     "browser",
+    "built",
     "client",
-    "finished",
-    "never_stopped",
-    "page",
+    "command",
     "records",
     "served",
     "server",
-    "stopped",
+    "small_prepared",
     "tagger",
     "taggers",
+    "tiny",
     "train",
-    "train_with",
+    "without_valid",
 }
-SLOW_FOLDERS = {"benchmarks", "cli", "docs", "serve"}
+SLOW_PLACES = (
+    "benchmarks",
+    "cli",
+    "comparison",
+    "docs",
+    "report/figures",
+    "serve",
+    "tagging",
+    "tools",
+    "test_methods.py",
+)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Do not import slow tests that are not run: their imports take seconds."""
+    return True if config.option.markexpr == "not slow" and _is_slow(collection_path) else None
 
 
 def pytest_collection_modifyitems(items):
-    """Mark as slow all tests of whole commands, services and trained systems."""
-    folder = Path(__file__).parent
+    """Mark as slow all tests of trained systems, whole commands, services and figures."""
     for item in items:
-        is_whole = item.path.relative_to(folder).parts[0] in SLOW_FOLDERS
-        if is_whole or not SLOW_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+        uses = getattr(item, "fixturenames", ())
+        if _is_slow(item.path) or not SLOW_FIXTURES.isdisjoint(uses):
             item.add_marker("slow")
+
+
+def _is_slow(path):
+    place = path.relative_to(Path(__file__).parent)
+    return any(place.is_relative_to(each) for each in SLOW_PLACES)
 
 
 @pytest.fixture(scope="session")

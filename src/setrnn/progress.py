@@ -22,7 +22,13 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Progress:
-    """How much of one activity is done."""
+    """How much of one activity is done.
+
+    Example:
+        >>> from setrnn.progress import Progress
+        >>> Progress("training", n_done=30, n_total=120).share
+        0.25
+    """
 
     activity: str  # "word vectors", "training", "calibrating", ...
     n_done: float

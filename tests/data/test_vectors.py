@@ -205,6 +205,7 @@ def newsroom(tmp_path_factory):
     return prepared, vectors / np.maximum(np.linalg.norm(vectors, axis=1)[:, None], 1e-9)
 
 
+@pytest.mark.slow
 class TestNewsroom:
     """Labels and features lie among the words of their topic."""
 

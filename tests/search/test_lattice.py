@@ -74,6 +74,7 @@ def exactly(decoder, encoding, found, n_exact):
     return rank_by_exact(found, exact.where(is_set, -torch.inf), torch.ones_like(is_set))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_labels", [3, 4, 6])
 @pytest.mark.parametrize("width", [1, 2, 3, 6])
 @pytest.mark.parametrize("max_labels", [1, 2, 50])
