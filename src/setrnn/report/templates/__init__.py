@@ -13,9 +13,6 @@ def render(template: str, **values: object) -> str:
     """Render a template of this folder; every value is escaped unless it is `Markup`.
 
     The page contains its styles and scripts, and its policy forbids loading anything else.
-
-    Example:
-        >>> page = render("explanation.html", title="<b>", explanation=None)  # doctest: +SKIP
     """
     return _environment().get_template(template).render(values)
 
