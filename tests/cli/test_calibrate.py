@@ -143,7 +143,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     setrnn, larger, trained, monkeypatch
 ):
     monkeypatch.setattr(os, "access", lambda place, mode: mode != os.W_OK)
-    monkeypatch.setattr("setrnn.cli.calibrate.load", lambda *_: pytest.fail("it began to work"))
+    monkeypatch.setattr("setrnn.load", lambda *_: pytest.fail("it began to work"))
     result = setrnn("calibrate", trained, larger)
     assert result.code == 1
     (line,) = result.error_lines

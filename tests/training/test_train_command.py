@@ -176,7 +176,7 @@ def test_without_a_terminal_activities_are_written_when_they_start(monkeypatch):
     written = Console(file=io.StringIO(), width=80)
     monkeypatch.setattr(cli_progress, "stderr", written)
     monkeypatch.setattr("setrnn.cli.console.stderr", written)
-    with cli_progress.shared_progress() as show:
+    with cli_progress.terminal_progress() as show:
         for what, share in (("first", 0.1), ("first", 0.5), ("second", 0.6)):
-            show(what, share)
+            show(Progress("", share, 1.0, unit="", detail=what))
     assert written.file.getvalue().split() == ["first", "second"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,7 +22,9 @@ from setrnn.cli.options import (
 )
 from setrnn.cli.progress import terminal_progress
 from setrnn.comparison.added import parse_additions
-from setrnn.comparison.compare import ComparisonResult
+
+if TYPE_CHECKING:
+    from setrnn import ComparisonResult
 
 
 @with_reading

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
+import setrnn
 from setrnn.cli.console import scores_table, stdout, warn, write_json
 from setrnn.cli.options import (
     BeamWidth,
@@ -21,13 +22,9 @@ from setrnn.cli.options import (
 from setrnn.cli.predict import LimitOptions, with_limits
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place
-from setrnn.tagging.evaluation import (
-    AcceptedScores,
-    Evaluation,
-    open_documents,
-)
-from setrnn.tagging.evaluation import evaluate as measure
-from setrnn.tagging.tagger import load
+
+if TYPE_CHECKING:
+    from setrnn.tagging.evaluation import AcceptedScores, Evaluation
 
 
 @with_reading
@@ -52,14 +49,14 @@ def evaluate(
     if json is not None:
         check_file_place(json)
     wanted = limits.limits()
-    tagger = load(model, device)
+    tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     tagger.rule_or_own(rule)
     tagger.known_limits(wanted)
-    documents = open_documents(reading.source(data), split)
+    documents = setrnn.open_documents(reading.source(data), split)
     with terminal_progress() as show:
-        evaluation = measure(tagger, documents, rule, limits=wanted, on_progress=show)
+        evaluation = setrnn.evaluate(tagger, documents, rule, limits=wanted, on_progress=show)
     values = {
         "model": model.name,
         "method": tagger.method,

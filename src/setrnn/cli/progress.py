@@ -47,13 +47,6 @@ def documents_progress() -> Iterator[Callable[[str, int], None]]:
         yield advance
 
 
-@contextmanager
-def shared_progress() -> Iterator[Callable[[str, float], None]]:
-    """Yield a function that shows an activity, and which share of it is done."""
-    with terminal_progress() as show:
-        yield lambda what, share: show(Progress("", share, 1.0, unit="", detail=what))
-
-
 class _TimeLeft(rich_progress.TimeRemainingColumn):
     """Shows the time left, if the end is known."""
 

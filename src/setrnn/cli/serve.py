@@ -11,6 +11,8 @@ import typer
 from setrnn.cli.console import note, warn
 from setrnn.cli.options import Device
 from setrnn.errors import MissingExtraError
+from setrnn.serve.listening import EarlySignals, address_of, bind_address, is_loopback
+from setrnn.serve.settings import ServeSettings, check_host_names, name_folders
 
 if TYPE_CHECKING:
     from setrnn.serve.guards import ApiKeys
@@ -77,9 +79,6 @@ def serve(
     for library in LIBRARIES:
         if find_spec(library) is None:
             raise MissingExtraError(library, "serve", "Serving")
-    from setrnn.serve.listening import EarlySignals, address_of, bind_address, is_loopback
-    from setrnn.serve.settings import ServeSettings, check_host_names, name_folders
-
     settings = ServeSettings(max_texts, max_words, max_body_bytes, queue, batch, batch_ms, workers)
     check_host_names(allow_host or ())
     folders = name_folders(models)

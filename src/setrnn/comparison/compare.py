@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -31,16 +30,24 @@ from setrnn.comparison.pool import Ended, Job, Overall, run_jobs
 from setrnn.comparison.records import RUNS, Comparison, Failure, Record, load_records
 from setrnn.comparison.run import Task, run
 from setrnn.comparison.tuning import TUNING, Tuned, tune_method
-from setrnn.config import Config, load_config
+from setrnn.config import Config
 from setrnn.data.cache import Source
 from setrnn.data.prepared import Prepared
-from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, StoppedError, TrainingError
 from setrnn.methods import METHODS, find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
-from setrnn.progress import Note, OnProgress, Progress, ignore_progress
-from setrnn.tagging.train import check_training, open_training_data
+from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.tagging.train import (
+    Data,
+    Settings,
+    check_training,
+    choose_config,
+    list_overrides,
+    make_source,
+    make_vectors,
+    open_training_data,
+)
 
 N_SEEDS = 3
 # A small network that two cores train in a minute or two; chosen on the valid part of newsroom.
@@ -118,7 +125,7 @@ class _Request:
 
 
 def compare(
-    data: str | Path | Source | Prepared,
+    data: Data,
     methods: str | Sequence[str] = "all",
     *,
     out: str | Path,
@@ -131,7 +138,7 @@ def compare(
     valid: str | Path | None = None,
     preset: str = "default",
     config: Config | str | Path | None = None,
-    settings: Mapping[str, Any] | Sequence[str] = (),
+    settings: Settings = (),
     device: str = "auto",
     keep_models: bool = True,
     prepared_in: str | Path | None = None,
@@ -181,17 +188,12 @@ def compare(
         raise ConfigError(f"--budget must be above 0 minutes, got {budget:g}.")
     if quick and (preset != "default" or config is not None):
         raise ConfigError("--quick has settings of its own. Omit --preset and --config.")
-    overrides = [*(_as_overrides(QUICK_SETTINGS) if quick else []), *_as_overrides(settings)]
-    if isinstance(config, Config):
-        if overrides:
-            raise ConfigError("Give either a Config or single settings, not both.")
-        full = config
-    else:
-        full = load_config(preset, None if config is None else Path(config), overrides)
+    overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
+    full = choose_config(preset, config, overrides)
     found = find_methods(methods)
     files = {name: Path(file) for name, file in (added or {}).items()}
     check_names(list(files))
-    source = _make_source(data, valid)
+    source = make_source(data, valid)
     request = _Request(
         source=source,
         methods=found,
@@ -241,7 +243,8 @@ def _compare(request: _Request, command: str, on_progress: OnProgress) -> Compar
             record.save(request.out)
     comparison = add_command(request.out, comparison, command)
     with _explained_stop(request.out):
-        _make_vectors(request, prepared, config, on_progress)
+        if any(find_method(method).is_network for method in request.methods):
+            make_vectors(prepared, config, on_progress)  # before the runs, which share them
         failed: list[Record] = []
         if request.n_trials:
             tasks, failed = _tune_all(request, comparison, tasks, on_progress)
@@ -255,19 +258,6 @@ def _compare(request: _Request, command: str, on_progress: OnProgress) -> Compar
             f"Every run failed ({len(ended)}). {name}: {message}. See {request.out / RUNS}."
         )
     return ComparisonResult(request.out, comparison, load_records(request.out, comparison))
-
-
-def _as_overrides(settings: Mapping[str, Any] | Sequence[str]) -> list[str]:
-    if isinstance(settings, Mapping):
-        return [f"{name}={json.dumps(value)}" for name, value in settings.items()]
-    return list(settings)
-
-
-def _make_source(data: str | Path | Source | Prepared, valid: str | Path | None) -> Source:
-    if isinstance(data, Prepared):
-        data = data.folder
-    source = data if isinstance(data, Source) else Source(str(data))
-    return source if valid is None else replace(source, valid=Path(valid))
 
 
 @contextmanager
@@ -299,20 +289,6 @@ def _make_tasks(request: _Request, prepared: Prepared, config: Config) -> list[T
         for method in request.methods
         for seed in list_seeds(method, request.n_seeds)
     ]
-
-
-def _make_vectors(
-    request: _Request, prepared: Prepared, config: Config, on_progress: OnProgress
-) -> None:
-    """Make the word vectors that all runs share, before the runs start."""
-    needs_vectors = any(find_method(method).is_network for method in request.methods)
-    if not needs_vectors or config.encoder.is_pretrained or config.vectors.source == "none":
-        return
-
-    def report(detail: str, share: float) -> None:
-        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
-
-    word_vectors(prepared, config.vectors, report)
 
 
 def _tune_all(

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, Dataset, Split
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Counts: TypeAlias = NDArray[np.int64]
     Values: TypeAlias = NDArray[np.float64]
-    Sparse: TypeAlias = csr_array[Any, tuple[int, int]]
+    Sparse: TypeAlias = scipy.sparse.csr_array[Any, tuple[int, int]]
 
 VALID_SHARE = 0.1  # of train, if a valid split is cut from it
 SEED = 0
@@ -232,7 +232,7 @@ def _membership(
     ]
     units = np.repeat(unit_of_document, sizes)
     ones = np.ones(len(columns), dtype=bool)
-    membership = csr_array((ones, (units, columns)), shape=(n_units, len(column_of)))
+    membership = scipy.sparse.csr_array((ones, (units, columns)), shape=(n_units, len(column_of)))
     membership.sum_duplicates()
     return membership
 

@@ -34,7 +34,6 @@ from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Completing, Explaining, Tagging
 from setrnn.systems.rules import Limits
 from setrnn.tagging.explanation import given_set
-from setrnn.tagging.prediction import check_known
 
 RETRY_SECONDS = 2  # while models are loaded
 VERSION_HEADER = "X-Model-Version"
@@ -117,7 +116,7 @@ async def complete(wanted: CompleteRequest, request: Request, response: Response
     known = KnownLabels(tuple(dict.fromkeys(wanted.present)), tuple(dict.fromkeys(wanted.absent)))
     if known != NOTHING_KNOWN:  # slow with many labels
         tagger = model.tagger
-        await asyncio.to_thread(check_known, tagger.labels, known, tagger.max_labels)
+        await asyncio.to_thread(tagger.check_known, known)
     document = ((wanted.text, wanted.features or ()), known)
     found = await _process(request, response, model, Completing(model, wanted.top), [document])
     return answers.answer_completion(model, found[0])

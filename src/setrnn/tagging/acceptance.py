@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
+import scipy
 
 from setrnn.errors import ConfigError
 
@@ -136,7 +136,7 @@ def fit_acceptance(
 
 def lower_bound(n_right: Counts, n: Counts, confidence: float) -> Floats:
     """Return the one-sided lower confidence bound of an accuracy (Clopper and Pearson)."""
-    bound = betaincinv(np.maximum(n_right, 1), n - n_right + 1, 1 - confidence)
+    bound = scipy.special.betaincinv(np.maximum(n_right, 1), n - n_right + 1, 1 - confidence)
     return np.where(n_right == 0, 0.0, bound)
 
 
