@@ -84,7 +84,7 @@ def test_a_text_without_words_is_explained(setrnn, model, text):
 def test_the_rule_decides_which_set_is_predicted(setrnn, model, taggers):
     by_sequence = setrnn("explain", model, "--text", TEXT, "--rule", "sequence")
     assert by_sequence.code == 0, by_sequence.err
-    assert "predicted is the set of the best sequence" in by_sequence.out
+    assert "predicted one is the set of the best sequence" in by_sequence.out
     (expected,) = taggers["set-rnn"].tag([TEXT], rule="sequence")
     assert "{" + ", ".join(expected.labels) in by_sequence.out.splitlines()[1]
 

@@ -118,17 +118,17 @@ def _show(found: Calibrated) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    stdout.print(_reliability_table("Before", found.before))
-    stdout.print(_reliability_table("After", found.after))
+    stdout.print(_reliability_table("Before calibration", found.before))
+    stdout.print(_reliability_table("After calibration", found.after))
     stdout.print(acceptance_note(found.acceptance), highlight=False, soft_wrap=True)
 
 
 def _reliability_table(title: str, reliability: Reliability) -> Table:
     """Show the accuracy of sets by their probability; the bar shows both."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for column in ("documents", "probability", "right"):
+    for column in ("documents", "probability", "accuracy"):
         table.add_column(column, justify="right")
-    table.add_column("right; | marks the probability")
+    table.add_column("accuracy; | marks the probability")
     rows = zip(
         reliability.n_documents, reliability.mean_probability, reliability.accuracy, strict=True
     )

@@ -15,7 +15,7 @@ from rich.text import Text
 
 import setrnn
 from setrnn.cli.console import note, stdout, warn, write_json
-from setrnn.cli.options import ConfigFile, Data, JsonFile, Reading, SetOption, with_reading
+from setrnn.cli.options import ConfigFile, Data, JsonFile, Reading, SetOption, Valid, with_reading
 from setrnn.cli.progress import documents_progress, terminal_progress
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
@@ -54,7 +54,8 @@ def convert(
     out: Annotated[
         Path,
         typer.Argument(
-            help="A .jsonl, .jsonl.gz or .parquet file; or a folder, for several parts."
+            metavar="OUT",
+            help="A .jsonl, .jsonl.gz or .parquet file; or a folder, for several parts.",
         ),
     ],
     reading: Reading,
@@ -87,10 +88,10 @@ def convert(
 @with_reading
 def split(
     data: Data,
-    out: Annotated[Path, typer.Argument(help="The folder to write.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
     reading: Reading,
-    valid: Annotated[float, typer.Option(help="The share of documents for valid.")] = 0.1,
-    test: Annotated[float, typer.Option(help="The share of documents for test; 0 for none.")] = 0.1,
+    valid: Annotated[float, typer.Option(help="The share for valid; 0 for none.")] = 0.1,
+    test: Annotated[float, typer.Option(help="The share for test; 0 for none.")] = 0.1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same parts.")] = 0,
     to: Annotated[str, typer.Option(help="The format of the files.")] = ".jsonl",
 ) -> None:
@@ -126,13 +127,16 @@ def prepare_folder(
     ] = Path("prepared"),
     vectors: Annotated[
         str | None,
-        typer.Option(help="Word vectors: word2vec, none, or a word2vec/GloVe file."),
+        typer.Option(
+            help="Word vectors: word2vec to learn them, none, or a word2vec or GloVe file.",
+            show_default="word2vec",
+        ),
     ] = None,
-    valid: Annotated[Path | None, typer.Option(help="A file that becomes the valid part.")] = None,
+    valid: Valid = None,
     config: ConfigFile = None,
     settings: SetOption = None,
 ) -> None:
-    """Turn data into a memory-mapped folder for training."""
+    """Turn data into a memory-mapped folder for training, and print its path."""
     overrides = [*(settings or []), *([f"vectors.source={vectors}"] if vectors else [])]
     source = reading.source(data, valid)
     with terminal_progress() as show:
@@ -197,7 +201,7 @@ def show_statistics(statistics: DatasetStatistics) -> Group:
 
 
 def _table_of_splits(statistics: DatasetStatistics) -> Table:
-    table = Table(title="Splits", title_justify="left")
+    table = Table(title="Parts", title_justify="left")
     table.add_column("")
     for name in statistics.splits:
         table.add_column(escape(name), justify="right")

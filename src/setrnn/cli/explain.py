@@ -59,7 +59,7 @@ def explain(
     Shows the most probable label sequences, their sets, and the words attended to at each step.
     """
     if label and no_label:
-        raise ConfigError("--no-label means the empty set. Leave it out, or --label.")
+        raise ConfigError("--no-label means the empty set. Omit it, or omit --label.")
     if html is not None:
         check_file_place(html)
     names = [name.strip() for each in features or [] for name in each.split(",") if name.strip()]
@@ -85,23 +85,24 @@ def _show(explanation: Explanation) -> None:
     stdout.print()
     stdout.print(
         Text.assemble(
-            f"{explanation.method} {'is asked about' if explanation.is_given else 'predicts'} ",
+            "The given set " if explanation.is_given else f"{explanation.method} predicts ",
             (labels_text(predicted.labels), "bold green"),
             f": set A below, p {sets[0][0]}",
         )
     )
     if explanation.rule is None:
-        _print("Its best orders; the set was given, not predicted.")
+        _print("Its most probable orders.")
         stdout.print(sequences_table(sequences, predicted.name))
     else:
         how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
         _print("The most probable sequences; those of the predicted set are bold.")
         stdout.print(sequences_table(sequences, predicted.name))
-        _print(f"Their sets; predicted is {how.get(explanation.rule, explanation.rule)}.")
+        chosen_by = how.get(explanation.rule, f"the best set by rule {explanation.rule}")
+        _print(f"Their sets; the predicted one is {chosen_by}.")
         stdout.print(sets_table(sets))
     if not all(each.is_exact for each in explanation.sets):
         stdout.print(
-            Text(f"≥ more orders than the beam holds ({explanation.beam_width}): a lower bound"),
+            Text(f"≥ a lower bound: more orders than the beam holds ({explanation.beam_width})"),
             style="dim",
         )
     _print(f"The best order of set A, p {_prob(explanation.order_probability)}, step by step.")

@@ -48,11 +48,11 @@ def documents_progress() -> Iterator[Callable[[str, int], None]]:
 
 
 class _TimeLeft(rich_progress.TimeRemainingColumn):
-    """Shows the time left, if the end is known."""
+    """Shows the time left of what is not finished, if the end is known."""
 
     def render(self, task: rich_progress.Task) -> Text:
         """Render the column of one task."""
-        if task.total is None:
+        if task.total is None or task.finished:
             return Text()
         return Text("left ") + super().render(task)
 
@@ -93,6 +93,9 @@ class _Display:
             description = f"epoch {event.epoch.number}/{event.epoch.n_epochs}"
         detail = _write_detail(event, None if task is None else self._speed(task))
         if task is None:
+            for each in self._bars.tasks:  # an activity without a known end has ended by now
+                if each.total is None:
+                    self._bars.update(each.id, total=each.completed)
             # A resumed run starts in the middle: what was done before is not part of the speed.
             task = self._bars.add_task(
                 description, total=event.n_total, completed=int(event.n_done), detail=detail

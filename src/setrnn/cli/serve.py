@@ -24,17 +24,17 @@ def serve(
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="MODEL...",
+            metavar="MODEL",
             help="Model folders. A model has its folder's name, or NAME in NAME=FOLDER. The first "
             "model is the default.",
             show_default=False,
         ),
     ],
     host: Annotated[
-        str, typer.Option(help="The address to listen on; 127.0.0.1: this machine only.")
+        str, typer.Option(help="The address to listen on; 127.0.0.1 is this machine only.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="The port to listen on; 0: any free port.")
+        int, typer.Option(min=0, max=65_535, help="The port to listen on; 0 takes any free port.")
     ] = 8000,
     api_key_file: Annotated[
         Path | None,
@@ -46,8 +46,8 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A host name that requests may use, such as a proxy's. Default: any; without key "
-            "on 127.0.0.1, only localhost and addresses.",
+            help="A host name that requests may use, such as a proxy's; may be repeated. By "
+            "default any; on 127.0.0.1 without API keys, only localhost and IP addresses.",
             show_default=False,
         ),
     ] = None,

@@ -16,6 +16,7 @@ from setrnn.cli.options import (
     Preset,
     Reading,
     SetOption,
+    Valid,
     with_reading,
 )
 from setrnn.cli.progress import terminal_progress
@@ -27,16 +28,14 @@ def train(
     method: Annotated[str, typer.Option(help="The system to train; `setrnn methods` lists them.")],
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
     reading: Reading,
-    valid: Annotated[
-        Path | None, typer.Option(help="A file to use as the valid part.", show_default=False)
-    ] = None,
+    valid: Valid = None,
     preset: Preset = "default",
     config: ConfigFile = None,
     settings: SetOption = None,
     device: Device = "auto",
     seed: Annotated[
         int | None,
-        typer.Option(help="The random seed; the same seed gives the same model.", show_default="0"),
+        typer.Option(help="The random seed, 0 by default; the same seed gives the same model."),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the run in OUT.run from its last checkpoint.")

@@ -17,6 +17,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError, SetRNNError, StoppedError
 from setrnn.methods import Method, find_method
+from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.registry import find_system
@@ -267,9 +268,8 @@ def calibrate_on_valid(
     temperature = calibration.scalings["sets"].temperature
     on_progress(
         Note(
-            f"Calibrated on the {n_documents:,} documents of valid: temperature "
-            f"{temperature:.2f}. Predictions give calibrated probabilities; predict --raw gives "
-            "the model's own."
+            f"Calibrated on the {n_documents:,} valid documents (temperature {temperature:.2f}): "
+            "predict gives calibrated probabilities, predict --raw the model's own."
         )
     )
     return replace(tagger, calibration=calibration)
@@ -316,8 +316,8 @@ def _note_before(prepared: Prepared, method: Method, config: Config, options: Tr
     if not n_documents.get("valid"):
         options.on_progress(
             Note(
-                "There is no valid part: the last epoch is used, training.metric and "
-                "training.patience have no effect. Add one with --valid FILE."
+                "There is no valid part: the last epoch is used, and training.metric and "
+                "training.patience have no effect. Add a valid part with --valid FILE."
             )
         )
 
@@ -339,7 +339,7 @@ def _note_best_epoch(notes: Mapping[str, Any], config: Config, on_progress: OnPr
     best = notes.get("best_epoch")
     if not best:
         return
-    metric = config.training.metric
+    metric = MEASURES[config.training.metric]
     if len(notes["epochs"]) < config.training.epochs:
         on_progress(Note(f"Stopped early: no better {metric} since epoch {best}."))
     on_progress(Note(f"The model is that of epoch {best}, the best by {metric}."))
