@@ -114,7 +114,7 @@ def prepare(
         >>> import setrnn
         >>> prepared = setrnn.prepare("newsroom")
         >>> prepared.description["n_documents"]["train"]
-        2000
+        4800
         >>> tagger = setrnn.train(prepared, "br")
     """
     full = choose_config(preset, config, list_overrides(settings))
