@@ -14,25 +14,21 @@ from setrnn.report.figures.lines import (
     BOTTOM,
     LEFT,
     TOP,
-    Box,
-    place_labels,
-    sample_path,
+    Line,
+    draw_lines,
+    name_lines,
+    names_width,
     set_plain_ticks,
     title_axes,
 )
 from setrnn.report.figures.style import (
-    LINE_HEIGHT,
     PAPER,
-    SMALL_SIZE,
     WHOLE,
     Picture,
     add_axes,
-    clean_name,
-    colour_of,
     join_key,
+    make_look,
     new_drawing,
-    text_colour,
-    text_width,
     write,
 )
 from setrnn.report.systems import (
@@ -48,8 +44,7 @@ from setrnn.report.wording import format_score, join_names
 Values = npt.NDArray[np.float64]
 Ticks = Sequence[Mapping[float, str]]  # levels, the coarsest first
 
-_HEIGHT = SMALL_SIZE * LINE_HEIGHT
-_MOST_TICKS = 7
+_MOST_TICKS = 5
 _TIMES: dict[float, str] = {
     0.01: "10 ms", 0.1: ".1 s", 1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min",
     3600: "1 h", 36_000: "10 h", 360_000: "100 h",
@@ -126,42 +121,37 @@ def _note_shared_machine(systems: Systems) -> str:
 def _draw(points: Sequence[Point], best: Sequence[Point], x_label: str, ticks: Ticks) -> Drawing:
     """Draw both rules of each system connected by a line, and the frontier."""
     drawing = new_drawing(4.2)
-    axes = add_axes(drawing, LEFT, BOTTOM, 18, TOP + 18)
-    _set_limits(axes, points, ticks)
-    axes.plot(
-        [p.seconds for p in best],
-        [p.quality for p in best],
-        color="#cfcfcf",
-        linewidth=5,
-        solid_capstyle="round",
-        zorder=1,
-    )
     names = list(dict.fromkeys(point.system for point in points))
+    axes = add_axes(drawing, LEFT, BOTTOM, names_width(names), TOP + 18)
+    _set_limits(axes, points, ticks)
+    x, y = _list_coordinates(best)
+    axes.plot(x, y, color="#cfcfcf", linewidth=5, solid_capstyle="round", zorder=1)
+    lines, looks = {}, {name: make_look(name) for name in names}
     for name in names:
-        pair = [point for point in points if point.system == name]
-        colour = colour_of(name)
-        axes.plot([p.seconds for p in pair], [p.quality for p in pair], color=colour, linewidth=1)
+        pair = sorted((each for each in points if each.system == name), key=lambda p: p.seconds)
+        lines[name] = Line(*_list_coordinates(pair))
         for point in pair:
+            is_filled = point.rule == QUALITY_RULE or not point.is_own
             axes.plot(
                 point.seconds,
                 point.quality,
                 "o",
-                color=colour,
+                color=looks[name].colour,
                 markersize=5.5,
-                markerfacecolor=PAPER if point.is_own and point.rule != QUALITY_RULE else colour,
-                zorder=4,
+                markerfacecolor=looks[name].colour if is_filled else PAPER,
+                zorder=5,
             )
-    _name_points(axes, points, best)
+    draw_lines(axes, lines, looks)
+    name_lines(axes, lines, looks)
     title_axes(axes, "instance-F1")
-    write(
-        axes,
-        join_key("○ own rule", "● rule f1", "▬ not beaten in both"),
-        (0, 1),
-        (-LEFT + 4, 26),
-        of=WHOLE,
-    )
+    key = join_key("○ own rule", "● rule f1", "▬ not beaten in both")
+    write(axes, key, (0, 1), (-LEFT + 4, 26), of=WHOLE)
     axes.set_xlabel(x_label)
     return drawing
+
+
+def _list_coordinates(points: Sequence[Point]) -> tuple[Values, Values]:
+    return np.array([each.seconds for each in points]), np.array([each.quality for each in points])
 
 
 def _set_limits(axes: Axes, points: Sequence[Point], ticks: Ticks) -> None:
@@ -181,48 +171,3 @@ def _set_limits(axes: Axes, points: Sequence[Point], ticks: Ticks) -> None:
     axes.set_ylim(max(min(qualities) - room, 0), min(max(qualities) + room, 1.02))
     set_plain_ticks(axes.yaxis)
     axes.grid(axis="y")
-
-
-def _name_points(axes: Axes, points: Sequence[Point], best: Sequence[Point]) -> None:
-    """Write the name of each system beside one of its dots, where there is room."""
-    scale = 72 / axes.figure.dpi
-    box = axes.get_window_extent()
-    inside = Box(box.x0 * scale, box.y0 * scale, box.x1 * scale + 14, box.y1 * scale + 6)
-
-    def to_points(points: Sequence[Point]) -> Values:
-        return axes.transData.transform([(each.seconds, each.quality) for each in points]) * scale
-
-    by_system: dict[str, list[Point]] = {}
-    for point in sorted(points, key=lambda point: -point.quality):
-        by_system.setdefault(point.system, []).append(point)
-    dots = {name: to_points(pair) for name, pair in by_system.items()}
-    taken = [Box.around(x, y, 3.5, 3.5) for x, y in to_points(points)]
-    for path, half in ((to_points(best), 2.5), *((pair, 1) for pair in dots.values())):
-        taken += [Box.around(x, y, half, half) for x, y in sample_path(path)]
-    unbeaten_names = {point.system for point in best}
-    sizes = [
-        (
-            text_width(clean_name(name), SMALL_SIZE) * (1.08 if name in unbeaten_names else 1),
-            _HEIGHT,
-        )
-        for name in dots
-    ]
-    places = place_labels(list(dots.values()), sizes, inside, taken)
-    to_data = axes.transData.inverted()
-    for name, place in zip(dots, places, strict=True):
-        if place is None:
-            continue
-        found = place.box
-        if len(place.leader):
-            line = to_data.transform(place.leader[[0, -1]] / scale)
-            axes.plot(*line.T, color=colour_of(name), linewidth=0.5, zorder=2)
-        write(
-            axes,
-            clean_name(name),
-            ((found.left + found.right) / 2, (found.bottom + found.top) / 2),
-            of="figure points",
-            ha="center",
-            va="center",
-            color=text_colour(colour_of(name)),
-            fontweight="bold" if name in unbeaten_names else "normal",
-        )

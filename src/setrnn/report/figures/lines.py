@@ -1,11 +1,9 @@
-"""Lines of systems with their names at the right end, and labels that do not overlap."""
+"""Lines of systems, with their names at the right end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from math import cos, pi, sin
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +31,6 @@ Values = npt.NDArray[np.float64]
 
 LEFT, TOP, BOTTOM = 36, 24, 40  # margins, in points
 _LEADER = 12  # points between the axes and the names
-_DISTANCES = (5.0, 9.0, 15.0, 22.0, 30.0, 40.0, 52.0, 66.0, 82.0, 100.0, 125.0, 150.0)
-_N_ANGLES = 16
-_NEAR = 9.0  # a label farther away is connected to its point by a line
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,7 @@ def draw_lines(
             line.x,
             line.y,
             color=look.colour,
-            linewidth=look.width,
+            linewidth=1.8 if look.is_focus else 0.9,
             zorder=look.order,
             marker="o" if len(line.x) == 1 else marker,
             markersize=3.5 if look.is_focus else 2,
@@ -96,14 +91,8 @@ def name_lines(axes: Axes, lines: Mapping[str, Line], looks: Mapping[str, Look])
         path = [(point[0] + 3, point[1]), (right + 3, point[1]), (right + _LEADER - 2, height)]
         x, y = to_data.transform(np.array(path) / scale).T
         axes.plot(x, y, color=look.colour, linewidth=0.5, zorder=2, clip_on=False)
-        write(
-            axes,
-            clean_name(name),
-            (right + _LEADER, height),
-            of="figure points",
-            va="center",
-            color=look.text_colour,
-        )
+        place, text = (right + _LEADER, height), clean_name(name)
+        write(axes, text, place, of="figure points", va="center", color=look.text_colour)
 
 
 def fit_heights(axes: Axes, values: Sequence[Values]) -> None:
@@ -170,35 +159,6 @@ def set_plain_ticks(axis: Axis, most: int = 7) -> None:
     axis.set_ticks(values, labels=texts)
 
 
-@dataclass(frozen=True)
-class Box:
-    """A rectangle."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    @classmethod
-    def around(cls, x: float, y: float, half_width: float, half_height: float) -> Box:
-        """Return the rectangle around a point."""
-        return cls(x - half_width, y - half_height, x + half_width, y + half_height)
-
-    @property
-    def sides(self) -> tuple[float, float, float, float]:
-        """Left, bottom, right, top."""
-        return self.left, self.bottom, self.right, self.top
-
-    def holds(self, other: Box) -> bool:
-        """Return whether the other rectangle lies within this one."""
-        return (
-            self.left <= other.left
-            and other.right <= self.right
-            and self.bottom <= other.bottom
-            and other.top <= self.top
-        )
-
-
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> Values:
     """Move heights as little as possible, so that they are a gap apart and within limits."""
     heights = np.asarray(wanted, dtype=np.float64)
@@ -217,82 +177,3 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> Valu
     placed = np.empty_like(heights)
     placed[order] = np.clip(level, low, low + room) + steps
     return placed
-
-
-def sample_path(path: Values, step: float = 3.0) -> Values:
-    """Return points about a step apart on the line through given points (P, 2)."""
-    parts = [path[:1]]
-    for start, end in pairwise(path):
-        n = max(int(np.hypot(*(end - start)) / step), 1)
-        parts.append(start + (end - start) * np.arange(1, n + 1)[:, None] / n)
-    return np.concatenate(parts)
-
-
-@dataclass(frozen=True)
-class Place:
-    """The place of a label, and the line to its point; empty where the label is near."""
-
-    box: Box
-    leader: Values  # (P, 2)
-
-
-def place_labels(
-    points: Sequence[Values],
-    sizes: Sequence[tuple[float, float]],
-    inside: Box,
-    obstacles: Sequence[Box],
-) -> list[Place | None]:
-    """Find for each label the free place nearest to one of its points (P, 2).
-
-    None where there is no room.
-    """
-    taken, labels = _sides(obstacles), _sides(())
-    placed: list[Place | None] = []
-    for own_points, size in zip(points, sizes, strict=True):
-        place = next(
-            (
-                place
-                for place in _list_places(own_points, size)
-                if inside.holds(place.box)
-                and not _overlap(_sides([place.box]), taken)
-                and not _overlap(_leader_sides(place), labels)
-            ),
-            None,
-        )
-        placed.append(place)
-        if place is not None:
-            labels = np.vstack([labels, place.box.sides])
-            taken = np.vstack([taken, place.box.sides, _leader_sides(place)])
-    return placed
-
-
-def _sides(boxes: Sequence[Box]) -> Values:
-    return np.array([each.sides for each in boxes], dtype=np.float64).reshape(-1, 4)
-
-
-def _leader_sides(place: Place) -> Values:
-    return _sides([Box.around(x, y, 0.5, 0.5) for x, y in place.leader])
-
-
-def _overlap(some: Values, others: Values) -> bool:
-    """Return whether any of some boxes (A, 4) overlaps any of the others (B, 4)."""
-    one, other = some[:, None], others[None]
-    shared = (one[..., :2] < other[..., 2:]) & (other[..., :2] < one[..., 2:])  # (A, B, 2)
-    return bool(shared.all(axis=-1).any())
-
-
-def _list_places(points: Values, size: tuple[float, float]) -> Iterator[Place]:
-    width, height = size
-    # To the right first, in reading order.
-    angles = [sign * 2 * pi * step / _N_ANGLES for step in range(9) for sign in (1, -1)]
-    for distance in _DISTANCES:
-        for point in points:
-            for angle in angles:
-                middle_x = float(point[0]) + (distance + width / 2) * cos(angle)
-                middle_y = float(point[1]) + (distance + height / 2) * sin(angle)
-                box = Box.around(middle_x, middle_y, width / 2, height / 2)
-                end = np.clip(point, box.sides[:2], box.sides[2:])
-                is_far = distance > _NEAR
-                yield Place(
-                    box, sample_path(np.array([point, end])) if is_far else np.empty((0, 2))
-                )

@@ -1,11 +1,10 @@
 """Figures of whether probabilities can be trusted: reliability, and accepted documents."""
 
-# n documents, T thresholds
+# n documents
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import matplotlib as mpl
@@ -46,18 +45,11 @@ from setrnn.tagging.acceptance import Reliability
 from setrnn.tagging.acceptance import reliability as measure_reliability
 
 Values = npt.NDArray[np.float64]
+_Measured = tuple[Reliability, float]  # a diagram, and its calibration error
 
 N_COLUMNS, N_BINS = 3, 10
 SHARES = np.linspace(0.05, 1, 39)
 TARGET = 0.9
-
-
-@dataclass(frozen=True)
-class _Runs:
-    """The diagram of all runs together, and the mean of their errors."""
-
-    diagram: Reliability
-    error: float
 
 
 def draw_reliability_diagrams(systems: Systems) -> Picture | None:
@@ -71,8 +63,8 @@ def draw_reliability_diagrams(systems: Systems) -> Picture | None:
         return None
     errors = [
         f"{name} "
-        + (f"{format_score(before.error)} before and " if before else "")
-        + f"{format_score(after.error)} after"
+        + (f"{format_score(before[1])} before and " if before else "")
+        + f"{format_score(after[1])} after"
         for name, (before, after) in found.items()
     ]
     return Picture(
@@ -87,17 +79,18 @@ def draw_reliability_diagrams(systems: Systems) -> Picture | None:
     )
 
 
-def _measure_runs(system: System, is_raw: bool) -> _Runs | None:
+def _measure_runs(system: System, is_raw: bool) -> _Measured | None:
+    """Return the diagram of all runs together, and the mean of their errors."""
     found = system.probabilities(is_raw)
     if found is None:
         return None
     probs, is_right = found
     errors = [measure_reliability(*run).error for run in zip(probs, is_right, strict=True)]
     diagram = measure_reliability(probs.ravel(), is_right.ravel(), N_BINS)
-    return _Runs(diagram, float(np.mean(errors)))
+    return diagram, float(np.mean(errors))
 
 
-def _draw_grid(found: Mapping[str, tuple[_Runs | None, _Runs]]) -> Drawing:
+def _draw_grid(found: Mapping[str, tuple[_Measured | None, _Measured]]) -> Drawing:
     n_columns = min(N_COLUMNS, max(len(found), 2))
     n_rows = -(-len(found) // n_columns)
     side = (72 * WIDTH - 34 - 8 - 12 * (n_columns - 1)) / n_columns
@@ -125,32 +118,22 @@ def _draw_grid(found: Mapping[str, tuple[_Runs | None, _Runs]]) -> Drawing:
     return drawing
 
 
-def _draw_one(axes: Axes, name: str, before: _Runs | None, after: _Runs) -> None:
+def _draw_one(axes: Axes, name: str, before: _Measured | None, after: _Measured) -> None:
     """Draw the diagram of one system, with its name and its errors above."""
     axes.plot((0, 1), (0, 1), color=FAINT, linewidth=0.8)
     if before is not None:
-        _draw_line(axes, before.diagram, MUTED_INK, 0.9)
-    _draw_line(axes, after.diagram, colour_of(name), 1.8)
+        _draw_line(axes, before[0], MUTED_INK, 0.9)
+    _draw_line(axes, after[0], colour_of(name), 1.8)
     axes.set(xlim=(0, 1), ylim=(0, 1))
     write(axes, clean_name(name, 20), (0, 1), (0, 14), of=WHOLE, color=text_colour(colour_of(name)))
-    errors = (
-        f"{format_score(before.error)} → {format_score(after.error)}"
-        if before
-        else format_score(after.error)
-    )
+    errors = " → ".join(format_score(each[1]) for each in (before, after) if each)
     write(axes, errors, (0, 1), (0, 4), of=WHOLE)
 
 
 def _draw_line(axes: Axes, diagram: Reliability, colour: str, width: float) -> None:
-    axes.plot(
-        diagram.mean_probability,
-        diagram.accuracy,
-        "o-",
-        color=colour,
-        linewidth=width,
-        markersize=1.8 * width**0.5,
-        markeredgewidth=0,
-    )
+    x, y = diagram.mean_probability, diagram.accuracy
+    size = 1.8 * width**0.5
+    axes.plot(x, y, "o-", color=colour, linewidth=width, markersize=size, markeredgewidth=0)
 
 
 def draw_reliability(
@@ -189,9 +172,7 @@ def draw_accepted(systems: Systems) -> Picture | None:
     for system in systems.all:
         found = system.probabilities()
         if found is not None:
-            runs = [
-                make_acceptance_curve(*run).accuracy_at(SHARES) for run in zip(*found, strict=True)
-            ]
+            runs = [accuracy_at(SHARES, *run) for run in zip(*found, strict=True)]
             lines[system.name] = Line(SHARES, np.mean(runs, axis=0))
     if not lines:
         return None
@@ -228,32 +209,16 @@ def _describe_shares(lines: dict[str, Line]) -> str:
     return f"With {TARGET:.0%} right, {join_names(reached)}. {end}"
 
 
-@dataclass(frozen=True)
-class AcceptanceCurve:
-    """The documents accepted at each threshold, in descending order of probability."""
+def accuracy_at(shares: Values, probs: Values, is_right: npt.NDArray[np.bool_]) -> Values:
+    """Return the accuracy of given shares of the documents (n,), the most probable first.
 
-    threshold: Values  # (T,) descending
-    share: Values  # (T,) of the documents, ascending to 1
-    accuracy: Values  # (T,) of the accepted documents
-
-    def accuracy_at(self, shares: Values) -> Values:
-        """Return the accuracy at given shares; ties in probability are broken at random."""
-        right = np.interp(
-            shares, np.append(0, self.share), np.append(0, self.share * self.accuracy)
-        )
-        return np.asarray(right / shares, dtype=np.float64)
-
-
-def make_acceptance_curve(probs: Values, is_right: npt.NDArray[np.bool_]) -> AcceptanceCurve:
-    """Accept documents (n,) in descending order of probability, equal ones together."""
+    Ties in probability are broken at random.
+    """
     order = np.argsort(-probs, kind="stable")
-    descending, n_right = probs[order], np.cumsum(is_right[order])
-    last = np.append(np.flatnonzero(np.diff(descending)), len(descending) - 1)
-    return AcceptanceCurve(
-        threshold=descending[last],
-        share=(last + 1) / len(descending),
-        accuracy=n_right[last] / (last + 1),
-    )
+    last = np.append(np.flatnonzero(np.diff(probs[order])), len(probs) - 1)  # of those that tie
+    n_right = np.cumsum(is_right[order])[last]
+    right = np.interp(shares, np.append(0, last + 1) / len(probs), np.append(0, n_right))
+    return np.asarray(right / (shares * len(probs)), dtype=np.float64)
 
 
 def largest_share(shares: Values, accuracy: Values, target: float) -> float | None:

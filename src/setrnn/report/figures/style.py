@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from io import StringIO
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.style
@@ -99,11 +100,6 @@ class Look:
     is_focus: bool
 
     @property
-    def width(self) -> float:
-        """The width of the line."""
-        return 1.8 if self.is_focus else 0.9
-
-    @property
     def order(self) -> int:
         """The z-order of the line: higher is drawn on top."""
         return 4 if self.is_focus else 3
@@ -153,7 +149,7 @@ def choose_looks(systems: Systems) -> dict[str, Look]:
     focus |= {system.name for system in systems.all if system.is_added}
     if len(names) <= FEW:
         focus = set(names)
-    return {name: _make_look(name, name in focus) for name in names}
+    return {name: make_look(name, name in focus) for name in names}
 
 
 def colour_of(name: str) -> str:
@@ -161,11 +157,10 @@ def colour_of(name: str) -> str:
     return METHODS[name].colour if name in METHODS else ADDED
 
 
-def _make_look(name: str, is_focus: bool) -> Look:
+def make_look(name: str, is_focus: bool = True) -> Look:
+    """Return how a system is drawn: in its colour, or in grey where it is not in focus."""
     colour = colour_of(name)
-    if is_focus:
-        return Look(colour, text_colour(colour), True)
-    return Look(FAINT, MUTED_INK, False)
+    return Look(colour, text_colour(colour), True) if is_focus else Look(FAINT, MUTED_INK, False)
 
 
 def text_colour(colour: str) -> str:
@@ -193,29 +188,11 @@ def write(
     at: tuple[float, float],
     shift: tuple[float, float] = (0, 0),
     of: str | tuple[str, str] = "data",
-    *,
-    color: str = MUTED_INK,
-    fontsize: float = SMALL_SIZE,
-    fontweight: str = "normal",
-    ha: str = "left",
-    va: str = "baseline",
-    rotation: float = 0,
+    **style: Any,  # noqa: ANN401 (any of matplotlib's text properties)
 ) -> None:
     """Write a text at a place in or beside the axes, shifted by points."""
-    axes.annotate(
-        text,
-        at,
-        shift,
-        xycoords=of,
-        textcoords="offset points",
-        annotation_clip=False,
-        color=color,
-        fontsize=fontsize,
-        fontweight=fontweight,
-        ha=ha,
-        va=va,
-        rotation=rotation,
-    )
+    style = {"color": MUTED_INK, "fontsize": SMALL_SIZE, "annotation_clip": False, **style}
+    axes.annotate(text, at, shift, xycoords=of, textcoords="offset points", **style)
 
 
 def text_width(text: str, size: float = TEXT_SIZE) -> float:
