@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -56,22 +57,15 @@ class SizeGroups:
 def draw_rare_labels(systems: Systems) -> Picture | None:
     """Draw the paper's Figure 1: the mean F1 of labels by their training frequency."""
     bins = bin_by_frequency(systems.comparison.label_counts)
-    means = {
+    lines = {
         system.name: average_groups(system.label_f1(system.own_rule), bins.of_label)
         for system in systems.all
     }
-    lines = {name: values for name, (values, _) in means.items()}
-    n = next(iter(means.values()))[1]
-    drawing = draw_over_groups(
-        lines,
-        _make_groups(bins, n.tolist()),
-        choose_looks(systems),
-        "training documents per label",
-        "mean F1 of labels",
-    )
-    n_absent = systems.comparison.n_labels - len(
-        {x for row in systems.comparison.truth for x in row}
-    )
+    n = np.unique(bins.of_label, return_counts=True)[1].tolist()
+    x_label, y_label = "training documents per label", "mean F1 of labels"
+    looks = choose_looks(systems)
+    drawing = draw_over_groups(lines, _make_groups(bins, n), looks, x_label, y_label)
+    n_absent = systems.comparison.n_labels - len(set(chain(*systems.comparison.truth)))
     absent = (
         f" {format_count(n_absent, 'label')} without a test document "
         f"{'counts' if n_absent == 1 else 'count'} as 0."
@@ -81,19 +75,17 @@ def draw_rare_labels(systems: Systems) -> Picture | None:
     rarest = min(int(bins.bins[0] == NEVER), len(n) - 1)  # of those in train
     values = {name: float(line[rarest]) for name, line in lines.items()}
     ranking = sorted(lines, key=lambda name: -values[name])
+    first = [f"{name} has {format_score(values[name])}" for name in ranking[:3]]
+    last = f"; the last is {ranking[-1]} with {format_score(values[ranking[-1]])}"
+    last = last if len(ranking) > 3 else ""
     return Picture(
         "Rare labels",
         f"Mean F1 of the {systems.comparison.n_labels:,} labels, grouped by their number of "
         "training documents. The bars show the number of labels per group. Each system by its own "
         f"rule, {systems.over_seeds}.{absent}",
         f"Lines of mean label F1 by training frequency. In the rarest group "
-        f"({_format_range(bins, int(bins.bins[rarest]))}, {format_count(int(n[rarest]), 'label')}) "
-        + join_names([f"{name} has {format_score(values[name])}" for name in ranking[:3]])
-        + (
-            f"; the last is {ranking[-1]} with {format_score(values[ranking[-1]])}"
-            * (len(ranking) > 3)
-        )
-        + ".",
+        f"({_format_range(bins, int(bins.bins[rarest]))}, {format_count(n[rarest], 'label')}) "
+        f"{join_names(first)}{last}.",
         drawing,
     )
 
@@ -123,22 +115,17 @@ def _format_range(bins: FrequencyBins, place: int) -> str:
 def draw_set_size(systems: Systems) -> Picture | None:
     """Draw instance-F1 by the size of the true set."""
     groups = group_by_size(systems.comparison.truth)
-    means = {
+    lines = {
         system.name: average_groups(system.document_f1(system.own_rule), groups.of_document)
         for system in systems.all
     }
-    lines = {name: values for name, (values, _) in means.items()}
-    n = next(iter(means.values()))[1]
+    n = np.unique(groups.of_document, return_counts=True)[1].tolist()
     x = np.arange(len(n), dtype=np.float64)
-    drawing = draw_over_groups(
-        lines,
-        Groups(x, n.tolist(), list(zip(x.tolist(), groups.names, strict=True)), "documents"),
-        choose_looks(systems),
-        "true labels per document",
-        "instance-F1",
-    )
+    shown = Groups(x, n, list(zip(x.tolist(), groups.names, strict=True)), "documents")
+    x_label, y_label = "true labels per document", "instance-F1"
+    drawing = draw_over_groups(lines, shown, choose_looks(systems), x_label, y_label)
     extremes = [
-        f"{_describe_best(lines, place)} for the {format_count(int(n[place]), 'document')} with "
+        f"{_describe_best(lines, place)} for the {format_count(n[place], 'document')} with "
         f"{_format_size(groups.names[place])}"
         for place in sorted({0, len(n) - 1})
     ]
@@ -158,11 +145,7 @@ def _describe_best(lines: Mapping[str, Values], place: int) -> str:
 
 
 def _format_size(size: str) -> str:
-    return (
-        f"{size.removesuffix('+')} or more labels"
-        if "+" in size
-        else format_count(int(size), "label")
-    )
+    return f"{size[:-1]} or more labels" if "+" in size else format_count(int(size), "label")
 
 
 def bin_by_frequency(label_counts: Sequence[int], most: int = MOST_BINS) -> FrequencyBins:
@@ -189,8 +172,8 @@ def group_by_size(truth: LabelSets, most: int = MOST_SIZES) -> SizeGroups:
     return SizeGroups(grouped, np.unique(grouped), bool(sizes.max() > largest))
 
 
-def average_groups(values: Values, of: Counts) -> tuple[Values, Counts]:
-    """Average (R, L) over runs, then within each group: (G,) means and (G,) sizes."""
+def average_groups(values: Values, of: Counts) -> Values:
+    """Average (R, L) over runs, then within each group: (G,)."""
     _, place, n = np.unique(of, return_inverse=True, return_counts=True)
-    sums = np.bincount(place, weights=values.mean(axis=0))
-    return sums / n, n.astype(np.int64)
+    means: Values = np.bincount(place, weights=values.mean(axis=0)) / n
+    return means

@@ -90,14 +90,10 @@ def _draw(systems: Systems, curves: dict[str, LearningCurve]) -> Drawing:
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     draw_lines(axes, lines, looks)
     for name, dot in dots.items():
+        look, size = looks[name], 5 if looks[name].is_focus else 3
+        colour, level = look.colour, look.order + 1
         axes.plot(
-            dot.x,
-            dot.y,
-            "o",
-            color=looks[name].colour,
-            markersize=5 if looks[name].is_focus else 3,
-            markeredgecolor=PAPER,
-            zorder=looks[name].order + 1,
+            dot.x, dot.y, "o", color=colour, markersize=size, markeredgecolor=PAPER, zorder=level
         )
     name_lines(axes, lines, looks)
     title_axes(axes, "instance-F1 on valid")

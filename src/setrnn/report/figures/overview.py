@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -39,26 +38,10 @@ SHOWN = ("instance_f1", "label_f1")
 _ROW = 20  # points
 
 
-@dataclass(frozen=True)
-class _Dot:
-    mean: float
-    spread: float  # standard deviation over seeds; 0 for one seed
-
-    @classmethod
-    def of(cls, values: Values) -> _Dot:
-        return cls(float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0)
-
-
-@dataclass(frozen=True)
-class _Pair:
-    own: _Dot
-    made: _Dot | None  # by the rule for the measure, if the system has it
-
-
 def draw_overview(systems: Systems) -> Picture | None:
     """Draw two measures of every system, in descending order of instance-F1."""
     found = {
-        system.name: {measure: _pair(system, measure) for measure in SHOWN}
+        system.name: {measure: _measure(system, measure) for measure in SHOWN}
         for system in systems.all
     }
     best = {
@@ -83,23 +66,23 @@ def draw_overview(systems: Systems) -> Picture | None:
     )
 
 
-def _pair(system: System, measure: str) -> _Pair:
-    def values(rule: str) -> Values:
-        if measure == "instance_f1":
-            return system.instance_f1(rule)
-        return np.asarray(system.label_f1(rule).mean(axis=1))
-
-    made = RULE_FOR[measure]
-    return _Pair(
-        _Dot.of(values(system.own_rule)), _Dot.of(values(made)) if system.has(made) else None
-    )
-
-
-def _highest(pair: _Pair) -> float:
-    return max(pair.own.mean, pair.made.mean if pair.made else 0.0)
+def _measure(system: System, measure: str) -> dict[str, Values]:
+    """Return the scores by seed, by the own rule and, if there are any, by that for the measure."""
+    rules = {"own": system.own_rule, "made": RULE_FOR[measure]}
+    return {
+        kind: system.instance_f1(rule)
+        if measure == "instance_f1"
+        else np.asarray(system.label_f1(rule).mean(axis=1))
+        for kind, rule in rules.items()
+        if system.has(rule)
+    }
 
 
-def _draw(found: Mapping[str, Mapping[str, _Pair]]) -> Drawing:
+def _highest(scores: Mapping[str, Values]) -> float:
+    return max(float(each.mean()) for each in scores.values())
+
+
+def _draw(found: Mapping[str, Mapping[str, Mapping[str, Values]]]) -> Drawing:
     left = 10 + max(text_width(clean_name(name), SMALL_SIZE) for name in found)
     height = 24 + _ROW * len(found) + 44
     drawing = new_drawing(height / 72)
@@ -107,19 +90,12 @@ def _draw(found: Mapping[str, Mapping[str, _Pair]]) -> Drawing:
     for place, measure in enumerate(SHOWN):
         start = left + place * (width + 16)
         axes = add_axes(drawing, start, 44, 72 * WIDTH - start - width, 24)
-        for row, (name, pairs) in enumerate(found.items()):
-            _draw_pair(axes, -row, pairs[measure], colour_of(name))
+        for row, (name, scores) in enumerate(found.items()):
+            _draw_dots(axes, -row, scores[measure], colour_of(name))
             if place == 0:
-                write(
-                    axes,
-                    clean_name(name),
-                    (0, -row),
-                    (-6, 0),
-                    of=(WHOLE, "data"),
-                    ha="right",
-                    va="center",
-                    color=text_colour(colour_of(name)),
-                )
+                text, colour = clean_name(name), text_colour(colour_of(name))
+                beside = (0, -row), (-6, 0), (WHOLE, "data")
+                write(axes, text, *beside, color=colour, ha="right", va="center")
         axes.set_ylim(-len(found) + 0.4, 0.6)
         axes.set_yticks(-np.arange(len(found)), [""] * len(found))
         axes.tick_params(axis="y", length=0)
@@ -129,25 +105,16 @@ def _draw(found: Mapping[str, Mapping[str, _Pair]]) -> Drawing:
         set_plain_ticks(axes.xaxis, most=4)
         axes.grid()
         axes.set_title(MEASURES[measure], color=INK)
-    drawing.text(
-        (left - 2) / (72 * WIDTH),
-        8 / height,
-        join_key("○ own rule", "● rule for the measure"),
-        fontsize=SMALL_SIZE,
-        color=MUTED_INK,
-    )
+    key = join_key("○ own rule", "● rule for the measure")
+    at = (left - 2) / (72 * WIDTH), 8 / height
+    drawing.text(*at, key, fontsize=SMALL_SIZE, color=MUTED_INK)
     return drawing
 
 
-def _draw_pair(axes: Axes, row: float, pair: _Pair, colour: str) -> None:
-    dots = [(pair.own, PAPER, 0.14), *([(pair.made, colour, -0.14)] if pair.made else [])]
-    for dot, fill, shift in dots:
-        axes.plot(
-            (dot.mean - dot.spread, dot.mean + dot.spread),
-            (row + shift,) * 2,
-            color=colour,
-            linewidth=1,
-        )
-        axes.plot(
-            dot.mean, row + shift, "o", color=colour, markerfacecolor=fill, markersize=5, zorder=4
-        )
+def _draw_dots(axes: Axes, row: float, scores: Mapping[str, Values], colour: str) -> None:
+    """Draw means, and as lines the standard deviations over seeds."""
+    for kind, values in scores.items():
+        y, fill = (row + 0.14, PAPER) if kind == "own" else (row - 0.14, colour)
+        mean, std = values.mean(), values.std(ddof=1) if len(values) > 1 else 0.0
+        axes.plot((mean - std, mean + std), (y, y), color=colour, linewidth=1)
+        axes.plot(mean, y, "o", color=colour, markerfacecolor=fill, markersize=5, zorder=4)
