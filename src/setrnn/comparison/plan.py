@@ -15,6 +15,7 @@ from setrnn.comparison.records import (
     Comparison,
     Failure,
     Record,
+    flatten,
     load_records,
 )
 from setrnn.comparison.run import Task
@@ -188,7 +189,7 @@ def make_plan(folder: Path, comparison: Comparison, tasks: Sequence[Task]) -> Pl
             left.append(task)
         else:
             _refuse_difference(
-                folder, record, _flatten(record.config), _flatten(to_dict(task.config))
+                folder, record, flatten(record.config), flatten(to_dict(task.config))
             )
             done.append(record)
     return Plan(done, longest_first(left, records.values()))
@@ -248,7 +249,7 @@ def _treatment(
     """Return what must be the same for all runs: not the seed, nor searched settings."""
     searched = {key for space in SPACES.values() for key in space} if is_searched else set()
     own = {"seed", *searched}
-    settings = {name: value for name, value in _flatten(config).items() if name not in own}
+    settings = {name: value for name, value in flatten(config).items() if name not in own}
     return {name: treatment.get(name) for name in EQUAL_TREATMENT} | settings
 
 
@@ -267,13 +268,3 @@ def _refuse_difference(
         f"{folder} has the run {record.name} with other settings: {'; '.join(shown)}. "
         "Choose another --out, or give the settings it was made with."
     )
-
-
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= _flatten(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat

@@ -58,15 +58,9 @@ class Comparison:
         """Read the file of a comparison from its folder."""
         values = _read(folder / COMPARISON_FILE)
         try:
-            return cls(
-                **{
-                    **values,
-                    **{
-                        name: tuple(values[name])
-                        for name in ("labels", "label_counts", "ids", "commands")
-                    },
-                }
-            )
+            for name in ("labels", "label_counts", "ids", "commands"):
+                values[name] = tuple(values[name])
+            return cls(**values)
         except (KeyError, TypeError) as error:
             raise DataError(f"{folder / COMPARISON_FILE} is damaged: {error}.") from error
 
@@ -181,6 +175,17 @@ def load_records(folder: Path, comparison: Comparison) -> list[Record]:
         found[record.name] = file
         records.append(record)
     return records
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings by their dotted names."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
 
 
 def _write(file: Path, values: Mapping[str, Any]) -> None:
