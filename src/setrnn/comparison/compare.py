@@ -87,36 +87,6 @@ class ComparisonResult:
         }
 
 
-@dataclass(frozen=True)
-class _Request:
-    """The arguments of a comparison, checked."""
-
-    source: Source
-    methods: Sequence[str]
-    out: Path
-    config: Config
-    n_seeds: int
-    n_jobs: int
-    budget_minutes: float | None
-    n_trials: int
-    added: Mapping[str, Path]
-    device: str
-    keep_models: bool
-    preset: str
-    overrides: Sequence[str]
-    prepared_in: Path | None
-
-    @property
-    def treatment(self) -> dict[str, Any]:
-        """What all runs have in common besides their settings; part of each record."""
-        return {
-            "preset": self.preset,
-            "settings": list(self.overrides),
-            "n_trials": self.n_trials,
-            "budget_minutes": self.budget_minutes,
-        }
-
-
 def compare(
     data: str | Path | Source | Prepared,
     methods: str | Sequence[str] = "all",
@@ -179,82 +149,75 @@ def compare(
     """
     if budget is not None and not 0 < budget < float("inf"):
         raise ConfigError(f"--budget must be above 0 minutes, got {budget:g}.")
-    if quick and (preset != "default" or config is not None):
-        raise ConfigError("--quick has settings of its own. Omit --preset and --config.")
-    overrides = [*(_as_overrides(QUICK_SETTINGS) if quick else []), *_as_overrides(settings)]
-    if isinstance(config, Config):
-        if overrides:
-            raise ConfigError("Give either a Config or single settings, not both.")
-        full = config
-    else:
-        full = load_config(preset, None if config is None else Path(config), overrides)
-    found = find_methods(methods)
+    config, overrides = _load_settings(preset, config, settings, quick)
+    names, folder, source = find_methods(methods), Path(out), _make_source(data, valid)
     files = {name: Path(file) for name, file in (added or {}).items()}
     check_names(list(files))
-    source = _make_source(data, valid)
-    request = _Request(
-        source=source,
-        methods=found,
-        out=Path(out),
-        config=full,
-        n_seeds=seeds or (QUICK_SEEDS if quick else N_SEEDS),
-        n_jobs=jobs or (min(QUICK_JOBS, n_cores()) if quick else 1),
-        budget_minutes=budget,
-        n_trials=tune,
-        added=files,
-        device=device,
-        keep_models=keep_models,
-        preset=preset,
-        overrides=overrides,
-        prepared_in=None if prepared_in is None else Path(prepared_in),
-    )
-    if command is None:
-        command = f"setrnn.compare({source.data!r}, {found!r}, out={str(out)!r}, ...)"
-    return _compare(request, command, on_progress)
-
-
-def _compare(request: _Request, command: str, on_progress: OnProgress) -> ComparisonResult:
-    """Check everything first, then run what is not done yet."""
-    refuse_other_folder(request.out)
-    if request.config.classical.tune:
+    refuse_other_folder(folder)
+    if config.classical.tune:
         raise ConfigError("classical.tune is for train. To search settings here: --tune N.")
-    for method in request.methods:
-        check_training(find_method(method), request.config, request.device, resume=False)
+    for method in names:
+        check_training(find_method(method), config, device, resume=False)
+    cache = None if prepared_in is None else Path(prepared_in)
     prepared, config = open_training_data(
-        request.source,
-        request.config,
-        request.overrides,
-        request.prepared_in,
-        open_comparable,
-        on_progress,
+        source, config, overrides, cache, open_comparable, on_progress
     )
     if prepared.valid_is_cut:
         on_progress(Note(describe_cut(prepared)))
-    comparison = open_comparison(request.out, prepared)
-    tasks = _make_tasks(request, prepared, config)
-    refuse_unequal_treatment(request.out, comparison, request.treatment, config)
-    if not request.n_trials:
-        make_plan(request.out, comparison, tasks)  # refuses other settings before anything runs
-    if request.added:
-        present = load_records(request.out, comparison)
-        for record in make_added_records(comparison, request.added, present):
-            record.save(request.out)
-    comparison = add_command(request.out, comparison, command)
-    with _explained_stop(request.out):
-        _make_vectors(request, prepared, config, on_progress)
-        failed: list[Record] = []
-        if request.n_trials:
-            tasks, failed = _tune_all(request, comparison, tasks, on_progress)
-        plan = make_plan(request.out, comparison, tasks)
-        ended = [*failed, *plan.done, *_run_all(request, comparison, plan, on_progress)]
-    failures = [(each.name, each.failure) for each in ended if each.failure is not None]
-    if failures and len(failures) == len(ended):
-        name, failure = failures[0]
-        message = failure.message.rstrip(".")
-        raise TrainingError(
-            f"Every run failed ({len(ended)}). {name}: {message}. See {request.out / RUNS}."
+    comparison = open_comparison(folder, prepared)
+    treatment = {
+        "preset": preset,
+        "settings": overrides,
+        "n_trials": tune,
+        "budget_minutes": budget,
+    }
+    tasks = [
+        Task(
+            prepared=prepared.folder,
+            folder=folder,
+            method=method,
+            seed=seed,
+            config=replace(config, seed=seed),
+            device=device,
+            budget_seconds=None if budget is None else 60 * budget,
+            n_jobs=jobs or (min(QUICK_JOBS, n_cores()) if quick else 1),
+            keep_model=keep_models,
+            treatment=treatment,
         )
-    return ComparisonResult(request.out, comparison, load_records(request.out, comparison))
+        for method in names
+        for seed in list_seeds(method, seeds or (QUICK_SEEDS if quick else N_SEEDS))
+    ]
+    refuse_unequal_treatment(folder, comparison, treatment, config)
+    if not tune:
+        make_plan(folder, comparison, tasks)  # refuses other settings before anything runs
+    if files:
+        for record in make_added_records(comparison, files, load_records(folder, comparison)):
+            record.save(folder)
+    if command is None:
+        command = f"setrnn.compare({source.data!r}, {names!r}, out={str(out)!r}, ...)"
+    comparison = add_command(folder, comparison, command)
+    with _explained_stop(folder):
+        if any(find_method(method).is_network for method in names):
+            _make_vectors(prepared, config, on_progress)
+        _run_tasks(comparison, tasks, tune, on_progress)
+    return ComparisonResult(folder, comparison, load_records(folder, comparison))
+
+
+def _load_settings(
+    preset: str,
+    config: Config | str | Path | None,
+    settings: Mapping[str, Any] | Sequence[str],
+    quick: bool,
+) -> tuple[Config, list[str]]:
+    """Return all settings, and the single ones as `key=value`."""
+    if quick and (preset != "default" or config is not None):
+        raise ConfigError("--quick has settings of its own. Omit --preset and --config.")
+    overrides = [*(_as_overrides(QUICK_SETTINGS) if quick else []), *_as_overrides(settings)]
+    if not isinstance(config, Config):
+        return load_config(preset, None if config is None else Path(config), overrides), overrides
+    if overrides:
+        raise ConfigError("Give either a Config or single settings, not both.")
+    return config, overrides
 
 
 def _as_overrides(settings: Mapping[str, Any] | Sequence[str]) -> list[str]:
@@ -280,33 +243,9 @@ def _explained_stop(out: Path) -> Iterator[None]:
         ) from None
 
 
-def _make_tasks(request: _Request, prepared: Prepared, config: Config) -> list[Task]:
-    """Make one task per requested run."""
-    budget = request.budget_minutes
-    return [
-        Task(
-            prepared=prepared.folder,
-            folder=request.out,
-            method=method,
-            seed=seed,
-            config=replace(config, seed=seed),
-            device=request.device,
-            budget_seconds=None if budget is None else 60 * budget,
-            n_jobs=request.n_jobs,
-            keep_model=request.keep_models,
-            treatment=request.treatment,
-        )
-        for method in request.methods
-        for seed in list_seeds(method, request.n_seeds)
-    ]
-
-
-def _make_vectors(
-    request: _Request, prepared: Prepared, config: Config, on_progress: OnProgress
-) -> None:
+def _make_vectors(prepared: Prepared, config: Config, on_progress: OnProgress) -> None:
     """Make the word vectors that all runs share, before the runs start."""
-    needs_vectors = any(find_method(method).is_network for method in request.methods)
-    if not needs_vectors or config.encoder.is_pretrained or config.vectors.source == "none":
+    if config.encoder.is_pretrained or config.vectors.source == "none":
         return
 
     def report(detail: str, share: float) -> None:
@@ -315,12 +254,32 @@ def _make_vectors(
     word_vectors(prepared, config.vectors, report)
 
 
+def _run_tasks(
+    comparison: Comparison, tasks: Sequence[Task], n_trials: int, on_progress: OnProgress
+) -> None:
+    """Search settings if there are trials, then run what is not done yet."""
+    folder = tasks[0].folder
+    failed: list[Record] = []
+    if n_trials:
+        tasks, failed = _tune_all(comparison, tasks, n_trials, on_progress)
+    plan = make_plan(folder, comparison, tasks)
+    ended = [*failed, *plan.done, *_run_all(comparison, plan, on_progress)]
+    failures = [(each.name, each.failure) for each in ended if each.failure is not None]
+    if failures and len(failures) == len(ended):
+        name, failure = failures[0]
+        message = failure.message.rstrip(".")
+        raise TrainingError(
+            f"Every run failed ({len(ended)}). {name}: {message}. See {folder / RUNS}."
+        )
+
+
 def _tune_all(
-    request: _Request, comparison: Comparison, tasks: Sequence[Task], on_progress: OnProgress
+    comparison: Comparison, tasks: Sequence[Task], n_trials: int, on_progress: OnProgress
 ) -> tuple[list[Task], list[Record]]:
     """Search the settings of each method; return its tasks with them, or records of failures."""
+    folder, n_jobs = tasks[0].folder, tasks[0].n_jobs
     first = {task.method: task for task in reversed(tasks)}
-    jobs = [_tuning_job(task, request.n_trials) for task in longest_first([*first.values()])]
+    jobs = [_tuning_job(task, n_trials) for task in longest_first([*first.values()])]
     found: dict[str, Tuned] = {}
     failures: dict[str, Failure] = {}
 
@@ -329,10 +288,10 @@ def _tune_all(
             found[ended.job.name] = ended.value
         else:
             failures[ended.job.name] = ended.failure
-        return f"settings chosen from {request.n_trials} trials"
+        return f"settings chosen from {n_trials} trials"
 
     costs = expect_seconds(job.name for job in jobs)
-    _run_jobs(jobs, request.n_jobs, Overall("searches", costs, on_progress), keep)
+    _run_jobs(jobs, n_jobs, Overall("searches", costs, on_progress), keep)
     tuned = [
         replace(
             task,
@@ -342,20 +301,18 @@ def _tune_all(
         for task in tasks
         if task.method in found
     ]
-    done = {each.name for each in load_records(request.out, comparison) if each.failure is None}
+    done = {each.name for each in load_records(folder, comparison) if each.failure is None}
     failed = [
         failed_record(task, comparison, failures[task.method])
         for task in tasks
         if task.method in failures and task.name not in done
     ]
     for record in failed:
-        record.save(request.out)
+        record.save(folder)
     return tuned, failed
 
 
-def _run_all(
-    request: _Request, comparison: Comparison, plan: Plan, on_progress: OnProgress
-) -> list[Record]:
+def _run_all(comparison: Comparison, plan: Plan, on_progress: OnProgress) -> list[Record]:
     """Run the tasks of the plan, and write each record as soon as its run ends."""
     if plan.done:
         on_progress(Note(f"{len(plan.done)} runs are done already."))
@@ -368,7 +325,7 @@ def _run_all(
             record: Record = ended.value
         else:
             record = failed_record(task, comparison, ended.failure)
-        record.save(request.out)
+        record.save(task.folder)
         records.append(record)
         if ended.failure is not None:
             return ended.failure.message
@@ -380,7 +337,8 @@ def _run_all(
     seconds = expect_seconds([task.method for task in plan.tasks], plan.done)
     costs = {task.name: seconds[task.method] for task in plan.tasks}
     overall = Overall("runs", costs, on_progress, len(plan.done))
-    _run_jobs([_run_job(task) for task in plan.tasks], request.n_jobs, overall, keep)
+    n_jobs = max((task.n_jobs for task in plan.tasks), default=1)
+    _run_jobs([_run_job(task) for task in plan.tasks], n_jobs, overall, keep)
     return records
 
 
