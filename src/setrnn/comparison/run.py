@@ -14,15 +14,7 @@ from typing import Any
 import numpy as np
 
 from setrnn import __version__
-from setrnn.comparison.records import (
-    MODELS,
-    RUNS,
-    Costs,
-    LabelSets,
-    Record,
-    TestResults,
-    run_name,
-)
+from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
 from setrnn.comparison.sequences import best_orders, explain_documents, order_entropies
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.prepared import Prepared

@@ -299,10 +299,7 @@ def _list_accepted(study: Study) -> list[Evidence]:
 
 # By name: the claim, and the function that looks for its evidence.
 PAPERS_FINDINGS: dict[str, tuple[str, Look]] = {
-    "set-rnn-first": (
-        "set-rnn is first among the recurrent systems",
-        _compare_set_rnn_with_others,
-    ),
+    "set-rnn-first": ("set-rnn is first among the recurrent systems", _compare_set_rnn_with_others),
     "recurrent-ahead": (
         "Most recurrent systems are ahead of the best classical one",
         _compare_recurrent_with_classical,
@@ -336,10 +333,7 @@ PAPERS_FINDINGS: dict[str, tuple[str, Look]] = {
     ),
 }
 BEYOND_FINDINGS: dict[str, tuple[str, Look]] = {
-    "rule-f1": (
-        "Rule f1 gives a better instance-F1 than each system's own rule",
-        _test_rule_f1,
-    ),
+    "rule-f1": ("Rule f1 gives a better instance-F1 than each system's own rule", _test_rule_f1),
     "exact-ahead": ("set-rnn-exact is ahead of set-rnn", _compare("set-rnn-exact", "set-rnn")),
     "frontier": (
         "Systems that no other beats in both quality and speed, by their own rules and by rule f1",

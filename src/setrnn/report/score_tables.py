@@ -238,11 +238,7 @@ def make_rows(records: Iterable[Record], columns: Sequence[Mapping[str, Cell]]) 
 
 
 def _score_cell(
-    bootstrap: Bootstrap,
-    entry: Entry,
-    measure: str,
-    standing: Standing,
-    remark: str = "",
+    bootstrap: Bootstrap, entry: Entry, measure: str, standing: Standing, remark: str = ""
 ) -> Cell:
     summary = bootstrap.summary(entry, measure)
     text = format_score(summary.mean, measure)

@@ -10,10 +10,29 @@ from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.figure import Figure as Drawing
 
 from setrnn.comparison.records import LabelSets
-from setrnn.report.figures.lines import Groups, draw_over_groups
-from setrnn.report.figures.style import Picture, choose_looks
+from setrnn.report.figures.style import (
+    BOTTOM,
+    LEFT,
+    SMALL_SIZE,
+    TOP,
+    WHOLE,
+    Line,
+    Look,
+    Picture,
+    add_axes,
+    choose_looks,
+    draw_lines,
+    fit_heights,
+    name_lines,
+    names_width,
+    new_drawing,
+    text_width,
+    title_axes,
+    write,
+)
 from setrnn.report.systems import Systems
 from setrnn.report.wording import format_count, format_score, join_names
 
@@ -24,6 +43,16 @@ BASES = (2, 4, 10)
 MOST_BINS, MOST_SIZES = 8, 10
 LEAST_SHARE = 0.01  # of the documents; rarer set sizes share a group
 NEVER = -1  # the bin of labels that do not occur in train
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a figure from left to right: their places and sizes."""
+
+    x: Values
+    n: Sequence[int]
+    ticks: Sequence[tuple[float, str]]
+    members: str  # the plural of a member: "labels"
 
 
 @dataclass(frozen=True)
@@ -177,3 +206,40 @@ def average_groups(values: Values, of: Counts) -> Values:
     _, place, n = np.unique(of, return_inverse=True, return_counts=True)
     means: Values = np.bincount(place, weights=values.mean(axis=0)) / n
     return means
+
+
+def draw_over_groups(
+    lines: Mapping[str, Values],
+    groups: Groups,
+    looks: Mapping[str, Look],
+    x_label: str,
+    y_label: str,
+) -> Drawing:
+    """Draw one line per system over groups, and below it bars with the sizes of the groups."""
+    n_label = f"number of {groups.members}"
+    right = max(names_width(list(lines)), text_width(f" {n_label} ", SMALL_SIZE))
+    drawing = new_drawing(4.3)
+    above = add_axes(drawing, LEFT, 100, right, TOP)
+    below = add_axes(drawing, LEFT, BOTTOM, right, 4.3 * 72 - 86, below=above)
+    full = {name: Line(groups.x, values) for name, values in lines.items()}
+    above.set_xlim(float(groups.x.min()) - 0.6, float(groups.x.max()) + 0.6)
+    fit_heights(above, list(lines.values()))
+    draw_lines(above, full, looks, marker="o")
+    name_lines(above, full, looks)
+    title_axes(above, y_label)
+    above.tick_params(labelbottom=False)
+    below.bar(groups.x, groups.n, width=0.8, color="#d0d0d0", linewidth=0)
+    for x, n in zip(groups.x, groups.n, strict=True):
+        write(below, format_short_count(n), (float(x), n), (0, 1.5), ha="center")
+    below.set_ylim(0, 1.5 * max(groups.n))
+    below.set_yticks([])
+    below.spines["left"].set_visible(False)
+    below.set_xticks([x for x, _ in groups.ticks], [text for _, text in groups.ticks])
+    below.set_xlabel(x_label)
+    write(below, n_label, (1, 0), (4, 1), of=WHOLE)
+    return drawing
+
+
+def format_short_count(n: float) -> str:
+    """Write a count in few characters: 12k."""
+    return f"{n:.0f}" if n < 10_000 else f"{n / 1000:.0f}k"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setrnn.report.figures.lines import spread
+from setrnn.report.figures.style import spread
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=10))
