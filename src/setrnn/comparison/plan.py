@@ -123,7 +123,9 @@ def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
         made.save(folder)
         return made
     comparison = Comparison.load(folder)
-    if not _is_same_data(comparison, made):
+    # The hash covers only settings and sizes.
+    shared = ("data_hash", "labels", "label_counts", "ids", "truth")
+    if any(getattr(comparison, name) != getattr(made, name) for name in shared):
         raise DataError(
             f"{folder} compares systems on other data ({comparison.data}), or on the same data "
             "with other text settings. Choose another --out."
@@ -137,12 +139,6 @@ def add_command(folder: Path, comparison: Comparison, command: str) -> Compariso
         comparison = replace(comparison, commands=(*comparison.commands, command))
         comparison.save(folder)
     return comparison
-
-
-def _is_same_data(one: Comparison, other: Comparison) -> bool:
-    """Return whether the data is the same: its hash covers only settings and sizes."""
-    names = ("data_hash", "labels", "label_counts", "ids", "truth")
-    return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def _describe(prepared: Prepared) -> Comparison:

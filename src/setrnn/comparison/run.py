@@ -80,6 +80,9 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     speed = _prediction_speed(tagger, prepared)
     test, cases = _test_results(tagger, prepared, measured["test"])
     epochs = tagger.notes.get("epochs", [])
+    training = task.config.training
+    is_short = 0 < len(epochs) < training.epochs
+    was_cut = task.budget_seconds is not None and is_short and training.patience == 0
     return Record(
         method=task.method,
         seed=task.seed,
@@ -88,9 +91,9 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
         config=to_dict(task.config),
         treatment={
             **task.treatment,
-            "checkpoint_by": task.config.training.metric if method.is_network else None,
+            "checkpoint_by": training.metric if method.is_network else None,
             "budget_seconds": task.budget_seconds,
-            "was_cut_by_budget": _was_cut(task, epochs),
+            "was_cut_by_budget": was_cut,
         },
         environment=_environment(task, tagger),
         costs=Costs(
@@ -210,11 +213,6 @@ def _training_speed(
         return round(float(np.mean([each["documents_per_second"] for each in epochs])), 1)
     n_documents = int(prepared.description["n_documents"]["train"])
     return round(n_documents / max(seconds, 1e-9), 1)
-
-
-def _was_cut(task: Task, epochs: Sequence[Mapping[str, Any]]) -> bool:
-    is_short = 0 < len(epochs) < task.config.training.epochs
-    return task.budget_seconds is not None and is_short and task.config.training.patience == 0
 
 
 def _environment(task: Task, tagger: Tagger) -> dict[str, Any]:

@@ -103,29 +103,28 @@ def _compare_set_rnn_with_others(study: Study) -> list[Evidence]:
     others = [each for each in RECURRENT if each != "set-rnn" and study.has(each)]
     if not others or not study.has("set-rnn"):
         return []
-    return [_compare_with_best(study, "set-rnn", others, measure) for measure in PAPERS_MEASURES]
+    own, rivals = study.own("set-rnn"), [study.own(each) for each in others]
+    return [_compare_with_best(study, own, rivals, measure) for measure in PAPERS_MEASURES]
 
 
-def _compare_with_best(study: Study, system: str, others: Sequence[str], measure: str) -> Evidence:
-    """Compare a system with the best of the others."""
-    own = study.own(system)
-    standing = study.bootstrap.standing([own, *map(study.own, others)], measure)
+def _compare_with_best(study: Study, own: Entry, rivals: Sequence[Entry], measure: str) -> Evidence:
+    """Compare a system with the best of its rivals."""
+    standing = study.bootstrap.standing([own, *rivals], measure)
     is_first = standing.best == own
-    rival = max(map(study.own, others), key=lambda each: study.bootstrap.mean(each, measure))
+    rival = max(rivals, key=lambda each: study.bootstrap.mean(each, measure))
     p = standing.p[rival if is_first else own]
     found = study.bootstrap.difference(own, rival, measure)
-    place = "first" if is_first else "not first"
     tied = sorted(each.system for each in standing.tied if each not in (own, standing.best))
+    place = "first" if is_first else "not first"
     text = (
         f"{MEASURES[measure]}: {place}; {study.format_pair(own, rival, measure)}, "
         f"{format_difference(found)}, {format_p(p)}"
     )
     if is_first and tied:
         text += f"; not significantly different from {join_names(tied)}"
-    if is_first:
-        verdict = HOLDS if standing.stands else UNDECIDED
-    else:
-        verdict = FAILS if p < LEVEL else UNDECIDED
+    verdict = HOLDS if is_first and standing.stands else UNDECIDED
+    if not is_first and p < LEVEL:
+        verdict = FAILS
     return Evidence(text, verdict, found, p)
 
 

@@ -109,7 +109,8 @@ def render_page(content: Content) -> str:
         findings=content.findings,
         caveats=content.caveats,
         figures=content.figures,
-        drawings={figure.name: _inline(figure.svg) for figure in content.figures},
+        # The texts of a figure were escaped when it was drawn.
+        drawings={figure.name: Markup(figure.svg) for figure in content.figures},
         cases=CaseStudies.choose(content.records),
         more_tables=more_tables,
         settings=[
@@ -134,11 +135,13 @@ def show_table(table: Table, files: Mapping[str, str]) -> ShownTable:
         for column in range(len(table.headers))
         if any(row.cells[column].text for row in table.rows)
     }
-    downloads = [
-        (name, FORM_NAMES[name.rpartition(".")[2]], _link_to(text))
-        for name, text in files.items()
-        if name.rpartition(".")[0] == table.name
-    ]
+    downloads = []
+    for name, text in files.items():
+        stem, _, form = name.rpartition(".")
+        if stem == table.name:
+            content = base64.b64encode(text.encode()).decode()
+            link = f"data:text/plain;charset=utf-8;base64,{content}"
+            downloads.append((name, FORM_NAMES[form], link))
     has_notes = any(cell.note for row in table.rows for cell in row.cells)
     return ShownTable(table, columns, has_notes, downloads)
 
@@ -194,15 +197,6 @@ def _count_verdicts(evidence: Sequence[Evidence]) -> str:
 def _keep_p_together(text: str) -> str:
     """Keep p and its value on one line, by spaces that do not break."""
     return re.sub(r"\bp ([=≥≤<]) ", "p\u00a0\\1\u00a0", text)
-
-
-def _inline(svg: str) -> Markup:
-    """Return a figure without the XML prologue; its texts were escaped when it was drawn."""
-    return Markup(svg[svg.index("<svg") :])
-
-
-def _link_to(text: str) -> str:
-    return f"data:text/plain;charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
 
 
 def _format_setting(value: object) -> str:
