@@ -15,12 +15,11 @@ from setrnn.comparison.records import (
     Comparison,
     Failure,
     Record,
-    flatten,
     load_records,
 )
 from setrnn.comparison.run import Task
 from setrnn.comparison.tuning import SPACES, TUNING
-from setrnn.config import Config, TextSettings, settings_hash, to_dict
+from setrnn.config import Config, TextSettings, flatten, settings_hash, to_dict
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.folders import recovered
 from setrnn.data.formats import Dataset

@@ -177,17 +177,6 @@ def load_records(folder: Path, comparison: Comparison) -> list[Record]:
     return records
 
 
-def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested settings by their dotted names."""
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= flatten(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat
-
-
 def _write(file: Path, values: Mapping[str, Any]) -> None:
     with whole_file(file) as stream:
         stream.write((json.dumps(values, ensure_ascii=False) + "\n").encode())

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from setrnn import __version__
-from setrnn.comparison.records import Comparison, Record, flatten
+from setrnn.comparison.records import Comparison, Record
+from setrnn.config import flatten
 from setrnn.report.case_studies import CaseStudies
 from setrnn.report.evidence import FAILS, HOLDS, IN_PART, MIXED, UNDECIDED, Evidence
 from setrnn.report.figures import Figure

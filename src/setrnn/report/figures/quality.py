@@ -27,6 +27,7 @@ from setrnn.report.figures.style import (
     clean_name,
     colour_of,
     draw_lines,
+    fit_heights,
     join_key,
     make_look,
     name_lines,
@@ -262,8 +263,4 @@ def _set_limits(axes: Axes, points: Sequence[Point], ticks: Ticks) -> None:
         inside = found if len(found) <= _MOST_TICKS else inside
     axes.set_xticks(list(inside), list(inside.values()))
     axes.set_xticks([], minor=True)
-    qualities = [point.quality for point in points]
-    room = max(0.12 * (max(qualities) - min(qualities)), 0.01)
-    axes.set_ylim(max(min(qualities) - room, 0), min(max(qualities) + room, 1.02))
-    set_plain_ticks(axes.yaxis)
-    axes.grid(axis="y")
+    fit_heights(axes, [np.array([point.quality for point in points])])
