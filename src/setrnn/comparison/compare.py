@@ -28,7 +28,7 @@ from setrnn.comparison.plan import (
     refuse_unequal_treatment,
 )
 from setrnn.comparison.pool import Ended, Job, Overall, run_jobs
-from setrnn.comparison.records import RUNS, Comparison, Failure, Record, load_records
+from setrnn.comparison.records import RUNS, Comparison, Failure, Record, load_records, order_systems
 from setrnn.comparison.run import Task, run
 from setrnn.comparison.tuning import TUNING, Tuned, tune_method
 from setrnn.config import Config, load_config
@@ -36,7 +36,7 @@ from setrnn.data.cache import Source
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, StoppedError, TrainingError
-from setrnn.methods import METHODS, find_method
+from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
@@ -76,15 +76,13 @@ class ComparisonResult:
 
     def mean_scores(self) -> dict[str, dict[str, float]]:
         """Return the measures on test by each system's own rule: the mean over its seeds."""
-        ranks = {method: rank for rank, method in enumerate(METHODS)}
-        found: dict[str, list[Mapping[str, Any]]] = {}
-        for record in sorted(self.records, key=lambda each: ranks.get(each.method, len(ranks))):
-            if record.failure is None:
-                found.setdefault(record.method, []).append(record.scores["test"][record.own_rule])
-        return {
-            method: {key: sum(each[key] for each in rows) / len(rows) for key in MEASURES}
-            for method, rows in found.items()
-        }
+        succeeded = [record for record in self.records if record.failure is None]
+        means = {}
+        for method in order_systems(succeeded):
+            runs = [record for record in succeeded if record.method == method]
+            rows = [record.scores["test"][record.own_rule] for record in runs]
+            means[method] = {key: sum(row[key] for row in rows) / len(rows) for key in MEASURES}
+        return means
 
 
 def compare(

@@ -11,7 +11,14 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from setrnn import __version__
-from setrnn.comparison.records import COMPARISON_FILE, REPORT, Comparison, Record, load_records
+from setrnn.comparison.records import (
+    COMPARISON_FILE,
+    REPORT,
+    Comparison,
+    Record,
+    load_records,
+    order_systems,
+)
 from setrnn.comparison.statistics import Bootstrap, Entry, bootstrap
 from setrnn.data.folders import whole_folder
 from setrnn.errors import DataError
@@ -21,7 +28,6 @@ from setrnn.report.figures import draw_figures
 from setrnn.report.findings import Findings, find
 from setrnn.report.page import MAIN, Content, render_page
 from setrnn.report.score_tables import own_entries
-from setrnn.report.systems import order_systems
 from setrnn.report.table import Table, to_csv, to_latex, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
 

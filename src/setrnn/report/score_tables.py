@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from setrnn.comparison.records import GIVEN, Record
+from setrnn.comparison.records import GIVEN, Record, order_systems
 from setrnn.comparison.statistics import LEVEL, Bootstrap, Entry, Standing, holm
 from setrnn.metrics import MEASURES
-from setrnn.report.systems import order_systems
 from setrnn.report.table import NO_CELL, Cell, Row, Table
 from setrnn.report.wording import format_change, format_p, format_score
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from setrnn.comparison.records import Comparison, Record
+from setrnn.comparison.records import Comparison, Record, order_systems
 from setrnn.comparison.statistics import Bootstrap
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
@@ -21,7 +21,6 @@ from setrnn.report.score_tables import (
     rules_table,
     systems_table,
 )
-from setrnn.report.systems import order_systems
 from setrnn.report.table import NO_CELL, Cell, Row, Table
 
 ADDED = ("added: predictions made elsewhere", "as they were given")
