@@ -271,7 +271,8 @@ def resample(
     random = np.random.default_rng(0)
     drawn = []
     for _ in range(N_DRAWS // BLOCK):
-        weights = _draw_documents(n, random)
+        taken = random.integers(n, size=(BLOCK, n)) + n * np.arange(BLOCK)[:, None]
+        weights = np.bincount(taken.ravel(), minlength=BLOCK * n).reshape(BLOCK, n).astype(float)
         values = _average_drawn_runs(first(weights), random)
         if second is not None:
             values = values - _average_drawn_runs(second(weights), random)
@@ -282,12 +283,6 @@ def resample(
     mean = first(everyone).mean() - (0 if second is None else second(everyone).mean())
     p = max(two_sided(draws), least_p(n_differing))
     return Difference(float(mean), float(low), float(high), p)
-
-
-def _draw_documents(n: int, random: np.random.Generator) -> Values:
-    """Return how often each of n documents is drawn, (BLOCK, n)."""
-    taken = random.integers(n, size=(BLOCK, n)) + n * np.arange(BLOCK)[:, None]
-    return np.bincount(taken.ravel(), minlength=BLOCK * n).reshape(BLOCK, n).astype(np.float64)
 
 
 def _average_drawn_runs(values: Values, random: np.random.Generator) -> Values:

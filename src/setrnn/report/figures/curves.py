@@ -97,8 +97,8 @@ def _draw(systems: Systems, curves: dict[str, LearningCurve]) -> Drawing:
     axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
     draw_lines(axes, lines, looks)
     for name, dot in dots.items():
-        look, size = looks[name], 5 if looks[name].is_focus else 3
-        colour, level = look.colour, look.order + 1
+        colour = looks[name].colour
+        size, level = (5, 5) if looks[name].is_focus else (3, 4)
         axes.plot(
             dot.x, dot.y, "o", color=colour, markersize=size, markeredgecolor=PAPER, zorder=level
         )

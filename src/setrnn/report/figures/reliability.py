@@ -85,8 +85,7 @@ def _draw_grid(found: Mapping[str, tuple[_Measured | None, _Measured]]) -> Drawi
     drawing = new_drawing(height / 72)
     for place, (name, (before, after)) in enumerate(found.items()):
         row, column = divmod(place, n_columns)
-        left = 34 + column * (side + 12)
-        top = row * (side + head) + head
+        left, top = 34 + column * (side + 12), row * (side + head) + head
         axes = add_axes(drawing, left, height - top - side, 72 * WIDTH - left - side, top)
         _draw_one(axes, name, before, after)
         is_lowest = place + n_columns >= len(found)
@@ -94,13 +93,8 @@ def _draw_grid(found: Mapping[str, tuple[_Measured | None, _Measured]]) -> Drawi
         axes.set_yticks((0, 0.5, 1), ("0", ".5", "1") if column == 0 else ("", "", ""))
     middle = 34 + (72 * WIDTH - 42) / 2
     drawing.text(middle / (72 * WIDTH), 8 / height, "probability of the predicted set", ha="center")
-    drawing.text(
-        4 / (72 * WIDTH),
-        (44 + n_rows * (side + head) / 2) / height,
-        "share that is right",
-        rotation=90,
-        va="center",
-    )
+    at = 4 / (72 * WIDTH), (44 + n_rows * (side + head) / 2) / height
+    drawing.text(*at, "share that is right", rotation=90, va="center")
     return drawing
 
 

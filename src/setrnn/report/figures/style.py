@@ -61,12 +61,7 @@ class Look:
 
     colour: str
     text_colour: str
-    is_focus: bool
-
-    @property
-    def order(self) -> int:
-        """The z-order of the line: higher is drawn on top."""
-        return 4 if self.is_focus else 3
+    is_focus: bool  # in colour, and drawn above the others
 
 
 def new_drawing(height: float) -> Drawing:
@@ -192,7 +187,7 @@ def draw_lines(
             line.y,
             color=look.colour,
             linewidth=1.8 if look.is_focus else 0.9,
-            zorder=look.order,
+            zorder=4 if look.is_focus else 3,
             marker="o" if len(line.x) == 1 else marker,
             markersize=3.5 if look.is_focus else 2,
             markeredgewidth=0,
