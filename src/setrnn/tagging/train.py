@@ -21,7 +21,8 @@ from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.registry import find_system
-from setrnn.tagging.calibrating import LEAST_DOCUMENTS, fit_calibration
+from setrnn.tagging.calibrating import fit_calibration
+from setrnn.tagging.calibration import LEAST_DOCUMENTS
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.failures import explain_full_gpu
 from setrnn.training.run_folder import has_run, run_folder_of
