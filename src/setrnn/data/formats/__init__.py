@@ -106,7 +106,7 @@ def open_dataset(
     if data == EMBEDDED and reader is None:
         if options.known_fields:
             raise _no_fields(place, EMBEDDED)
-        return _dataset(EMBEDDED, place, jsonl.find(_EMBEDDED_FOLDER, ReadOptions()))
+        return _dataset(EMBEDDED, place, jsonl.FORMAT.find(_EMBEDDED_FOLDER, ReadOptions()))
     if reader is not None and options.known_fields and not READERS[reader].has_fields:
         raise _no_fields(place, reader)
     if remote := _prefix_format(place):

@@ -9,8 +9,14 @@ from typing import Any
 
 from setrnn.data.example import Example
 from setrnn.data.formats.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
-from setrnn.data.formats.row import RowProblem, check_characters, example_maker, printable, shown
-from setrnn.errors import BadRowError, DataError, MissingExtraError
+from setrnn.data.formats.row import (
+    RowProblem,
+    example_maker,
+    printable,
+    read_rows,
+    shown,
+)
+from setrnn.errors import DataError, MissingExtraError
 
 PREFIX = "hf:"
 
@@ -56,16 +62,13 @@ def _read(rows: Any, name: str, options: ReadOptions, bad_rows: BadRows) -> Iter
     class_names = {
         field: names for field in options.list_fields if (names := _class_names(rows, field))
     }
-    for number, row in enumerate(_rows(rows, name), start=1):
-        try:
-            for field, names in class_names.items():
-                row = {**row, field: _name_classes(field, row.get(field), names)}
-            example = make(row, number)
-            check_characters(example, options)
-        except RowProblem as problem:
-            bad_rows.add(BadRowError(f"{name} row {number}", str(problem)))
-            continue
-        yield example
+
+    def make_with_names(row: dict[str, Any], number: int) -> Example:
+        for field, names in class_names.items():
+            row = {**row, field: _name_classes(field, row.get(field), names)}
+        return make(row, number)
+
+    return read_rows(enumerate(_rows(rows, name), 1), make_with_names, bad_rows, f"{name} row")
 
 
 def _rows(rows: Any, name: str) -> Iterator[dict[str, Any]]:  # noqa: ANN401
