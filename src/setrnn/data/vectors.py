@@ -214,19 +214,15 @@ def weave(words: Ragged, tags: Ragged, random: np.random.Generator) -> Ragged:
     n_words, n_tags = words.lengths, tags.lengths
     shuffled = tags.values[np.lexsort((random.random(len(tags.values)), tags.row_numbers))]
     n_slots = np.where(n_tags > 0, np.maximum(n_words, n_tags), 0)
-    lengths = n_words + n_slots
-    result = Ragged.from_lengths(np.empty(int(lengths.sum()), dtype=np.int32), lengths)
-
-    slots = Ragged.from_lengths(np.empty(int(n_slots.sum()), dtype=np.int8), n_slots)
-    document = slots.row_numbers
-    slot = np.arange(len(document)) - slots.offsets[document]
+    document = np.repeat(np.arange(len(n_slots)), n_slots)
+    slot = np.arange(len(document)) - np.repeat(n_slots.cumsum() - n_slots, n_slots)
     n_words_before = -(-(slot + 1) * n_words[document] // n_slots[document])  # rounded up
-    place = result.offsets[document] + slot + n_words_before
-    is_word = np.ones(len(result.values), dtype=np.bool_)
-    is_word[place] = False
-    result.values[place] = shuffled[tags.offsets[document] + slot % n_tags[document]]
-    result.values[is_word] = words.values
-    return result
+    values = np.insert(
+        words.values.astype(np.int32),
+        words.offsets[document] + n_words_before,
+        shuffled[tags.offsets[document] + slot % n_tags[document]],
+    )
+    return Ragged.from_lengths(values, n_words + n_slots)
 
 
 def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
