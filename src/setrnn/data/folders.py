@@ -47,7 +47,8 @@ def whole_folder(target: Path) -> Iterator[Path]:
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():
-                _flush(file)
+                with file.open("rb+") as stream:  # Windows does not flush a read-only one
+                    os.fsync(stream.fileno())
         _exchange(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -69,6 +70,8 @@ def whole_file(target: Path) -> Iterator[BinaryIO]:
     try:
         with stream:
             yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -128,11 +131,3 @@ def _beside(target: Path) -> Path:
 
 def _previous(target: Path) -> Path:
     return target.with_name(f".{target.name}{PREVIOUS}")
-
-
-def _flush(file: Path) -> None:
-    descriptor = os.open(file, os.O_RDWR)  # Windows does not flush a read-only descriptor
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -100,30 +100,32 @@ def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
     # Without a vocabulary, the library would make an empty tokenizer.
     if folder.is_dir() and not any(chain(*map(folder.glob, VOCABULARIES))):
         raise _no_tokenizer(settings.tokenizer)
-    tokenizer = getattr(_auto_tokenizer(settings.tokenizer), "backend_tokenizer", None)
+    try:
+        with quiet_transformers() as transformers:
+            loaded = transformers.AutoTokenizer.from_pretrained(settings.tokenizer)
+    except MissingExtraError:
+        raise
+    except Exception as error:  # a broken file or the network may raise anything
+        raise _no_tokenizer(settings.tokenizer) from error
+    tokenizer = getattr(loaded, "backend_tokenizer", None)
     if not isinstance(tokenizer, Tokenizer):
         raise _no_tokenizer(settings.tokenizer)
     return SubwordEncoder(tokenizer, settings.max_tokens)
 
 
-def import_transformers() -> Any:  # noqa: ANN401 (a module)
-    """Import the optional library when it is first needed."""
+@contextmanager
+def quiet_transformers() -> Iterator[Any]:
+    """Import the optional library when it is needed, and hide its progress bars and messages."""
     try:
         import transformers
     except ImportError as error:
         raise MissingExtraError("transformers", "hf", "A transformer as encoder") from error
-    return transformers
-
-
-@contextmanager
-def without_reports(transformers: Any) -> Iterator[None]:  # noqa: ANN401 (a module)
-    """Hide the progress bars and messages of the library."""
     logging = transformers.utils.logging
     level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        yield transformers
     finally:
         logging.set_verbosity(level)
         if has_bars:
@@ -155,15 +157,6 @@ def check_same_tokenizer(place: Path, config: Config, own: TextEncoder) -> None:
 
 def _vocabulary(encoder: TextEncoder) -> dict[str, int]:
     return encoder.tokenizer.get_vocab(with_added_tokens=True)
-
-
-def _auto_tokenizer(path: str) -> Any:  # noqa: ANN401 (transformers' own type)
-    transformers = import_transformers()
-    try:
-        with without_reports(transformers):
-            return transformers.AutoTokenizer.from_pretrained(path)
-    except Exception as error:  # a broken file or the network may raise anything
-        raise _no_tokenizer(path) from error
 
 
 def _no_tokenizer(path: str) -> ModelError:

@@ -65,9 +65,8 @@ class TextEncoder:
 
     @cached_property
     def _feature_ids(self) -> dict[str, int]:
-        start = len(FEATURE_PREFIX)
         return {
-            token[start:]: index
+            token.removeprefix(FEATURE_PREFIX): index
             for index, token in enumerate(self.tokens)
             if token.startswith(FEATURE_PREFIX)
         }
@@ -200,15 +199,9 @@ class Read(NamedTuple):
 def read_of(encoder: TextEncoder, tokens: Ragged) -> Read:
     """Return the words and features of one row of token ids."""
     known = [encoder.tokens[token] for token in tokens[0]]
-    is_feature = [token.startswith(FEATURE_PREFIX) for token in known]
-    return Read(
-        tuple(token for token, other in zip(known, is_feature, strict=True) if not other),
-        tuple(
-            token[len(FEATURE_PREFIX) :]
-            for token, other in zip(known, is_feature, strict=True)
-            if other
-        ),
-    )
+    words = [token for token in known if not token.startswith(FEATURE_PREFIX)]
+    features = [token for token in known if token.startswith(FEATURE_PREFIX)]
+    return Read(tuple(words), tuple(name.removeprefix(FEATURE_PREFIX) for name in features))
 
 
 def words_of(encoder: TextEncoder, text: str) -> Iterator[Word]:

@@ -10,7 +10,6 @@ of their names.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator
 from itertools import chain
@@ -22,6 +21,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from setrnn.config import VectorSettings, settings_hash, to_dict
+from setrnn.data.folders import whole_file
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import (
@@ -60,48 +60,27 @@ def word_vectors(
         raise ConfigError("vectors.source is 'none': there are no word vectors to make.")
     kept = prepared.folder / f"word_vectors-{settings_hash(FORMAT, to_dict(settings))}.npy"
     if not _is_up_to_date(kept, settings):
+        make = _learn if settings.source == "word2vec" else _read
         try:
-            _make(kept, prepared, settings, on_progress)
+            made = make(prepared, settings, on_progress)
+            with whole_file(kept) as file:
+                np.save(file, made)
         except OSError as error:
             raise DataError(f"{kept} cannot be written: {error.strerror}.") from error
-    return _open(kept, (_n_rows(prepared), settings.dimensions))
-
-
-def _is_up_to_date(kept: Path, settings: VectorSettings) -> bool:
-    if not kept.is_file():
-        return False
-    source = _source_file(settings)
-    if settings.source == "word2vec" or not source.is_file():
-        return True
-    return source.stat().st_mtime_ns <= kept.stat().st_mtime_ns
-
-
-def _make(kept: Path, prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> None:
-    with tempfile.TemporaryDirectory(prefix=".word_vectors-", dir=kept.parent) as temporary:
-        if settings.source == "word2vec":
-            vectors = _learn(prepared, settings, Path(temporary), on_progress)
-        else:
-            vectors = _read(prepared, settings, on_progress)
-        whole = Path(temporary) / kept.name
-        with whole.open("wb") as file:
-            np.save(file, vectors)
-            file.flush()
-            os.fsync(file.fileno())
-        whole.replace(kept)
-
-
-def _open(kept: Path, shape: tuple[int, int]) -> Vectors:
     try:
         vectors = np.load(kept, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{kept} is cut short. Delete it; it will be made again.") from error
-    if vectors.shape != shape or vectors.dtype != np.float32:
+    if vectors.shape != (_n_rows(prepared), settings.dimensions) or vectors.dtype != np.float32:
         raise DataError(f"{kept} belongs to other data. Delete it; it will be made again.")
     return cast(Vectors, vectors)
 
 
-def _source_file(settings: VectorSettings) -> Path:
-    return Path(settings.source).expanduser()
+def _is_up_to_date(kept: Path, settings: VectorSettings) -> bool:
+    source = Path(settings.source).expanduser()
+    if not kept.is_file() or settings.source == "word2vec" or not source.is_file():
+        return kept.is_file()
+    return source.stat().st_mtime_ns <= kept.stat().st_mtime_ns
 
 
 def _n_rows(prepared: Prepared) -> int:
@@ -131,9 +110,7 @@ def _words_and_tags(prepared: Prepared) -> Iterator[tuple[Ragged, Ragged]]:
         )
 
 
-def _learn(
-    prepared: Prepared, settings: VectorSettings, folder: Path, on_progress: Progress
-) -> Vectors:
+def _learn(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
     """Train skip-gram with negative sampling on the training documents.
 
     It uses one thread: two took a third less time, but the result then differs between runs.
@@ -152,13 +129,6 @@ def _learn(
     shape = (_n_rows(prepared), settings.dimensions)
     vectors = random.uniform(-1 / shape[1], 1 / shape[1], shape).astype(np.float32)
     vectors[0] = 0
-    on_progress("writing sentences", 0.0)
-    corpus = folder / "sentences.txt"
-    counts = _write_sentences(prepared, corpus, random)
-    seen = np.flatnonzero(counts)
-    if not len(seen):
-        return vectors
-
     model = Word2Vec(
         vector_size=settings.dimensions,
         window=settings.window,
@@ -170,7 +140,6 @@ def _learn(
         seed=settings.seed % 2**32,
         workers=1,
     )
-    model.build_vocab_from_freq({str(row): int(counts[row]) for row in seen})
     n_done = 0
 
     def report(_: object) -> None:
@@ -180,12 +149,20 @@ def _learn(
 
     epochs = CallbackAny2Vec()
     epochs.on_epoch_end = report
-    model.train(
-        corpus_file=str(corpus),
-        total_words=int(counts.sum()),
-        epochs=settings.epochs,
-        callbacks=[epochs],
-    )
+    on_progress("writing sentences", 0.0)
+    with tempfile.TemporaryDirectory(prefix=".word_vectors-", dir=prepared.folder) as folder:
+        corpus = Path(folder) / "sentences.txt"
+        counts = _write_sentences(prepared, corpus, random)
+        seen = np.flatnonzero(counts)
+        if not len(seen):
+            return vectors
+        model.build_vocab_from_freq({str(row): int(counts[row]) for row in seen})
+        model.train(
+            corpus_file=str(corpus),
+            total_words=int(counts.sum()),
+            epochs=settings.epochs,
+            callbacks=[epochs],
+        )
     vectors[seen] = model.wv.vectors
     return vectors
 
@@ -238,7 +215,7 @@ def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -
     for word in chain(UNKNOWN_IN_FILES, DIGITS, *names):  # not all are in the vocabulary
         rows.setdefault(word, first_word + len(rows))
 
-    file = _source_file(settings)
+    file = Path(settings.source).expanduser()
     read, is_found = read_vectors(file, rows, settings.dimensions, on_progress)
     is_known = is_found[:n_words]
     if not is_known.any():

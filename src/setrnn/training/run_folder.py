@@ -12,7 +12,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 import time
 import zlib
@@ -227,8 +226,6 @@ def write_checkpoint(file: Path, checkpoint: Checkpoint) -> None:
     way_out = " Earlier checkpoints are kept: free some space, and resume with --resume."
     with _explain_failed_write(file, way_out), whole_file(file) as stream:
         stream.write(save(tensors, metadata={_KEY: json.dumps(state)}))
-        stream.flush()
-        os.fsync(stream.fileno())
 
 
 def read_checkpoint(file: Path) -> Checkpoint:

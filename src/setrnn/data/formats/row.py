@@ -123,17 +123,14 @@ def nul_byte() -> RowProblem:
 
 def shown(value: object) -> str:
     """Format a value as short JSON on one line."""
-    if isinstance(value, str):
-        cut = value if len(value) <= _MAX_SHOWN else value[:_MAX_SHOWN] + "..."
-        return printable(json.dumps(cut, ensure_ascii=False))
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list | tuple):
         return "a list"
-    if isinstance(value, bool | float) or value is None:
-        return json.dumps(value)
-    text = str(value)
-    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."
+    is_json = value is None or isinstance(value, bool | float)
+    text = json.dumps(value) if is_json else str(value)
+    cut = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."
+    return printable(json.dumps(cut, ensure_ascii=False)) if isinstance(value, str) else cut
 
 
 def printable(text: str) -> str:
@@ -220,14 +217,9 @@ def _missing_labels(row: Mapping[str, Any], name: str) -> RowProblem:
 def strings(name: str, values: Any) -> tuple[str, ...]:  # noqa: ANN401 - it comes from the user
     """Return a list of strings as a tuple; raise RowProblem if it is anything else."""
     if type(values) is not list:
-        if isinstance(values, str) and values:
-            raise RowProblem(
-                f"'{name}' must be a list of strings, got {shown(values)}. Write [{shown(values)}]."
-            )
-        raise RowProblem(
-            f"'{name}' must be a list of strings, got {shown(values)}. "
-            'Write ["..."], or [] for none.'
-        )
+        is_text = isinstance(values, str) and values
+        advice = f"Write [{shown(values)}]." if is_text else 'Write ["..."], or [] for none.'
+        raise RowProblem(f"'{name}' must be a list of strings, got {shown(values)}. {advice}")
     for value in values:
         if type(value) is not str:
             advice = "Remove it." if value is None else "Write each as a string in quotes."
