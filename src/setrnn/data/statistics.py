@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
-from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any
+from itertools import chain, combinations, islice
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from setrnn.data.example import Example
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from numpy.typing import NDArray
-
-    Hashes: TypeAlias = NDArray[np.uint64]
+Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 N_NAMES_SHOWN = 8  # labels in a warning
 
@@ -115,7 +111,7 @@ class DatasetStatistics:
         unseen = [
             f"{unseen.split} has {_count(len(unseen.labels), 'label')} that training lacks "
             f"({_count(sum(unseen.labels.values()), 'occurrence')}), which cannot be predicted: "
-            f"{_join_some(list(unseen.labels))}."
+            f"{_join_some(unseen.labels)}."
             for unseen in self.unseen
             if unseen.labels
         ]
@@ -144,10 +140,11 @@ def dataset_statistics(
         for name, split in counted.items()
         if training is not None and name != training_split
     ]
-    shared_texts = [
-        _shared_texts(first, second, counted[first].texts, counted[second].texts)
-        for first, second in combinations(counted, 2)
-    ]
+    shared_texts = []
+    for first, second in combinations(counted, 2):
+        hashes = counted[second].texts
+        shared = hashes[np.isin(hashes, counted[first].texts)]
+        shared_texts.append(SharedTexts(first, second, len(np.unique(shared)), len(shared)))
     nothing = np.empty(0, dtype=np.uint64)
     distinct = [nothing, *(np.unique(split.texts) for split in counted.values())]
     _, n_splits = np.unique(np.concatenate(distinct), return_counts=True)
@@ -249,11 +246,6 @@ def _unseen(name: str, split: _Counted, training: _Counted) -> UnseenStatistics:
     )
 
 
-def _shared_texts(first: str, second: str, known: Hashes, hashes: Hashes) -> SharedTexts:
-    shared = hashes[np.isin(hashes, known)]
-    return SharedTexts(first, second, n_texts=len(np.unique(shared)), n_documents=len(shared))
-
-
 def _warnings_of_split(name: str, split: SplitStatistics) -> list[str]:
     if split.n_documents == 0:
         return [f"{name} has no documents."]
@@ -271,8 +263,8 @@ def _warnings_of_split(name: str, split: SplitStatistics) -> list[str]:
     return [f"{name} {verb} {_count(n, 'document')}{rest}." for verb, n, rest in found if n]
 
 
-def _join_some(names: list[str]) -> str:
-    shown = ", ".join(names[:N_NAMES_SHOWN])
+def _join_some(names: Collection[str]) -> str:
+    shown = ", ".join(islice(names, N_NAMES_SHOWN))
     n_more = len(names) - N_NAMES_SHOWN
     return f"{shown} and {n_more:,} more" if n_more > 0 else shown
 

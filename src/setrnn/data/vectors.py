@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import cast
 
@@ -140,11 +140,10 @@ def _learn(prepared: Prepared, settings: VectorSettings, on_progress: Progress) 
         seed=settings.seed % 2**32,
         workers=1,
     )
-    n_done = 0
+    epoch_numbers = count(1)
 
     def report(_: object) -> None:
-        nonlocal n_done
-        n_done += 1
+        n_done = next(epoch_numbers)
         on_progress(f"word2vec: {n_done} of {settings.epochs} epochs", n_done / settings.epochs)
 
     epochs = CallbackAny2Vec()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,10 +51,8 @@ def _load(name: str, split: str) -> Any:  # noqa: ANN401 - the library is option
         import datasets
     except ImportError as error:
         raise MissingExtraError("datasets", "hf", f"Reading {PREFIX}{name}") from error
-    try:
+    with _hub_errors(f"{PREFIX}{name}"):
         return datasets.load_dataset(name, split=split or None, streaming=True)
-    except Exception as error:
-        raise _hub_error(f"{PREFIX}{name}", error) from error
 
 
 def _read(rows: Any, name: str, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:  # noqa: ANN401
@@ -72,18 +71,21 @@ def _read(rows: Any, name: str, options: ReadOptions, bad_rows: BadRows) -> Iter
 
 
 def _rows(rows: Any, name: str) -> Iterator[dict[str, Any]]:  # noqa: ANN401
-    """Yield rows; turn whatever the network or the hub raises into a DataError."""
-    try:
+    with _hub_errors(name):
         yield from rows
-    except Exception as error:
-        raise _hub_error(name, error) from error
 
 
-def _hub_error(name: str, error: Exception) -> DataError:
-    # The hub, the network and file formats raise many classes: no list would be complete.
-    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    reason = printable(reason if len(reason) <= 120 else reason[:120] + "...").rstrip(".")
-    return DataError(f"{name} cannot be read: {reason}. Check the name and the network.")
+@contextmanager
+def _hub_errors(name: str) -> Iterator[None]:
+    """Turn whatever the network or the hub raises into a DataError."""
+    try:
+        yield
+    except Exception as error:  # of many classes: no list would be complete
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = printable(reason if len(reason) <= 120 else reason[:120] + "...").rstrip(".")
+        raise DataError(
+            f"{name} cannot be read: {reason}. Check the name and the network."
+        ) from error
 
 
 def _class_names(rows: Any, field: str) -> list[str] | None:  # noqa: ANN401
