@@ -45,8 +45,10 @@ def read_vectors(
             continue
         place = f"{file} {'vector' if is_binary else 'line'} {number}"
         try:
-            numbers = np.frombuffer(values, "<f4") if is_binary else np.float32(values.split())
-            vectors[row] = numbers
+            if is_binary:
+                vectors[row] = np.frombuffer(values, dtype="<f4")
+            else:
+                vectors[row] = np.array(values.split(), dtype=np.float32)
         except ValueError as error:
             raise DataError(f"{place}: {error}. A word and its numbers were expected.") from error
         if not np.isfinite(vectors[row]).all():

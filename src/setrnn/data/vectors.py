@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from setrnn.config import VectorSettings, settings_hash, to_dict
-from setrnn.data.folders import whole_file
+from setrnn.data.folders import explain_failed_write, whole_file
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import (
@@ -61,12 +61,10 @@ def word_vectors(
     kept = prepared.folder / f"word_vectors-{settings_hash(FORMAT, to_dict(settings))}.npy"
     if not _is_up_to_date(kept, settings):
         make = _learn if settings.source == "word2vec" else _read
-        try:
+        with explain_failed_write(kept):
             made = make(prepared, settings, on_progress)
             with whole_file(kept) as file:
                 np.save(file, made)
-        except OSError as error:
-            raise DataError(f"{kept} cannot be written: {error.strerror}.") from error
     try:
         vectors = np.load(kept, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:

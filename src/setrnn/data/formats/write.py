@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from setrnn.data.example import Example
-from setrnn.data.folders import whole_file, whole_folder
+from setrnn.data.folders import explain_failed_write, whole_file, whole_folder
 from setrnn.data.formats.row import shown
 from setrnn.errors import ConfigError, DataError
 
@@ -37,13 +37,8 @@ def write_examples(examples: Iterable[Example], path: str | Path) -> int:
     if suffix is None:
         known = ", ".join(WRITERS)
         raise DataError(f"{path} has no known suffix. End its name in one of: {known}.")
-    try:
-        with whole_file(path) as stream:
-            return WRITERS[suffix](examples, stream)
-    except OSError as error:
-        raise DataError(
-            f"{path} cannot be written: {error.strerror or error}. Choose another path."
-        ) from error
+    with explain_failed_write(path, " Choose another path."), whole_file(path) as stream:
+        return WRITERS[suffix](examples, stream)
 
 
 def write_folder(
