@@ -41,13 +41,13 @@ class SubwordEncoder(TextEncoder):
     @cached_property
     def n_tokens(self) -> int:
         """The number of ids, including those without a token."""
-        return max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=0) + 1
+        return max(self.tokenizer.get_vocab().values(), default=0) + 1
 
     @cached_property
     def tokens(self) -> list[str]:
         """The token of each id."""
         tokens = [""] * self.n_tokens
-        for token, index in self.tokenizer.get_vocab(with_added_tokens=True).items():
+        for token, index in self.tokenizer.get_vocab().items():
             tokens[index] = token
         return tokens
 
@@ -141,22 +141,19 @@ def check_place(path: str) -> None:
 def check_same_tokenizer(place: Path, config: Config, own: TextEncoder) -> None:
     """Raise if data was prepared with another tokenizer than the encoder has."""
     has_subwords = isinstance(own, SubwordEncoder)
-    if not config.encoder.is_pretrained:
-        if not has_subwords:
-            return
+    if has_subwords and not config.encoder.is_pretrained:
         raise DataError(
             f"{place} was prepared for a transformer. Train one with --set "
             "encoder.name=transformer and its encoder.path, or give the data itself."
         )
-    if not has_subwords or _vocabulary(pretrained_encoder(config.text)) != _vocabulary(own):
+    if config.encoder.is_pretrained and (
+        not has_subwords
+        or pretrained_encoder(config.text).tokenizer.get_vocab() != own.tokenizer.get_vocab()
+    ):
         raise DataError(
             f"{place} was prepared with another tokenizer than that of {config.encoder.path}. "
             "Give the data itself, or prepare it with the same --set encoder.path."
         )
-
-
-def _vocabulary(encoder: TextEncoder) -> dict[str, int]:
-    return encoder.tokenizer.get_vocab(with_added_tokens=True)
 
 
 def _no_tokenizer(path: str) -> ModelError:
