@@ -24,14 +24,7 @@ from setrnn.config import VectorSettings, settings_hash, to_dict
 from setrnn.data.folders import explain_failed_write, whole_file
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import (
-    FEATURE_PREFIX,
-    NUMBER,
-    PAD,
-    SPECIAL_TOKENS,
-    UNKNOWN,
-    TextEncoder,
-)
+from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER, PAD, SPECIAL_TOKENS, UNKNOWN, TextEncoder
 from setrnn.data.vector_files import Mask, Progress, Vectors, read_vectors
 from setrnn.errors import ConfigError, DataError
 

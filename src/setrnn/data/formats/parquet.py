@@ -8,13 +8,7 @@ from typing import Any
 
 from setrnn.data.example import Example
 from setrnn.data.formats.reader import BadRows, ReadOptions, file_errors, file_format, file_stem
-from setrnn.data.formats.row import (
-    RowProblem,
-    check_columns,
-    example_maker,
-    printable,
-    read_rows,
-)
+from setrnn.data.formats.row import RowProblem, check_columns, example_maker, printable, read_rows
 from setrnn.errors import DataError
 
 _BATCH_ROWS = 1024

@@ -15,12 +15,7 @@ from torch import Tensor, nn
 
 from setrnn.config import Config, ModelSettings
 from setrnn.data.ragged import Ragged
-from setrnn.data.subwords import (
-    SubwordEncoder,
-    check_place,
-    pretrained_encoder,
-    quiet_transformers,
-)
+from setrnn.data.subwords import SubwordEncoder, check_place, pretrained_encoder, quiet_transformers
 from setrnn.errors import ConfigError, MissingExtraError, ModelError
 from setrnn.model.interfaces import Encoding
 from setrnn.progress import OnProgress
