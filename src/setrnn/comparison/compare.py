@@ -37,6 +37,8 @@ from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
 from setrnn.progress import Note, OnProgress, ignore_progress
 from setrnn.tagging.train import (
+    Data,
+    Settings,
     check_training,
     choose_config,
     list_overrides,
