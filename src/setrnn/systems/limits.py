@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, nearest_name
+from setrnn.systems.candidates import Bools, Floats, Ids, Ints
 
 _MAX_SCORES = 1 << 24  # documents x seen sets in memory at once
 
@@ -100,7 +101,7 @@ class Limits:
 class SeenSets:
     """The distinct label sets of the training documents."""
 
-    labels: npt.NDArray[np.int32]  # (G, S) ascending, padded with -1
+    labels: Ids  # (G, S) ascending, padded with -1
     n_labels: int
 
     @classmethod
@@ -109,7 +110,7 @@ class SeenSets:
         return cls(sets.padded(min_width=1), n_labels)
 
     @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """The number of labels of each set, (G,)."""
         return np.asarray((self.labels >= 0).sum(axis=1))
 
@@ -120,14 +121,12 @@ class SeenSets:
             for size in np.unique(self.sizes)
         }
 
-    def contain(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    def contain(self, label_sets: Ids) -> Bools:
         """Return which of given sets (n, K, S) were seen: (n, K)."""
         keys = set_keys(self.labels, self.n_labels)
         return np.isin(set_keys(label_sets, self.n_labels), keys)
 
-    def best(
-        self, values: npt.NDArray[Any], n_best: int
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    def best(self, values: npt.NDArray[Any], n_best: int) -> tuple[Ids, Floats]:
         """Return the sets with the largest sums of their labels' values (n, L), and these sums.
 
         They are (n, n_best, S) and (n, n_best), in descending order, or fewer if there are fewer.
@@ -161,8 +160,8 @@ class SetLimits:
     n_labels: int
     min_labels: int  # at least the number of required labels
     max_labels: int  # at most the number of allowed labels
-    required: npt.NDArray[np.int32]  # ascending
-    is_allowed: npt.NDArray[np.bool_]  # (L,)
+    required: Ids  # ascending
+    is_allowed: Bools  # (L,)
     only_seen: bool = False
     seen: SeenSets | None = None  # the seen sets that fit, if they are known
 
@@ -200,7 +199,7 @@ class SetLimits:
             SeenSets(fitting, self.n_labels),
         )
 
-    def fit(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    def fit(self, label_sets: Ids) -> Bools:
         """Return which sets (n, K, S) are within the limits: (n, K)."""
         if self.is_open:
             return np.ones(label_sets.shape[:2], dtype=bool)
@@ -232,7 +231,7 @@ def no_limits(n_labels: int) -> SetLimits:
     return SetLimits(n_labels, 0, n_labels, nothing, np.ones(n_labels, dtype=bool))
 
 
-def set_keys(label_sets: npt.NDArray[np.int32], n_labels: int) -> npt.NDArray[np.uint64]:
+def set_keys(label_sets: Ids, n_labels: int) -> npt.NDArray[np.uint64]:
     """Return a number (...) per set (..., S); different sets most probably have different ones."""
     random = np.random.default_rng(0)
     keys = random.integers(0, 2**64, n_labels + 1, dtype=np.uint64)
@@ -244,7 +243,7 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _encode(names: Collection[str], labels: LabelVocabulary) -> npt.NDArray[np.int32]:
+def _encode(names: Collection[str], labels: LabelVocabulary) -> Ids:
     for name in names:
         if name not in labels.index:
             near = nearest_name(name, labels.names)

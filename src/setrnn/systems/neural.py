@@ -24,7 +24,7 @@ from setrnn.model.devices import find_device
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, rebuild_network
 from setrnn.search.set_search import ScoredSets
-from setrnn.systems.candidates import Certificates, SetCandidates
+from setrnn.systems.candidates import Certificates, Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.system import Arrays
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MAX_DOCUMENTS, MAX_DOCUMENTS_ON_CPU, MAX_WORDS = 2_048, 64, 262_144
 MAX_SCORES = 2**29  # outputs of the beams of all searches of all documents
 
-Rows = npt.NDArray[np.int64]  # the rows of a batch
+Rows = Ints  # the rows of a batch
 Piece = TypeVar("Piece")
 Found = TypeVar("Found")
 
@@ -100,14 +100,10 @@ class NeuralSystem(ABC):
         """Find the most probable sets of each document, or the sets of its best sequences."""
 
     @abstractmethod
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
 
-    def marginals(
-        self, tokens: Ragged, candidates: SetCandidates | None = None
-    ) -> npt.NDArray[np.float32]:
+    def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L), from the candidates."""
         if candidates is None:
             candidates = self.candidates(tokens, self.config.search.beam_width)
@@ -170,7 +166,7 @@ class NeuralSystem(ABC):
         joined = SetCandidates.concatenate(parts, n_sets)
         return joined.take(np.argsort(np.concatenate(rows)))
 
-    def sets_on_device(self, label_sets: npt.NDArray[np.int32], rows: Rows) -> Tensor:
+    def sets_on_device(self, label_sets: Ids, rows: Rows) -> Tensor:
         """Copy the sets of a batch to the device, as wide as the largest: (B, G, S)."""
         chosen = label_sets[rows]
         width = int((chosen >= 0).sum(-1).max(initial=0))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -18,7 +17,7 @@ from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.search.lattice import rank_by_exact, search_sets
 from setrnn.search.set_search import ScoredSets
 from setrnn.search.subset_sums import EXACT_UP_TO, MOST_LABELS, set_log_prob_by_subsets
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Floats, Ids, SetCandidates
 from setrnn.systems.known import Known, check_known, make_completions
 from setrnn.systems.neural import Rows
 from setrnn.systems.recurrent import RecurrentSystem
@@ -86,9 +85,7 @@ class OrderFreeSystem(RecurrentSystem):
         )
 
     @torch.inference_mode()
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
         It is exact up to ten labels, a lower bound for more, and -inf for too many labels to sum.

@@ -8,12 +8,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Floats, Ids, Ints, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules import Choice, Rule, choose_sets, count_candidates
@@ -26,8 +23,8 @@ class ChosenSets:
     """The sets that a rule chose for a batch of documents."""
 
     choice: Choice  # what they were chosen from
-    labels: npt.NDArray[np.int32]  # (n, S) padded with -1
-    log_probs: npt.NDArray[np.float64]  # (n,)
+    labels: Ids  # (n, S) padded with -1
+    log_probs: Floats  # (n,)
 
 
 def choose_from(
@@ -40,9 +37,7 @@ def choose_from(
 ) -> ChosenSets:
     """Choose one set per document from its candidates, or another set if the rule prefers it."""
 
-    def set_log_probs(
-        rows: npt.NDArray[np.int64], sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(rows: Ints, sets: Ids) -> Floats:
         return system.set_log_probs(take_rows(tokens, rows), sets)
 
     choice = Choice(candidates, limits, set_log_probs, thresholds)
@@ -60,11 +55,7 @@ class BatchSearch:
     """
 
     def __init__(
-        self,
-        system: System,
-        tokens: Ragged,
-        n_sets: Mapping[str, int],
-        known: Known | None = None,
+        self, system: System, tokens: Ragged, n_sets: Mapping[str, int], known: Known | None = None
     ) -> None:
         self.system, self.tokens, self.n_sets = system, tokens, n_sets
         self.candidates: dict[str, SetCandidates] = {}

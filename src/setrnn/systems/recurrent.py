@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -22,7 +21,7 @@ from setrnn.search.set_search import (
     set_log_prob,
     sets_of_best_sequences,
 )
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Floats, Ids, SetCandidates
 from setrnn.systems.known import Known, check_known, make_completions
 from setrnn.systems.neural import NeuralSystem, Rows
 
@@ -72,9 +71,7 @@ class RecurrentSystem(NeuralSystem):
         return make_completions(self.gather_sets(tokens, 2 * width, search), known)
 
     @torch.inference_mode()
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
         It is the sum over the orders that the search finds: a lower bound for large sets.
@@ -91,9 +88,7 @@ class RecurrentSystem(NeuralSystem):
         return log_probs
 
     @torch.inference_mode()
-    def orders(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32], beam_width: int
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    def orders(self, tokens: Ragged, label_sets: Ids, beam_width: int) -> tuple[Ids, Floats]:
         """Find the best orders of one label set per document. Sets are (n, S), padded with -1.
 
         Returns orders (n, K, S) in descending order of probability, and log p of each, (n, K).

@@ -7,13 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import Config
 from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known
 
 if TYPE_CHECKING:
@@ -48,14 +47,10 @@ class System(Protocol):
         labels only exclude sets: p(set | x) does not change.
         """
 
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
 
-    def marginals(
-        self, tokens: Ragged, candidates: SetCandidates | None = None
-    ) -> npt.NDArray[np.float32]:
+    def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L). Candidates found before save time."""
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:

@@ -10,10 +10,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import betaincinv
 
 from setrnn.errors import ConfigError
+from setrnn.systems.candidates import Bools, Floats, Ints
 
 N_BINS = 15
 LEAST_IN_BIN = 10  # documents
@@ -21,19 +21,15 @@ FIRST_TEST = 4  # times the fewest documents that can show the target if all of 
 LEAST_FIRST_TEST = 0.05  # of all documents
 STEP = 1.1  # each test takes this many times the documents of the test before
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Counts = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Reliability:
     """Documents by the probability of their predicted set, in bins of about the same size."""
 
-    n_documents: Counts  # (B,)
+    n_documents: Ints  # (B,)
     mean_probability: Floats  # (B,) increasing
     accuracy: Floats  # (B,)
-    spread: Counts  # documents in each twentieth between 0 and 1
+    spread: Ints  # documents in each twentieth between 0 and 1
 
     @property
     def error(self) -> float:
@@ -134,7 +130,7 @@ def fit_acceptance(
     return Acceptance(rule, target, confidence, threshold, share, accuracy, n_accepted)
 
 
-def lower_bound(n_right: Counts, n: Counts, confidence: float) -> Floats:
+def lower_bound(n_right: Ints, n: Ints, confidence: float) -> Floats:
     """Return the one-sided lower confidence bound of an accuracy (Clopper and Pearson)."""
     bound = betaincinv(np.maximum(n_right, 1), n - n_right + 1, 1 - confidence)
     return np.where(n_right == 0, 0.0, bound)
@@ -156,7 +152,7 @@ def check_share(name: str, value: float) -> None:
         raise ConfigError(f"The {name} must lie between 0 and 1, got {value}. Try 0.9.")
 
 
-def _group_sizes(descending: Floats, target: float, confidence: float) -> Counts:
+def _group_sizes(descending: Floats, target: float, confidence: float) -> Ints:
     """Return the number of documents of each test; equal probabilities stay together."""
     n = len(descending)
     fewest = math.log(1 - confidence) / math.log(target)  # if all of them are right

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_softmax, logsumexp
 
 from setrnn.errors import ModelError
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.acceptance import Acceptance
@@ -24,8 +23,7 @@ TEMPERATURES = (0.05, 20.0)  # the least and the greatest
 LEAST_FOR_ISOTONIC = 500  # documents
 N_FOLDS = 5
 
-Floats = npt.NDArray[np.float64]
-Ranks = npt.NDArray[np.int64]  # the rank of the true set among the candidates, or -1
+Ranks = Ints  # the rank of the true set among the candidates, or -1
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Isotonic:
         )
 
 
-def fit_isotonic(probs: Floats, is_right: npt.NDArray[np.bool_]) -> Isotonic:
+def fit_isotonic(probs: Floats, is_right: Bools) -> Isotonic:
     """Fit an isotonic regression to probabilities and whether the sets were right, both (n,).
 
     Each level of the regression has one knot in its middle, so that different probabilities
@@ -200,7 +198,7 @@ def fit_scaling(log_probs: Floats, true_rank: Ranks, n_candidates: int = MANY_SE
 
 def held_out(
     scaling: Scaling, log_probs: Floats, true_rank: Ranks
-) -> Iterator[tuple[npt.NDArray[np.bool_], Scaling]]:
+) -> Iterator[tuple[Bools, Scaling]]:
     """Yield each fifth of the documents with a scaling that is fitted on the other four."""
     of_fold = np.random.default_rng(0).permutation(len(log_probs)) % N_FOLDS
     for fold in range(N_FOLDS):
@@ -243,11 +241,7 @@ class Calibration:
         return self.scalings[source].n_candidates if source in self.scalings else 1
 
     def apply(
-        self,
-        source: str,
-        candidates: SetCandidates,
-        labels: npt.NDArray[np.int32],
-        log_probs: Floats,
+        self, source: str, candidates: SetCandidates, labels: Ids, log_probs: Floats
     ) -> tuple[SetCandidates, Floats]:
         """Calibrate the candidates and the predicted sets (n, S) with log-probabilities (n,).
 

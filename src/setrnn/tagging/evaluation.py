@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source
@@ -27,6 +26,7 @@ from setrnn.metrics import (
     indicator_matrices,
 )
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.systems.candidates import Bools, Floats
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.rules import Limits, find_rule
 from setrnn.tagging.acceptance import accuracy_interval, reliability
@@ -252,8 +252,8 @@ def measure_rules(
     for each in found.values():
         n_sets[each.rule.source] = max(each.n_sets, n_sets.get(each.rule.source, 0))
     rankings: list[RankingScores] = []
-    missing: list[npt.NDArray[np.float64]] = []
-    log_probs: list[npt.NDArray[np.float64]] = []
+    missing: list[Floats] = []
+    log_probs: list[Floats] = []
     for tokens, labels in batches:
         search = BatchSearch(tagger.system, tokens, n_sets)
         for each in found.values():
@@ -341,9 +341,7 @@ class _RulePredictions:
         return RuleResults(evaluation, self.predictions, self.raw_probabilities)
 
 
-def _true_log_probs(
-    tagger: Tagger, tokens: Ragged, labels: list[tuple[str, ...]]
-) -> npt.NDArray[np.float64]:
+def _true_log_probs(tagger: Tagger, tokens: Ragged, labels: list[tuple[str, ...]]) -> Floats:
     """Return log p of the true sets, for the documents all of whose labels are known."""
     is_known = [all(name in tagger.labels.index for name in row) for row in labels]
     rows = np.flatnonzero(is_known)
@@ -353,7 +351,7 @@ def _true_log_probs(
     ]
 
 
-def _log_likelihood(log_probs: npt.NDArray[np.float64]) -> SetLogLikelihood:
+def _log_likelihood(log_probs: Floats) -> SetLogLikelihood:
     mean = float(np.maximum(log_probs, LEAST_LOG_PROB).mean()) if len(log_probs) else None
     return SetLogLikelihood(mean, int((log_probs < LEAST_LOG_PROB).sum()))
 
@@ -368,9 +366,7 @@ def _certificate_scores(predicted: Sequence[Prediction]) -> CertificateScores | 
     )
 
 
-def _accepted_scores(
-    predicted: Sequence[Prediction], is_right: npt.NDArray[np.bool_]
-) -> AcceptedScores:
+def _accepted_scores(predicted: Sequence[Prediction], is_right: Bools) -> AcceptedScores:
     is_accepted = np.array([bool(each.accepted) for each in predicted])
     n, n_right = int(is_accepted.sum()), int(is_right[is_accepted].sum())
     low, high = accuracy_interval(n_right, n)

@@ -10,7 +10,6 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from setrnn import __version__
 from setrnn.config import Config
@@ -22,6 +21,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, find_method
+from setrnn.systems.candidates import Floats32
 from setrnn.systems.known import Known
 from setrnn.systems.predicting import BatchSearch, choose_from
 from setrnn.systems.registry import choose_rule, find_system
@@ -273,12 +273,7 @@ class Tagger:
     ) -> list[Completion]: ...
 
     def complete(
-        self,
-        texts: Any,
-        present: Any = (),
-        absent: Any = (),
-        top: int = 3,
-        features: Any = None,
+        self, texts: Any, present: Any = (), absent: Any = (), top: int = 3, features: Any = None
     ) -> Completion | list[Completion]:
         """Find the most probable set that agrees with the known labels of a text, or of each text.
 
@@ -352,7 +347,7 @@ class Tagger:
 
     def predict_proba(
         self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
-    ) -> npt.NDArray[np.float32]:
+    ) -> Floats32:
         """Return p(label | text), texts x labels, in the order of `self.labels.names`."""
         return self.marginals(texts, features).probs
 

@@ -18,7 +18,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
 from setrnn.metrics import Scores, evaluate_sets
 from setrnn.progress import OnProgress, Progress, ignore_progress
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
 from setrnn.systems.known import Known, check_known, refuse_sequences
 from setrnn.systems.system import Arrays
@@ -44,10 +44,7 @@ class ClassicalModel(Protocol):
 
     @classmethod
     def fit(
-        cls,
-        data: TrainingData,
-        settings: ClassicalSettings,
-        on_labels_done: Callable[[int], None],
+        cls, data: TrainingData, settings: ClassicalSettings, on_labels_done: Callable[[int], None]
     ) -> ClassicalModel:
         """Fit on documents and their label sets."""
 
@@ -59,9 +56,7 @@ class ClassicalModel(Protocol):
         Returns `n_sets` or more. Their marginals do not depend on `n_sets`.
         """
 
-    def set_log_probs(
-        self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(self, features: sp.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
 
     @property
@@ -80,10 +75,10 @@ class ClassicalModel(Protocol):
 class LinearWeights:
     """One linear function per label."""
 
-    weights: npt.NDArray[np.float32]  # (d, L)
-    intercepts: npt.NDArray[np.float32]  # (L,)
+    weights: Floats32  # (d, L)
+    intercepts: Floats32  # (L,)
 
-    def logits(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
+    def logits(self, features: sp.csr_matrix) -> Floats32:
         """Return the log-odds of each label, (n, L)."""
         return np.asarray(features @ self.weights) + self.intercepts
 
@@ -128,15 +123,11 @@ class ClassicalSystem:
         known = check_known(known, source)
         return self.model.candidates(self.tfidf.transform(tokens), n_sets, known)
 
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
         return self.model.set_log_probs(self.tfidf.transform(tokens), label_sets)
 
-    def marginals(
-        self, tokens: Ragged, candidates: SetCandidates | None = None
-    ) -> npt.NDArray[np.float32]:
+    def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L). Candidates found before save time."""
         found = self.candidates(tokens, 1) if candidates is None else candidates
         return found.marginals(self.model.n_labels)

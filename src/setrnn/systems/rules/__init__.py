@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from setrnn.errors import ConfigError, nearest_name
-from setrnn.systems.candidates import SetCandidates, pack_labels
+from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels
 from setrnn.systems.limits import Limits, SetLimits, no_limits
 from setrnn.systems.rules import expected_f1, marginal_rules, most_probable
 from setrnn.systems.rules.choice import Choice, SetLogProbs
@@ -42,7 +39,7 @@ class Rule:
     """
 
     source: str
-    choose: Callable[[Choice], npt.NDArray[np.int32]]
+    choose: Callable[[Choice], Ids]
     needs_best_only: bool = False
     needs_thresholds: bool = False
 
@@ -92,9 +89,7 @@ def count_completions(top: int = 1) -> int:
     return max(top, MANY_COMPLETIONS)
 
 
-def choose_sets(
-    rule: Rule, choice: Choice
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+def choose_sets(rule: Rule, choice: Choice) -> tuple[Ids, Floats]:
     """Choose a set for each document: its labels (n, S), packed, and its log-probability (n,)."""
     labels = pack_labels(rule.choose(choice))
     return labels, choice.log_probs_of(labels[:, None])[:, 0]
