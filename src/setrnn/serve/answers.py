@@ -9,7 +9,7 @@ from setrnn.serve import schemas
 from setrnn.serve.registry import ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Tagged
-from setrnn.tagging.explanation import Explanation, Step
+from setrnn.tagging.explanation import Explanation, Step, why_not_explained
 from setrnn.tagging.prediction import Completion
 
 MAX_SUGGESTIONS = 50
@@ -106,7 +106,7 @@ def _card(model: ServedModel, is_default: bool) -> schemas.ModelCard:
         n_labels=len(tagger.labels),
         rules=tagger.rules,
         own_rule=tagger.rule_or_own(None),
-        can_explain=tagger.why_not_explained is None,
+        can_explain=why_not_explained(tagger) is None,
         is_calibrated=calibration is not None and bool(calibration.scalings),
         accepts={
             rule: schemas.AcceptedFrom(target=each.target, threshold=each.threshold)

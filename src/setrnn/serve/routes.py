@@ -33,7 +33,7 @@ from setrnn.serve.schemas import (
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Completing, Explaining, Tagging
 from setrnn.systems.rules import Limits
-from setrnn.tagging.explanation import given_set
+from setrnn.tagging.explanation import choose_explained_rule, given_set
 from setrnn.tagging.prediction import check_known
 
 RETRY_SECONDS = 2  # while models are loaded
@@ -129,7 +129,7 @@ async def explain(wanted: ExplainRequest, request: Request, response: Response) 
     service = _service(request)
     model = service.model(wanted.model)
     _check_texts(service.settings, [wanted.text])
-    rule = model.tagger.explained_rule(wanted.rule, wanted.labels)
+    rule = choose_explained_rule(model.tagger, wanted.rule, wanted.labels)
     if wanted.labels is not None:  # slow with many labels
         tagger = model.tagger
         await asyncio.to_thread(given_set, tagger.labels, wanted.labels, tagger.max_labels)

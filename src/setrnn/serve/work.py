@@ -10,9 +10,9 @@ import numpy as np
 
 from setrnn.data.example import KnownLabels
 from setrnn.serve.registry import ServedModel
-from setrnn.systems.rules import Limits, count_candidates, find_rule
+from setrnn.systems.rules import Limits
 from setrnn.tagging.explanation import Explanation
-from setrnn.tagging.prediction import Completion, Marginals, Prediction
+from setrnn.tagging.prediction import Completion, Prediction
 from setrnn.tagging.tagger import Tagger
 
 MIN_MARGINAL, MAX_MARGINALS = 0.001, 50
@@ -42,40 +42,15 @@ class Tagging:
 
     def run(self, documents: Sequence[Document]) -> list[Tagged]:
         """Tag a batch."""
-        tagger = self.model.tagger
-        if self.with_marginals:
-            return self._with_marginals(tagger, documents)
-        found = tagger.tag_stream(
-            documents, self.rule, self.top, self.limits, calibrated=self.is_calibrated
+        tagger, wanted = self.model.tagger, (self.rule, self.top, self.limits)
+        if not self.with_marginals:
+            found = tagger.tag_stream(documents, *wanted, calibrated=self.is_calibrated)
+            return [Tagged(prediction) for prediction in found]
+        predictions, marginals = tagger.tag_with_marginals(
+            documents, *wanted, calibrated=self.is_calibrated
         )
-        return [Tagged(prediction) for prediction in found]
-
-    def _with_marginals(self, tagger: Tagger, documents: Sequence[Document]) -> list[Tagged]:
-        """Search once for both unless the rule chooses from sequences, which give no marginals."""
-        rule, limits = find_rule(self.rule), tagger.known_limits(self.limits)
-        tokens = tagger.encoder.encode(*zip(*documents, strict=True))
-        n_sets = tagger.n_candidates(rule, self.top, limits)
-        if rule.source == "sets":
-            n_sets = max(n_sets, count_candidates())
-        found = many = tagger.system.candidates(tokens, n_sets, rule.source)
-        if rule.source != "sets":
-            many = tagger.system.candidates(tokens, count_candidates())
-        predictions = tagger.predictions(
-            tokens,
-            found,
-            rule,
-            self.top,
-            limits,
-            calibrated=self.is_calibrated,
-            acceptance=tagger.acceptance(self.rule),
-        )
-        marginals = Marginals(tagger.system.marginals(tokens, many), many.missing_mass())
-        return [
-            Tagged(prediction, _ranked(tagger, row), float(missing))
-            for prediction, row, missing in zip(
-                predictions, marginals.probs, marginals.missing_mass, strict=True
-            )
-        ]
+        rows = zip(predictions, marginals.probs, marginals.missing_mass, strict=True)
+        return [Tagged(each, _ranked(tagger, row), float(missing)) for each, row, missing in rows]
 
 
 @dataclass(frozen=True)

@@ -36,12 +36,10 @@ class IndependentSystem(NeuralSystem):
     @torch.inference_mode()
     def logits(self, tokens: Ragged) -> Floats32:
         """Return the log-odds of each label, (n, L)."""
-        logits = np.zeros((len(tokens), self.network.decoder.n_labels), dtype=np.float32)
 
         def score(rows: Rows, encoding: Encoding) -> Tensor:
             found: Tensor = self.network.decoder.logits(encoding)
             return found
 
-        for rows, found in self.by_batch(tokens, score):
-            logits[rows] = found.cpu().numpy()
-        return logits
+        shape = (len(tokens), self.network.decoder.n_labels)
+        return self.gather_values(tokens, np.zeros(shape, dtype=np.float32), score)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -63,15 +63,12 @@ class Limits:
             raise ConfigError(
                 f"Label '{both[0]}' is both required and forbidden. Remove it from one."
             )
-        if self.max_labels is not None:
-            for least, what in (
-                (self.min_labels, f"min_labels is {self.min_labels}"),
-                (len(self.required), f"{len(self.required)} labels are required"),
-            ):
-                if least > self.max_labels:
-                    raise ConfigError(
-                        f"{what}, but max_labels is {self.max_labels}. No set can fit."
-                    )
+        for least, what in (
+            (self.min_labels, f"min_labels is {self.min_labels}"),
+            (len(self.required), f"{len(self.required)} labels are required"),
+        ):
+            if self.max_labels is not None and least > self.max_labels:
+                raise ConfigError(f"{what}, but max_labels is {self.max_labels}. No set can fit.")
 
     def for_labels(self, labels: LabelVocabulary, seen_sets: Ragged | None) -> SetLimits:
         """Turn the names into ids of a model; raise ConfigError if none of its sets can fit."""
@@ -85,13 +82,8 @@ class Limits:
                 f"{len(forbidden)} of them forbidden. No set can fit."
             )
         most = n_allowed if self.max_labels is None else min(self.max_labels, n_allowed)
-        limits = SetLimits(
-            n_labels=len(labels),
-            min_labels=max(self.min_labels, len(required)),
-            max_labels=most,
-            required=required,
-            is_allowed=is_allowed,
-        )
+        least = max(self.min_labels, len(required))
+        limits = SetLimits(len(labels), least, most, required, is_allowed)
         if self == Limits():
             return limits
         return limits.with_seen_sets(seen_sets, self.only_seen)
@@ -103,11 +95,6 @@ class SeenSets:
 
     labels: Ids  # (G, S) ascending, padded with -1
     n_labels: int
-
-    @classmethod
-    def from_ragged(cls, sets: Ragged, n_labels: int) -> SeenSets:
-        """Build from the sets stored with a model."""
-        return cls(sets.padded(min_width=1), n_labels)
 
     @cached_property
     def sizes(self) -> Ints:
@@ -180,8 +167,8 @@ class SetLimits:
                     "or omit only_seen."
                 )
             return self
-        everything = SeenSets.from_ragged(seen_sets, self.n_labels)
-        fitting = everything.labels[self.fit(everything.labels[None])[0]]
+        everything = seen_sets.padded(min_width=1)
+        fitting = everything[self.fit(everything[None])[0]]
         if not len(fitting):
             if only_seen:
                 raise ConfigError(
@@ -189,15 +176,7 @@ class SetLimits:
                     "Relax them, or omit only_seen."
                 )
             return self
-        return SetLimits(
-            self.n_labels,
-            self.min_labels,
-            self.max_labels,
-            self.required,
-            self.is_allowed,
-            only_seen,
-            SeenSets(fitting, self.n_labels),
-        )
+        return replace(self, only_seen=only_seen, seen=SeenSets(fitting, self.n_labels))
 
     def fit(self, label_sets: Ids) -> Bools:
         """Return which sets (n, K, S) are within the limits: (n, K)."""

@@ -27,23 +27,6 @@ class ChosenSets:
     log_probs: Floats  # (n,)
 
 
-def choose_from(
-    system: System,
-    tokens: Ragged,
-    candidates: SetCandidates,
-    rule: Rule,
-    limits: SetLimits,
-    thresholds: Thresholds | None = None,
-) -> ChosenSets:
-    """Choose one set per document from its candidates, or another set if the rule prefers it."""
-
-    def set_log_probs(rows: Ints, sets: Ids) -> Floats:
-        return system.set_log_probs(take_rows(tokens, rows), sets)
-
-    choice = Choice(candidates, limits, set_log_probs, thresholds)
-    return ChosenSets(choice, *choose_sets(rule, choice))
-
-
 class BatchSearch:
     """The candidates of a batch of documents, searched for once per source.
 
@@ -57,7 +40,7 @@ class BatchSearch:
     def __init__(
         self, system: System, tokens: Ragged, n_sets: Mapping[str, int], known: Known | None = None
     ) -> None:
-        self.system, self.tokens, self.n_sets = system, tokens, n_sets
+        self.system, self.tokens, self.n_sets, self.known = system, tokens, n_sets, known
         self.candidates: dict[str, SetCandidates] = {}
         self.seconds: dict[str, float] = {}
         for source, n in n_sets.items():
@@ -68,9 +51,13 @@ class BatchSearch:
     def choose(
         self, rule: Rule, limits: SetLimits, thresholds: Thresholds | None = None
     ) -> ChosenSets:
-        """Choose one set per document by a rule whose source was searched."""
-        candidates = self.candidates[rule.source]
-        return choose_from(self.system, self.tokens, candidates, rule, limits, thresholds)
+        """Choose one set per document by a rule, which may prefer one that is not a candidate."""
+
+        def set_log_probs(rows: Ints, sets: Ids) -> Floats:
+            return self.system.set_log_probs(take_rows(self.tokens, rows), sets)
+
+        choice = Choice(self.candidates[rule.source], limits, set_log_probs, thresholds)
+        return ChosenSets(choice, *choose_sets(rule, choice))
 
     def many_sets(self) -> SetCandidates:
         """Return enough sets for marginals; search for them only if that was not done yet."""

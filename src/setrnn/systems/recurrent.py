@@ -74,18 +74,18 @@ class RecurrentSystem(NeuralSystem):
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
-        It is the sum over the orders that the search finds: a lower bound for large sets.
+        It is a lower bound for large sets.
         """
-        log_probs = np.zeros(label_sets.shape[:2])
-        width = self.config.search.beam_width
 
         def score(rows: Rows, encoding: Encoding) -> Tensor:
-            sets = self.sets_on_device(label_sets, rows)
-            return set_log_prob(self.network.decoder, encoding, sets, width)
+            return self.score_sets(encoding, self.sets_on_device(label_sets, rows))
 
-        for rows, found in self.by_batch(tokens, score):
-            log_probs[rows] = found.cpu().numpy()
-        return log_probs
+        return self.gather_values(tokens, np.zeros(label_sets.shape[:2]), score)
+
+    def score_sets(self, encoding: Encoding, label_sets: Tensor) -> Tensor:
+        """Return log p (B, G) of sets (B, G, S): the sum over the orders that the search finds."""
+        width = self.config.search.beam_width
+        return set_log_prob(self.network.decoder, encoding, label_sets, width)
 
     @torch.inference_mode()
     def orders(self, tokens: Ragged, label_sets: Ids, beam_width: int) -> tuple[Ids, Floats]:

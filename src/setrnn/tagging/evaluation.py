@@ -250,7 +250,7 @@ def measure_rules(
     found = {rule: _RulePredictions(tagger, rule, limits) for rule in rules}
     n_sets: dict[str, int] = {}  # by source
     for each in found.values():
-        n_sets[each.rule.source] = max(each.n_sets, n_sets.get(each.rule.source, 0))
+        n_sets[each.source] = max(each.n_sets, n_sets.get(each.source, 0))
     rankings: list[RankingScores] = []
     missing: list[Floats] = []
     log_probs: list[Floats] = []
@@ -290,27 +290,18 @@ class _RulePredictions:
 
     def __init__(self, tagger: Tagger, name: str, limits: Limits | None) -> None:
         self.tagger, self.name = tagger, name
-        self.rule, self.limits = find_rule(name), tagger.known_limits(limits)
-        self.acceptance = tagger.acceptance(name)
-        self.n_sets = tagger.n_candidates(self.rule, 1, self.limits)
+        self.source, self.limits = find_rule(name).source, tagger.known_limits(limits)
+        self.n_sets = tagger.n_candidates(name, 1, self.limits)
         self.predictions: list[Prediction] = []
         self.raw_probabilities: list[float] = []
         self.seconds = 0.0
 
     def predict(self, search: BatchSearch) -> None:
         """Choose a set for each document of a batch."""
-        source = self.rule.source
-        predict = partial(
-            self.tagger.predictions,
-            search.tokens,
-            search.candidates[source],
-            self.rule,
-            1,
-            self.limits,
-        )
+        predict = partial(self.tagger.predictions, search, self.name, 1, self.limits)
         start = time.perf_counter()
-        found = list(predict(acceptance=self.acceptance))
-        self.seconds += time.perf_counter() - start + search.seconds[source]
+        found = list(predict())
+        self.seconds += time.perf_counter() - start + search.seconds[self.source]
         self.predictions.extend(found)
         if self.tagger.calibration is not None:
             found = list(predict(calibrated=False))
@@ -321,9 +312,6 @@ class _RulePredictions:
         probs = np.array([each.probability for each in self.predictions])
         pairs = zip(self.predictions, truth, strict=True)
         is_right = np.array([set(each.labels) == set(labels) for each, labels in pairs])
-        accepted = None
-        if self.acceptance is not None:
-            accepted = _accepted_scores(self.predictions, is_right)
         predicted = [each.labels for each in self.predictions]
         evaluation = Evaluation(
             rule=self.name,
@@ -335,7 +323,7 @@ class _RulePredictions:
             documents_per_second=len(truth) / max(self.seconds, 1e-9),
             missing_mass=shared.missing_mass,
             set_log_likelihood=shared.set_log_likelihood,
-            accepted=accepted,
+            accepted=_accepted_scores(self.predictions, is_right),
             certificates=_certificate_scores(self.predictions),
         )
         return RuleResults(evaluation, self.predictions, self.raw_probabilities)
@@ -366,8 +354,10 @@ def _certificate_scores(predicted: Sequence[Prediction]) -> CertificateScores | 
     )
 
 
-def _accepted_scores(predicted: Sequence[Prediction], is_right: Bools) -> AcceptedScores:
-    is_accepted = np.array([bool(each.accepted) for each in predicted])
+def _accepted_scores(predicted: Sequence[Prediction], is_right: Bools) -> AcceptedScores | None:
+    if predicted[0].accepted is None:
+        return None
+    is_accepted = np.array([each.accepted for each in predicted])
     n, n_right = int(is_accepted.sum()), int(is_right[is_accepted].sum())
     low, high = accuracy_interval(n_right, n)
     return AcceptedScores(n, n / len(predicted), n_right / n if n else None, low, high)

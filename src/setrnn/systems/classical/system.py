@@ -21,7 +21,7 @@ from setrnn.progress import OnProgress, Progress, ignore_progress
 from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
 from setrnn.systems.known import Known, check_known, refuse_sequences
-from setrnn.systems.system import Arrays
+from setrnn.systems.system import Arrays, System
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -84,7 +84,7 @@ class LinearWeights:
 
 
 @dataclass(frozen=True)
-class ClassicalSystem:
+class ClassicalSystem(System):
     """Features and a model on them; a subclass names the class of the model.
 
     Example: a classical system is a `ClassicalModel` and these lines.
@@ -97,8 +97,6 @@ class ClassicalSystem:
     tfidf: Tfidf
     model: ClassicalModel
     model_class: ClassVar[type[ClassicalModel]]
-    emits_sequences: ClassVar[bool] = False
-    max_training_labels: ClassVar[int | None] = None
 
     @classmethod
     def train(
@@ -140,25 +138,6 @@ class ClassicalSystem:
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
         """Rebuild the system from its arrays. It always computes on the CPU."""
         return cls(Tfidf.from_arrays(arrays), cls.model_class.from_arrays(arrays))
-
-    @property
-    def max_labels(self) -> int | None:
-        """None: the number of labels of a set is not limited."""
-        return None
-
-    @property
-    def device_name(self) -> str:
-        """Where the system computes: the CPU."""
-        return "cpu"
-
-    @property
-    def sequences(self) -> None:
-        """None: the system does not emit sequences."""
-        return None
-
-    def with_beam_width(self, beam_width: int) -> None:
-        """Return None: there is no search to widen."""
-        return
 
     def check_sizes(self, n_tokens: int, n_labels: int) -> None:
         """Raise ValueError if the weights are for other labels."""
