@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,15 @@ LEAST_IN_BIN = 10  # documents
 FIRST_TEST = 4  # times the fewest documents that can show the target if all of them are right
 LEAST_FIRST_TEST = 0.05  # of all documents
 STEP = 1.1  # each test takes this many times the documents of the test before
+
+
+def as_plain(value: Any) -> Any:  # noqa: ANN401 (a dataclass, or a value in one)
+    """Return a dataclass as JSON values, with its arrays as lists."""
+    if is_dataclass(value):
+        return {each.name: as_plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: as_plain(each) for name, each in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 @dataclass(frozen=True)
@@ -39,13 +48,7 @@ class Reliability:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return {
-            "calibration_error": self.error,
-            "n_documents": self.n_documents.tolist(),
-            "mean_probability": self.mean_probability.tolist(),
-            "accuracy": self.accuracy.tolist(),
-            "spread": self.spread.tolist(),
-        }
+        return {"calibration_error": self.error, **as_plain(self)}
 
 
 def reliability(probs: Floats, is_right: Bools, n_bins: int = N_BINS) -> Reliability:
@@ -79,24 +82,6 @@ class Acceptance:
         if self.threshold is None:
             return np.zeros(len(probs), dtype=bool)
         return probs >= self.threshold
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Acceptance:
-        """Build from plain JSON values."""
-        threshold = values["threshold"]
-        return cls(
-            rule=str(values["rule"]),
-            target=float(values["target"]),
-            confidence=float(values["confidence"]),
-            threshold=None if threshold is None else float(threshold),
-            share=float(values["share"]),
-            accuracy=float(values["accuracy"]),
-            n_accepted=int(values["n_accepted"]),
-        )
 
 
 def fit_acceptance(

@@ -21,6 +21,7 @@ from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.tagging.acceptance import (
     Acceptance,
     Reliability,
+    as_plain,
     check_share,
     fit_acceptance,
     reliability,
@@ -55,9 +56,9 @@ class Calibrated:
             "subset_accuracy": self.accuracy,
             "calibration_error": self.after.error,
             "calibration_error_raw": self.before.error,
-            "acceptance": self.acceptance.as_dict(),
+            "acceptance": as_plain(self.acceptance),
             "reliability": {"before": self.before.as_dict(), "after": self.after.as_dict()},
-            "scalings": {name: each.as_dict() for name, each in self.calibration.scalings.items()},
+            "scalings": as_plain(self.calibration.scalings),
         }
 
 

@@ -16,7 +16,7 @@ from setrnn.errors import ModelError
 from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.rules.marginal_rules import Thresholds
-from setrnn.tagging.acceptance import Acceptance
+from setrnn.tagging.acceptance import Acceptance, as_plain
 
 LEAST_MISSING = 1e-6  # "another set" is never impossible: one such document would decide T
 TEMPERATURES = (0.05, 20.0)  # the least and the greatest
@@ -45,21 +45,6 @@ class Isotonic:
     def __call__(self, probs: Floats) -> Floats:
         """Return the accuracy of sets with these probabilities."""
         return np.interp(probs, self.probabilities, self.accuracies)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "probabilities": self.probabilities.tolist(),
-            "accuracies": self.accuracies.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Isotonic:
-        """Build from plain JSON values."""
-        return cls(
-            np.array(values["probabilities"], dtype=np.float64),
-            np.array(values["accuracies"], dtype=np.float64),
-        )
 
 
 def fit_isotonic(probs: Floats, is_right: Bools) -> Isotonic:
@@ -149,24 +134,6 @@ class Scaling:
         """Return the calibrated probability of the first candidate, (n,)."""
         scaled, _ = self.apply(log_probs, np.zeros((len(log_probs), 0)))
         return np.exp(scaled[:, 0])
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "n_candidates": self.n_candidates,
-            "temperature": self.temperature,
-            "isotonic": None if self.isotonic is None else self.isotonic.as_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Scaling:
-        """Build from plain JSON values."""
-        isotonic = values["isotonic"]
-        return cls(
-            int(values["n_candidates"]),
-            float(values["temperature"]),
-            None if isotonic is None else Isotonic.from_dict(isotonic),
-        )
 
 
 def _replace_first(scaled: Floats, log_rest: Floats, isotonic: Isotonic) -> Floats:
@@ -258,12 +225,7 @@ class Calibration:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values: the model's calibration.json."""
-        return {
-            "n_documents": self.n_documents,
-            "thresholds": None if self.thresholds is None else self.thresholds.as_dict(),
-            "scalings": {source: each.as_dict() for source, each in self.scalings.items()},
-            "acceptance": {rule: each.as_dict() for rule, each in self.acceptance.items()},
-        }
+        return dict(as_plain(self))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], place: str = "calibration.json") -> Calibration:
@@ -273,9 +235,21 @@ class Calibration:
             scalings, acceptance = values.get("scalings", {}), values.get("acceptance", {})
             return cls(
                 int(values["n_documents"]),
-                None if thresholds is None else Thresholds.from_dict(thresholds),
-                {source: Scaling.from_dict(each) for source, each in scalings.items()},
-                {rule: Acceptance.from_dict(each) for rule, each in acceptance.items()},
+                None if thresholds is None else Thresholds(**_as_arrays(thresholds)),
+                {source: _read_scaling(each) for source, each in scalings.items()},
+                {rule: Acceptance(**each) for rule, each in acceptance.items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelError(f"{place} is damaged. Train or copy the model again.") from error
+
+
+def _read_scaling(values: Mapping[str, Any]) -> Scaling:
+    isotonic = values["isotonic"]
+    read = None if isotonic is None else Isotonic(**_as_arrays(isotonic))
+    return Scaling(**{**values, "isotonic": read})
+
+
+def _as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return plain JSON values with arrays instead of lists, and floats instead of numbers."""
+    read = {name: np.array(each, dtype=np.float64) for name, each in values.items()}
+    return {name: each if each.ndim else float(each) for name, each in read.items()}

@@ -138,13 +138,6 @@ def test_the_order_of_documents_changes_nothing():
     np.testing.assert_allclose(first.by_label, second.by_label)
 
 
-def test_thresholds_come_back_from_plain_values():
-    found = choose_thresholds(*problem(5))
-    again = Thresholds.from_dict(found.as_dict())
-    assert again.common == found.common
-    np.testing.assert_array_equal(again.by_label, found.by_label)
-
-
 def test_many_documents_and_labels_are_quick():
     marginals, is_label = problem(6, n=5000, n_labels=250)
     start = time.process_time()

@@ -8,7 +8,6 @@ the largest sum is chosen among those that fit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,24 +30,10 @@ NO_THRESHOLDS = (
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Thresholds on p(label | document): a label is predicted if it reaches its threshold.
-
-    Example:
-        >>> Thresholds(0.4, np.array([0.5, 0.25])).as_dict()
-        {'common': 0.4, 'by_label': [0.5, 0.25]}
-    """
+    """Thresholds on p(label | document): a label is predicted if it reaches its threshold."""
 
     common: float  # with the best micro-F1
     by_label: Floats  # (L,) with the best F1 of each label
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {"common": self.common, "by_label": self.by_label.tolist()}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Thresholds:
-        """Build from plain JSON values."""
-        return cls(float(values["common"]), np.array(values["by_label"], dtype=np.float64))
 
 
 def choose_over_half(choice: Choice) -> Ids:
