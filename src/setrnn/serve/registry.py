@@ -30,6 +30,11 @@ class ServedModel:
     version: str  # a short hash of config.json, which holds the hashes of the other files
     tagger: Tagger
 
+    @property
+    def method(self) -> str:
+        """The name of its method."""
+        return self.tagger.method
+
     def find_labels(self, prefix: str) -> list[int]:
         """Return the ids of the labels that start with a prefix, or contain a word that does."""
         wanted = prefix.casefold()

@@ -12,7 +12,6 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
 from setrnn.data.example import KnownLabels
-from setrnn.serve import answers
 from setrnn.serve.batching import Batcher, QueueFullError, Work
 from setrnn.serve.guards import ClientGoneError
 from setrnn.serve.observation import Metrics
@@ -31,7 +30,7 @@ from setrnn.serve.schemas import (
     TagRequest,
 )
 from setrnn.serve.settings import ServeSettings
-from setrnn.serve.work import Completing, Explaining, Tagging
+from setrnn.serve.work import Completing, Explaining, Tagging, list_labels, list_models
 from setrnn.systems.rules import Limits
 from setrnn.tagging.explanation import choose_explained_rule, given_set
 from setrnn.tagging.prediction import check_known
@@ -105,7 +104,7 @@ async def tag(wanted: TagRequest, request: Request, response: Response) -> TagAn
     work = Tagging(model, rule, wanted.top, limits, wanted.calibrated, wanted.marginals)
     documents = list(zip(wanted.texts, features, strict=True))
     found = await _process(request, response, model, work, documents)
-    return answers.answer_tags(model, rule, found)
+    return TagAnswer.model_validate({"model": model, "rule": rule, "predictions": found})
 
 
 @router.post("/v1/complete", responses=_OF_POSTS)
@@ -119,8 +118,9 @@ async def complete(wanted: CompleteRequest, request: Request, response: Response
         tagger = model.tagger
         await asyncio.to_thread(check_known, tagger.labels, known, tagger.max_labels)
     document = ((wanted.text, wanted.features or ()), known)
-    found = await _process(request, response, model, Completing(model, wanted.top), [document])
-    return answers.answer_completion(model, found[0])
+    work = Completing(model, wanted.top)
+    found: list[CompleteAnswer] = await _process(request, response, model, work, [document])
+    return found[0]
 
 
 @router.post("/v1/explain", responses=_OF_POSTS)
@@ -135,8 +135,8 @@ async def explain(wanted: ExplainRequest, request: Request, response: Response) 
         await asyncio.to_thread(given_set, tagger.labels, wanted.labels, tagger.max_labels)
     work = Explaining(model, rule, wanted.top, wanted.labels)
     document = (wanted.text, wanted.features or ())
-    found = await _process(request, response, model, work, [document])
-    return answers.answer_explanation(model, found[0])
+    found: list[ExplainAnswer] = await _process(request, response, model, work, [document])
+    return found[0]
 
 
 @router.get("/v1/models", responses=describe_problems("not-ready"))
@@ -144,7 +144,7 @@ async def models(request: Request) -> ModelsAnswer:
     """List the models and the limits of a request."""
     service = _service(request)
     try:
-        return answers.answer_models(service.registry.models, service.settings)
+        return list_models(service.registry.models, service.settings)
     except NotReadyError:
         refuse_unready()
 
@@ -164,7 +164,7 @@ async def labels(
     """Search the labels of a model."""
     found = _service(request).model(model or None)
     response.headers[VERSION_HEADER] = found.version
-    return answers.answer_labels(found, prefix, limit)
+    return list_labels(found, prefix, limit)
 
 
 @router.get("/healthz")
@@ -209,7 +209,7 @@ def _service(request: Request) -> Service:
 
 async def _process(
     request: Request, response: Response, model: ServedModel, work: Work, documents: Sequence[Any]
-) -> Sequence[Any]:
+) -> Any:  # noqa: ANN401 (what the work returns, one per document)
     """Queue documents and wait for their results, or for the client to disconnect."""
     service = _service(request)
     response.headers[VERSION_HEADER] = model.version

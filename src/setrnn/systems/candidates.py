@@ -39,6 +39,11 @@ class ScoredSet:
     probability: float
 
 
+def to_probability(log_prob: float) -> float:
+    """Return a probability; rounding errors of sums do not make it exceed 1."""
+    return min(float(np.exp(log_prob)), 1.0)
+
+
 @dataclass(frozen=True)
 class LabelSizeProbs:
     """p(label in the set, size of the set) for the labels that matter, and p(empty set)."""

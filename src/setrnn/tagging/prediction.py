@@ -16,7 +16,14 @@ from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, nearest_name
-from setrnn.systems.candidates import Floats, Floats32, Ids, ScoredSet, SetCandidates
+from setrnn.systems.candidates import (
+    Floats,
+    Floats32,
+    Ids,
+    ScoredSet,
+    SetCandidates,
+    to_probability,
+)
 from setrnn.systems.known import Known, given_known, known_log_prob
 from setrnn.systems.rules import Choice, count_completions
 from setrnn.systems.system import System
@@ -151,7 +158,7 @@ def name_predictions(
         others = (
             ScoredSet(
                 name_labels(labels, candidates.labels[document, rank]),
-                float(np.exp(candidates.log_probs[document, rank])),
+                to_probability(candidates.log_probs[document, rank]),
             )
             for rank in np.flatnonzero(choice.fits[document])
         )
@@ -159,7 +166,7 @@ def name_predictions(
         alternatives = islice((each for each in others if each.labels != predicted), top - 1)
         yield Prediction(
             predicted,
-            float(np.exp(log_probs[document])),
+            to_probability(log_probs[document]),
             tuple(alternatives),
             accepted[document],
             certificates[document],
@@ -231,7 +238,7 @@ def complete_tokens(
     ranked = np.argsort(-open_marginals, axis=1, kind="stable")
     for document, row in enumerate(rows):
         sets = [
-            ScoredSet(name_labels(labels, given.labels[document, rank]), float(np.exp(log_prob)))
+            ScoredSet(name_labels(labels, given.labels[document, rank]), to_probability(log_prob))
             for rank, log_prob in enumerate(log_probs[document, :top])
             if rank == 0 or log_prob > -np.inf
         ]
