@@ -27,7 +27,8 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.metrics import document_f1
 from setrnn.systems.known import Known
-from setrnn.systems.rules import SetCandidates, count_completions
+from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.rules import count_completions
 from setrnn.tagging.tagger import BATCH, Tagger, load
 
 Marks = npt.NDArray[np.bool_]  # documents x labels

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setrnn.errors import ModelError
-from setrnn.systems.rules import SetCandidates
+from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.acceptance import Acceptance, as_plain, reliability
 from setrnn.tagging.calibration import (

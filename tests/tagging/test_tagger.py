@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS
+from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.limits import Limits, no_limits
 from setrnn.systems.predicting import BatchSearch
-from setrnn.systems.rules import RULES, Limits, Rule, SetCandidates, no_limits
+from setrnn.systems.rules import RULES, Rule
 from setrnn.tagging import tagger as module
 from setrnn.tagging.tagger import load
 from small_taggers import with_thresholds

@@ -13,7 +13,7 @@ from setrnn.serve import schemas
 from setrnn.serve.registry import ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.systems.candidates import Floats32
-from setrnn.systems.rules import Limits
+from setrnn.systems.limits import Limits
 from setrnn.tagging.explanation import Explanation, Step, why_not_explained
 from setrnn.tagging.prediction import Completion, Prediction
 

@@ -13,7 +13,8 @@ from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import Floats, Ids, Ints, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import SetLimits
-from setrnn.systems.rules import Choice, Rule, choose_sets, count_candidates
+from setrnn.systems.rules import Rule, choose_sets, count_candidates
+from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.systems.system import System
 

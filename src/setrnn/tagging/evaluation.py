@@ -27,8 +27,9 @@ from setrnn.metrics import (
 )
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.candidates import Bools, Floats
+from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import BatchSearch
-from setrnn.systems.rules import Limits, find_rule
+from setrnn.systems.rules import find_rule
 from setrnn.tagging.acceptance import accuracy_interval, reliability
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import BATCH, Tagger

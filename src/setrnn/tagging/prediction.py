@@ -25,7 +25,8 @@ from setrnn.systems.candidates import (
     to_probability,
 )
 from setrnn.systems.known import Known, given_known, known_log_prob
-from setrnn.systems.rules import Choice, count_completions
+from setrnn.systems.rules import count_completions
+from setrnn.systems.rules.choice import Choice
 from setrnn.systems.system import System
 
 

@@ -23,15 +23,10 @@ from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, find_method
 from setrnn.systems.candidates import Floats32
 from setrnn.systems.known import Known
+from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.registry import choose_rule, find_system
-from setrnn.systems.rules import (
-    RULES,
-    Limits,
-    SetLimits,
-    count_candidates,
-    find_rule,
-)
+from setrnn.systems.rules import RULES, count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
 from setrnn.systems.system import System
 from setrnn.tagging.calibration import Calibration

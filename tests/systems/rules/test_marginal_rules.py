@@ -5,7 +5,8 @@ import pytest
 
 from choices import all_sets, as_sets, choice_of, known, random_distributions
 from setrnn.errors import ConfigError
-from setrnn.systems.rules import Limits, choose_sets, find_rule
+from setrnn.systems.limits import Limits
+from setrnn.systems.rules import choose_sets, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 
 THRESHOLDS = Thresholds(0.3, np.array([0.1, 0.2, 0.4, 0.7]))

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from setrnn.errors import ConfigError, nearest_name
-from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels
-from setrnn.systems.limits import Limits, SetLimits, no_limits
+from setrnn.systems.candidates import Floats, Ids, pack_labels
+from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules import expected_f1, marginal_rules, most_probable
-from setrnn.systems.rules.choice import Choice, SetLogProbs
+from setrnn.systems.rules.choice import Choice
 
 # The number of sets that stand for a whole distribution. Systems whose sets cost nothing return
 # more; those that know the distribution exactly need none.
@@ -93,20 +93,3 @@ def choose_sets(rule: Rule, choice: Choice) -> tuple[Ids, Floats]:
     """Choose a set for each document: its labels (n, S), packed, and its log-probability (n,)."""
     labels = pack_labels(rule.choose(choice))
     return labels, choice.log_probs_of(labels[:, None])[:, 0]
-
-
-__all__ = [
-    "MANY_SETS",
-    "RULES",
-    "Choice",
-    "Limits",
-    "Rule",
-    "SetCandidates",
-    "SetLimits",
-    "SetLogProbs",
-    "choose_sets",
-    "count_candidates",
-    "count_completions",
-    "find_rule",
-    "no_limits",
-]
