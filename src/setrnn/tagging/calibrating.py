@@ -14,7 +14,7 @@ import numpy as np
 from setrnn.data.cache import Source
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
-from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates, pack_labels
 from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import choose_thresholds
@@ -182,7 +182,7 @@ class _Documents:
         cls, tagger: Tagger, documents: LabelledDocuments, on_progress: OnProgress
     ) -> _Documents:
         """Search all documents once; raise DataError if they are too few or have no labels."""
-        count = documents.count("calibrating", on_progress)
+        count = count_up("calibrating", on_progress, documents.n_documents)
         sources = ("sets", "sequences") if tagger.system.emits_sequences else ("sets",)
         tokens: list[Ragged] = []
         label_sets: list[frozenset[str]] = []

@@ -25,7 +25,7 @@ from setrnn.metrics import (
     evaluate_ranking,
     indicator_matrices,
 )
-from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import BatchSearch
@@ -49,17 +49,6 @@ class LabelledDocuments:
     batches: Callable[[Tagger], Iterator[Batch]]
     bad_rows: BadRows = field(default_factory=BadRows)
     n_documents: int | None = None  # None if not known before reading
-
-    def count(self, activity: str, on_progress: OnProgress) -> OnDocuments:
-        """Return a callback that adds up the documents done and reports the sum as progress."""
-        n_done = 0
-
-        def add(n_documents: int) -> None:
-            nonlocal n_done
-            n_done += n_documents
-            on_progress(Progress(activity, n_done, self.n_documents))
-
-        return add
 
     def note_skipped(self, on_progress: OnProgress) -> None:
         """Report how many rows were skipped, and the first few of them."""
@@ -233,7 +222,7 @@ def evaluate(
     """
     name, documents = tagger.rule_or_own(rule), open_documents(data, split)
     tagger.known_limits(limits)
-    count = documents.count("tagging", on_progress)
+    count = count_up("tagging", on_progress, documents.n_documents)
     results = measure_rules(tagger, documents.batches(tagger), [name], count, limits)
     documents.note_skipped(on_progress)
     return results[name].evaluation

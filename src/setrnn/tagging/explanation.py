@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, factorial, fsum
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
@@ -167,13 +167,7 @@ class Explanation:
         for place, (text, weight) in enumerate(zip(self.read, step.weights, strict=True)):
             key = (text.lower(), place >= n_words)
             before = found.get(key, AttendedWord(text, 0.0, 0, place in unknown, key[1]))
-            found[key] = AttendedWord(
-                before.text,
-                before.weight + weight,
-                before.n_times + 1,
-                before.is_unknown,
-                before.is_feature,
-            )
+            found[key] = replace(before, weight=before.weight + weight, n_times=before.n_times + 1)
         return sorted(found.values(), key=lambda word: -word.weight)[:top]
 
 

@@ -115,8 +115,7 @@ class SupportInference:
         the log-odds of the labels of the set: one sparse product for all sets.
         """
         logits = self.br.linear.logits(features).astype(np.float64)
-        members = indicator(self.support, logits.shape[1])  # (sets, L)
-        scores = np.asarray((members @ logits.T).T)
+        scores = np.asarray((self._members @ logits.T).T)
         return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
     def candidates(
@@ -143,22 +142,24 @@ class SupportInference:
             pack_labels(self._padded_support[best]),
             best_log_probs,
             self._padded_support,
-            indicator(self.support, self.br.linear.weights.shape[1]),
+            self._members,
             log_probs,
         )
 
     def _fits(self, known: Known) -> Bools:
         """Mark the seen sets with all present and no absent labels: documents x sets."""
-        n_labels = self.br.linear.weights.shape[1]
-        members = indicator(self.support, n_labels)
-        is_present = known.is_present(n_labels)
-        n_present = members @ is_present.T.astype(np.float32)  # (sets, n)
-        n_absent = members @ known.is_absent(n_labels).T.astype(np.float32)
+        is_present, is_absent = known.is_present(self.n_labels), known.is_absent(self.n_labels)
+        n_present = self._members @ is_present.T.astype(np.float32)  # (sets, n)
+        n_absent = self._members @ is_absent.T.astype(np.float32)
         return np.asarray(((n_present == is_present.sum(1)) & (n_absent == 0)).T)
 
     @cached_property
     def _padded_support(self) -> Ids:
         return self.support.padded(min_width=1)
+
+    @cached_property
+    def _members(self) -> sp.csr_matrix:
+        return indicator(self.support, self.n_labels)  # (sets, L)
 
     def set_log_probs(self, features: sp.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
@@ -166,8 +167,7 @@ class SupportInference:
         It is -inf for sets not seen in training.
         """
         logits = self.br.linear.logits(features).astype(np.float64)
-        members = indicator(self.support, logits.shape[1])
-        total = logsumexp(np.asarray((members @ logits.T).T), axis=1, keepdims=True)
+        total = logsumexp(np.asarray((self._members @ logits.T).T), axis=1, keepdims=True)
         seen = set_keys(self._padded_support, logits.shape[1])
         is_seen = np.isin(set_keys(label_sets, logits.shape[1]), seen)
         return np.where(is_seen, sum_over_sets(logits, label_sets) - total, -np.inf)

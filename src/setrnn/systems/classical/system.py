@@ -17,7 +17,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
 from setrnn.metrics import Scores, evaluate_sets
-from setrnn.progress import OnProgress, Progress, ignore_progress
+from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
 from setrnn.systems.known import Known, check_known, refuse_sequences
@@ -104,13 +104,7 @@ class ClassicalSystem(System):
     ) -> Self:
         """Fit on the train part of prepared data."""
         tfidf, data = make_training_data(prepared, config.classical)
-        n_done = 0
-
-        def count(n_labels: int) -> None:
-            nonlocal n_done
-            n_done += n_labels
-            on_progress(Progress("training", n_done, data.n_labels, unit="labels"))
-
+        count = count_up("training", on_progress, data.n_labels, "labels")
         return cls(tfidf, cls.model_class.fit(data, config.classical, count))
 
     def candidates(
