@@ -70,17 +70,6 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class LabelScores:
-    """The measures of each label: arrays with one value per label."""
-
-    support: Counts
-    n_predicted: Counts
-    precision: Values
-    recall: Values
-    f1: Values
-
-
-@dataclass(frozen=True)
 class RankingScores:
     """Precision and nDCG of the first k labels of each ranking, by k."""
 
@@ -187,21 +176,9 @@ def evaluate_label_sets(
     )
 
 
-def evaluate_labels(truth: Indicator, predicted: Indicator) -> LabelScores:
-    """Compute the measures of each label; 0/0 is 0 for precision, recall and F1.
-
-    Example:
-        >>> evaluate_labels(np.array([[1, 0], [1, 1]]), np.array([[1, 1], [0, 1]])).f1.round(3)
-        array([0.667, 0.667])
-    """
-    overlap = _overlap_by_label(*_matching_pair(truth, predicted))
-    return LabelScores(
-        support=overlap.n_true,
-        n_predicted=overlap.n_predicted,
-        precision=_ratio(overlap.n_correct, overlap.n_predicted, 0.0),
-        recall=_ratio(overlap.n_correct, overlap.n_true, 0.0),
-        f1=overlap.f1(empty=0.0),
-    )
+def f1_by_label(truth: Indicator, predicted: Indicator) -> Values:
+    """Return the F1 of each label. Its mean is label-F1."""
+    return _overlap_by_label(*_matching_pair(truth, predicted)).f1(empty=0.0)
 
 
 def document_f1(truth: Indicator, predicted: Indicator) -> Values:

@@ -90,11 +90,14 @@ def serve(
     with EarlySignals(note).handled() as signals:
         note(f"Loading {', '.join(folders)} ...")
         # Importing the libraries takes seconds: only after all arguments have been checked.
-        from setrnn.serve.batching import set_threads
+        import torch
+
         from setrnn.serve.registry import Registry
         from setrnn.serve.server import serve as serve_until_stopped
 
-        set_threads(threads)
+        # Several batches with one thread each are faster than one batch with several threads, which
+        # wait for each other at every step.
+        torch.set_num_threads(threads)
         greeting = f"Listening on {address_of(listener)}"
         greeting += ", on this machine only" if is_local else ""
         greeting += "; requests need an API key." if keys is not None else "."
