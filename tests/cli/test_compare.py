@@ -78,8 +78,8 @@ def test_ctrl_c_says_how_to_continue(compare, page, monkeypatch):
     ("options", "message"),
     [
         (("--methods", "set-rn"), "Did you mean 'set-rnn'"),
-        (("--budget", "0"), "--budget"),
-        (("--quick", "--preset", "paper"), "--quick"),
+        (("--budget", "0"), "budget"),
+        (("--quick", "--preset", "paper"), "quick"),
         (("--add", "mine"), "NAME=FILE"),
         (("--add", "a=x.jsonl", "--add", "a=y.jsonl"), "'a' twice"),
     ],

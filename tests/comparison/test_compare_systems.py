@@ -102,9 +102,9 @@ def test_a_stopped_comparison_keeps_what_is_done(compare, monkeypatch, out):
     ("options", "message"),
     [
         ({"methods": "set-rn"}, "Did you mean 'set-rnn'"),
-        ({"budget": 0}, "--budget must be above 0"),
-        ({"quick": True, "preset": "paper"}, "--quick has settings"),
-        ({"quick": True, "config": Config()}, "--quick has settings"),
+        ({"budget": 0}, "budget must be above 0"),
+        ({"quick": True, "preset": "paper"}, "quick has settings"),
+        ({"quick": True, "config": Config()}, "quick has settings"),
         ({"config": Config()}, "not both"),
         ({"settings": ["classical.tune=true"]}, "--tune N"),
         ({"added": {"br": "x.jsonl"}}, "is a method"),
@@ -259,3 +259,10 @@ def test_the_public_name_stays_the_function():
     import setrnn.comparison.records  # a package of that name would replace the function
 
     assert setrnn.compare is setrnn.comparison.compare.compare
+
+
+@pytest.mark.parametrize("wrong", [{"seeds": 0}, {"seeds": -2}, {"jobs": -1}, {"tune": -1}])
+def test_numbers_that_make_no_sense_are_refused_at_once(tmp_path, wrong):
+    (name,) = wrong
+    with pytest.raises(ConfigError, match=f"{name} must be at least"):
+        setrnn.compare("newsroom", "br", out=tmp_path / "c", **wrong)

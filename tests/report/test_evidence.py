@@ -105,6 +105,15 @@ def test_rare_labels_show_no_more_than_a_sign_test_of_the_documents_that_differ(
     assert found.difference.p >= least
 
 
+def test_the_interval_of_rare_labels_contains_the_difference_that_was_measured():
+    """The F1 of a label with one document is 0 in every draw without it."""
+    comparison, records = compared({"set-rnn": 0.0}, n_documents=300)
+    perfect = changed_in(records, "set", range(300), dict(enumerate(comparison.truth)))
+    nothing = changed_in(records, "set", range(300), {document: [] for document in range(300)})
+    found = evidence.compare_rare_labels(comparison, perfect, nothing)
+    assert found.difference.low <= found.difference.mean <= found.difference.high
+
+
 @pytest.mark.parametrize(("n", "least"), [(1, 1.0), (4, 0.125)])
 def test_a_gain_by_size_shows_no_more_than_a_sign_test_of_the_documents_that_differ(n, least):
     comparison, records = compared({"set-rnn": 0.0}, n_documents=300)

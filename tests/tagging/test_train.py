@@ -17,7 +17,7 @@ from setrnn.errors import ConfigError, DataError, ModelError, StoppedError
         ({"method": "br", "settings": ["classical.l1=much"]}, ConfigError, "must be a number"),
         ({"method": "br", "config": "nowhere.json"}, ConfigError, r"nowhere\.json"),
         ({"method": "br", "config": Config(), "seed": 1}, ConfigError, "not both"),
-        ({"method": "br", "resume": True}, ConfigError, "--resume"),
+        ({"method": "br", "resume": True}, ConfigError, "resume"),
         ({"method": "br", "out": "diary"}, ModelError, "not a model"),
     ],
 )
@@ -78,3 +78,29 @@ def test_data_is_prepared_once_and_found_again(tmp_path):
     settings = {"vectors.dimensions": 4}
     with_vectors = setrnn.prepare(source, out=tmp_path / "p", settings=settings, vectors=True)
     assert list(with_vectors.folder.glob("word_vectors-*"))
+
+
+def test_documents_in_memory_are_refused_with_the_way_out():
+    with pytest.raises(DataError, match="SetRNNClassifier"):
+        setrnn.train([setrnn.Example("1", "a text", ("x",))], "br")
+
+
+def test_resuming_needs_the_folder_of_the_run():
+    with pytest.raises(ConfigError, match="resume needs out"):
+        setrnn.train("newsroom", "set-rnn", resume=True)
+
+
+def test_results_are_described_in_one_line(taggers):
+    assert repr(taggers["br"]).startswith("<Tagger br: ")
+    assert "\n" not in repr(taggers["br"])
+
+
+def test_a_path_is_not_taken_for_a_model():
+    for use in (setrnn.evaluate, setrnn.calibrate):
+        with pytest.raises(ConfigError, match=r"setrnn\.load"):
+            use("model", "newsroom")
+
+
+def test_documents_must_be_examples(taggers):
+    with pytest.raises(DataError, match="Example"):
+        setrnn.evaluate(taggers["br"], [("invoice", ["billing"])])

@@ -16,6 +16,7 @@ from setrnn.cli.console import note, stdout, write_json
 from setrnn.cli.options import Device, JsonFile, Model, Reading, Rule, with_reading
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place, whole_file
+from setrnn.data.model_folder import refuse_other_folder
 from setrnn.errors import ConfigError, ModelError
 from setrnn.tagging.acceptance import Acceptance, Reliability, accuracy_interval, check_share
 
@@ -97,6 +98,8 @@ def _check_places(model: Path, figure: Path | None, json: Path | None) -> None:
             check_file_place(file)
     if figure is not None and figure.suffix not in FIGURES:
         raise ConfigError(f"--figure must end in {', '.join(FIGURES)}, got {figure.name}.")
+    if model.is_dir():
+        refuse_other_folder(model)
     home = model.resolve().parent
     if model.is_dir() and not os.access(home, os.W_OK):
         raise ModelError(

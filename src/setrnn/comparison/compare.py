@@ -66,13 +66,17 @@ QUICK_SEEDS, QUICK_JOBS = 1, 2
 LIMIT_FACTOR, LIMIT_SECONDS = 2, 60
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonResult:
     """The runs of a comparison, read from its folder."""
 
     folder: Path
     comparison: Comparison  # the data that all runs share
     records: Sequence[Record]  # one per run, also of earlier calls with the same folder
+
+    def __repr__(self) -> str:
+        n_failed = len(self.failures)
+        return f"<ComparisonResult {self.folder}: {len(self.records)} runs, {n_failed} failed>"
 
     @property
     def failures(self) -> dict[str, Failure]:
@@ -151,12 +155,12 @@ def compare(
         0.9
     """
     if budget is not None and not 0 < budget < float("inf"):
-        raise ConfigError(f"--budget must be above 0 minutes, got {budget:g}.")
+        raise ConfigError(f"budget must be above 0 minutes, got {budget:g}.")
     for name, value, least in (("seeds", seeds, 1), ("jobs", jobs, 1), ("tune", tune, 0)):
         if value is not None and value < least:
             raise ConfigError(f"{name} must be at least {least}, got {value}.")
     if quick and (preset != "default" or config is not None):
-        raise ConfigError("--quick has settings of its own. Omit --preset and --config.")
+        raise ConfigError("quick has settings of its own: omit preset and config.")
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
     config = choose_config(preset, config, overrides)
     names, folder, source = find_methods(methods), Path(out), make_source(data, valid)

@@ -80,13 +80,18 @@ def refuse_other_folder(folder: Path) -> None:
     if not folder.exists():
         return
     names = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}
-    is_model = names <= {CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION, README}
+    others = sorted(names - {CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION, README})
     if CONFIG in names:
-        is_model = is_model and b'"setrnn"' in (folder / CONFIG).read_bytes()
-    elif README in names:
-        is_model = False
+        is_model = b'"setrnn"' in (folder / CONFIG).read_bytes()
+    else:
+        is_model = not others and README not in names
     if not is_model:
-        raise ModelError(f"{folder} exists and is not a model. Remove it, or name another.")
+        raise ModelError(f"{folder} exists and is not a model. Name another folder.")
+    if others:
+        raise ModelError(
+            f"{folder} also holds {others[0]}, which is not part of a model and would be lost. "
+            "Move it elsewhere, or name another folder."
+        )
 
 
 def load_model(folder: Path) -> SavedModel:

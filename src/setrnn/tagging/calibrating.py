@@ -33,11 +33,11 @@ from setrnn.tagging.calibration import (
     fit_scaling,
     held_out,
 )
-from setrnn.tagging.evaluation import Documents, LabelledDocuments, open_documents
+from setrnn.tagging.evaluation import Documents, LabelledDocuments, check_tagger, open_documents
 from setrnn.tagging.tagger import Tagger
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Calibrated:
     """A calibrated tagger, and the effect of the calibration on the predictions by one rule.
 
@@ -51,6 +51,9 @@ class Calibrated:
     before: Reliability
     after: Reliability
     accuracy: float  # of all predictions
+
+    def __repr__(self) -> str:
+        return f"<Calibrated {self.tagger!r}, rule {self.rule}: {self.acceptance}>"
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
@@ -112,6 +115,7 @@ def calibrate(
         >>> prediction.accepted == (prediction.probability >= calibrated.acceptance.threshold)
         True
     """
+    check_tagger(tagger)
     check_share("target accuracy", target)
     check_share("confidence", confidence)
     name, labelled = tagger.rule_or_own(rule), open_documents(data, split, "valid")

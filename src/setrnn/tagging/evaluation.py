@@ -17,7 +17,7 @@ from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, choose_split
 from setrnn.data.prepared import Prepared, batched, is_prepared
 from setrnn.data.ragged import Ragged
-from setrnn.errors import DataError
+from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import (
     RankingScores,
     Scores,
@@ -99,6 +99,8 @@ def open_documents(
 def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:
     """Yield a stream of documents in batches of token ids."""
     for batch in batched(examples, BATCH):
+        if not all(isinstance(example, Example) for example in batch):
+            raise DataError("Documents with labels are given as setrnn.Example(id, text, labels).")
         tokens = tagger.encoder.encode(
             [example.text for example in batch], [example.features for example in batch]
         )
@@ -221,12 +223,19 @@ def evaluate(
         >>> 0.8 < evaluation.scores.instance_f1 < 1
         True
     """
+    check_tagger(tagger)
     name, documents = tagger.rule_or_own(rule), open_documents(data, split)
     tagger.known_limits(limits)
     count = count_up("tagging", on_progress, documents.n_documents)
     results = measure_rules(tagger, documents.batches(tagger), [name], count, limits)
     documents.note_skipped(on_progress)
     return results[name].evaluation
+
+
+def check_tagger(tagger: object) -> None:
+    """Raise ConfigError for anything but a Tagger, such as the path of a model."""
+    if not isinstance(tagger, Tagger):
+        raise ConfigError(f"A Tagger is needed, got {tagger!r:.60}. Write setrnn.load(FOLDER).")
 
 
 def measure_rules(

@@ -49,7 +49,7 @@ BATCH = 1024  # documents that are searched together
 SEEN_SETS, SEEN_SETS_OFFSETS = "seen_sets", "seen_sets_offsets"  # arrays of a model folder
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tagger:
     """A trained system with its tokenizer and labels.
 
@@ -78,6 +78,10 @@ class Tagger:
     notes: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
     seen_sets: Ragged | None = None  # the label sets of the training documents, for limits
+
+    def __repr__(self) -> str:
+        calibrated = "calibrated" if self.calibration is not None else "not calibrated"
+        return f"<Tagger {self.method}: {len(self.labels):,} labels, {calibrated}>"
 
     @classmethod
     def trained_on(

@@ -70,7 +70,7 @@ def train(
         device: where to compute: auto, cpu or cuda.
         seed: the seed of the run; 0 if not given.
         resume: continue the run kept in OUT.run.
-        max_seconds: no epoch begins that would probably end after them.
+        max_seconds: no epoch starts that would probably exceed this time.
         on_progress: called with the progress and with notes for the user.
 
     Example:
@@ -88,6 +88,8 @@ def train(
     check_training(chosen, full, device, resume)
     if target is not None:
         refuse_other_folder(target)
+    elif resume:
+        raise ConfigError("resume needs out: the run to continue is kept beside the model folder.")
     options = TrainOptions(device, None, resume, max_seconds, on_progress)
     with _explain_stop(target if chosen.is_network else None):
         source = make_source(data, valid)
@@ -161,6 +163,11 @@ def make_source(data: Data, valid: str | Path | None = None) -> Source:
     """Return what to read as a Source, with a file as its valid part if one is given."""
     if isinstance(data, Prepared):
         data = data.folder
+    if not isinstance(data, str | Path | Source):
+        raise DataError(
+            f"data must be a file, a folder or a Source, got {type(data).__name__}. Write "
+            "documents in memory to a file with write_examples, or use SetRNNClassifier."
+        )
     source = data if isinstance(data, Source) else Source(str(data))
     return source if valid is None else replace(source, valid=Path(valid))
 
@@ -171,7 +178,7 @@ def check_training(method: Method, config: Config, device: str, resume: bool) ->
     if method.is_network:
         find_device(device)
     elif resume:
-        raise ConfigError(f"'{method.name}' trains in one go and keeps no run: omit --resume.")
+        raise ConfigError(f"'{method.name}' has no checkpoints to resume. Omit --resume.")
 
 
 def open_training_data(
@@ -262,7 +269,9 @@ def calibrate_on_valid(
     try:
         with explain_full_gpu("Calibrating", way_out):
             calibration = fit_calibration(tagger, prepared, split="valid", on_progress=on_progress)
-    except (SetRNNError, MemoryError) as error:
+    except (SetRNNError, MemoryError, RuntimeError) as error:
+        if type(error) is RuntimeError and "allocate" not in str(error):  # torch out of memory
+            raise
         reason = str(error) or "out of memory."
         on_progress(Note(f"The model is not calibrated: {reason}", is_warning=True))
         return tagger

@@ -40,7 +40,7 @@ def check_data(prepared: Prepared, config: Config) -> None:
 
 
 def check_set_sizes(prepared: Prepared, most: int | None, method: str) -> None:
-    """Refuse label sets that are larger than a method can be trained on; None is no limit."""
+    """Refuse label sets that are larger than a method can be trained on; None means no limit."""
     largest = int(prepared.split("train").labels.lengths.max(initial=0))
     if most is not None and largest > most:
         raise DataError(
