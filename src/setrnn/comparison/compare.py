@@ -350,20 +350,7 @@ def _tuning_job(task: Task, n_trials: int) -> Job:
     """Return the job that searches the settings of a method."""
     log = task.folder / TUNING / f"{task.method}.log"
     limit = _limit_seconds(task, n_trials)
-    return Job(task.method, partial(_tune, task, n_trials), log, limit, "searches")
-
-
-def _tune(task: Task, n_trials: int, on_progress: OnProgress) -> Tuned:
-    return tune_method(
-        Prepared(task.prepared),
-        task.method,
-        task.config,
-        n_trials,
-        task.folder,
-        task.device,
-        task.budget_seconds,
-        on_progress,
-    )
+    return Job(task.method, partial(tune_method, task, n_trials), log, limit, "searches")
 
 
 def _limit_seconds(task: Task, n_trainings: int = 1) -> float | None:
