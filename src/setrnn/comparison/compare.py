@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from setrnn.comparison.added import check_names, make_added_records
 from setrnn.comparison.plan import (
@@ -31,16 +29,23 @@ from setrnn.comparison.pool import Ended, Job, Overall, run_jobs
 from setrnn.comparison.records import RUNS, Comparison, Failure, Record, load_records, order_systems
 from setrnn.comparison.run import Task, run
 from setrnn.comparison.tuning import TUNING, Tuned, tune_method
-from setrnn.config import Config, load_config
-from setrnn.data.cache import Source
+from setrnn.config import Config
 from setrnn.data.prepared import Prepared
-from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, StoppedError, TrainingError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
-from setrnn.progress import Note, OnProgress, Progress, ignore_progress
-from setrnn.tagging.train import check_training, open_training_data
+from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.tagging.train import (
+    Data,
+    Settings,
+    check_training,
+    choose_config,
+    list_overrides,
+    make_source,
+    make_vectors,
+    open_training_data,
+)
 
 N_SEEDS = 3
 # A small network that two cores train in a minute or two; chosen on the valid part of newsroom.
@@ -86,7 +91,7 @@ class ComparisonResult:
 
 
 def compare(
-    data: str | Path | Source | Prepared,
+    data: Data,
     methods: str | Sequence[str] = "all",
     *,
     out: str | Path,
@@ -99,7 +104,7 @@ def compare(
     valid: str | Path | None = None,
     preset: str = "default",
     config: Config | str | Path | None = None,
-    settings: Mapping[str, Any] | Sequence[str] = (),
+    settings: Settings = (),
     device: str = "auto",
     keep_models: bool = True,
     prepared_in: str | Path | None = None,
@@ -147,8 +152,14 @@ def compare(
     """
     if budget is not None and not 0 < budget < float("inf"):
         raise ConfigError(f"--budget must be above 0 minutes, got {budget:g}.")
-    config, overrides = _load_settings(preset, config, settings, quick)
-    names, folder, source = find_methods(methods), Path(out), _make_source(data, valid)
+    for name, value, least in (("seeds", seeds, 1), ("jobs", jobs, 1), ("tune", tune, 0)):
+        if value is not None and value < least:
+            raise ConfigError(f"{name} must be at least {least}, got {value}.")
+    if quick and (preset != "default" or config is not None):
+        raise ConfigError("--quick has settings of its own. Omit --preset and --config.")
+    overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
+    config = choose_config(preset, config, overrides)
+    names, folder, source = find_methods(methods), Path(out), make_source(data, valid)
     files = {name: Path(file) for name, file in (added or {}).items()}
     check_names(list(files))
     refuse_other_folder(folder)
@@ -196,39 +207,9 @@ def compare(
     comparison = add_command(folder, comparison, command)
     with _explained_stop(folder):
         if any(find_method(method).is_network for method in names):
-            _make_vectors(prepared, config, on_progress)
+            make_vectors(prepared, config, on_progress)  # before the runs, which share them
         _run_tasks(comparison, tasks, tune, on_progress)
     return ComparisonResult(folder, comparison, load_records(folder, comparison))
-
-
-def _load_settings(
-    preset: str,
-    config: Config | str | Path | None,
-    settings: Mapping[str, Any] | Sequence[str],
-    quick: bool,
-) -> tuple[Config, list[str]]:
-    """Return all settings, and the single ones as `key=value`."""
-    if quick and (preset != "default" or config is not None):
-        raise ConfigError("--quick has settings of its own. Omit --preset and --config.")
-    overrides = [*(_as_overrides(QUICK_SETTINGS) if quick else []), *_as_overrides(settings)]
-    if not isinstance(config, Config):
-        return load_config(preset, None if config is None else Path(config), overrides), overrides
-    if overrides:
-        raise ConfigError("Give either a Config or single settings, not both.")
-    return config, overrides
-
-
-def _as_overrides(settings: Mapping[str, Any] | Sequence[str]) -> list[str]:
-    if isinstance(settings, Mapping):
-        return [f"{name}={json.dumps(value)}" for name, value in settings.items()]
-    return list(settings)
-
-
-def _make_source(data: str | Path | Source | Prepared, valid: str | Path | None) -> Source:
-    if isinstance(data, Prepared):
-        data = data.folder
-    source = data if isinstance(data, Source) else Source(str(data))
-    return source if valid is None else replace(source, valid=Path(valid))
 
 
 @contextmanager
@@ -239,17 +220,6 @@ def _explained_stop(out: Path) -> Iterator[None]:
         raise StoppedError(
             f"Stopped. {out} keeps what is done: the same command continues."
         ) from None
-
-
-def _make_vectors(prepared: Prepared, config: Config, on_progress: OnProgress) -> None:
-    """Make the word vectors that all runs share, before the runs start."""
-    if config.encoder.is_pretrained or config.vectors.source == "none":
-        return
-
-    def report(detail: str, share: float) -> None:
-        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
-
-    word_vectors(prepared, config.vectors, report)
 
 
 def _run_tasks(

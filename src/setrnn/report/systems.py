@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from setrnn.comparison.records import Comparison, Record, TestResults, order_systems
 from setrnn.methods import METHODS
-from setrnn.metrics import document_f1, evaluate_labels, indicator_matrix
+from setrnn.metrics import document_f1, f1_by_label, indicator_matrix
 
 if TYPE_CHECKING:
     from setrnn.metrics import Sparse
@@ -109,7 +109,7 @@ class System:
                 if of == "document":
                     rows.append(document_f1(self.truth, predicted))
                 else:
-                    rows.append(evaluate_labels(self.truth, predicted).f1)
+                    rows.append(f1_by_label(self.truth, predicted))
             self._measured[of, rule] = np.array(rows)
         return self._measured[of, rule]
 

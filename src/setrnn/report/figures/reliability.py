@@ -122,6 +122,14 @@ def draw_reliability(
     """Draw one model before and after calibration, above the distribution of its documents.
 
     The same numbers give the same bytes.
+
+    Example:
+        >>> import io, setrnn
+        >>> calibrated = setrnn.calibrate(setrnn.train("newsroom", "br"), "newsroom")
+        >>> file = io.BytesIO()
+        >>> setrnn.draw_reliability(calibrated.before, calibrated.after, file)
+        >>> b"</svg>" in file.getvalue()
+        True
     """
     with mpl.rc_context({"svg.hashsalt": "setrnn", "svg.fonttype": "none", "font.size": 8}):
         figure = Drawing(figsize=(6, 3.6), layout="constrained")
