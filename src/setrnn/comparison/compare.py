@@ -30,7 +30,6 @@ from setrnn.comparison.records import RUNS, Comparison, Failure, Record, load_re
 from setrnn.comparison.run import Task, run
 from setrnn.comparison.tuning import TUNING, Tuned, tune_method
 from setrnn.config import Config
-from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, StoppedError, TrainingError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
