@@ -184,11 +184,12 @@ def searched(monkeypatch):
     """A search for settings of no cost; the methods it was made for."""
     methods = []
 
-    def tune_method(prepared, method, config, n_trials, *others):
-        methods.append(method)
-        if method == "pcc":
+    def tune_method(task, n_trials, on_progress):
+        methods.append(task.method)
+        if task.method == "pcc":
             raise ConfigError("every trial failed")
-        best = replace(config, training=replace(config.training, learning_rate=0.5))
+        training = replace(task.config.training, learning_rate=0.5)
+        best = replace(task.config, training=training)
         return Tuned(best, [{"value": 0.5}] * n_trials)
 
     monkeypatch.setattr("setrnn.comparison.compare.tune_method", tune_method)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from setrnn.comparison.run import Task
 from setrnn.comparison.tuning import SPACES, Between, OneOf, Tuned, find_space, search, tune_method
 from setrnn.config import Config, TrainingSettings, load_config
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
@@ -223,7 +224,7 @@ def test_a_transformer_is_searched_by_its_own_learning_rate():
 
 
 def test_a_classical_system_is_chosen_on_all_of_valid(small_prepared, tmp_path):
-    tuned = tune_method(small_prepared, "br", Config(), 2, tmp_path)
+    tuned = tune_method(Task(small_prepared.folder, tmp_path, "br", 0, Config()), 2)
     tagger = trained_tagger(small_prepared, "br", Config())
     measured = evaluate(tagger, small_prepared, split="valid").scores.instance_f1
     assert tuned.trials[0]["value"] == pytest.approx(measured)
@@ -240,15 +241,8 @@ def test_a_network_is_chosen_by_its_best_epoch(small_prepared, tmp_path, monkeyp
 
     monkeypatch.setattr("setrnn.comparison.tuning.train_system", train)
     config = replace(SMALL, training=replace(SMALL.training, epochs=2))
-    tuned = tune_method(
-        small_prepared,
-        "sigmoid",
-        config,
-        1,
-        tmp_path,
-        "cpu",
-        on_progress=lambda event: shares.append(event.share),
-    )
+    task = Task(small_prepared.folder, tmp_path, "sigmoid", 0, config, "cpu")
+    tuned = tune_method(task, 1, lambda event: shares.append(event.share))
     assert tuned.trials[0]["value"] == max(row["instance_f1"] for row in kept[0].notes["epochs"])
     assert tuned.config == config
     assert shares == sorted(shares)
@@ -257,13 +251,14 @@ def test_a_network_is_chosen_by_its_best_epoch(small_prepared, tmp_path, monkeyp
 
 def test_without_a_valid_part_nothing_can_be_chosen(small_prepared, tmp_path, monkeypatch):
     monkeypatch.setitem(small_prepared.description, "n_documents", {"train": 300, "test": 60})
+    monkeypatch.setattr("setrnn.comparison.tuning.Prepared", lambda folder: small_prepared)
     with pytest.raises(ConfigError, match="--tune chooses on a valid part"):
-        tune_method(small_prepared, "br", Config(), 2, tmp_path)
+        tune_method(Task(small_prepared.folder, tmp_path, "br", 0, Config()), 2)
 
 
 def test_a_trial_has_the_budget_of_a_run(small_prepared, tmp_path):
     config = load_config(overrides=[*SMALL_OVERRIDES, "training.epochs=500"])
-    found = tune_method(small_prepared, "sigmoid", config, 1, tmp_path, "cpu", budget_seconds=0.5)
-    (trial,) = found.trials
+    task = Task(small_prepared.folder, tmp_path, "sigmoid", 0, config, "cpu", budget_seconds=0.5)
+    (trial,) = tune_method(task, 1).trials
     assert trial["error"] is None
     assert trial["seconds"] < 20

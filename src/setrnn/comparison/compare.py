@@ -30,7 +30,6 @@ from setrnn.comparison.records import RUNS, Comparison, Failure, Record, load_re
 from setrnn.comparison.run import Task, run
 from setrnn.comparison.tuning import TUNING, Tuned, tune_method
 from setrnn.config import Config
-from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, StoppedError, TrainingError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
@@ -324,20 +323,7 @@ def _tuning_job(task: Task, n_trials: int) -> Job:
     """Return the job that searches the settings of a method."""
     log = task.folder / TUNING / f"{task.method}.log"
     limit = _limit_seconds(task, n_trials)
-    return Job(task.method, partial(_tune, task, n_trials), log, limit, "searches")
-
-
-def _tune(task: Task, n_trials: int, on_progress: OnProgress) -> Tuned:
-    return tune_method(
-        Prepared(task.prepared),
-        task.method,
-        task.config,
-        n_trials,
-        task.folder,
-        task.device,
-        task.budget_seconds,
-        on_progress,
-    )
+    return Job(task.method, partial(tune_method, task, n_trials), log, limit, "searches")
 
 
 def _limit_seconds(task: Task, n_trainings: int = 1) -> float | None:

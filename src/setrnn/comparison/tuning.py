@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import isclose
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from setrnn.comparison.run import Task
 from setrnn.config import Config, from_dict, settings_hash, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
@@ -109,38 +111,21 @@ def find_space(method: Method, config: Config) -> Space:
     return SPACES["transformer" if config.encoder.is_pretrained else "network"]
 
 
-def tune_method(
-    prepared: Prepared,
-    method: str,
-    config: Config,
-    n_trials: int,
-    folder: Path,
-    device: str = "auto",
-    budget_seconds: float | None = None,
-    on_progress: OnProgress = ignore_progress,
-) -> Tuned:
-    """Search the settings of a system; each trial has the time budget of one run.
+def tune_method(task: Task, n_trials: int, on_progress: OnProgress = ignore_progress) -> Tuned:
+    """Search the settings of the system of a run; each trial has the time budget of the run.
 
     Trials of an earlier search that was stopped count. A trial that fails is recorded with its
     error. If all trials fail, the settings stay as given.
     """
-    found = find_method(method)
+    prepared = Prepared(task.prepared)
     if not prepared.description["n_documents"].get("valid"):
         raise ConfigError(f"--tune chooses on a valid part, and {prepared.folder} has none.")
-    identity = settings_hash(prepared.description, method, to_dict(config), budget_seconds)
-
-    def measure(trial: Config, on_share: Callable[[float], None]) -> float:
-        return _measure_on_valid(prepared, found, trial, device, budget_seconds, on_share)
-
-    return search(
-        measure,
-        config,
-        find_space(found, config),
-        n_trials,
-        folder / TUNING / f"{method}.journal",
-        identity,
-        on_progress,
-    )
+    settings = to_dict(task.config)
+    identity = settings_hash(prepared.description, task.method, settings, task.budget_seconds)
+    space = find_space(find_method(task.method), task.config)
+    journal = task.folder / TUNING / f"{task.method}.journal"
+    measure = partial(_measure_on_valid, task, prepared)
+    return search(measure, task.config, space, n_trials, journal, identity, on_progress)
 
 
 def search(
@@ -217,20 +202,16 @@ def _choose_settings(trial: Trial, config: Config, space: Space) -> dict[str, An
 
 
 def _measure_on_valid(
-    prepared: Prepared,
-    method: Method,
-    config: Config,
-    device: str,
-    budget_seconds: float | None,
-    on_share: Callable[[float], None],
+    task: Task, prepared: Prepared, config: Config, on_share: Callable[[float], None]
 ) -> float:
-    """Train, and return training.metric on the valid part."""
+    """Train with other settings, and return training.metric on the valid part."""
 
     def report(event: Progress | Note) -> None:
         if isinstance(event, Progress) and event.activity == "training":
             on_share(event.share)
 
-    options = TrainOptions(device=device, max_seconds=budget_seconds, on_progress=report)
+    method = find_method(task.method)
+    options = TrainOptions(device=task.device, max_seconds=task.budget_seconds, on_progress=report)
     trained = train_system(method, prepared, config, options)
     metric = config.training.metric
     if method.is_network:

@@ -193,6 +193,17 @@ def test_runs_that_shared_the_machine_are_told():
             assert ("shared the machine" in caption) == is_told
 
 
+def test_times_from_milliseconds_to_days_have_ticks():
+    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=1, n_documents=30)
+    times = {"br": 0.01, "set-rnn": 400_000}
+    wide = [
+        replace(each, costs=replace(each.costs, training_seconds=times[each.method]))
+        for each in records
+    ]
+    figures = {figure.name: figure for figure in draw_figures(comparison, wide)}
+    assert {"10 ms", "1 min", "100 h"} <= set(texts(figures["training-time"]))
+
+
 def test_each_system_has_a_colour_of_its_own_that_can_be_read_as_text():
     colours = [method.colour for method in METHODS.values()]
     assert len(set(colours)) == len(colours)

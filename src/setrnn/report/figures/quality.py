@@ -53,10 +53,10 @@ from setrnn.report.wording import format_score, join_names
 
 Values = npt.NDArray[np.float64]
 
-SHOWN = ("instance_f1", "label_f1")
-_ROW = 20  # points
 Ticks = Sequence[Mapping[float, str]]  # levels, the coarsest first
 
+SHOWN = ("instance_f1", "label_f1")
+_ROW = 20  # points
 _MOST_TICKS = 5
 _TIMES: dict[float, str] = {
     0.01: "10 ms", 0.1: ".1 s", 1: "1 s", 10: "10 s", 60: "1 min", 600: "10 min",
@@ -258,9 +258,10 @@ def _set_limits(axes: Axes, points: Sequence[Point], ticks: Ticks) -> None:
     axes.set_xscale("log")
     axes.set_xlim(low / room, high * room)
     inside: dict[float, str] = {}
-    for level in ticks:  # the finest level that fits
+    for level in ticks:  # the finest level that fits, or the coarsest
         found = {value: text for value, text in level.items() if low / room <= value <= high * room}
-        inside = found if len(found) <= _MOST_TICKS else inside
+        if not inside or len(found) <= _MOST_TICKS:
+            inside = found
     axes.set_xticks(list(inside), list(inside.values()))
     axes.set_xticks([], minor=True)
     fit_heights(axes, [np.array([point.quality for point in points])])
