@@ -42,7 +42,7 @@ def measure(tagger: Tagger, data: str, arguments: argparse.Namespace) -> dict[st
         }
         assert test.accepted is not None
         row["acceptance"][str(target)] = {
-            "valid": found.acceptance.as_dict(),
+            "valid": asdict(found.acceptance),
             "test": asdict(test.accepted),
         }
     return row

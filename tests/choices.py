@@ -6,7 +6,9 @@ import numpy as np
 
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.systems.rules import Choice, Limits, SetCandidates, no_limits
+from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.limits import Limits, no_limits
+from setrnn.systems.rules.choice import Choice
 
 NAMES = ("a", "b", "c", "d", "e")
 

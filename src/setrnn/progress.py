@@ -57,3 +57,25 @@ OnProgress: TypeAlias = Callable[[Progress | Note], None]
 
 def ignore_progress(event: Progress | Note) -> None:
     """Show nothing: the default of every function that reports its progress."""
+
+
+def count_up(
+    activity: str, on_progress: OnProgress, n_total: float | None = None, unit: str = "documents"
+) -> Callable[[int], None]:
+    """Return a callback that adds up what is done and reports the sum as progress.
+
+    Example:
+        >>> count = count_up("tagging", lambda event: print(event.n_done), n_total=300)
+        >>> count(100), count(50)
+        100
+        150
+        (None, None)
+    """
+    n_done = 0
+
+    def add(n: int) -> None:
+        nonlocal n_done
+        n_done += n
+        on_progress(Progress(activity, n_done, n_total, unit))
+
+    return add

@@ -198,8 +198,10 @@ def test_several_batches_are_under_way_at_once():
 
 def test_idle_threads_take_even_shares_of_what_waits():
     async def run():
-        queue, work = batcher(max_batch=100, wait_seconds=0.01, n_workers=2), opened(Doubling())
+        queue, work = batcher(max_batch=100, wait_seconds=0.01, n_workers=2), Doubling()
         found = [queue.submit(work, [number]) for number in range(80)]
+        await until(lambda: queue.n_waiting == 0)  # both threads are busy until the gate opens
+        work.gate.set()
         assert await asyncio.gather(*found) == [[2 * number] for number in range(80)]
         assert sorted(work.batches) == [list(range(40)), list(range(40, 80))]
         few = [queue.submit(work, [number]) for number in range(12)]

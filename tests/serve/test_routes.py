@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from setrnn.serve.settings import ServeSettings
-from setrnn.systems.rules import Limits
+from setrnn.systems.limits import Limits
 
 TEXT = "The draft budget of Velmara for 2,500 clubs"
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from setrnn.errors import ConfigError, DataError
+from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.known import (
     Known,
     check_known,
@@ -9,7 +10,6 @@ from setrnn.systems.known import (
     known_log_prob,
     make_completions,
 )
-from setrnn.systems.rules import SetCandidates
 
 KNOWN = Known.of([[1, 3], [], [2]], [[0], [1, 2], []])
 

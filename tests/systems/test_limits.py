@@ -3,8 +3,8 @@ import pytest
 
 from choices import all_sets, as_sets, choice_of, known, padded_sets, random_distributions
 from setrnn.errors import ConfigError
-from setrnn.systems.limits import SeenSets, set_keys
-from setrnn.systems.rules import Limits, choose_sets, find_rule
+from setrnn.systems.limits import Limits, SeenSets, set_keys
+from setrnn.systems.rules import choose_sets, find_rule
 from setrnn.systems.rules.most_probable import make_likely_sets, repair_sets
 
 SEEN = [[], [0], [1, 3], [0, 2, 3], [2]]

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from setrnn.systems.limits import no_limits
 from setrnn.systems.predicting import BatchSearch
-from setrnn.systems.rules import MANY_SETS, RULES, count_candidates, find_rule, no_limits
+from setrnn.systems.rules import MANY_SETS, RULES, count_candidates, find_rule
 
 
 @pytest.fixture

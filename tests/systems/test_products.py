@@ -8,8 +8,9 @@ from scipy.special import expit
 from brute_force import all_sets as every_set
 from brute_force import found_sets, product_probability
 from choices import all_sets, as_sets, choice_of, expected_f1
+from setrnn.systems.limits import Limits, no_limits
 from setrnn.systems.products import most_probable_products, product_log_probs
-from setrnn.systems.rules import Choice, Limits, no_limits
+from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.expected_f1 import choose
 
 

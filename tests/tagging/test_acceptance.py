@@ -6,6 +6,7 @@ from setrnn.errors import ConfigError
 from setrnn.tagging.acceptance import (
     Acceptance,
     accuracy_interval,
+    as_plain,
     fit_acceptance,
     lower_bound,
     reliability,
@@ -92,7 +93,7 @@ def test_what_is_said_of_the_accepted_is_so():
     bound = lower_bound(is_right[is_accepted].sum(), is_accepted.sum(), 0.95)
     assert bound >= 0.8
     assert found.threshold not in probs, "no document stands on the edge"
-    assert Acceptance.from_dict(found.as_dict()) == found
+    assert Acceptance(**as_plain(found)) == found
 
 
 def test_equal_probabilities_are_accepted_together_or_not_at_all():
@@ -115,7 +116,7 @@ def test_nothing_is_accepted_where_no_threshold_reaches_the_target():
     assert (found.threshold, found.share, found.n_accepted) == (None, 0.0, 0)
     assert not found.accepts(np.array([0.0, 1.0])).any()
     assert 0.3 < found.accuracy < 0.7, "the best that was reached"
-    assert Acceptance.from_dict(found.as_dict()) == found
+    assert Acceptance(**as_plain(found)) == found
 
 
 def test_too_few_documents_show_nothing_even_if_all_are_right():

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setrnn.errors import ModelError
-from setrnn.systems.rules import SetCandidates
+from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.rules.marginal_rules import Thresholds
-from setrnn.tagging.acceptance import Acceptance, reliability
+from setrnn.tagging.acceptance import Acceptance, as_plain, reliability
 from setrnn.tagging.calibration import (
     LEAST_FOR_ISOTONIC,
     LEAST_MISSING,
@@ -96,7 +96,8 @@ def test_saving_changes_no_bit():
     rng = np.random.default_rng(2)
     probs = rng.random(500)
     fitted = fit_isotonic(probs, rng.random(500) < probs)
-    again = Isotonic.from_dict(fitted.as_dict())
+    saved = Calibration(500, scalings={"sets": Scaling(3, 1.0, fitted)}).as_dict()
+    again = Calibration.from_dict(saved).scalings["sets"].isotonic
     assert (again(probs) == fitted(probs)).all()
 
 
@@ -105,7 +106,7 @@ def test_saving_changes_no_bit():
 )
 def test_knots_that_make_no_rising_line_are_refused(x, y):
     with pytest.raises(ValueError, match="isotonic"):
-        Isotonic.from_dict({"probabilities": x, "accuracies": y})
+        Isotonic(np.array(x), np.array(y))
 
 
 HARSH = Isotonic(np.array([0.1, 0.9]), np.array([0.01, 0.3]))
@@ -222,7 +223,7 @@ def test_candidates_beyond_those_asked_for_count_as_another_set():
     log_probs = candidates(1000, n_candidates=8)
     true_rank = draw(log_probs, 1.5)
     few = fit_scaling(log_probs[:, :3], np.where(true_rank < 3, true_rank, -1), 3)
-    assert fit_scaling(log_probs, true_rank, 3).as_dict() == few.as_dict()
+    assert as_plain(fit_scaling(log_probs, true_rank, 3)) == as_plain(few)
 
 
 def test_every_document_is_held_out_once_and_has_no_part_in_its_scaling():
@@ -314,3 +315,11 @@ def test_what_is_damaged_is_one_line(values):
     with pytest.raises(ModelError, match=r"^m/calibration.json is damaged\.") as error:
         Calibration.from_dict(values, "m/calibration.json")
     assert "\n" not in str(error.value)
+
+
+def test_thresholds_come_back_from_plain_values():
+    found = Thresholds(0.4, np.random.default_rng(5).random(7))
+    saved = json.loads(json.dumps(Calibration(100, found).as_dict()))
+    again = Calibration.from_dict(saved).thresholds
+    assert again.common == found.common
+    np.testing.assert_array_equal(again.by_label, found.by_label)

@@ -8,7 +8,7 @@ from setrnn.data.formats import write_examples
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import evaluate_label_sets
 from setrnn.progress import Note
-from setrnn.systems.rules import Limits
+from setrnn.systems.limits import Limits
 from setrnn.tagging.evaluation import evaluate
 
 

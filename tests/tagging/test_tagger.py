@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS
-from setrnn.systems.rules import RULES, Limits, Rule, SetCandidates
+from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.limits import Limits, no_limits
+from setrnn.systems.predicting import BatchSearch
+from setrnn.systems.rules import RULES, Rule
 from setrnn.tagging import tagger as module
 from setrnn.tagging.tagger import load
 from small_taggers import with_thresholds
@@ -247,17 +250,20 @@ def test_a_classical_system_has_no_sequences(taggers, texts):
     assert "\n" not in str(error.value)
 
 
-def test_alternatives_leave_out_the_predicted_set_wherever_it_stands(tagger):
+def test_alternatives_leave_out_the_predicted_set_wherever_it_stands(tagger, monkeypatch):
     """A rule need not choose the most probable set."""
     candidates = SetCandidates(
         labels=np.array([[[0, 1], [2, -1], [-1, -1]]], dtype=np.int32),
         log_probs=np.log([[0.5, 0.3, 0.1]]),
     )
     second = Rule("sets", lambda choice: choice.candidates.labels[:, 1])
-    tokens = tagger.encoder.encode(["a text"])
+    monkeypatch.setitem(RULES, "second", second)
+    search = BatchSearch(tagger.system, tagger.encoder.encode(["a text"]), {})
+    search.candidates["sets"] = candidates
+    limits = no_limits(len(tagger.labels))
     names = tagger.labels.names
     for top in (1, 2, 3, 4):
-        (found,) = tagger.predictions(tokens, candidates, second, top)
+        (found,) = tagger.predictions(search, "second", top, limits)
         assert found.labels == (names[2],)
         assert found.probability == pytest.approx(0.3)
         others = [each.labels for each in found.alternatives]

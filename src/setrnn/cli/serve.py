@@ -11,6 +11,8 @@ import typer
 from setrnn.cli.console import note, warn
 from setrnn.cli.options import Device
 from setrnn.errors import MissingExtraError
+from setrnn.serve.listening import EarlySignals, address_of, bind_address, is_loopback
+from setrnn.serve.settings import ServeSettings, check_host_names, name_folders
 
 if TYPE_CHECKING:
     from setrnn.serve.guards import ApiKeys
@@ -22,17 +24,17 @@ def serve(
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="MODEL...",
+            metavar="MODEL",
             help="Model folders. A model has its folder's name, or NAME in NAME=FOLDER. The first "
             "model is the default.",
             show_default=False,
         ),
     ],
     host: Annotated[
-        str, typer.Option(help="The address to listen on; 127.0.0.1: this machine only.")
+        str, typer.Option(help="The address to listen on; 127.0.0.1 is this machine only.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="The port to listen on; 0: any free port.")
+        int, typer.Option(min=0, max=65_535, help="The port to listen on; 0 takes any free port.")
     ] = 8000,
     api_key_file: Annotated[
         Path | None,
@@ -44,8 +46,8 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A host name that requests may use, such as a proxy's. Default: any; without key "
-            "on 127.0.0.1, only localhost and addresses.",
+            help="A host name that requests may use, such as a proxy's; may be repeated. By "
+            "default any; on 127.0.0.1 without API keys, only localhost and IP addresses.",
             show_default=False,
         ),
     ] = None,
@@ -77,9 +79,6 @@ def serve(
     for library in LIBRARIES:
         if find_spec(library) is None:
             raise MissingExtraError(library, "serve", "Serving")
-    from setrnn.serve.listening import EarlySignals, address_of, bind_address, is_loopback
-    from setrnn.serve.settings import ServeSettings, check_host_names, name_folders
-
     settings = ServeSettings(max_texts, max_words, max_body_bytes, queue, batch, batch_ms, workers)
     check_host_names(allow_host or ())
     folders = name_folders(models)
@@ -91,11 +90,14 @@ def serve(
     with EarlySignals(note).handled() as signals:
         note(f"Loading {', '.join(folders)} ...")
         # Importing the libraries takes seconds: only after all arguments have been checked.
-        from setrnn.serve.batching import set_threads
+        import torch
+
         from setrnn.serve.registry import Registry
         from setrnn.serve.server import serve as serve_until_stopped
 
-        set_threads(threads)
+        # Several batches with one thread each are faster than one batch with several threads, which
+        # wait for each other at every step.
+        torch.set_num_threads(threads)
         greeting = f"Listening on {address_of(listener)}"
         greeting += ", on this machine only" if is_local else ""
         greeting += "; requests need an API key." if keys is not None else "."

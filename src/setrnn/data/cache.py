@@ -25,7 +25,14 @@ CACHE_VARIABLE = "SETRNN_CACHE"
 
 @dataclass(frozen=True)
 class Source:
-    """A DATA argument, and how to read it."""
+    """A DATA argument, and how to read it.
+
+    Example:
+        >>> import setrnn
+        >>> news = setrnn.Source("news.csv", setrnn.ReadOptions(text_field="title,body"))
+        >>> news.on_bad_row
+        'stop'
+    """
 
     data: str
     options: ReadOptions = field(default_factory=ReadOptions)

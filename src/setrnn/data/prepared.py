@@ -66,7 +66,16 @@ class PreparedSplit:
 
 
 class Prepared:
-    """An open prepared folder."""
+    """An open prepared folder.
+
+    Example:
+        >>> import setrnn
+        >>> prepared = setrnn.prepare("newsroom")
+        >>> prepared.splits
+        ['train', 'valid', 'test']
+        >>> len(prepared.labels), len(prepared.split("test"))
+        (65, 600)
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -14,11 +14,10 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.sparse import csr_array
+import scipy
 
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, Dataset, Split
@@ -26,8 +25,13 @@ from setrnn.data.formats.reader import OnBadRow
 from setrnn.data.statistics import text_hash
 from setrnn.errors import DataError
 
-Counts: TypeAlias = npt.NDArray[np.int64]
-Sparse: TypeAlias = "csr_array[Any, tuple[int, int]]"
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import numpy.typing as npt
+
+    Counts: TypeAlias = npt.NDArray[np.int64]
+    Sparse: TypeAlias = scipy.sparse.csr_array[Any, tuple[int, int]]
 
 VALID_SHARE = 0.1  # of train, if a valid split is cut from it
 SEED = 0
@@ -220,7 +224,7 @@ def _membership(
     ]
     units = np.repeat(unit_of_document, sizes)
     ones = np.ones(len(columns), dtype=bool)
-    membership = csr_array((ones, (units, columns)), shape=(n_units, len(column_of)))
+    membership = scipy.sparse.csr_array((ones, (units, columns)), shape=(n_units, len(column_of)))
     membership.sum_duplicates()
     return membership
 

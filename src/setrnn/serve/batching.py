@@ -13,8 +13,6 @@ from itertools import pairwise
 from time import monotonic
 from typing import Any, Protocol
 
-import torch
-
 from setrnn.model.devices import find_device, n_cores
 
 MIN_SHARE = 16  # documents: fewer are not split among threads, as small batches are slower
@@ -25,15 +23,6 @@ SMOOTHING = 0.2  # weight of the last batch in the measured speed
 def default_workers(device: str) -> int:
     """Return how many batches to process at once: one per core; on a GPU, one is fastest."""
     return n_cores() if find_device(device).type == "cpu" else 1
-
-
-def set_threads(n_threads: int) -> None:
-    """Set the number of threads per batch.
-
-    Several batches with one thread each are faster than one batch with several threads, which wait
-    for each other at every step.
-    """
-    torch.set_num_threads(n_threads)
 
 
 class Work(Hashable, Protocol):

@@ -45,7 +45,7 @@ class Connections:
         self.app = app
         self.limits = ConnectionLimits() if limits is None else limits
         self.n_requests = 0
-        self._open: dict[Client, LimitedConnection] = {}
+        self.open: dict[Client, LimitedConnection] = {}
 
     def limit(self, inner: Callable[..., asyncio.Protocol]) -> Callable[..., asyncio.Protocol]:
         """Put limits around the protocol that a server makes per connection."""
@@ -58,7 +58,7 @@ class Connections:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and keep its connection informed."""
         client = scope.get("client")
-        connection = None if client is None else self._open.get(tuple(client))
+        connection = None if client is None else self.open.get(tuple(client))
         if scope["type"] != "http" or connection is None:
             await self.app(scope, receive, send)
             return
@@ -90,14 +90,6 @@ class Connections:
             connection.request_ended()
             self.n_requests -= 1
 
-    def add(self, client: Client, connection: LimitedConnection) -> None:
-        """Register an open connection."""
-        self._open[client] = connection
-
-    def remove(self, client: Client) -> None:
-        """Forget a closed connection."""
-        self._open.pop(client, None)
-
 
 def _has_body(scope: Scope) -> bool:
     headers = dict(scope["headers"])
@@ -121,16 +113,16 @@ class LimitedConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         host, port = transport.get_extra_info("peername")[:2]
         self._client: Client = (str(host), int(port))
-        self.connections.add(self._client, self)
+        self.connections.open[self._client] = self
         self._wait_for_head()
         self.inner.connection_made(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop all timers."""
         self.is_lost = True
-        self.connections.remove(self._client)
-        self._stop_waiting_for_head()
-        self._stop_waiting_for_reader()
+        self.connections.open.pop(self._client, None)
+        _cancel(self._head_timer)
+        _cancel(self._read_timer)
         self.inner.connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -146,19 +138,19 @@ class LimitedConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Wait for the client to read."""
-        self._stop_waiting_for_reader()
+        _cancel(self._read_timer)
         self._read_timer = self._loop.call_later(self.limits.read_seconds, self._transport.abort)
         self.inner.pause_writing()
 
     def resume_writing(self) -> None:
         """Stop waiting: the client has read."""
-        self._stop_waiting_for_reader()
+        _cancel(self._read_timer)
         self.inner.resume_writing()
 
     def request_started(self) -> None:
         """Stop waiting: the head of a request is complete."""
         self._n_requests += 1
-        self._stop_waiting_for_head()
+        _cancel(self._head_timer)
 
     def body_read(self, n_bytes: int) -> None:
         """Count bytes of a body, and the frames that may have been around them."""
@@ -190,13 +182,10 @@ class LimitedConnection(asyncio.Protocol):
         self._transport.close()
 
     def _wait_for_head(self) -> None:
-        self._stop_waiting_for_head()
+        _cancel(self._head_timer)
         self._head_timer = self._loop.call_later(self.limits.head_seconds, self._transport.abort)
 
-    def _stop_waiting_for_head(self) -> None:
-        if self._head_timer is not None:
-            self._head_timer.cancel()
 
-    def _stop_waiting_for_reader(self) -> None:
-        if self._read_timer is not None:
-            self._read_timer.cancel()
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()

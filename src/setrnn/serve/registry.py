@@ -11,15 +11,24 @@ from pathlib import Path
 from setrnn.data.folders import file_hash
 from setrnn.data.model_folder import CONFIG
 from setrnn.errors import ConfigError, ModelError, SetRNNError, nearest_name
+from setrnn.serve.problems import ProblemError
 from setrnn.tagging.tagger import Tagger, load
 
 VERSION_LENGTH = 12
+RETRY_SECONDS = 2  # while models are loaded
 TRIES = 3
 _WORD_START = re.compile(r"(?<![^\W_])[^\W_]")
 
 
-class NotReadyError(Exception):
+class NotReadyError(ProblemError):
     """The models are still being loaded."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "not-ready",
+            "The models are being loaded. Try again after the seconds in the header Retry-After.",
+            headers={"Retry-After": str(RETRY_SECONDS)},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +38,11 @@ class ServedModel:
     name: str
     version: str  # a short hash of config.json, which holds the hashes of the other files
     tagger: Tagger
+
+    @property
+    def method(self) -> str:
+        """The name of its method."""
+        return self.tagger.method
 
     def find_labels(self, prefix: str) -> list[int]:
         """Return the ids of the labels that start with a prefix, or contain a word that does."""
@@ -77,7 +91,7 @@ class Registry:
     def models(self) -> list[ServedModel]:
         """The current models, the default first."""
         if not self.is_ready:
-            raise NotReadyError
+            raise NotReadyError()
         return [self._models[name] for name in self.names]
 
     def find(self, name: str | None) -> ServedModel:

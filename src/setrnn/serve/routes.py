@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
 from setrnn.data.example import KnownLabels
-from setrnn.serve import answers
 from setrnn.serve.batching import Batcher, QueueFullError, Work
 from setrnn.serve.guards import ClientGoneError
 from setrnn.serve.observation import Metrics
 from setrnn.serve.problems import KINDS, MEDIA_TYPE, ProblemError
-from setrnn.serve.registry import NotReadyError, Registry, ServedModel
+from setrnn.serve.registry import RETRY_SECONDS, NotReadyError, Registry, ServedModel
 from setrnn.serve.schemas import (
     MAX_NAME,
     CompleteAnswer,
@@ -31,12 +30,10 @@ from setrnn.serve.schemas import (
     TagRequest,
 )
 from setrnn.serve.settings import ServeSettings
-from setrnn.serve.work import Completing, Explaining, Tagging
-from setrnn.systems.rules import Limits
-from setrnn.tagging.explanation import given_set
-from setrnn.tagging.prediction import check_known
+from setrnn.serve.work import Completing, Explaining, Tagging, list_labels, list_models
+from setrnn.systems.limits import Limits
+from setrnn.tagging.explanation import choose_explained_rule, given_set
 
-RETRY_SECONDS = 2  # while models are loaded
 VERSION_HEADER = "X-Model-Version"
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
 NO_LIMITS, NOTHING_KNOWN = Limits(), KnownLabels()
@@ -50,13 +47,6 @@ class Service:
     settings: ServeSettings
     metrics: Metrics
     batchers: Mapping[str, Batcher]
-
-    def model(self, name: str | None) -> ServedModel:
-        """Return a model by name; None is the default."""
-        try:
-            return self.registry.find(name)
-        except NotReadyError:
-            refuse_unready()
 
 
 def describe_problems(*kinds: str) -> dict[int | str, Any]:
@@ -90,7 +80,7 @@ router = APIRouter(generate_unique_id_function=lambda route: route.name)
 async def tag(wanted: TagRequest, request: Request, response: Response) -> TagAnswer:
     """Predict a label set for each text."""
     service = _service(request)
-    model = service.model(wanted.model)
+    model = service.registry.find(wanted.model)
     _check_texts(service.settings, wanted.texts)
     limits = Limits(
         min_labels=wanted.min_labels or 0,
@@ -105,48 +95,46 @@ async def tag(wanted: TagRequest, request: Request, response: Response) -> TagAn
     work = Tagging(model, rule, wanted.top, limits, wanted.calibrated, wanted.marginals)
     documents = list(zip(wanted.texts, features, strict=True))
     found = await _process(request, response, model, work, documents)
-    return answers.answer_tags(model, rule, found)
+    return TagAnswer.model_validate({"model": model, "rule": rule, "predictions": found})
 
 
 @router.post("/v1/complete", responses=_OF_POSTS)
 async def complete(wanted: CompleteRequest, request: Request, response: Response) -> CompleteAnswer:
     """Predict the remaining labels of a text when some are known to be right or wrong."""
     service = _service(request)
-    model = service.model(wanted.model)
+    model = service.registry.find(wanted.model)
     _check_texts(service.settings, [wanted.text])
     known = KnownLabels(tuple(dict.fromkeys(wanted.present)), tuple(dict.fromkeys(wanted.absent)))
     if known != NOTHING_KNOWN:  # slow with many labels
         tagger = model.tagger
-        await asyncio.to_thread(check_known, tagger.labels, known, tagger.max_labels)
+        await asyncio.to_thread(tagger.check_known, known)
     document = ((wanted.text, wanted.features or ()), known)
-    found = await _process(request, response, model, Completing(model, wanted.top), [document])
-    return answers.answer_completion(model, found[0])
+    work = Completing(model, wanted.top)
+    found: list[CompleteAnswer] = await _process(request, response, model, work, [document])
+    return found[0]
 
 
 @router.post("/v1/explain", responses=_OF_POSTS)
 async def explain(wanted: ExplainRequest, request: Request, response: Response) -> ExplainAnswer:
     """Explain the labels of a text: sequences, sets, and the words attended to."""
     service = _service(request)
-    model = service.model(wanted.model)
+    model = service.registry.find(wanted.model)
     _check_texts(service.settings, [wanted.text])
-    rule = model.tagger.explained_rule(wanted.rule, wanted.labels)
+    rule = choose_explained_rule(model.tagger, wanted.rule, wanted.labels)
     if wanted.labels is not None:  # slow with many labels
         tagger = model.tagger
         await asyncio.to_thread(given_set, tagger.labels, wanted.labels, tagger.max_labels)
     work = Explaining(model, rule, wanted.top, wanted.labels)
     document = (wanted.text, wanted.features or ())
-    found = await _process(request, response, model, work, [document])
-    return answers.answer_explanation(model, found[0])
+    found: list[ExplainAnswer] = await _process(request, response, model, work, [document])
+    return found[0]
 
 
 @router.get("/v1/models", responses=describe_problems("not-ready"))
 async def models(request: Request) -> ModelsAnswer:
     """List the models and the limits of a request."""
     service = _service(request)
-    try:
-        return answers.answer_models(service.registry.models, service.settings)
-    except NotReadyError:
-        refuse_unready()
+    return list_models(service.registry.models, service.settings)
 
 
 @router.get("/v1/labels", responses=_VERSION | describe_problems("invalid", "not-ready"))
@@ -162,9 +150,9 @@ async def labels(
     ] = None,
 ) -> LabelsAnswer:
     """Search the labels of a model."""
-    found = _service(request).model(model or None)
+    found = _service(request).registry.find(model or None)
     response.headers[VERSION_HEADER] = found.version
-    return answers.answer_labels(found, prefix, limit)
+    return list_labels(found, prefix, limit)
 
 
 @router.get("/healthz")
@@ -177,7 +165,7 @@ async def health(request: Request) -> Health:
 async def ready(request: Request) -> Health:
     """Report whether the models are loaded."""
     if not _service(request).registry.is_ready:
-        refuse_unready()
+        raise NotReadyError()
     return Health(status="ready")
 
 
@@ -192,15 +180,6 @@ async def metrics(request: Request) -> Response:
     return Response(page, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-def refuse_unready() -> NoReturn:
-    """Refuse a request because the models are still being loaded."""
-    raise ProblemError(
-        "not-ready",
-        "The models are being loaded. Try again after the seconds in the header Retry-After.",
-        headers={"Retry-After": str(RETRY_SECONDS)},
-    )
-
-
 def _service(request: Request) -> Service:
     service = request.app.state.service
     assert isinstance(service, Service)
@@ -209,7 +188,7 @@ def _service(request: Request) -> Service:
 
 async def _process(
     request: Request, response: Response, model: ServedModel, work: Work, documents: Sequence[Any]
-) -> Sequence[Any]:
+) -> Any:  # noqa: ANN401 (what the work returns, one per document)
     """Queue documents and wait for their results, or for the client to disconnect."""
     service = _service(request)
     response.headers[VERSION_HEADER] = model.version

@@ -44,8 +44,7 @@ Names = Annotated[
 ]
 Top = Annotated[int, Field(ge=1, le=MAX_SETS), BeforeValidator(_accept_whole_float)]
 Count = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_accept_whole_float)]
-# Sums of probabilities can exceed 1 in the last digit.
-Probability = Annotated[float, Field(ge=0, le=1), BeforeValidator(lambda value: min(value, 1.0))]
+Probability = Annotated[float, Field(ge=0, le=1)]
 ModelName = Annotated[Name | None, Field(description="The model's name; null: the first model.")]
 RuleName = Annotated[
     Name | None,
@@ -82,7 +81,7 @@ class _Request(BaseModel):
 
 
 class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, from_attributes=True)
 
 
 class TagRequest(_Request):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import socket
@@ -122,7 +121,6 @@ class Server(uvicorn.Server):
         except Exception as error:  # noqa: BLE001 (the command line reports it in one line)
             self.failure, self.should_exit = error, True
             return
-        freeze_memory()
         models = (f"{each.name} ({each.tagger.method})" for each in self.registry.models)
         self.say(f"Ready: {', '.join(models)}.")
 
@@ -134,16 +132,8 @@ class Server(uvicorn.Server):
                 self.say("The models are still being loaded: nothing to reload.")
                 return
             lines = await asyncio.to_thread(self.registry.reload)
-            freeze_memory()
             for line in lines:
                 self.say(line)
-
-
-def freeze_memory() -> None:
-    """Exclude what is loaded from garbage collection, which would cost half of a short request."""
-    gc.unfreeze()
-    gc.collect()
-    gc.freeze()
 
 
 def set_up_log() -> None:

@@ -1,32 +1,27 @@
-"""The library calls that process a batch of documents."""
+"""The library calls that process a batch of documents, and their results as the API's answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from setrnn.data.example import KnownLabels
+from setrnn.serve import schemas
 from setrnn.serve.registry import ServedModel
-from setrnn.systems.rules import Limits, count_candidates, find_rule
-from setrnn.tagging.explanation import Explanation
-from setrnn.tagging.prediction import Completion, Marginals, Prediction
-from setrnn.tagging.tagger import Tagger
+from setrnn.serve.settings import ServeSettings
+from setrnn.systems.candidates import Floats32
+from setrnn.systems.limits import Limits
+from setrnn.tagging.explanation import Explanation, Step, why_not_explained
+from setrnn.tagging.prediction import Completion, Prediction
 
-MIN_MARGINAL, MAX_MARGINALS = 0.001, 50
+MIN_MARGINAL, MAX_LABELS = 0.001, 50  # of the labels that are listed with their probabilities
+MIN_WEIGHT = 0.0005  # of a word in an explanation
+LAST_OF_ONE_UNIT = "\uffff"  # later characters take two code units of UTF-16
 
 Document = tuple[str, Sequence[str]]  # a text and its features
-
-
-@dataclass(frozen=True)
-class Tagged:
-    """A prediction and, if requested, the labels in descending order of probability."""
-
-    prediction: Prediction
-    marginals: Sequence[tuple[str, float]] | None = None
-    missing_mass: float | None = None
 
 
 @dataclass(frozen=True)
@@ -40,42 +35,36 @@ class Tagging:
     is_calibrated: bool
     with_marginals: bool
 
-    def run(self, documents: Sequence[Document]) -> list[Tagged]:
+    def run(self, documents: Sequence[Document]) -> list[schemas.TaggedText]:
         """Tag a batch."""
-        tagger = self.model.tagger
-        if self.with_marginals:
-            return self._with_marginals(tagger, documents)
-        found = tagger.tag_stream(
-            documents, self.rule, self.top, self.limits, calibrated=self.is_calibrated
+        tagger, wanted = self.model.tagger, (self.rule, self.top, self.limits)
+        if not self.with_marginals:
+            found = tagger.tag_stream(documents, *wanted, calibrated=self.is_calibrated)
+            return [_tagged_text(each) for each in found]
+        predictions, marginals = tagger.tag_with_marginals(
+            documents, *wanted, calibrated=self.is_calibrated
         )
-        return [Tagged(prediction) for prediction in found]
-
-    def _with_marginals(self, tagger: Tagger, documents: Sequence[Document]) -> list[Tagged]:
-        """Search once for both unless the rule chooses from sequences, which give no marginals."""
-        rule, limits = find_rule(self.rule), tagger.known_limits(self.limits)
-        tokens = tagger.encoder.encode(*zip(*documents, strict=True))
-        n_sets = tagger.n_candidates(rule, self.top, limits)
-        if rule.source == "sets":
-            n_sets = max(n_sets, count_candidates())
-        found = many = tagger.system.candidates(tokens, n_sets, rule.source)
-        if rule.source != "sets":
-            many = tagger.system.candidates(tokens, count_candidates())
-        predictions = tagger.predictions(
-            tokens,
-            found,
-            rule,
-            self.top,
-            limits,
-            calibrated=self.is_calibrated,
-            acceptance=tagger.acceptance(self.rule),
-        )
-        marginals = Marginals(tagger.system.marginals(tokens, many), many.missing_mass())
+        rows = zip(predictions, marginals.probs, marginals.missing_mass, strict=True)
         return [
-            Tagged(prediction, _ranked(tagger, row), float(missing))
-            for prediction, row, missing in zip(
-                predictions, marginals.probs, marginals.missing_mass, strict=True
-            )
+            _tagged_text(each, self._rank_labels(row), float(missing))
+            for each, row, missing in rows
         ]
+
+    def _rank_labels(self, probs: Floats32) -> list[schemas.LabelProbability]:
+        order = np.argsort(-probs, kind="stable")[:MAX_LABELS]
+        names = self.model.tagger.labels.names
+        return _probabilities(
+            (names[label], float(probs[label])) for label in order if probs[label] >= MIN_MARGINAL
+        )
+
+
+def _tagged_text(
+    found: Prediction,
+    marginals: list[schemas.LabelProbability] | None = None,
+    missing_mass: float | None = None,
+) -> schemas.TaggedText:
+    more = {"marginals": marginals, "missing_mass": missing_mass}
+    return schemas.TaggedText.model_validate({**vars(found), **more})
 
 
 @dataclass(frozen=True)
@@ -85,10 +74,20 @@ class Completing:
     model: ServedModel
     top: int
 
-    def run(self, documents: Sequence[tuple[Document, KnownLabels]]) -> list[Completion]:
+    def run(
+        self, documents: Sequence[tuple[Document, KnownLabels]]
+    ) -> list[schemas.CompleteAnswer]:
         """Complete a batch."""
         texts, known = zip(*documents, strict=True)
-        return list(self.model.tagger.complete_stream(texts, known, self.top))
+        return [
+            self._answer(each) for each in self.model.tagger.complete_stream(texts, known, self.top)
+        ]
+
+    def _answer(self, found: Completion) -> schemas.CompleteAnswer:
+        suggestions = _probabilities(found.suggestions[:MAX_LABELS])
+        return schemas.CompleteAnswer.model_validate(
+            {**vars(found), "model": self.model, "suggestions": suggestions}
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,17 +99,91 @@ class Explaining:
     top: int
     labels: Sequence[str] | None = None
 
-    def run(self, documents: Sequence[Document]) -> list[Explanation]:
+    def run(self, documents: Sequence[Document]) -> list[schemas.ExplainAnswer]:
         """Explain each text."""
-        tagger = self.model.tagger
+        explain = self.model.tagger.explain
         return [
-            tagger.explain(text, features, self.top, self.rule, self.labels)
+            self._answer(explain(text, features, self.top, self.rule, self.labels))
             for text, features in documents
         ]
 
+    def _answer(self, found: Explanation) -> schemas.ExplainAnswer:
+        sequences = [
+            schemas.Sequence(labels=each.labels, probability=each.probability, set=each.set_name)
+            for each in found.sequences
+        ]
+        # Offsets in UTF-16 code units, as JavaScript counts them.
+        wide = [place for place, each in enumerate(found.text) if each > LAST_OF_ONE_UNIT]
+        steps = [_step(found, each, wide) for each in found.steps]
+        return schemas.ExplainAnswer.model_validate(
+            {
+                **vars(found),
+                "model": self.model,
+                "sequences": sequences,
+                "steps": steps,
+                "notes": found.reading_notes(),
+            }
+        )
 
-def _ranked(tagger: Tagger, probs: Any) -> list[tuple[str, float]]:  # noqa: ANN401 (an array)
-    """Return the labels that are not too improbable, in descending order of probability."""
-    order = np.argsort(-probs, kind="stable")[:MAX_MARGINALS]
-    names = tagger.labels.names
-    return [(names[label], float(probs[label])) for label in order if probs[label] >= MIN_MARGINAL]
+
+def _step(explanation: Explanation, step: Step, wide: Sequence[int]) -> schemas.ExplainedStep:
+    read = (word for word in explanation.words if word.place is not None)
+    return schemas.ExplainedStep(
+        label=step.label,
+        probability=step.probability,
+        words=[
+            schemas.AttendedWord(
+                text=word.text,
+                start=word.start + bisect_left(wide, word.start),
+                stop=word.stop + bisect_left(wide, word.stop),
+                weight=weight,
+            )
+            for word, weight in zip(read, step.weights, strict=False)  # features follow the words
+            if weight >= MIN_WEIGHT
+        ],
+    )
+
+
+def _probabilities(found: Iterable[tuple[str, float]]) -> list[schemas.LabelProbability]:
+    return [
+        schemas.LabelProbability(label=label, probability=probability)
+        for label, probability in found
+    ]
+
+
+def list_models(models: Sequence[ServedModel], settings: ServeSettings) -> schemas.ModelsAnswer:
+    """Return the answer to GET /v1/models."""
+    cards = [_card(model, is_default=model is models[0]) for model in models]
+    return schemas.ModelsAnswer.model_validate({"models": cards, "limits": settings})
+
+
+def _card(model: ServedModel, is_default: bool) -> schemas.ModelCard:
+    tagger = model.tagger
+    calibration, data = tagger.calibration, tagger.notes.get("data")
+    return schemas.ModelCard.model_validate(
+        {
+            "name": model.name,
+            "version": model.version,
+            "method": model.method,
+            "is_default": is_default,
+            "n_labels": len(tagger.labels),
+            "rules": tagger.rules,
+            "own_rule": tagger.rule_or_own(None),
+            "can_explain": why_not_explained(tagger) is None,
+            "is_calibrated": calibration is not None and bool(calibration.scalings),
+            "accepts": {} if calibration is None else calibration.acceptance,
+            "data": None if data is None else str(data),
+        }
+    )
+
+
+def list_labels(model: ServedModel, prefix: str, limit: int) -> schemas.LabelsAnswer:
+    """Return the answer to GET /v1/labels."""
+    found, known = model.find_labels(prefix), model.tagger.labels
+    return schemas.LabelsAnswer(
+        labels=[
+            schemas.CountedLabel(label=known.names[label], count=int(known.counts[label]))
+            for label in found[:limit]
+        ],
+        n_matching=len(found),
+    )

@@ -12,6 +12,12 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+Ids = npt.NDArray[np.int32]  # of labels
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Floats32 = npt.NDArray[np.float32]
+Bools = npt.NDArray[np.bool_]
+
 # n documents, K candidates, G given sets, S labels of the largest set, L labels in all,
 # M labels that matter to a document, Z sizes of sets
 
@@ -33,23 +39,28 @@ class ScoredSet:
     probability: float
 
 
+def to_probability(log_prob: float) -> float:
+    """Return a probability; rounding errors of sums do not make it exceed 1."""
+    return min(float(np.exp(log_prob)), 1.0)
+
+
 @dataclass(frozen=True)
 class LabelSizeProbs:
     """p(label in the set, size of the set) for the labels that matter, and p(empty set)."""
 
-    labels: npt.NDArray[np.int32]  # (n, M) ascending ids, padded with -1
-    probs: npt.NDArray[np.float64]  # (n, M, Z), for the sizes 1 .. Z
-    empty: npt.NDArray[np.float64]  # (n,)
+    labels: Ids  # (n, M) ascending ids, padded with -1
+    probs: Floats  # (n, M, Z), for the sizes 1 .. Z
+    empty: Floats  # (n,)
 
 
 @dataclass(frozen=True)
 class Certificates:
     """What a search guarantees about the first candidate of each document."""
 
-    is_proved: npt.NDArray[np.bool_]  # (n,) whether no other set is more probable
-    pruned: npt.NDArray[np.float64]  # (n,) the total probability of what was pruned
+    is_proved: Bools  # (n,) whether no other set is more probable
+    pruned: Floats  # (n,) the total probability of what was pruned
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Certificates:
+    def take(self, rows: Ints) -> Certificates:
         """Return the certificates of some of the documents."""
         return Certificates(self.is_proved[rows], self.pruned[rows])
 
@@ -74,8 +85,8 @@ class SetCandidates:
         [0.2, 0.5]
     """
 
-    labels: npt.NDArray[np.int32]  # (n, K, S) ascending ids, padded with -1
-    log_probs: npt.NDArray[np.float64]  # (n, K), -inf where a document has fewer than K sets
+    labels: Ids  # (n, K, S) ascending ids, padded with -1
+    log_probs: Floats  # (n, K), -inf where a document has fewer than K sets
     certificates: Certificates | None = field(default=None, kw_only=True)
 
     @staticmethod
@@ -109,7 +120,7 @@ class SetCandidates:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Self:
+    def take(self, rows: Ints) -> Self:
         """Return the candidates of some of the documents."""
         certificates = None if self.certificates is None else self.certificates.take(rows)
         return replace(
@@ -124,7 +135,7 @@ class SetCandidates:
         row = self.labels[document, rank]
         return [int(label) for label in row if label >= 0]
 
-    def ranks(self, labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    def ranks(self, labels: Ids) -> Ints:
         """Return the rank of one set per document, (n, S), among its candidates: (n,).
 
         The rank is -1 if the set is not a candidate.
@@ -134,7 +145,7 @@ class SetCandidates:
         is_same &= self.log_probs > -np.inf
         return np.where(is_same.any(axis=1), is_same.argmax(axis=1), -1)
 
-    def marginals(self, n_labels: int) -> npt.NDArray[np.float32]:
+    def marginals(self, n_labels: int) -> Floats32:
         """Return p(label | document), (n, L): the share of the candidates that contain the label.
 
         The missing probability is assumed to be distributed like that of the candidates.
@@ -146,7 +157,7 @@ class SetCandidates:
         sums = np.bincount(document * n_labels + label, weights=shares, minlength=n * n_labels)
         return np.minimum(sums, 1.0).reshape(n, n_labels).astype(np.float32)
 
-    def missing_mass(self) -> npt.NDArray[np.float64]:
+    def missing_mass(self) -> Floats:
         """Return the total probability of the sets that are not candidates: (n,)."""
         return np.asarray(np.clip(1 - np.exp(self.log_probs).sum(axis=1), 0.0, 1.0))
 
@@ -172,7 +183,7 @@ class SetCandidates:
         empty = np.where(size == 0, self._shares, 0.0).sum(axis=1)
         return LabelSizeProbs(labels, probs, empty)
 
-    def log_probs_of(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    def log_probs_of(self, label_sets: Ids) -> Floats:
         """Return log p of given sets (n, G, S), packed: (n, G), NaN if a set is not a candidate."""
         width = max(self.labels.shape[-1], label_sets.shape[-1])
         own, given = widen(self.labels, width), widen(label_sets, width)
@@ -184,16 +195,14 @@ class SetCandidates:
         return found
 
     @property
-    def _shares(self) -> npt.NDArray[np.float64]:
+    def _shares(self) -> Floats:
         """Each candidate's share of the total probability of the candidates: (n, K)."""
         best = np.maximum(self.log_probs.max(axis=1, keepdims=True, initial=-np.inf), -1e300)
         shares = np.exp(self.log_probs - best)
         return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300))
 
 
-def _list_distinct(
-    ids: npt.NDArray[np.int32],
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+def _list_distinct(ids: Ids) -> tuple[Ids, Ints]:
     """Return the distinct ids of each row (n, W), ascending, and the place of each id among them.
 
     The distinct ids are (n, M), padded with -1; the places (n, W).
@@ -211,13 +220,13 @@ def _list_distinct(
     return labels, place
 
 
-def widen(labels: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.int32]:
+def widen(labels: Ids, width: int) -> Ids:
     """Pad sets (..., S) with -1 to at least a given width."""
     room = [(0, 0)] * (labels.ndim - 1) + [(0, max(width - labels.shape[-1], 0))]
     return np.pad(labels, room, constant_values=-1)
 
 
-def pack_labels(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+def pack_labels(labels: Ids) -> Ids:
     """Sort the ids of each set (..., S), with -1 last, and remove columns that no set uses.
 
     Example:
@@ -231,7 +240,7 @@ def pack_labels(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     return np.where(ascending == last, -1, ascending).astype(np.int32)
 
 
-def list_columns(is_chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+def list_columns(is_chosen: Bools) -> Ids:
     """Return the chosen columns of each row (n, L): (n, S), padded with -1.
 
     Example:

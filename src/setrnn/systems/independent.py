@@ -7,13 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known, check_known, refuse_sequences
 from setrnn.systems.neural import NeuralSystem, Rows
 from setrnn.systems.products import most_probable_products, product_log_probs
@@ -30,21 +29,17 @@ class IndependentSystem(NeuralSystem):
         refuse_sequences(source)
         return most_probable_products(self.logits(tokens), n_sets, check_known(known, source))
 
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
         return product_log_probs(self.logits(tokens), label_sets)
 
     @torch.inference_mode()
-    def logits(self, tokens: Ragged) -> npt.NDArray[np.float32]:
+    def logits(self, tokens: Ragged) -> Floats32:
         """Return the log-odds of each label, (n, L)."""
-        logits = np.zeros((len(tokens), self.network.decoder.n_labels), dtype=np.float32)
 
         def score(rows: Rows, encoding: Encoding) -> Tensor:
             found: Tensor = self.network.decoder.logits(encoding)
             return found
 
-        for rows, found in self.by_batch(tokens, score):
-            logits[rows] = found.cpu().numpy()
-        return logits
+        shape = (len(tokens), self.network.decoder.n_labels)
+        return self.gather_values(tokens, np.zeros(shape, dtype=np.float32), score)

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import logsumexp
 
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, DataError
-from setrnn.systems.candidates import SetCandidates, pack_labels, widen
+from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates, pack_labels, widen
 
 
 @dataclass(frozen=True)
@@ -29,8 +28,8 @@ class Known:
         (2, [False, False, False, True])
     """
 
-    present: npt.NDArray[np.int32]  # (n, R) ids, padded with -1
-    absent: npt.NDArray[np.int32]  # (n, A) ids, padded with -1
+    present: Ids  # (n, R) ids, padded with -1
+    absent: Ids  # (n, A) ids, padded with -1
 
     def __post_init__(self) -> None:
         """Raise DataError if a label is known to be both right and wrong."""
@@ -65,15 +64,15 @@ class Known:
         """Whether no label of any document is known."""
         return not ((self.present >= 0).any() or (self.absent >= 0).any())
 
-    def rows(self, rows: slice | npt.NDArray[np.int64]) -> Known:
+    def rows(self, rows: slice | Ints) -> Known:
         """Return what is known of some of the documents."""
         return Known(self.present[rows], self.absent[rows])
 
-    def is_present(self, n_labels: int) -> npt.NDArray[np.bool_]:
+    def is_present(self, n_labels: int) -> Bools:
         """Mark the labels that each set must contain: (n, L)."""
         return _mark(self.present, n_labels)
 
-    def is_absent(self, n_labels: int) -> npt.NDArray[np.bool_]:
+    def is_absent(self, n_labels: int) -> Bools:
         """Mark the labels that no set may contain: (n, L)."""
         return _mark(self.absent, n_labels)
 
@@ -134,7 +133,7 @@ def given_known(candidates: SetCandidates) -> SetCandidates:
     return SetCandidates(candidates.labels, log_probs)
 
 
-def known_log_prob(candidates: SetCandidates) -> npt.NDArray[np.float64]:
+def known_log_prob(candidates: SetCandidates) -> Floats:
     """Return log p(known | x), (n,): the sum over the candidates.
 
     It is a lower bound, and exact if all sets that fit were found.
@@ -142,7 +141,7 @@ def known_log_prob(candidates: SetCandidates) -> npt.NDArray[np.float64]:
     return np.asarray(np.minimum(logsumexp(candidates.log_probs, axis=1), 0.0))
 
 
-def _mark(labels: npt.NDArray[np.int32], n_labels: int) -> npt.NDArray[np.bool_]:
+def _mark(labels: Ids, n_labels: int) -> Bools:
     is_known = np.zeros((len(labels), n_labels + 1), dtype=bool)
     np.put_along_axis(is_known, labels, True, axis=1)  # -1 falls in the last column
     return is_known[:, :-1]

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, nearest_name
+from setrnn.systems.candidates import Bools, Floats, Ids, Ints
 
 _MAX_SCORES = 1 << 24  # documents x seen sets in memory at once
 
@@ -62,15 +63,12 @@ class Limits:
             raise ConfigError(
                 f"Label '{both[0]}' is both required and forbidden. Remove it from one."
             )
-        if self.max_labels is not None:
-            for least, what in (
-                (self.min_labels, f"min_labels is {self.min_labels}"),
-                (len(self.required), f"{len(self.required)} labels are required"),
-            ):
-                if least > self.max_labels:
-                    raise ConfigError(
-                        f"{what}, but max_labels is {self.max_labels}. No set can fit."
-                    )
+        for least, what in (
+            (self.min_labels, f"min_labels is {self.min_labels}"),
+            (len(self.required), f"{len(self.required)} labels are required"),
+        ):
+            if self.max_labels is not None and least > self.max_labels:
+                raise ConfigError(f"{what}, but max_labels is {self.max_labels}. No set can fit.")
 
     def for_labels(self, labels: LabelVocabulary, seen_sets: Ragged | None) -> SetLimits:
         """Turn the names into ids of a model; raise ConfigError if none of its sets can fit."""
@@ -84,13 +82,8 @@ class Limits:
                 f"{len(forbidden)} of them forbidden. No set can fit."
             )
         most = n_allowed if self.max_labels is None else min(self.max_labels, n_allowed)
-        limits = SetLimits(
-            n_labels=len(labels),
-            min_labels=max(self.min_labels, len(required)),
-            max_labels=most,
-            required=required,
-            is_allowed=is_allowed,
-        )
+        least = max(self.min_labels, len(required))
+        limits = SetLimits(len(labels), least, most, required, is_allowed)
         if self == Limits():
             return limits
         return limits.with_seen_sets(seen_sets, self.only_seen)
@@ -100,16 +93,11 @@ class Limits:
 class SeenSets:
     """The distinct label sets of the training documents."""
 
-    labels: npt.NDArray[np.int32]  # (G, S) ascending, padded with -1
+    labels: Ids  # (G, S) ascending, padded with -1
     n_labels: int
 
-    @classmethod
-    def from_ragged(cls, sets: Ragged, n_labels: int) -> SeenSets:
-        """Build from the sets stored with a model."""
-        return cls(sets.padded(min_width=1), n_labels)
-
     @cached_property
-    def sizes(self) -> npt.NDArray[np.int64]:
+    def sizes(self) -> Ints:
         """The number of labels of each set, (G,)."""
         return np.asarray((self.labels >= 0).sum(axis=1))
 
@@ -120,14 +108,12 @@ class SeenSets:
             for size in np.unique(self.sizes)
         }
 
-    def contain(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    def contain(self, label_sets: Ids) -> Bools:
         """Return which of given sets (n, K, S) were seen: (n, K)."""
         keys = set_keys(self.labels, self.n_labels)
         return np.isin(set_keys(label_sets, self.n_labels), keys)
 
-    def best(
-        self, values: npt.NDArray[Any], n_best: int
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    def best(self, values: npt.NDArray[Any], n_best: int) -> tuple[Ids, Floats]:
         """Return the sets with the largest sums of their labels' values (n, L), and these sums.
 
         They are (n, n_best, S) and (n, n_best), in descending order, or fewer if there are fewer.
@@ -161,8 +147,8 @@ class SetLimits:
     n_labels: int
     min_labels: int  # at least the number of required labels
     max_labels: int  # at most the number of allowed labels
-    required: npt.NDArray[np.int32]  # ascending
-    is_allowed: npt.NDArray[np.bool_]  # (L,)
+    required: Ids  # ascending
+    is_allowed: Bools  # (L,)
     only_seen: bool = False
     seen: SeenSets | None = None  # the seen sets that fit, if they are known
 
@@ -181,8 +167,8 @@ class SetLimits:
                     "or omit only_seen."
                 )
             return self
-        everything = SeenSets.from_ragged(seen_sets, self.n_labels)
-        fitting = everything.labels[self.fit(everything.labels[None])[0]]
+        everything = seen_sets.padded(min_width=1)
+        fitting = everything[self.fit(everything[None])[0]]
         if not len(fitting):
             if only_seen:
                 raise ConfigError(
@@ -190,17 +176,9 @@ class SetLimits:
                     "Relax them, or omit only_seen."
                 )
             return self
-        return SetLimits(
-            self.n_labels,
-            self.min_labels,
-            self.max_labels,
-            self.required,
-            self.is_allowed,
-            only_seen,
-            SeenSets(fitting, self.n_labels),
-        )
+        return replace(self, only_seen=only_seen, seen=SeenSets(fitting, self.n_labels))
 
-    def fit(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    def fit(self, label_sets: Ids) -> Bools:
         """Return which sets (n, K, S) are within the limits: (n, K)."""
         if self.is_open:
             return np.ones(label_sets.shape[:2], dtype=bool)
@@ -232,7 +210,7 @@ def no_limits(n_labels: int) -> SetLimits:
     return SetLimits(n_labels, 0, n_labels, nothing, np.ones(n_labels, dtype=bool))
 
 
-def set_keys(label_sets: npt.NDArray[np.int32], n_labels: int) -> npt.NDArray[np.uint64]:
+def set_keys(label_sets: Ids, n_labels: int) -> npt.NDArray[np.uint64]:
     """Return a number (...) per set (..., S); different sets most probably have different ones."""
     random = np.random.default_rng(0)
     keys = random.integers(0, 2**64, n_labels + 1, dtype=np.uint64)
@@ -244,7 +222,7 @@ def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def _encode(names: Collection[str], labels: LabelVocabulary) -> npt.NDArray[np.int32]:
+def _encode(names: Collection[str], labels: LabelVocabulary) -> Ids:
     for name in names:
         if name not in labels.index:
             near = nearest_name(name, labels.names)

@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,14 +23,11 @@ from setrnn.model.devices import find_device
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, rebuild_network
 from setrnn.search.set_search import ScoredSets
-from setrnn.systems.candidates import Certificates, SetCandidates
-from setrnn.systems.known import Known
-from setrnn.systems.system import Arrays
+from setrnn.systems.candidates import Certificates, Floats, Floats32, Ids, Ints, SetCandidates
+from setrnn.systems.system import Arrays, System
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from setrnn.systems.recurrent import RecurrentSystem
 
 # Limits of a batch. Documents differ in how many prefixes their sets need. A CPU spends its time
 # on arithmetic: in small batches, fewer documents wait for the one that needs most. A GPU spends
@@ -39,20 +35,20 @@ if TYPE_CHECKING:
 MAX_DOCUMENTS, MAX_DOCUMENTS_ON_CPU, MAX_WORDS = 2_048, 64, 262_144
 MAX_SCORES = 2**29  # outputs of the beams of all searches of all documents
 
-Rows = npt.NDArray[np.int64]  # the rows of a batch
+Rows = Ints  # the rows of a batch
+Score = Callable[[Rows, Encoding], Tensor]
+Array = TypeVar("Array", Floats, Floats32)
 Piece = TypeVar("Piece")
 Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class NeuralSystem(ABC):
+class NeuralSystem(System):
     """A network with its settings and device; a subclass predicts with it."""
 
     network: Network
     config: Config
     device: torch.device
-    emits_sequences: ClassVar[bool] = False
-    max_training_labels: ClassVar[int | None] = None
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
@@ -72,11 +68,6 @@ class NeuralSystem(ABC):
         """Where the system computes: cpu or cuda."""
         return self.device.type
 
-    @property
-    def sequences(self) -> RecurrentSystem | None:
-        """The same system if it emits sequences; None otherwise."""
-        return None
-
     def with_beam_width(self, beam_width: int) -> Self | None:
         """Return the same system with another beam width."""
         search = replace(self.config.search, beam_width=beam_width)
@@ -93,21 +84,7 @@ class NeuralSystem(ABC):
                 f"{n_tokens:,} and {n_labels:,}"
             )
 
-    @abstractmethod
-    def candidates(
-        self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
-    ) -> SetCandidates:
-        """Find the most probable sets of each document, or the sets of its best sequences."""
-
-    @abstractmethod
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
-        """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-
-    def marginals(
-        self, tokens: Ragged, candidates: SetCandidates | None = None
-    ) -> npt.NDArray[np.float32]:
+    def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L), from the candidates."""
         if candidates is None:
             candidates = self.candidates(tokens, self.config.search.beam_width)
@@ -170,7 +147,13 @@ class NeuralSystem(ABC):
         joined = SetCandidates.concatenate(parts, n_sets)
         return joined.take(np.argsort(np.concatenate(rows)))
 
-    def sets_on_device(self, label_sets: npt.NDArray[np.int32], rows: Rows) -> Tensor:
+    def gather_values(self, tokens: Ragged, values: Array, score: Score) -> Array:
+        """Score in batches; write the result for each document into its row of `values`."""
+        for rows, found in self.by_batch(tokens, score):
+            values[rows] = found.cpu().numpy()
+        return values
+
+    def sets_on_device(self, label_sets: Ids, rows: Rows) -> Tensor:
         """Copy the sets of a batch to the device, as wide as the largest: (B, G, S)."""
         chosen = label_sets[rows]
         width = int((chosen >= 0).sum(-1).max(initial=0))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -69,7 +68,7 @@ class OrderFreeSystem(RecurrentSystem):
                 return found
             is_exact = (best >= 0).sum(2) <= EXACT_UP_TO
             is_set = found.log_probs[:, : best.shape[1]] > -torch.inf
-            log_probs = self._sums(encoding, best).where(is_set, -torch.inf)
+            log_probs = self.score_sets(encoding, best).where(is_set, -torch.inf)
             return rank_by_exact(found, log_probs, is_exact)
 
         return self.gather_sets(tokens, max(width, n_sets), search)
@@ -85,25 +84,11 @@ class OrderFreeSystem(RecurrentSystem):
             np.take_along_axis(log_probs, order, axis=1),
         )
 
-    @torch.inference_mode()
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
-        """Return log p (n, G) of given sets (n, G, S), padded with -1.
+    def score_sets(self, encoding: Encoding, label_sets: Tensor) -> Tensor:
+        """Return log p (B, G) of sets (B, G, S), summed over their subsets.
 
         It is exact up to ten labels, a lower bound for more, and -inf for too many labels to sum.
         """
-        log_probs = np.zeros(label_sets.shape[:2])
-
-        def score(rows: Rows, encoding: Encoding) -> Tensor:
-            return self._sums(encoding, self.sets_on_device(label_sets, rows))
-
-        for rows, sums in self.by_batch(tokens, score):
-            log_probs[rows] = sums.cpu().numpy()
-        return log_probs
-
-    def _sums(self, encoding: Encoding, label_sets: Tensor) -> Tensor:
-        """Return log p (B, G) of sets (B, G, S), summed over their subsets."""
         B, G, S = label_sets.shape
         flat = label_sets.flatten(0, 1)
         sizes = (flat >= 0).sum(1).cpu()

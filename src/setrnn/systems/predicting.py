@@ -8,15 +8,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Floats, Ids, Ints, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import SetLimits
-from setrnn.systems.rules import Choice, Rule, choose_sets, count_candidates
+from setrnn.systems.rules import Rule, choose_sets, count_candidates
+from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.systems.system import System
 
@@ -26,27 +24,8 @@ class ChosenSets:
     """The sets that a rule chose for a batch of documents."""
 
     choice: Choice  # what they were chosen from
-    labels: npt.NDArray[np.int32]  # (n, S) padded with -1
-    log_probs: npt.NDArray[np.float64]  # (n,)
-
-
-def choose_from(
-    system: System,
-    tokens: Ragged,
-    candidates: SetCandidates,
-    rule: Rule,
-    limits: SetLimits,
-    thresholds: Thresholds | None = None,
-) -> ChosenSets:
-    """Choose one set per document from its candidates, or another set if the rule prefers it."""
-
-    def set_log_probs(
-        rows: npt.NDArray[np.int64], sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
-        return system.set_log_probs(take_rows(tokens, rows), sets)
-
-    choice = Choice(candidates, limits, set_log_probs, thresholds)
-    return ChosenSets(choice, *choose_sets(rule, choice))
+    labels: Ids  # (n, S) padded with -1
+    log_probs: Floats  # (n,)
 
 
 class BatchSearch:
@@ -60,13 +39,9 @@ class BatchSearch:
     """
 
     def __init__(
-        self,
-        system: System,
-        tokens: Ragged,
-        n_sets: Mapping[str, int],
-        known: Known | None = None,
+        self, system: System, tokens: Ragged, n_sets: Mapping[str, int], known: Known | None = None
     ) -> None:
-        self.system, self.tokens, self.n_sets = system, tokens, n_sets
+        self.system, self.tokens, self.n_sets, self.known = system, tokens, n_sets, known
         self.candidates: dict[str, SetCandidates] = {}
         self.seconds: dict[str, float] = {}
         for source, n in n_sets.items():
@@ -77,9 +52,13 @@ class BatchSearch:
     def choose(
         self, rule: Rule, limits: SetLimits, thresholds: Thresholds | None = None
     ) -> ChosenSets:
-        """Choose one set per document by a rule whose source was searched."""
-        candidates = self.candidates[rule.source]
-        return choose_from(self.system, self.tokens, candidates, rule, limits, thresholds)
+        """Choose one set per document by a rule, which may prefer one that is not a candidate."""
+
+        def set_log_probs(rows: Ints, sets: Ids) -> Floats:
+            return self.system.set_log_probs(take_rows(self.tokens, rows), sets)
+
+        choice = Choice(self.candidates[rule.source], limits, set_log_probs, thresholds)
+        return ChosenSets(choice, *choose_sets(rule, choice))
 
     def many_sets(self) -> SetCandidates:
         """Return enough sets for marginals; search for them only if that was not done yet."""

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
 from setrnn.systems.candidates import (
+    Floats,
+    Floats32,
+    Ids,
+    Ints,
     LabelSizeProbs,
     SetCandidates,
     list_columns,
@@ -33,21 +36,21 @@ LEAST_PROB, MAX_LABELS = 1e-3, 128
 class ProductCandidates(SetCandidates):
     """The best sets if p(set) is the product over all labels."""
 
-    logits: npt.NDArray[np.float32]  # (n, L)
+    logits: Floats32  # (n, L)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Self:
+    def take(self, rows: Ints) -> Self:
         """Return the candidates of some of the documents."""
         return type(self)(self.labels[rows], self.log_probs[rows], self.logits[rows])
 
-    def marginals(self, n_labels: int) -> npt.NDArray[np.float32]:
+    def marginals(self, n_labels: int) -> Floats32:
         """Return the probability of each label: (n, L)."""
         return np.asarray(expit(self.logits))
 
-    def missing_mass(self) -> npt.NDArray[np.float64]:
+    def missing_mass(self) -> Floats:
         """Return 0: the marginals are exact."""
         return np.zeros(len(self))
 
-    def log_probs_of(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    def log_probs_of(self, label_sets: Ids) -> Floats:
         """Return log p of given sets, (n, G, S): (n, G)."""
         return product_log_probs(self.logits, label_sets)
 
@@ -62,7 +65,7 @@ class ProductCandidates(SetCandidates):
 
 
 def most_probable_products(
-    logits: npt.NDArray[np.float32], n_sets: int, known: Known | None = None
+    logits: Floats32, n_sets: int, known: Known | None = None
 ) -> SetCandidates:
     """Return the K best sets of independent labels, exactly.
 
@@ -108,18 +111,14 @@ def most_probable_products(
     return ProductCandidates(pack_labels(labels), log_probs, logits)
 
 
-def product_log_probs(
-    logits: npt.NDArray[np.float32], label_sets: npt.NDArray[np.int32]
-) -> npt.NDArray[np.float64]:
+def product_log_probs(logits: Floats32, label_sets: Ids) -> Floats:
     """Return log p (n, G) of given sets (n, G, S), padded with -1."""
     log_odds = logits.astype(np.float64)
     of_none = log_sigmoid(-log_odds).sum(axis=1, keepdims=True)
     return np.asarray(of_none + sum_over_sets(log_odds, label_sets))
 
 
-def list_likely_labels(
-    probs: npt.NDArray[np.float64], also: Sequence[int]
-) -> npt.NDArray[np.int32]:
+def list_likely_labels(probs: Floats, also: Sequence[int]) -> Ids:
     """Return the labels that may be in a set of highest expected F1: (n, M), ascending.
 
     All documents have the same number of them. Those in `also` are included.
@@ -132,22 +131,20 @@ def list_likely_labels(
     return np.sort(labels, axis=1).astype(np.int32)
 
 
-def sum_over_sets(
-    values: npt.NDArray[np.float64], label_sets: npt.NDArray[np.int32]
-) -> npt.NDArray[np.float64]:
+def sum_over_sets(values: Floats, label_sets: Ids) -> Floats:
     """Sum the values (n, L) of the labels of each set (n, G, S), padded with -1: (n, G)."""
     document = np.arange(len(values))[:, None, None]
     with_nothing = np.pad(values, ((0, 0), (0, 1)))  # -1 reads the last
     return np.asarray(with_nothing[document, label_sets].sum(axis=2))
 
 
-def _bound_size(expected: npt.NDArray[np.float64], n_labels: int) -> int:
+def _bound_size(expected: Floats, n_labels: int) -> int:
     """Return a size that a set exceeds with probability below 1e-9 (Bernstein's bound)."""
     mean = float(expected.max(initial=0.0))
     return max(1, min(n_labels, int(np.ceil(mean + 6.5 * np.sqrt(mean) + 14))))
 
 
-def _size_probs(probs: npt.NDArray[np.float64], Z: int) -> npt.NDArray[np.float64]:
+def _size_probs(probs: Floats, Z: int) -> Floats:
     """Return p(size of the set), for the sizes 0 .. Z: (n, Z + 1)."""
     sizes = np.zeros((len(probs), Z + 1))
     sizes[:, 0] = 1.0
@@ -159,9 +156,7 @@ def _size_probs(probs: npt.NDArray[np.float64], Z: int) -> npt.NDArray[np.float6
     return sizes
 
 
-def _without_label(
-    of_sizes: npt.NDArray[np.float64], probs: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def _without_label(of_sizes: Floats, probs: Floats) -> Floats:
     """Return p(number of other labels) for each label (n, M), for 0 .. Z - 1: (n, M, Z).
 
     For a label of probability p, of_sizes[z] = (1 - p) others[z] + p others[z - 1]. This is solved

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -22,7 +21,7 @@ from setrnn.search.set_search import (
     set_log_prob,
     sets_of_best_sequences,
 )
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Floats, Ids, SetCandidates
 from setrnn.systems.known import Known, check_known, make_completions
 from setrnn.systems.neural import NeuralSystem, Rows
 
@@ -72,28 +71,24 @@ class RecurrentSystem(NeuralSystem):
         return make_completions(self.gather_sets(tokens, 2 * width, search), known)
 
     @torch.inference_mode()
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
-        It is the sum over the orders that the search finds: a lower bound for large sets.
+        It is a lower bound for large sets.
         """
-        log_probs = np.zeros(label_sets.shape[:2])
-        width = self.config.search.beam_width
 
         def score(rows: Rows, encoding: Encoding) -> Tensor:
-            sets = self.sets_on_device(label_sets, rows)
-            return set_log_prob(self.network.decoder, encoding, sets, width)
+            return self.score_sets(encoding, self.sets_on_device(label_sets, rows))
 
-        for rows, found in self.by_batch(tokens, score):
-            log_probs[rows] = found.cpu().numpy()
-        return log_probs
+        return self.gather_values(tokens, np.zeros(label_sets.shape[:2]), score)
+
+    def score_sets(self, encoding: Encoding, label_sets: Tensor) -> Tensor:
+        """Return log p (B, G) of sets (B, G, S): the sum over the orders that the search finds."""
+        width = self.config.search.beam_width
+        return set_log_prob(self.network.decoder, encoding, label_sets, width)
 
     @torch.inference_mode()
-    def orders(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32], beam_width: int
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    def orders(self, tokens: Ragged, label_sets: Ids, beam_width: int) -> tuple[Ids, Floats]:
         """Find the best orders of one label set per document. Sets are (n, S), padded with -1.
 
         Returns orders (n, K, S) in descending order of probability, and log p of each, (n, K).

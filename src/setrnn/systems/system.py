@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import Config
 from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 class System(Protocol):
     """A trained system: from rows of token ids to label sets with probabilities.
 
+    A class that inherits from it has no limit on the labels of a set, computes on the CPU, emits no
+    sequences and has no search to widen, unless it says otherwise.
+
     Example:
         >>> from setrnn.methods import METHODS
         >>> from setrnn.systems.registry import find_system
@@ -36,9 +39,10 @@ class System(Protocol):
         True
     """
 
-    emits_sequences: ClassVar[bool]  # whether labels are emitted one by one: rule "sequence"
-    max_training_labels: ClassVar[int | None]  # the most labels per training document, if limited
+    emits_sequences: ClassVar[bool] = False  # whether labels are emitted one by one
+    max_training_labels: ClassVar[int | None] = None  # the most labels per training document
 
+    @abstractmethod
     def candidates(
         self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
     ) -> SetCandidates:
@@ -48,14 +52,11 @@ class System(Protocol):
         labels only exclude sets: p(set | x) does not change.
         """
 
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    @abstractmethod
+    def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
 
-    def marginals(
-        self, tokens: Ragged, candidates: SetCandidates | None = None
-    ) -> npt.NDArray[np.float32]:
+    def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L). Candidates found before save time."""
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -68,17 +69,21 @@ class System(Protocol):
     @property
     def max_labels(self) -> int | None:
         """The most labels that a set may have; None for no limit."""
+        return None
 
     @property
     def device_name(self) -> str:
         """Where the system computes: cpu or cuda."""
+        return "cpu"
 
     @property
     def sequences(self) -> RecurrentSystem | None:
         """The same system if it emits sequences; None otherwise."""
+        return None
 
     def with_beam_width(self, beam_width: int) -> Self | None:
         """Return the same system with another beam width; None if it has no search to widen."""
+        return None
 
     def check_sizes(self, n_tokens: int, n_labels: int) -> None:
         """Raise ValueError if the weights are for another vocabulary or other labels."""

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import betaincinv
+import scipy
 
 from setrnn.errors import ConfigError
+from setrnn.systems.candidates import Bools, Floats, Ints
 
 N_BINS = 15
 LEAST_IN_BIN = 10  # documents
@@ -21,19 +21,24 @@ FIRST_TEST = 4  # times the fewest documents that can show the target if all of 
 LEAST_FIRST_TEST = 0.05  # of all documents
 STEP = 1.1  # each test takes this many times the documents of the test before
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
-Counts = npt.NDArray[np.int64]
+
+def as_plain(value: Any) -> Any:  # noqa: ANN401 (a dataclass, or a value in one)
+    """Return a dataclass as JSON values, with its arrays as lists."""
+    if is_dataclass(value):
+        return {each.name: as_plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: as_plain(each) for name, each in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 @dataclass(frozen=True)
 class Reliability:
     """Documents by the probability of their predicted set, in bins of about the same size."""
 
-    n_documents: Counts  # (B,)
+    n_documents: Ints  # (B,)
     mean_probability: Floats  # (B,) increasing
     accuracy: Floats  # (B,)
-    spread: Counts  # documents in each twentieth between 0 and 1
+    spread: Ints  # documents in each twentieth between 0 and 1
 
     @property
     def error(self) -> float:
@@ -43,13 +48,7 @@ class Reliability:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values."""
-        return {
-            "calibration_error": self.error,
-            "n_documents": self.n_documents.tolist(),
-            "mean_probability": self.mean_probability.tolist(),
-            "accuracy": self.accuracy.tolist(),
-            "spread": self.spread.tolist(),
-        }
+        return {"calibration_error": self.error, **as_plain(self)}
 
 
 def reliability(probs: Floats, is_right: Bools, n_bins: int = N_BINS) -> Reliability:
@@ -84,24 +83,6 @@ class Acceptance:
             return np.zeros(len(probs), dtype=bool)
         return probs >= self.threshold
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Acceptance:
-        """Build from plain JSON values."""
-        threshold = values["threshold"]
-        return cls(
-            rule=str(values["rule"]),
-            target=float(values["target"]),
-            confidence=float(values["confidence"]),
-            threshold=None if threshold is None else float(threshold),
-            share=float(values["share"]),
-            accuracy=float(values["accuracy"]),
-            n_accepted=int(values["n_accepted"]),
-        )
-
 
 def fit_acceptance(
     rule: str, probs: Floats, is_right: Bools, target: float, confidence: float
@@ -134,9 +115,9 @@ def fit_acceptance(
     return Acceptance(rule, target, confidence, threshold, share, accuracy, n_accepted)
 
 
-def lower_bound(n_right: Counts, n: Counts, confidence: float) -> Floats:
+def lower_bound(n_right: Ints, n: Ints, confidence: float) -> Floats:
     """Return the one-sided lower confidence bound of an accuracy (Clopper and Pearson)."""
-    bound = betaincinv(np.maximum(n_right, 1), n - n_right + 1, 1 - confidence)
+    bound = scipy.special.betaincinv(np.maximum(n_right, 1), n - n_right + 1, 1 - confidence)
     return np.where(n_right == 0, 0.0, bound)
 
 
@@ -156,7 +137,7 @@ def check_share(name: str, value: float) -> None:
         raise ConfigError(f"The {name} must lie between 0 and 1, got {value}. Try 0.9.")
 
 
-def _group_sizes(descending: Floats, target: float, confidence: float) -> Counts:
+def _group_sizes(descending: Floats, target: float, confidence: float) -> Ints:
     """Return the number of documents of each test; equal probabilities stay together."""
     n = len(descending)
     fewest = math.log(1 - confidence) / math.log(target)  # if all of them are right

@@ -10,33 +10,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setrnn.data.cache import Source
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
-from setrnn.progress import Note, OnProgress, ignore_progress
-from setrnn.systems.candidates import SetCandidates, pack_labels
+from setrnn.progress import Note, OnProgress, count_up, ignore_progress
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates, pack_labels
 from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.tagging.acceptance import (
     Acceptance,
     Reliability,
+    as_plain,
     check_share,
     fit_acceptance,
     reliability,
 )
-from setrnn.tagging.calibration import Calibration, Scaling, fit_scaling, held_out
-from setrnn.tagging.evaluation import (
-    Documents,
-    LabelledDocuments,
-    open_documents,
+from setrnn.tagging.calibration import (
+    LEAST_DOCUMENTS,
+    Calibration,
+    Scaling,
+    fit_scaling,
+    held_out,
 )
+from setrnn.tagging.evaluation import Documents, LabelledDocuments, open_documents
 from setrnn.tagging.tagger import Tagger
-
-LEAST_DOCUMENTS = 100
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -62,9 +60,9 @@ class Calibrated:
             "subset_accuracy": self.accuracy,
             "calibration_error": self.after.error,
             "calibration_error_raw": self.before.error,
-            "acceptance": self.acceptance.as_dict(),
+            "acceptance": as_plain(self.acceptance),
             "reliability": {"before": self.before.as_dict(), "after": self.after.as_dict()},
-            "scalings": {name: each.as_dict() for name, each in self.calibration.scalings.items()},
+            "scalings": as_plain(self.calibration.scalings),
         }
 
 
@@ -162,9 +160,9 @@ class _Predicted:
 
     source: str
     candidates: SetCandidates
-    labels: npt.NDArray[np.int32]  # (n, S)
+    labels: Ids  # (n, S)
     log_probs: Floats  # (n,)
-    is_right: npt.NDArray[np.bool_]  # (n,)
+    is_right: Bools  # (n,)
 
     def probs(self, scalings: Mapping[str, Scaling]) -> Floats:
         """Return the probabilities of the predicted sets after some scalings: (n,)."""
@@ -180,20 +178,20 @@ class _Documents:
     tokens: Ragged
     label_sets: list[frozenset[str]]
     candidates: dict[str, SetCandidates]  # by source
-    true_rank: dict[str, npt.NDArray[np.int64]]  # (n,) by source; -1 if no candidate is true
-    marginals: npt.NDArray[np.float32]  # (n, L)
+    true_rank: dict[str, Ints]  # (n,) by source; -1 if no candidate is true
+    marginals: Floats32  # (n, L)
 
     @classmethod
     def collect(
         cls, tagger: Tagger, documents: LabelledDocuments, on_progress: OnProgress
     ) -> _Documents:
         """Search all documents once; raise DataError if they are too few or have no labels."""
-        count = documents.count("calibrating", on_progress)
+        count = count_up("calibrating", on_progress, documents.n_documents)
         sources = ("sets", "sequences") if tagger.system.emits_sequences else ("sets",)
         tokens: list[Ragged] = []
         label_sets: list[frozenset[str]] = []
         candidates: dict[str, list[SetCandidates]] = {source: [] for source in sources}
-        marginals: list[npt.NDArray[np.float32]] = []
+        marginals: list[Floats32] = []
         for batch, names in documents.batches(tagger):
             tokens.append(batch)
             label_sets.extend(map(frozenset, names))
@@ -275,9 +273,7 @@ def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:
         )
 
 
-def _encode_sets(
-    tagger: Tagger, label_sets: Sequence[frozenset[str]]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+def _encode_sets(tagger: Tagger, label_sets: Sequence[frozenset[str]]) -> tuple[Ids, Bools]:
     """Return the label ids (n, S) of each true set, and whether the model knows all of them."""
     known = tagger.labels.encode([tuple(each) for each in label_sets])
     sizes = np.fromiter(map(len, label_sets), dtype=np.int64, count=len(label_sets))

@@ -10,22 +10,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import log_softmax, logsumexp
 
 from setrnn.errors import ModelError
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.rules.marginal_rules import Thresholds
-from setrnn.tagging.acceptance import Acceptance
+from setrnn.tagging.acceptance import Acceptance, as_plain
 
+LEAST_DOCUMENTS = 100  # for a calibration
 LEAST_MISSING = 1e-6  # "another set" is never impossible: one such document would decide T
 TEMPERATURES = (0.05, 20.0)  # the least and the greatest
 LEAST_FOR_ISOTONIC = 500  # documents
 N_FOLDS = 5
 
-Floats = npt.NDArray[np.float64]
-Ranks = npt.NDArray[np.int64]  # the rank of the true set among the candidates, or -1
+Ranks = Ints  # the rank of the true set among the candidates, or -1
 
 
 @dataclass(frozen=True)
@@ -48,23 +47,8 @@ class Isotonic:
         """Return the accuracy of sets with these probabilities."""
         return np.interp(probs, self.probabilities, self.accuracies)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "probabilities": self.probabilities.tolist(),
-            "accuracies": self.accuracies.tolist(),
-        }
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Isotonic:
-        """Build from plain JSON values."""
-        return cls(
-            np.array(values["probabilities"], dtype=np.float64),
-            np.array(values["accuracies"], dtype=np.float64),
-        )
-
-
-def fit_isotonic(probs: Floats, is_right: npt.NDArray[np.bool_]) -> Isotonic:
+def fit_isotonic(probs: Floats, is_right: Bools) -> Isotonic:
     """Fit an isotonic regression to probabilities and whether the sets were right, both (n,).
 
     Each level of the regression has one knot in its middle, so that different probabilities
@@ -152,24 +136,6 @@ class Scaling:
         scaled, _ = self.apply(log_probs, np.zeros((len(log_probs), 0)))
         return np.exp(scaled[:, 0])
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {
-            "n_candidates": self.n_candidates,
-            "temperature": self.temperature,
-            "isotonic": None if self.isotonic is None else self.isotonic.as_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Scaling:
-        """Build from plain JSON values."""
-        isotonic = values["isotonic"]
-        return cls(
-            int(values["n_candidates"]),
-            float(values["temperature"]),
-            None if isotonic is None else Isotonic.from_dict(isotonic),
-        )
-
 
 def _replace_first(scaled: Floats, log_rest: Floats, isotonic: Isotonic) -> Floats:
     """Give the first set its accuracy; the other sets share the rest in the same proportions.
@@ -200,7 +166,7 @@ def fit_scaling(log_probs: Floats, true_rank: Ranks, n_candidates: int = MANY_SE
 
 def held_out(
     scaling: Scaling, log_probs: Floats, true_rank: Ranks
-) -> Iterator[tuple[npt.NDArray[np.bool_], Scaling]]:
+) -> Iterator[tuple[Bools, Scaling]]:
     """Yield each fifth of the documents with a scaling that is fitted on the other four."""
     of_fold = np.random.default_rng(0).permutation(len(log_probs)) % N_FOLDS
     for fold in range(N_FOLDS):
@@ -243,11 +209,7 @@ class Calibration:
         return self.scalings[source].n_candidates if source in self.scalings else 1
 
     def apply(
-        self,
-        source: str,
-        candidates: SetCandidates,
-        labels: npt.NDArray[np.int32],
-        log_probs: Floats,
+        self, source: str, candidates: SetCandidates, labels: Ids, log_probs: Floats
     ) -> tuple[SetCandidates, Floats]:
         """Calibrate the candidates and the predicted sets (n, S) with log-probabilities (n,).
 
@@ -264,12 +226,7 @@ class Calibration:
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values: the model's calibration.json."""
-        return {
-            "n_documents": self.n_documents,
-            "thresholds": None if self.thresholds is None else self.thresholds.as_dict(),
-            "scalings": {source: each.as_dict() for source, each in self.scalings.items()},
-            "acceptance": {rule: each.as_dict() for rule, each in self.acceptance.items()},
-        }
+        return dict(as_plain(self))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], place: str = "calibration.json") -> Calibration:
@@ -279,9 +236,21 @@ class Calibration:
             scalings, acceptance = values.get("scalings", {}), values.get("acceptance", {})
             return cls(
                 int(values["n_documents"]),
-                None if thresholds is None else Thresholds.from_dict(thresholds),
-                {source: Scaling.from_dict(each) for source, each in scalings.items()},
-                {rule: Acceptance.from_dict(each) for rule, each in acceptance.items()},
+                None if thresholds is None else Thresholds(**_as_arrays(thresholds)),
+                {source: _read_scaling(each) for source, each in scalings.items()},
+                {rule: Acceptance(**each) for rule, each in acceptance.items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelError(f"{place} is damaged. Train or copy the model again.") from error
+
+
+def _read_scaling(values: Mapping[str, Any]) -> Scaling:
+    isotonic = values["isotonic"]
+    read = None if isotonic is None else Isotonic(**_as_arrays(isotonic))
+    return Scaling(**{**values, "isotonic": read})
+
+
+def _as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return plain JSON values with arrays instead of lists, and floats instead of numbers."""
+    read = {name: np.array(each, dtype=np.float64) for name, each in values.items()}
+    return {name: each if each.ndim else float(each) for name, each in read.items()}

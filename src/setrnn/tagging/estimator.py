@@ -25,6 +25,7 @@ from setrnn.data.splits import stratified_split
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
 from setrnn.progress import Note, Progress, ignore_progress
+from setrnn.systems.candidates import Floats32, Ints
 from setrnn.systems.registry import choose_rule
 from setrnn.tagging.inputs import read_features, read_targets, read_texts
 from setrnn.tagging.prediction import Prediction
@@ -138,7 +139,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.classes_ = np.arange(n_columns)
         return self
 
-    def predict(self, texts: Sequence[str], features: Features = None) -> npt.NDArray[np.int64]:
+    def predict(self, texts: Sequence[str], features: Features = None) -> Ints:
         """Return the predicted sets as 0 and 1, texts x `classes_`."""
         predictions = self._tag(texts, features)
         column_of = self._columns()
@@ -147,9 +148,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             indicator[row, [column_of[label] for label in prediction.labels]] = 1
         return indicator
 
-    def predict_proba(
-        self, texts: Sequence[str], features: Features = None
-    ) -> npt.NDArray[np.float32]:
+    def predict_proba(self, texts: Sequence[str], features: Features = None) -> Floats32:
         """Return p(label | text), texts x `classes_`."""
         check_is_fitted(self)
         documents = read_texts(texts)

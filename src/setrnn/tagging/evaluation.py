@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
-from setrnn.data.formats import BadRows
+from setrnn.data.formats import BadRows, choose_split
 from setrnn.data.prepared import Prepared, batched, is_prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
@@ -26,9 +25,11 @@ from setrnn.metrics import (
     evaluate_ranking,
     indicator_matrices,
 )
-from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.progress import Note, OnProgress, count_up, ignore_progress
+from setrnn.systems.candidates import Bools, Floats
+from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import BatchSearch
-from setrnn.systems.rules import Limits, find_rule
+from setrnn.systems.rules import find_rule
 from setrnn.tagging.acceptance import accuracy_interval, reliability
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import BATCH, Tagger
@@ -49,17 +50,6 @@ class LabelledDocuments:
     bad_rows: BadRows = field(default_factory=BadRows)
     n_documents: int | None = None  # None if not known before reading
 
-    def count(self, activity: str, on_progress: OnProgress) -> OnDocuments:
-        """Return a callback that adds up the documents done and reports the sum as progress."""
-        n_done = 0
-
-        def add(n_documents: int) -> None:
-            nonlocal n_done
-            n_done += n_documents
-            on_progress(Progress(activity, n_done, self.n_documents))
-
-        return add
-
     def note_skipped(self, on_progress: OnProgress) -> None:
         """Report how many rows were skipped, and the first few of them."""
         if self.bad_rows.n_skipped:
@@ -76,7 +66,13 @@ Documents: TypeAlias = str | Path | Source | Prepared | LabelledDocuments | Iter
 def open_documents(
     data: Documents, split: str | None = None, default: str = "test"
 ) -> LabelledDocuments:
-    """Find a part of a dataset: `split`, or if None, the only part or `default`."""
+    """Find a part of a dataset: `split`, or if None, the only part or `default`.
+
+    Example:
+        >>> import setrnn
+        >>> setrnn.open_documents("newsroom").split
+        'test'
+    """
     if isinstance(data, LabelledDocuments):
         return data
     if not isinstance(data, str | Path | Source | Prepared):
@@ -98,11 +94,6 @@ def open_documents(
         return example_batches(tagger, part.read(bad_rows))
 
     return LabelledDocuments(name, batches, bad_rows)
-
-
-def choose_split(splits: Sequence[str], default: str = "test") -> str:
-    """Return the only part of a dataset, or `default`."""
-    return splits[0] if len(splits) == 1 else default
 
 
 def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:
@@ -232,7 +223,7 @@ def evaluate(
     """
     name, documents = tagger.rule_or_own(rule), open_documents(data, split)
     tagger.known_limits(limits)
-    count = documents.count("tagging", on_progress)
+    count = count_up("tagging", on_progress, documents.n_documents)
     results = measure_rules(tagger, documents.batches(tagger), [name], count, limits)
     documents.note_skipped(on_progress)
     return results[name].evaluation
@@ -250,10 +241,10 @@ def measure_rules(
     found = {rule: _RulePredictions(tagger, rule, limits) for rule in rules}
     n_sets: dict[str, int] = {}  # by source
     for each in found.values():
-        n_sets[each.rule.source] = max(each.n_sets, n_sets.get(each.rule.source, 0))
+        n_sets[each.source] = max(each.n_sets, n_sets.get(each.source, 0))
     rankings: list[RankingScores] = []
-    missing: list[npt.NDArray[np.float64]] = []
-    log_probs: list[npt.NDArray[np.float64]] = []
+    missing: list[Floats] = []
+    log_probs: list[Floats] = []
     for tokens, labels in batches:
         search = BatchSearch(tagger.system, tokens, n_sets)
         for each in found.values():
@@ -290,27 +281,18 @@ class _RulePredictions:
 
     def __init__(self, tagger: Tagger, name: str, limits: Limits | None) -> None:
         self.tagger, self.name = tagger, name
-        self.rule, self.limits = find_rule(name), tagger.known_limits(limits)
-        self.acceptance = tagger.acceptance(name)
-        self.n_sets = tagger.n_candidates(self.rule, 1, self.limits)
+        self.source, self.limits = find_rule(name).source, tagger.known_limits(limits)
+        self.n_sets = tagger.n_candidates(name, 1, self.limits)
         self.predictions: list[Prediction] = []
         self.raw_probabilities: list[float] = []
         self.seconds = 0.0
 
     def predict(self, search: BatchSearch) -> None:
         """Choose a set for each document of a batch."""
-        source = self.rule.source
-        predict = partial(
-            self.tagger.predictions,
-            search.tokens,
-            search.candidates[source],
-            self.rule,
-            1,
-            self.limits,
-        )
+        predict = partial(self.tagger.predictions, search, self.name, 1, self.limits)
         start = time.perf_counter()
-        found = list(predict(acceptance=self.acceptance))
-        self.seconds += time.perf_counter() - start + search.seconds[source]
+        found = list(predict())
+        self.seconds += time.perf_counter() - start + search.seconds[self.source]
         self.predictions.extend(found)
         if self.tagger.calibration is not None:
             found = list(predict(calibrated=False))
@@ -321,9 +303,6 @@ class _RulePredictions:
         probs = np.array([each.probability for each in self.predictions])
         pairs = zip(self.predictions, truth, strict=True)
         is_right = np.array([set(each.labels) == set(labels) for each, labels in pairs])
-        accepted = None
-        if self.acceptance is not None:
-            accepted = _accepted_scores(self.predictions, is_right)
         predicted = [each.labels for each in self.predictions]
         evaluation = Evaluation(
             rule=self.name,
@@ -335,15 +314,13 @@ class _RulePredictions:
             documents_per_second=len(truth) / max(self.seconds, 1e-9),
             missing_mass=shared.missing_mass,
             set_log_likelihood=shared.set_log_likelihood,
-            accepted=accepted,
+            accepted=_accepted_scores(self.predictions, is_right),
             certificates=_certificate_scores(self.predictions),
         )
         return RuleResults(evaluation, self.predictions, self.raw_probabilities)
 
 
-def _true_log_probs(
-    tagger: Tagger, tokens: Ragged, labels: list[tuple[str, ...]]
-) -> npt.NDArray[np.float64]:
+def _true_log_probs(tagger: Tagger, tokens: Ragged, labels: list[tuple[str, ...]]) -> Floats:
     """Return log p of the true sets, for the documents all of whose labels are known."""
     is_known = [all(name in tagger.labels.index for name in row) for row in labels]
     rows = np.flatnonzero(is_known)
@@ -353,7 +330,7 @@ def _true_log_probs(
     ]
 
 
-def _log_likelihood(log_probs: npt.NDArray[np.float64]) -> SetLogLikelihood:
+def _log_likelihood(log_probs: Floats) -> SetLogLikelihood:
     mean = float(np.maximum(log_probs, LEAST_LOG_PROB).mean()) if len(log_probs) else None
     return SetLogLikelihood(mean, int((log_probs < LEAST_LOG_PROB).sum()))
 
@@ -368,10 +345,10 @@ def _certificate_scores(predicted: Sequence[Prediction]) -> CertificateScores | 
     )
 
 
-def _accepted_scores(
-    predicted: Sequence[Prediction], is_right: npt.NDArray[np.bool_]
-) -> AcceptedScores:
-    is_accepted = np.array([bool(each.accepted) for each in predicted])
+def _accepted_scores(predicted: Sequence[Prediction], is_right: Bools) -> AcceptedScores | None:
+    if predicted[0].accepted is None:
+        return None
+    is_accepted = np.array([each.accepted for each in predicted])
     n, n_right = int(is_accepted.sum()), int(is_right[is_accepted].sum())
     low, high = accuracy_interval(n_right, n)
     return AcceptedScores(n, n / len(predicted), n_right / n if n else None, low, high)

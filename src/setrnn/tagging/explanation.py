@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, factorial, fsum
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
@@ -39,13 +39,13 @@ from setrnn.tagging.prediction import problem_with_known
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
 
+Order = tuple[list[int], float]  # the ids of a label sequence, and its probability
+
 
 @dataclass(frozen=True)
-class FoundSequence:
+class FoundSequence(ScoredSet):
     """A label sequence with its probability and the name of its set."""
 
-    labels: tuple[str, ...]
-    probability: float
     set_name: str
 
 
@@ -167,13 +167,7 @@ class Explanation:
         for place, (text, weight) in enumerate(zip(self.read, step.weights, strict=True)):
             key = (text.lower(), place >= n_words)
             before = found.get(key, AttendedWord(text, 0.0, 0, place in unknown, key[1]))
-            found[key] = AttendedWord(
-                before.text,
-                before.weight + weight,
-                before.n_times + 1,
-                before.is_unknown,
-                before.is_feature,
-            )
+            found[key] = replace(before, weight=before.weight + weight, n_times=before.n_times + 1)
         return sorted(found.values(), key=lambda word: -word.weight)[:top]
 
 
@@ -283,12 +277,21 @@ def _explain(
     batch = make_batch(tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
     encoding = system.network.encode(batch)
     if given is None:
-        sequences, sets = _search(system, encoding, labels, rule)
-        orders = _orders(system, encoding, [labels.index[name] for name in sets[0].labels])
+        found, probs = _search(system, encoding, rule)
+        orders = _orders(system, encoding, sorted(next(iter(probs))))
     else:
-        orders = _orders(system, encoding, given)
-        sequences, sets = _as_one_set(system, labels, orders)
-    sequences = sequences[:top]
+        found = orders = _orders(system, encoding, given)
+        probs = {frozenset(given): min(fsum(prob for _, prob in orders), 1.0)}
+    width = system.config.search.beam_width
+    names = {each: _letters(rank) for rank, each in enumerate(probs)}
+    sets = [
+        NamedSet(_names(labels, sorted(each)), prob, names[each], factorial(len(each)) <= width)
+        for each, prob in probs.items()
+    ]
+    sequences = [
+        FoundSequence(_names(labels, order), prob, names[frozenset(order)])
+        for order, prob in found[:top]
+    ]
     shown = {*(each.name for each in sets[:top]), *(each.set_name for each in sequences)}
     read_features = read_of(tagger.encoder, tokens).features
     return Explanation(
@@ -299,7 +302,7 @@ def _explain(
         features=read_features,
         unknown_features=tuple(name for name in features if name not in read_features),
         max_words=tagger.encoder.max_words,
-        beam_width=system.config.search.beam_width,
+        beam_width=width,
         sequences=tuple(sequences),
         sets=tuple(each for each in sets if each.name in shown),
         steps=tuple(_steps(system, encoding, labels, orders[0][0], len(tokens[0]))),
@@ -307,70 +310,36 @@ def _explain(
 
 
 def _search(
-    system: RecurrentSystem, encoding: Encoding, labels: LabelVocabulary, rule: str | None
-) -> tuple[list[FoundSequence], list[NamedSet]]:
-    """Run Algorithm 3; return its sequences and their sets, the predicted set first."""
+    system: RecurrentSystem, encoding: Encoding, rule: str | None
+) -> tuple[list[Order], dict[frozenset[int], float]]:
+    """Run Algorithm 3; return its sequences, and their sets with p, the predicted set first."""
     width, most = system.config.search.beam_width, system.config.model.max_labels
     found = most_probable_sets(system.network.decoder, encoding, width, most)
     probs = {
-        frozenset(_ids(row)): float(log_prob.exp())
+        frozenset(_ids(row)): min(float(log_prob.exp()), 1.0)
         for row, log_prob in zip(found.labels[0], found.log_probs[0], strict=True)
         if log_prob > -torch.inf
     }
     assert found.sequences is not None
     orders = _list_orders(found.sequences)
     predicted = frozenset(orders[0][0]) if rule == "sequence" else next(iter(probs))
-    ranked = [predicted, *(each for each in probs if each != predicted)]
-    names = {each: _letters(rank) for rank, each in enumerate(ranked)}
-    sets = [
-        NamedSet(
-            tuple(labels.names[label] for label in sorted(each)),
-            probs[each],
-            names[each],
-            is_exact=factorial(len(each)) <= width,
-        )
-        for each in ranked
-    ]
-    sequences = [
-        FoundSequence(tuple(labels.names[label] for label in row), prob, names[frozenset(row)])
-        for row, prob in orders
-    ]
-    return sequences, sets
+    return orders, {predicted: probs[predicted]} | probs
 
 
-def _orders(
-    system: RecurrentSystem, encoding: Encoding, label_set: Sequence[int]
-) -> list[tuple[list[int], float]]:
+def _orders(system: RecurrentSystem, encoding: Encoding, label_set: Sequence[int]) -> list[Order]:
     """Find the best orders of a set and their probabilities: Algorithm 1 with ALL = 1."""
     sets = torch.tensor(label_set, dtype=torch.long, device=system.device).view(1, 1, -1)
     width = system.config.search.beam_width
     return _list_orders(search_orders(system.network.decoder, encoding, sets, width))
 
 
-def _list_orders(found: Sequences) -> list[tuple[list[int], float]]:
+def _list_orders(found: Sequences) -> list[Order]:
     """Return the sequences of one search for one document, with their probabilities."""
     return [
-        (_ids(row), exp(log_prob))
+        (_ids(row), min(exp(log_prob), 1.0))
         for row, log_prob in zip(found.labels[0, 0], found.log_probs[0, 0].tolist(), strict=True)
         if log_prob > -torch.inf
     ]
-
-
-def _as_one_set(
-    system: RecurrentSystem, labels: LabelVocabulary, orders: list[tuple[list[int], float]]
-) -> tuple[list[FoundSequence], list[NamedSet]]:
-    """Return the orders found for one set, and the set with their sum."""
-    name, n_labels = _letters(0), len(orders[0][0])
-    found = NamedSet(
-        tuple(labels.names[label] for label in sorted(orders[0][0])),
-        fsum(prob for _, prob in orders),
-        name,
-        is_exact=factorial(n_labels) <= system.config.search.beam_width,
-    )
-    return [
-        FoundSequence(tuple(labels.names[label] for label in row), prob, name)
-        for row, prob in orders
-    ], [found]
 
 
 def _steps(
@@ -390,7 +359,8 @@ def _steps(
     for step, label in enumerate([*order, stop]):
         log_probs, state = decoder.step(encoding, state, previous)
         name = None if label == stop else labels.names[label]
-        yield Step(name, float(log_probs[0, 0, label].exp()), tuple(weights[step].tolist()))
+        prob = min(float(log_probs[0, 0, label].exp()), 1.0)
+        yield Step(name, prob, tuple(weights[step].tolist()))
         previous = emitted.new_full((1, 1), label)
 
 
@@ -403,6 +373,10 @@ def _join_names(names: Sequence[str], most: int = 8) -> str:
     distinct = list(dict.fromkeys(names))
     more = f" and {len(distinct) - most:,} more" if len(distinct) > most else ""
     return ", ".join(distinct[:most]) + more
+
+
+def _names(labels: LabelVocabulary, row: Sequence[int]) -> tuple[str, ...]:
+    return tuple(labels.names[label] for label in row)
 
 
 def _ids(row: Tensor) -> list[int]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from setrnn.data.example import KnownLabels
+from setrnn.data.prepared import batched
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, DataError
@@ -64,18 +65,13 @@ def encode_batches(
     encoder: TextEncoder, documents: Iterable[Document], n_documents: int
 ) -> Iterator[Ragged]:
     """Yield the token ids of a stream of documents, in batches of `n_documents`."""
-    texts: list[str] = []
-    features: list[Sequence[str]] = []
-    for number, (text, row) in enumerate(documents):
-        if not isinstance(text, str):
-            raise DataError(f"Text {number} must be a string, got {type(text).__name__}.")
-        texts.append(text)
-        features.append(row)
-        if len(texts) == n_documents:
-            yield encoder.encode(texts, features)
-            texts, features = [], []
-    if texts:
-        yield encoder.encode(texts, features)
+    n_before = 0
+    for batch in batched(documents, n_documents):
+        for number, (text, _) in enumerate(batch, start=n_before):
+            if not isinstance(text, str):
+                raise DataError(f"Text {number} must be a string, got {type(text).__name__}.")
+        n_before += len(batch)
+        yield encoder.encode([text for text, _ in batch], [row for _, row in batch])
 
 
 def check_top(top: int) -> None:

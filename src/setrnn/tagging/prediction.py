@@ -11,15 +11,22 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, nearest_name
-from setrnn.systems.candidates import ScoredSet, SetCandidates
+from setrnn.systems.candidates import (
+    Floats,
+    Floats32,
+    Ids,
+    ScoredSet,
+    SetCandidates,
+    to_probability,
+)
 from setrnn.systems.known import Known, given_known, known_log_prob
-from setrnn.systems.rules import Choice, count_completions
+from setrnn.systems.rules import count_completions
+from setrnn.systems.rules.choice import Choice
 from setrnn.systems.system import System
 
 
@@ -62,9 +69,9 @@ class Prediction:
 class Marginals:
     """The probability of each label, p(label | text)."""
 
-    probs: npt.NDArray[np.float32]  # (n, L) in the order of the model's labels
+    probs: Floats32  # (n, L) in the order of the model's labels
     # (n,) the probability of the sets that were not found: assumed to be spread like the others
-    missing_mass: npt.NDArray[np.float64]
+    missing_mass: Floats
 
 
 @dataclass(frozen=True)
@@ -124,9 +131,7 @@ def _set_values(found: Prediction | Completion) -> dict[str, Any]:
     }
 
 
-def list_certificates(
-    labels: npt.NDArray[np.int32], candidates: SetCandidates | None
-) -> list[Certificate | None]:
+def list_certificates(labels: Ids, candidates: SetCandidates | None) -> list[Certificate | None]:
     """Return the certificate of each predicted set (n, S) that is the first candidate."""
     if candidates is None or candidates.certificates is None:
         return [None] * len(labels)
@@ -141,8 +146,8 @@ def list_certificates(
 def name_predictions(
     labels: LabelVocabulary,
     choice: Choice,
-    sets: npt.NDArray[np.int32],
-    log_probs: npt.NDArray[np.float64],
+    sets: Ids,
+    log_probs: Floats,
     top: int,
     accepted: Sequence[bool | None],
     certificates: Sequence[Certificate | None],
@@ -154,7 +159,7 @@ def name_predictions(
         others = (
             ScoredSet(
                 name_labels(labels, candidates.labels[document, rank]),
-                float(np.exp(candidates.log_probs[document, rank])),
+                to_probability(candidates.log_probs[document, rank]),
             )
             for rank in np.flatnonzero(choice.fits[document])
         )
@@ -162,7 +167,7 @@ def name_predictions(
         alternatives = islice((each for each in others if each.labels != predicted), top - 1)
         yield Prediction(
             predicted,
-            float(np.exp(log_probs[document])),
+            to_probability(log_probs[document]),
             tuple(alternatives),
             accepted[document],
             certificates[document],
@@ -190,13 +195,6 @@ def problem_with_known(
             f"{max_labels}. Give fewer, or train with a larger model.max_labels."
         )
     return None
-
-
-def check_known(labels: LabelVocabulary, known: KnownLabels, max_labels: int | None = None) -> None:
-    """Raise DataError if known labels do not fit the labels of a model."""
-    problem = problem_with_known(labels, known.present, known.absent, max_labels)
-    if problem is not None:
-        raise DataError(problem)
 
 
 def encode_known(
@@ -234,7 +232,7 @@ def complete_tokens(
     ranked = np.argsort(-open_marginals, axis=1, kind="stable")
     for document, row in enumerate(rows):
         sets = [
-            ScoredSet(name_labels(labels, given.labels[document, rank]), float(np.exp(log_prob)))
+            ScoredSet(name_labels(labels, given.labels[document, rank]), to_probability(log_prob))
             for rank, log_prob in enumerate(log_probs[document, :top])
             if rank == 0 or log_prob > -np.inf
         ]
@@ -253,6 +251,6 @@ def complete_tokens(
         )
 
 
-def name_labels(labels: LabelVocabulary, row: npt.NDArray[np.int32]) -> tuple[str, ...]:
+def name_labels(labels: LabelVocabulary, row: Ids) -> tuple[str, ...]:
     """Return the names of a set's ids, padded with -1."""
     return tuple(labels.names[label] for label in row if label >= 0)

@@ -10,7 +10,6 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from setrnn import __version__
 from setrnn.config import Config
@@ -22,21 +21,14 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, find_method
+from setrnn.systems.candidates import Floats32
 from setrnn.systems.known import Known
-from setrnn.systems.predicting import BatchSearch, choose_from
+from setrnn.systems.limits import Limits, SetLimits
+from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.registry import choose_rule, find_system
-from setrnn.systems.rules import (
-    RULES,
-    Limits,
-    Rule,
-    SetCandidates,
-    SetLimits,
-    count_candidates,
-    find_rule,
-)
+from setrnn.systems.rules import RULES, count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
 from setrnn.systems.system import System
-from setrnn.tagging.acceptance import Acceptance
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.inputs import Document, check_top, encode_batches, pair_features, pair_known
 from setrnn.tagging.prediction import (
@@ -47,6 +39,7 @@ from setrnn.tagging.prediction import (
     encode_known,
     list_certificates,
     name_predictions,
+    problem_with_known,
 )
 
 if TYPE_CHECKING:
@@ -149,12 +142,8 @@ class Tagger:
         check_top(top)
         self.rule_or_own(rule)
         self.known_limits(limits)
-        if known is None:
-            for tokens in encode_batches(self.encoder, documents, BATCH):
-                yield from self.tag_tokens(tokens, rule, top, limits, calibrated=calibrated)
-        else:
-            for tokens, _, ids in self._batches_with_known(documents, known):
-                yield from self.tag_tokens(tokens, rule, top, limits, known=ids)
+        for tokens, _, ids in self._batches(documents, known):
+            yield from self.tag_tokens(tokens, rule, top, limits, known=ids, calibrated=calibrated)
 
     def tag_tokens(
         self,
@@ -172,58 +161,66 @@ class Tagger:
         """
         check_top(top)
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
-        chosen = find_rule(name)
-        acceptance = self.acceptance(name) if known is None else None
-        n_sets = self.n_candidates(chosen, top, set_limits)
+        n_sets = {find_rule(name).source: self.n_candidates(name, top, set_limits)}
         for start in range(0, len(tokens), BATCH):
             part = tokens.rows(start, min(start + BATCH, len(tokens)))
             part_known = None if known is None else known.rows(slice(start, start + BATCH))
-            search = BatchSearch(self.system, part, {chosen.source: n_sets}, part_known)
-            yield from self.predictions(
-                part,
-                search.candidates[chosen.source],
-                chosen,
-                top,
-                set_limits,
-                calibrated=calibrated and known is None,
-                acceptance=acceptance,
-            )
+            search = BatchSearch(self.system, part, n_sets, part_known)
+            yield from self.predictions(search, name, top, set_limits, calibrated=calibrated)
+
+    def tag_with_marginals(
+        self,
+        documents: Sequence[Document],
+        rule: str | None = None,
+        top: int = 1,
+        limits: Limits | None = None,
+        *,
+        calibrated: bool = True,
+    ) -> tuple[list[Prediction], Marginals]:
+        """Predict a label set and p(label | text) for each (text, features), in one batch.
+
+        One search serves both, unless the rule chooses from sequences, which give no marginals.
+        """
+        check_top(top)
+        name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
+        tokens = self.encoder.encode(*zip(*documents, strict=True))
+        source, n_sets = find_rule(name).source, self.n_candidates(name, top, set_limits)
+        n_sets = max(n_sets, count_candidates()) if source == "sets" else n_sets
+        search = BatchSearch(self.system, tokens, {source: n_sets})
+        predictions = list(self.predictions(search, name, top, set_limits, calibrated=calibrated))
+        many = search.many_sets()
+        return predictions, Marginals(self.system.marginals(tokens, many), many.missing_mass())
 
     def predictions(
         self,
-        tokens: Ragged,
-        candidates: SetCandidates,
-        rule: Rule,
+        search: BatchSearch,
+        rule: str,
         top: int,
-        limits: SetLimits | None = None,
+        limits: SetLimits,
         *,
         calibrated: bool = True,
-        acceptance: Acceptance | None = None,
     ) -> Iterator[Prediction]:
-        """Choose a set for each document from its candidates, at least `n_candidates` of them."""
-        limits = self.known_limits(None) if limits is None else limits
-        thresholds = None if self.calibration is None else self.calibration.thresholds
-        chosen = choose_from(self.system, tokens, candidates, rule, limits, thresholds)
+        """Choose a set for each document of a search, which found `n_candidates` or more."""
+        by, calibration = find_rule(rule), self.calibration
+        thresholds = None if calibration is None else calibration.thresholds
+        chosen = search.choose(by, limits, thresholds)
         choice, labels, log_probs = chosen.choice, chosen.labels, chosen.log_probs
-        is_by_set = rule.needs_best_only and rule.source == "sets"
-        proofs = list_certificates(labels, candidates if is_by_set else None)
+        is_by_set = by.needs_best_only and by.source == "sets"
+        proofs = list_certificates(labels, choice.candidates if is_by_set else None)
         accepted: list[bool | None] = [None] * len(labels)
-        if self.calibration is not None and (calibrated or acceptance is not None):
-            found, trusted = self.calibration.apply(rule.source, candidates, labels, log_probs)
-            if acceptance is not None:
-                accepted = acceptance.accepts(np.exp(trusted)).tolist()
+        if calibration is not None and search.known is None:
+            found, trusted = calibration.apply(by.source, choice.candidates, labels, log_probs)
+            if rule in calibration.acceptance:
+                accepted = calibration.acceptance[rule].accepts(np.exp(trusted)).tolist()
             if calibrated:
                 choice, log_probs = replace(choice, candidates=found), trusted
         yield from name_predictions(self.labels, choice, labels, log_probs, top, accepted, proofs)
 
-    def n_candidates(self, rule: Rule, top: int = 1, limits: SetLimits | None = None) -> int:
+    def n_candidates(self, rule: str, top: int = 1, limits: SetLimits | None = None) -> int:
         """Return how many candidates `predictions` needs to show `top` sets."""
-        needed = 1 if self.calibration is None else self.calibration.n_candidates(rule.source)
-        return count_candidates(rule, top, limits, needed)
-
-    def acceptance(self, rule: str) -> Acceptance | None:
-        """Return which predictions by a rule are accepted; None if that was not fitted."""
-        return None if self.calibration is None else self.calibration.acceptance.get(rule)
+        by, calibration = find_rule(rule), self.calibration
+        needed = 1 if calibration is None else calibration.n_candidates(by.source)
+        return count_candidates(by, top, limits, needed)
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -273,12 +270,7 @@ class Tagger:
     ) -> list[Completion]: ...
 
     def complete(
-        self,
-        texts: Any,
-        present: Any = (),
-        absent: Any = (),
-        top: int = 3,
-        features: Any = None,
+        self, texts: Any, present: Any = (), absent: Any = (), top: int = 3, features: Any = None
     ) -> Completion | list[Completion]:
         """Find the most probable set that agrees with the known labels of a text, or of each text.
 
@@ -300,15 +292,26 @@ class Tagger:
     ) -> Iterator[Completion]:
         """Complete the labels of each (text, features); reads one batch at a time."""
         check_top(top)
-        for tokens, rows, ids in self._batches_with_known(documents, known):
+        for tokens, rows, ids in self._batches(documents, known):
+            assert ids is not None
             yield from complete_tokens(self.system, self.labels, tokens, rows, ids, top)
 
-    def _batches_with_known(
-        self, documents: Iterable[Document], known: Iterable[KnownLabels]
-    ) -> Iterator[tuple[Ragged, list[KnownLabels], Known]]:
-        known, n_before = iter(known), 0
+    def check_known(self, known: KnownLabels) -> None:
+        """Raise DataError if known labels do not fit the labels of the model."""
+        problem = problem_with_known(self.labels, known.present, known.absent, self.max_labels)
+        if problem is not None:
+            raise DataError(problem)
+
+    def _batches(
+        self, documents: Iterable[Document], known: Iterable[KnownLabels] | None
+    ) -> Iterator[tuple[Ragged, list[KnownLabels], Known | None]]:
+        """Yield token ids in batches, with what is known of each document and its label ids."""
+        rows_left, n_before = iter(known or ()), 0
         for tokens in encode_batches(self.encoder, documents, BATCH):
-            rows = list(islice(known, len(tokens)))
+            rows = list(islice(rows_left, len(tokens)))
+            if known is None:
+                yield tokens, rows, None
+                continue
             if len(rows) < len(tokens):
                 raise DataError("Known labels are given for fewer documents than there are.")
             yield tokens, rows, encode_known(self.labels, rows, self.max_labels, n_before)
@@ -337,22 +340,9 @@ class Tagger:
         check_top(top)
         return explain_text(self, text, features, top, rule, labels)
 
-    @property
-    def why_not_explained(self) -> str | None:
-        """Why `explain` does not work for this model, and what to do; None if it works."""
-        from setrnn.tagging.explanation import why_not_explained
-
-        return why_not_explained(self)
-
-    def explained_rule(self, rule: str | None, labels: Collection[str] | None = None) -> str | None:
-        """Return the rule that `explain` uses; raise ConfigError if it cannot explain."""
-        from setrnn.tagging.explanation import choose_explained_rule
-
-        return choose_explained_rule(self, rule, labels)
-
     def predict_proba(
         self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
-    ) -> npt.NDArray[np.float32]:
+    ) -> Floats32:
         """Return p(label | text), texts x labels, in the order of `self.labels.names`."""
         return self.marginals(texts, features).probs
 

@@ -9,9 +9,10 @@ import numpy as np
 from setrnn.data.batches import take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.metrics import MEASURES, evaluate_sets, indicator_matrix
+from setrnn.systems.limits import no_limits
 from setrnn.systems.neural import MAX_DOCUMENTS
 from setrnn.systems.predicting import BatchSearch
-from setrnn.systems.rules import count_candidates, find_rule, no_limits
+from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.systems.system import System
 
 

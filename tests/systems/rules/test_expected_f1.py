@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from choices import all_sets, as_sets, choice_of, expected_f1, known, random_distributions
-from setrnn.systems.rules import Choice, Limits, SetCandidates, no_limits
+from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.limits import Limits, no_limits
+from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.expected_f1 import choose
 
 

@@ -5,7 +5,8 @@ import pytest
 
 from choices import all_sets, as_sets, choice_of, known, random_distributions
 from setrnn.errors import ConfigError
-from setrnn.systems.rules import Limits, choose_sets, find_rule
+from setrnn.systems.limits import Limits
+from setrnn.systems.rules import choose_sets, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 
 THRESHOLDS = Thresholds(0.3, np.array([0.1, 0.2, 0.4, 0.7]))
@@ -136,13 +137,6 @@ def test_the_order_of_documents_changes_nothing():
     second = choose_thresholds(marginals[order], is_label[order])
     assert first.common == second.common
     np.testing.assert_allclose(first.by_label, second.by_label)
-
-
-def test_thresholds_come_back_from_plain_values():
-    found = choose_thresholds(*problem(5))
-    again = Thresholds.from_dict(found.as_dict())
-    assert again.common == found.common
-    np.testing.assert_array_equal(again.by_label, found.by_label)
 
 
 def test_many_documents_and_labels_are_quick():

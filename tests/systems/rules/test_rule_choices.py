@@ -3,19 +3,18 @@ import pytest
 
 from choices import NAMES, as_sets, choice_of, known, random_distributions
 from setrnn.errors import ConfigError
+from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.limits import Limits, no_limits
 from setrnn.systems.products import ProductCandidates
 from setrnn.systems.rules import (
     RULES,
-    Choice,
-    Limits,
     Rule,
-    SetCandidates,
     choose_sets,
     count_candidates,
     count_completions,
     find_rule,
-    no_limits,
 )
+from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import Thresholds
 
 THRESHOLDS = Thresholds(0.4, np.array([0.2, 0.5, 0.3, 0.6]))

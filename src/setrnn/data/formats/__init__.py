@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -35,6 +35,7 @@ __all__ = [
     "Format",
     "ReadOptions",
     "Split",
+    "choose_split",
     "open_dataset",
     "write_examples",
     "write_folder",
@@ -77,6 +78,11 @@ class Dataset:
             advice = f"Give a folder that holds {split}.jsonl (or .csv, .parquet)."
         found = ", ".join(sorted(self.splits))
         raise DataError(f"{self.place} has no '{split}' part: found {found}. {advice}")
+
+
+def choose_split(splits: Sequence[str], default: str = "test") -> str:
+    """Return the only part of a dataset, or `default`."""
+    return splits[0] if len(splits) == 1 else default
 
 
 def open_dataset(

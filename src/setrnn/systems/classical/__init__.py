@@ -5,7 +5,7 @@ from __future__ import annotations
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.br_support import SupportInference
 from setrnn.systems.classical.pcc import ClassifierChain
-from setrnn.systems.classical.system import ClassicalModel, ClassicalSystem, TrainingData
+from setrnn.systems.classical.system import ClassicalSystem, TrainingData
 
 
 class BinaryRelevanceSystem(ClassicalSystem):
@@ -32,12 +32,4 @@ CLASSICAL: dict[str, type[ClassicalSystem]] = {
     "pcc": ClassifierChainSystem,
 }
 
-__all__ = [
-    "CLASSICAL",
-    "BinaryRelevanceSystem",
-    "ClassicalModel",
-    "ClassicalSystem",
-    "ClassifierChainSystem",
-    "SupportInferenceSystem",
-    "TrainingData",
-]
+__all__ = ["CLASSICAL", "ClassicalSystem", "TrainingData"]

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
 from setrnn.config import ClassicalSettings
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Floats, Ids, SetCandidates
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
 from setrnn.systems.classical.system import LinearWeights, TrainingData
@@ -50,9 +49,7 @@ class BinaryRelevance:
         """Return the most probable sets under the product, exactly."""
         return most_probable_products(self.linear.logits(features), n_sets, known)
 
-    def set_log_probs(
-        self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(self, features: sp.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
         return product_log_probs(self.linear.logits(features), label_sets)
 

@@ -15,7 +15,16 @@ from scipy.special import logsumexp
 from setrnn.config import ClassicalSettings
 from setrnn.data.labels import distinct_sets
 from setrnn.data.ragged import Ragged
-from setrnn.systems.candidates import LabelSizeProbs, SetCandidates, pack_labels
+from setrnn.systems.candidates import (
+    Bools,
+    Floats,
+    Floats32,
+    Ids,
+    Ints,
+    LabelSizeProbs,
+    SetCandidates,
+    pack_labels,
+)
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.system import TrainingData
@@ -32,11 +41,11 @@ if TYPE_CHECKING:
 class SupportCandidates(SetCandidates):
     """The best sets seen in training, and the probabilities of all seen sets."""
 
-    support: npt.NDArray[np.int32]  # (G, S) the seen sets, padded with -1
+    support: Ids  # (G, S) the seen sets, padded with -1
     members: sp.csr_matrix  # the seen sets as 0 and 1, (G, L)
-    support_log_probs: npt.NDArray[np.float64]  # (n, G)
+    support_log_probs: Floats  # (n, G)
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Self:
+    def take(self, rows: Ints) -> Self:
         """Return the candidates of some of the documents."""
         return replace(
             self,
@@ -45,16 +54,16 @@ class SupportCandidates(SetCandidates):
             support_log_probs=self.support_log_probs[rows],
         )
 
-    def marginals(self, n_labels: int) -> npt.NDArray[np.float32]:
+    def marginals(self, n_labels: int) -> Floats32:
         """Return the total probability of the seen sets that contain each label: (n, L)."""
         sums = np.asarray((self.members.T @ np.exp(self.support_log_probs).T).T)
         return np.asarray(np.minimum(sums, 1.0), dtype=np.float32)
 
-    def missing_mass(self) -> npt.NDArray[np.float64]:
+    def missing_mass(self) -> Floats:
         """Return 0: all other sets have probability 0."""
         return np.zeros(len(self))
 
-    def log_probs_of(self, label_sets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    def log_probs_of(self, label_sets: Ids) -> Floats:
         """Return log p of given sets, (n, G, S): (n, G); -inf for sets not seen."""
         n_labels = self.members.shape[1]
         keys = set_keys(self.support, n_labels)
@@ -99,15 +108,14 @@ class SupportInference:
         support, _ = distinct_sets(data.label_sets)
         return cls(BinaryRelevance.fit(data, settings, on_labels_done), support)
 
-    def log_probs(self, features: sp.csr_matrix) -> npt.NDArray[np.float64]:
+    def log_probs(self, features: sp.csr_matrix) -> Floats:
         """Return log p of each seen set, documents x sets.
 
         The log of the product over all L labels is, up to a constant per document, the sum of
         the log-odds of the labels of the set: one sparse product for all sets.
         """
         logits = self.br.linear.logits(features).astype(np.float64)
-        members = indicator(self.support, logits.shape[1])  # (sets, L)
-        scores = np.asarray((members @ logits.T).T)
+        scores = np.asarray((self._members @ logits.T).T)
         return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
     def candidates(
@@ -134,33 +142,32 @@ class SupportInference:
             pack_labels(self._padded_support[best]),
             best_log_probs,
             self._padded_support,
-            indicator(self.support, self.br.linear.weights.shape[1]),
+            self._members,
             log_probs,
         )
 
-    def _fits(self, known: Known) -> npt.NDArray[np.bool_]:
+    def _fits(self, known: Known) -> Bools:
         """Mark the seen sets with all present and no absent labels: documents x sets."""
-        n_labels = self.br.linear.weights.shape[1]
-        members = indicator(self.support, n_labels)
-        is_present = known.is_present(n_labels)
-        n_present = members @ is_present.T.astype(np.float32)  # (sets, n)
-        n_absent = members @ known.is_absent(n_labels).T.astype(np.float32)
+        is_present, is_absent = known.is_present(self.n_labels), known.is_absent(self.n_labels)
+        n_present = self._members @ is_present.T.astype(np.float32)  # (sets, n)
+        n_absent = self._members @ is_absent.T.astype(np.float32)
         return np.asarray(((n_present == is_present.sum(1)) & (n_absent == 0)).T)
 
     @cached_property
-    def _padded_support(self) -> npt.NDArray[np.int32]:
+    def _padded_support(self) -> Ids:
         return self.support.padded(min_width=1)
 
-    def set_log_probs(
-        self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    @cached_property
+    def _members(self) -> sp.csr_matrix:
+        return indicator(self.support, self.n_labels)  # (sets, L)
+
+    def set_log_probs(self, features: sp.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
         It is -inf for sets not seen in training.
         """
         logits = self.br.linear.logits(features).astype(np.float64)
-        members = indicator(self.support, logits.shape[1])
-        total = logsumexp(np.asarray((members @ logits.T).T), axis=1, keepdims=True)
+        total = logsumexp(np.asarray((self._members @ logits.T).T), axis=1, keepdims=True)
         seen = set_keys(self._padded_support, logits.shape[1])
         is_seen = np.isin(set_keys(label_sets, logits.shape[1]), seen)
         return np.where(is_seen, sum_over_sets(logits, label_sets) - total, -np.inf)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import PAD, SPECIAL_TOKENS, UNKNOWN
 from setrnn.errors import DataError
+from setrnn.systems.candidates import Floats32, Ints
 from setrnn.systems.system import Arrays
 
 MIN_PAIR_COUNT = 4
@@ -27,8 +28,8 @@ class Tfidf:
     The columns are the tokens, then the frequent pairs of neighbouring tokens.
     """
 
-    idf: npt.NDArray[np.float32]
-    pairs: npt.NDArray[np.int64]  # first id * number of tokens + second id, ascending
+    idf: Floats32
+    pairs: Ints  # first id * number of tokens + second id, ascending
 
     @classmethod
     def fit(cls, tokens: Ragged, n_tokens: int, max_pairs: int = 0) -> tuple[Tfidf, sp.csr_matrix]:
@@ -57,7 +58,7 @@ class Tfidf:
         return cls(np.asarray(arrays["idf"]), np.asarray(arrays["pairs"]))
 
 
-def find_frequent_pairs(tokens: Ragged, n_tokens: int, max_pairs: int) -> npt.NDArray[np.int64]:
+def find_frequent_pairs(tokens: Ragged, n_tokens: int, max_pairs: int) -> Ints:
     """Return the most frequent pairs of neighbouring tokens, as ascending keys."""
     if max_pairs == 0:
         return np.empty(0, dtype=np.int64)
@@ -69,9 +70,7 @@ def find_frequent_pairs(tokens: Ragged, n_tokens: int, max_pairs: int) -> npt.ND
     return np.sort(found[most])
 
 
-def find_pairs(
-    tokens: Ragged, n_tokens: int, stride: int = 1
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def find_pairs(tokens: Ragged, n_tokens: int, stride: int = 1) -> tuple[Ints, Ints]:
     """Return the document and the key of each pair of neighbours, without special tokens."""
     values = np.asarray(tokens.values, dtype=np.int64)
     documents = tokens.row_numbers
@@ -82,7 +81,7 @@ def find_pairs(
     return documents[1:][is_pair], keys
 
 
-def _count_all(tokens: Ragged, n_tokens: int, pairs: npt.NDArray[np.int64]) -> sp.csr_matrix:
+def _count_all(tokens: Ragged, n_tokens: int, pairs: Ints) -> sp.csr_matrix:
     words = count_tokens(tokens, n_tokens)
     if not len(pairs):
         return words

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from setrnn.config import ClassicalSettings
-from setrnn.systems.candidates import SetCandidates, log_sigmoid, pack_labels
+from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates, log_sigmoid, pack_labels
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
 from setrnn.systems.classical.system import LinearWeights, TrainingData
@@ -28,7 +28,7 @@ class ClassifierChain:
     """p(set) = product over l of p(y_l | x, y_1 .. y_{l-1}), frequent labels first."""
 
     linear: LinearWeights
-    chain: npt.NDArray[np.float32]  # (L, L) what label i adds to the log-odds of label j > i
+    chain: Floats32  # (L, L) what label i adds to the log-odds of label j > i
     beam_width: int
 
     @classmethod
@@ -90,9 +90,7 @@ class ClassifierChain:
             return make_completions(SetCandidates(beams.labels, beams.log_probs), known)
         return SetCandidates(pack_labels(beams.labels), beams.log_probs)
 
-    def set_log_probs(
-        self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(self, features: sp.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
         All decisions of a given set are known, and with them all log-odds.
@@ -135,8 +133,8 @@ class ClassifierChain:
 class Beams:
     """The best assignments of the labels so far: the labels of each, and its log p."""
 
-    labels: npt.NDArray[np.int32]  # (n, K, S), padded with -1
-    log_probs: npt.NDArray[np.float64]  # (n, K), descending
+    labels: Ids  # (n, K, S), padded with -1
+    log_probs: Floats  # (n, K), descending
 
     @classmethod
     def empty(cls, n: int) -> Beams:
@@ -146,10 +144,10 @@ class Beams:
     def extend(
         self,
         label: int,
-        logits: npt.NDArray[np.float32],
-        chain: npt.NDArray[np.float32],
+        logits: Floats32,
+        chain: Floats32,
         width: int,
-        closed: npt.NDArray[np.float64] | None = None,
+        closed: Floats | None = None,
     ) -> Beams:
         """Extend every beam with and without one more label; keep the best.
 
@@ -175,13 +173,13 @@ class Beams:
         return Beams(labels, np.take_along_axis(both, order, axis=1))
 
 
-def _close(known: Known, n_labels: int) -> npt.NDArray[np.float64]:
+def _close(known: Known, n_labels: int) -> Floats:
     """Return -inf for what contradicts the known, else 0: documents x (without, with) x labels."""
     is_closed = np.stack((known.is_present(n_labels), known.is_absent(n_labels)), axis=1)
     return np.where(is_closed, -np.inf, 0.0)
 
 
-def _add_column(labels: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+def _add_column(labels: Ids) -> Ids:
     """Return the sets with a free last column."""
     if (labels[..., -1] < 0).all():
         return labels

@@ -17,11 +17,11 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
 from setrnn.metrics import Scores, evaluate_sets
-from setrnn.progress import OnProgress, Progress, ignore_progress
-from setrnn.systems.candidates import SetCandidates
+from setrnn.progress import OnProgress, count_up, ignore_progress
+from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
 from setrnn.systems.known import Known, check_known, refuse_sequences
-from setrnn.systems.system import Arrays
+from setrnn.systems.system import Arrays, System
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -44,10 +44,7 @@ class ClassicalModel(Protocol):
 
     @classmethod
     def fit(
-        cls,
-        data: TrainingData,
-        settings: ClassicalSettings,
-        on_labels_done: Callable[[int], None],
+        cls, data: TrainingData, settings: ClassicalSettings, on_labels_done: Callable[[int], None]
     ) -> ClassicalModel:
         """Fit on documents and their label sets."""
 
@@ -59,9 +56,7 @@ class ClassicalModel(Protocol):
         Returns `n_sets` or more. Their marginals do not depend on `n_sets`.
         """
 
-    def set_log_probs(
-        self, features: sp.csr_matrix, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(self, features: sp.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
 
     @property
@@ -80,16 +75,16 @@ class ClassicalModel(Protocol):
 class LinearWeights:
     """One linear function per label."""
 
-    weights: npt.NDArray[np.float32]  # (d, L)
-    intercepts: npt.NDArray[np.float32]  # (L,)
+    weights: Floats32  # (d, L)
+    intercepts: Floats32  # (L,)
 
-    def logits(self, features: sp.csr_matrix) -> npt.NDArray[np.float32]:
+    def logits(self, features: sp.csr_matrix) -> Floats32:
         """Return the log-odds of each label, (n, L)."""
         return np.asarray(features @ self.weights) + self.intercepts
 
 
 @dataclass(frozen=True)
-class ClassicalSystem:
+class ClassicalSystem(System):
     """Features and a model on them; a subclass names the class of the model.
 
     Example: a classical system is a `ClassicalModel` and these lines.
@@ -102,8 +97,6 @@ class ClassicalSystem:
     tfidf: Tfidf
     model: ClassicalModel
     model_class: ClassVar[type[ClassicalModel]]
-    emits_sequences: ClassVar[bool] = False
-    max_training_labels: ClassVar[int | None] = None
 
     @classmethod
     def train(
@@ -111,13 +104,7 @@ class ClassicalSystem:
     ) -> Self:
         """Fit on the train part of prepared data."""
         tfidf, data = make_training_data(prepared, config.classical)
-        n_done = 0
-
-        def count(n_labels: int) -> None:
-            nonlocal n_done
-            n_done += n_labels
-            on_progress(Progress("training", n_done, data.n_labels, unit="labels"))
-
+        count = count_up("training", on_progress, data.n_labels, "labels")
         return cls(tfidf, cls.model_class.fit(data, config.classical, count))
 
     def candidates(
@@ -128,15 +115,11 @@ class ClassicalSystem:
         known = check_known(known, source)
         return self.model.candidates(self.tfidf.transform(tokens), n_sets, known)
 
-    def set_log_probs(
-        self, tokens: Ragged, label_sets: npt.NDArray[np.int32]
-    ) -> npt.NDArray[np.float64]:
+    def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
         return self.model.set_log_probs(self.tfidf.transform(tokens), label_sets)
 
-    def marginals(
-        self, tokens: Ragged, candidates: SetCandidates | None = None
-    ) -> npt.NDArray[np.float32]:
+    def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L). Candidates found before save time."""
         found = self.candidates(tokens, 1) if candidates is None else candidates
         return found.marginals(self.model.n_labels)
@@ -149,25 +132,6 @@ class ClassicalSystem:
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
         """Rebuild the system from its arrays. It always computes on the CPU."""
         return cls(Tfidf.from_arrays(arrays), cls.model_class.from_arrays(arrays))
-
-    @property
-    def max_labels(self) -> int | None:
-        """None: the number of labels of a set is not limited."""
-        return None
-
-    @property
-    def device_name(self) -> str:
-        """Where the system computes: the CPU."""
-        return "cpu"
-
-    @property
-    def sequences(self) -> None:
-        """None: the system does not emit sequences."""
-        return None
-
-    def with_beam_width(self, beam_width: int) -> None:
-        """Return None: there is no search to widen."""
-        return
 
     def check_sizes(self, n_tokens: int, n_labels: int) -> None:
         """Raise ValueError if the weights are for other labels."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from setrnn.errors import ConfigError, nearest_name
-from setrnn.systems.candidates import SetCandidates, pack_labels
-from setrnn.systems.limits import Limits, SetLimits, no_limits
+from setrnn.systems.candidates import Floats, Ids, pack_labels
+from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules import expected_f1, marginal_rules, most_probable
-from setrnn.systems.rules.choice import Choice, SetLogProbs
+from setrnn.systems.rules.choice import Choice
 
 # The number of sets that stand for a whole distribution. Systems whose sets cost nothing return
 # more; those that know the distribution exactly need none.
@@ -42,7 +39,7 @@ class Rule:
     """
 
     source: str
-    choose: Callable[[Choice], npt.NDArray[np.int32]]
+    choose: Callable[[Choice], Ids]
     needs_best_only: bool = False
     needs_thresholds: bool = False
 
@@ -92,26 +89,7 @@ def count_completions(top: int = 1) -> int:
     return max(top, MANY_COMPLETIONS)
 
 
-def choose_sets(
-    rule: Rule, choice: Choice
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+def choose_sets(rule: Rule, choice: Choice) -> tuple[Ids, Floats]:
     """Choose a set for each document: its labels (n, S), packed, and its log-probability (n,)."""
     labels = pack_labels(rule.choose(choice))
     return labels, choice.log_probs_of(labels[:, None])[:, 0]
-
-
-__all__ = [
-    "MANY_SETS",
-    "RULES",
-    "Choice",
-    "Limits",
-    "Rule",
-    "SetCandidates",
-    "SetLimits",
-    "SetLogProbs",
-    "choose_sets",
-    "count_candidates",
-    "count_completions",
-    "find_rule",
-    "no_limits",
-]

@@ -10,16 +10,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.limits import SetLimits
 
 if TYPE_CHECKING:
     from setrnn.systems.rules.marginal_rules import Thresholds
 
 # Rows (m,) of documents and sets (m, G, S) of them to log p, (m, G).
-SetLogProbs = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int32]], npt.NDArray[np.float64]]
+SetLogProbs = Callable[[Ints, Ids], Floats]
 
 
 @dataclass(frozen=True)
@@ -49,18 +48,16 @@ class Choice:
         return self.limits.n_labels
 
     @cached_property
-    def marginals(self) -> npt.NDArray[np.float32]:
+    def marginals(self) -> Floats32:
         """p(label | document), (n, L)."""
         return self.candidates.marginals(self.n_labels)
 
     @cached_property
-    def fits(self) -> npt.NDArray[np.bool_]:
+    def fits(self) -> Bools:
         """Which candidates are within the limits, (n, K)."""
         return self.limits.fit(self.candidates.labels) & (self.candidates.log_probs > -np.inf)
 
-    def log_probs_of(
-        self, label_sets: npt.NDArray[np.int32], rows: npt.NDArray[np.int64] | None = None
-    ) -> npt.NDArray[np.float64]:
+    def log_probs_of(self, label_sets: Ids, rows: Ints | None = None) -> Floats:
         """Return log p of given sets of some documents, (m, G, S): (m, G).
 
         The system is asked for sets that are not candidates.

@@ -11,14 +11,13 @@ expected F1 of the empty set is p(empty).
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from setrnn.systems.candidates import LabelSizeProbs, list_columns
+from setrnn.systems.candidates import Floats, Ids, LabelSizeProbs, list_columns
 from setrnn.systems.limits import SeenSets, SetLimits
 from setrnn.systems.rules.choice import Choice
 
 
-def choose(choice: Choice) -> npt.NDArray[np.int32]:
+def choose(choice: Choice) -> Ids:
     """Return the set of highest expected F1 per document, (n, S): exact, given its candidates."""
     limits = choice.limits
     if not choice.n_labels:
@@ -29,13 +28,13 @@ def choose(choice: Choice) -> npt.NDArray[np.int32]:
     return _find_best(probs, limits)
 
 
-def gains(probs: npt.NDArray[np.float64], n_chosen: int) -> npt.NDArray[np.float64]:
+def gains(probs: Floats, n_chosen: int) -> Floats:
     """Return what each label (n, M, Z) adds to the expected F1 of a set of `n_chosen`: (n, M)."""
     sizes = np.arange(1, probs.shape[2] + 1)
     return np.asarray(probs @ (2.0 / (sizes + n_chosen)))
 
 
-def _find_best(probs: LabelSizeProbs, limits: SetLimits) -> npt.NDArray[np.int32]:
+def _find_best(probs: LabelSizeProbs, limits: SetLimits) -> Ids:
     n, M = probs.labels.shape
     is_label = probs.labels >= 0
     is_allowed = np.append(limits.is_allowed, False)[probs.labels]  # -1 reads the last
@@ -62,7 +61,7 @@ def _find_best(probs: LabelSizeProbs, limits: SetLimits) -> npt.NDArray[np.int32
     return np.where(places < 0, -1, chosen).astype(np.int32)
 
 
-def _find_best_seen(probs: LabelSizeProbs, seen: SeenSets, n_labels: int) -> npt.NDArray[np.int32]:
+def _find_best_seen(probs: LabelSizeProbs, seen: SeenSets, n_labels: int) -> Ids:
     n, M = probs.labels.shape
     document, place = np.nonzero(probs.labels >= 0)
     best, chosen = np.full(n, -np.inf), np.full((n, seen.labels.shape[1]), -1, dtype=np.int32)

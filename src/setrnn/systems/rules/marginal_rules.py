@@ -8,7 +8,6 @@ the largest sum is chosen among those that fit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.errors import ConfigError
-from setrnn.systems.candidates import list_columns
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, list_columns
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
 
@@ -31,42 +30,28 @@ NO_THRESHOLDS = (
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Thresholds on p(label | document): a label is predicted if it reaches its threshold.
-
-    Example:
-        >>> Thresholds(0.4, np.array([0.5, 0.25])).as_dict()
-        {'common': 0.4, 'by_label': [0.5, 0.25]}
-    """
+    """Thresholds on p(label | document): a label is predicted if it reaches its threshold."""
 
     common: float  # with the best micro-F1
-    by_label: npt.NDArray[np.float64]  # (L,) with the best F1 of each label
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return plain JSON values."""
-        return {"common": self.common, "by_label": self.by_label.tolist()}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Thresholds:
-        """Build from plain JSON values."""
-        return cls(float(values["common"]), np.array(values["by_label"], dtype=np.float64))
+    by_label: Floats  # (L,) with the best F1 of each label
 
 
-def choose_over_half(choice: Choice) -> npt.NDArray[np.int32]:
+def choose_over_half(choice: Choice) -> Ids:
     """Choose the labels above 1/2: the least expected hamming loss."""
     return choose_by_margin(choice.marginals - OVER_HALF, choice.limits)
 
 
-def choose_by_common_threshold(choice: Choice) -> npt.NDArray[np.int32]:
+def choose_by_common_threshold(choice: Choice) -> Ids:
     """Choose the labels that reach the common threshold."""
     return choose_by_margin(choice.marginals - _thresholds(choice).common, choice.limits)
 
 
-def choose_by_own_thresholds(choice: Choice) -> npt.NDArray[np.int32]:
+def choose_by_own_thresholds(choice: Choice) -> Ids:
     """Choose the labels that reach their own thresholds."""
     return choose_by_margin(choice.marginals - _thresholds(choice).by_label, choice.limits)
 
 
-def choose_by_margin(margins: npt.NDArray[Any], limits: SetLimits) -> npt.NDArray[np.int32]:
+def choose_by_margin(margins: npt.NDArray[Any], limits: SetLimits) -> Ids:
     """Return the set (n, S) with the largest sum of margins (n, L) among those that fit."""
     if limits.is_open:
         return list_columns(margins >= 0)
@@ -77,9 +62,7 @@ def choose_by_margin(margins: npt.NDArray[Any], limits: SetLimits) -> npt.NDArra
     return list_columns(_mark_largest(ranked, n_wanted))
 
 
-def _mark_largest(
-    values: npt.NDArray[Any], n_wanted: npt.NDArray[np.int64]
-) -> npt.NDArray[np.bool_]:
+def _mark_largest(values: npt.NDArray[Any], n_wanted: Ints) -> Bools:
     """Mark the `n_wanted` largest values of each row."""
     order = np.argsort(-values, axis=1, kind="stable")
     is_wanted = np.arange(values.shape[1]) < n_wanted[:, None]
@@ -94,9 +77,7 @@ def _thresholds(choice: Choice) -> Thresholds:
     return choice.thresholds
 
 
-def choose_thresholds(
-    marginals: npt.NDArray[np.float32], is_label: npt.NDArray[np.bool_]
-) -> Thresholds:
+def choose_thresholds(marginals: Floats32, is_label: Bools) -> Thresholds:
     """Choose thresholds on documents with true labels. Both arrays are (n, L).
 
     The common threshold has the best micro-F1. The threshold of a label has the best F1 of that
@@ -113,8 +94,8 @@ def choose_thresholds(
 
 
 def _find_best_thresholds(
-    probs: npt.NDArray[Any], is_true: npt.NDArray[np.bool_], expected_weight: float
-) -> npt.NDArray[np.float64]:
+    probs: npt.NDArray[Any], is_true: Bools, expected_weight: float
+) -> Floats:
     """Return the threshold of best F1 per row (R, m); NaN if all probabilities are 0.
 
     It is halfway between the smallest probability that passes and the next one.

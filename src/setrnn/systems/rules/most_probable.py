@@ -10,10 +10,9 @@ proposed, and the system is asked for their probabilities.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from setrnn.metrics import top_labels
-from setrnn.systems.candidates import pack_labels, widen
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, pack_labels, widen
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
 
@@ -21,17 +20,17 @@ N_SEEN, N_ONLY_SEEN = 8, 16  # sets of training to propose
 NEAR_SIZES = np.arange(-2, 3)  # around the expected size
 
 
-def choose_set(choice: Choice) -> npt.NDArray[np.int32]:
+def choose_set(choice: Choice) -> Ids:
     """Return the most probable set of each document, (n, S)."""
     return _choose(choice, choice.fits[:, 0])
 
 
-def choose_sequence(choice: Choice) -> npt.NDArray[np.int32]:
+def choose_sequence(choice: Choice) -> Ids:
     """Return the set of each document's most probable sequence, (n, S)."""
     return _choose(choice, np.asarray(choice.fits.any(axis=1)))
 
 
-def _choose(choice: Choice, is_settled: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+def _choose(choice: Choice, is_settled: Bools) -> Ids:
     """Return the first candidate that fits; for documents not settled, also try proposed sets."""
     candidates = choice.candidates
     first = choice.fits.argmax(axis=1)
@@ -54,11 +53,7 @@ def _choose(choice: Choice, is_settled: npt.NDArray[np.bool_]) -> npt.NDArray[np
     return chosen
 
 
-def propose(
-    limits: SetLimits,
-    label_sets: npt.NDArray[np.int32],
-    marginals: npt.NDArray[np.float32],
-) -> npt.NDArray[np.int32]:
+def propose(limits: SetLimits, label_sets: Ids, marginals: Floats32) -> Ids:
     """Return sets that fit, (n, G, S), made from candidates (n, K, S) and marginals (n, L)."""
     if limits.only_seen and limits.seen is not None:
         return limits.seen.best(_log_odds(marginals), N_ONLY_SEEN)[0]
@@ -69,9 +64,7 @@ def propose(
     return np.concatenate([widen(each, width) for each in found], axis=1)
 
 
-def make_likely_sets(
-    limits: SetLimits, marginals: npt.NDArray[np.float32]
-) -> npt.NDArray[np.int32]:
+def make_likely_sets(limits: SetLimits, marginals: Floats32) -> Ids:
     """Return the labels of the largest marginals, in sizes near the expected one: (n, 5, S)."""
     expected = marginals[:, limits.is_allowed].sum(axis=1).round().astype(np.int64)
     # the expected size first
@@ -83,11 +76,7 @@ def make_likely_sets(
     return pack_labels(np.where(is_in, ranked[:, None], -1).astype(np.int32))
 
 
-def repair_sets(
-    limits: SetLimits,
-    label_sets: npt.NDArray[np.int32],
-    marginals: npt.NDArray[np.float32],
-) -> npt.NDArray[np.int32]:
+def repair_sets(limits: SetLimits, label_sets: Ids, marginals: Floats32) -> Ids:
     """Change sets (n, K, S) as little as possible, so that they fit.
 
     Forbidden labels are removed and required ones added; then the least likely labels are removed,
@@ -111,6 +100,6 @@ def repair_sets(
     return pack_labels(np.where(is_in, np.take_along_axis(pool, order, axis=2), -1))
 
 
-def _log_odds(marginals: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+def _log_odds(marginals: Floats32) -> Floats:
     probs = marginals.astype(np.float64).clip(1e-6, 1 - 1e-6)
     return np.asarray(np.log(probs) - np.log1p(-probs))
