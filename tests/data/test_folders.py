@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from setrnn.data.folders import recovered, whole_folder
+from setrnn.data.folders import recovered, whole_file, whole_folder
 from setrnn.errors import DataError
 
 
@@ -57,6 +57,16 @@ def test_files_are_flushed_through_descriptors_open_for_writing(target, monkeypa
     write(target, "new")
     assert flushed == [0, 0]
     assert content_of(target) == "new"
+
+
+def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+    file = tmp_path / "scores.json"
+    flushed = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(file.exists()))
+    with whole_file(file) as stream:
+        stream.write(b"{}")
+    assert flushed == [False]
+    assert file.read_bytes() == b"{}"
 
 
 def test_missing_parents_are_made(tmp_path):

@@ -95,7 +95,7 @@ BAD_ROWS = {
     "labels null": (
         row(labels=b"null"),
         "'labels' must be a list of strings, got null",
-        "Write []",
+        "or [] for none",
     ),
     "labels false": (row(labels=b"false"), "'labels' must be a list", "or [] for none"),
     "labels an object": (row(labels=b'{"x": 1}'), "'labels' must be", "got an object. Write ["),

@@ -53,7 +53,7 @@ def test_other_kinds_of_strings_are_strings(tmp_path, kind):
     ("text", "labels", "problem", "advice"),
     [
         (None, ["x"], "'text' must be a string, got null", 'Write ""'),
-        ("t", None, "'labels' must be a list of strings, got null", "Write []"),
+        ("t", None, "'labels' must be a list of strings, got null", "or [] for none"),
         ("t", [None], "'labels' must be a list of strings, got null in it", "Remove it"),
         ("t", [""], "'labels' holds an empty string", "Remove it"),
         ("a\0b", ["x"], "'text' holds a NUL character", "Remove it"),

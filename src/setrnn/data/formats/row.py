@@ -69,12 +69,12 @@ def example_maker(
         if type(text) is not str:
             text = "\n".join(_text(row, name) for name in text_fields)
         labels, features = row.get(labels_field), row.get(features_field)
-        if labels is None and require_labels:
-            raise _missing_labels(row, labels_field)
+        if labels is None and require_labels and labels_field not in row:
+            raise _missing(row, labels_field, "Add it ([] for none)", "--labels-field")
         example = Example(
             row_id,
             text,
-            () if labels is None else strings(labels_field, labels),
+            () if labels is None and not require_labels else strings(labels_field, labels),
             () if features is None else strings(features_field, features),
             _known_labels(row, options) if has_known else None,
         )
@@ -180,10 +180,7 @@ def _text(row: Mapping[str, Any], name: str) -> str:
     if type(text) is str:
         return text
     if name not in row:
-        raise RowProblem(
-            f"'{name}' is missing, the row has {_join(row)}. Add it, or name another field with "
-            "--text-field."
-        )
+        raise _missing(row, name, "Add it", "--text-field")
     advice = 'Write "" for an empty text.' if text is None else "Write it in quotes."
     raise RowProblem(f"'{name}' must be a string, got {shown(text)}. {advice}")
 
@@ -203,14 +200,10 @@ def _known_labels(row: Mapping[str, Any], options: ReadOptions) -> KnownLabels:
     return known
 
 
-def _missing_labels(row: Mapping[str, Any], name: str) -> RowProblem:
-    if name in row:
-        return RowProblem(
-            f"'{name}' must be a list of strings, got null. Write [] for a document without labels."
-        )
+def _missing(row: Mapping[str, Any], name: str, advice: str, flag: str) -> RowProblem:
     return RowProblem(
-        f"'{name}' is missing, the row has {_join(row)}. Add it ([] for none), or name another "
-        "field with --labels-field."
+        f"'{name}' is missing, the row has {_join(row)}. {advice}, or name another field with "
+        f"{flag}."
     )
 
 
