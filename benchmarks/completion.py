@@ -26,8 +26,8 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.metrics import document_f1
-from setrnn.systems.known import Known
 from setrnn.systems.candidates import SetCandidates
+from setrnn.systems.known import Known
 from setrnn.systems.rules import count_completions
 from setrnn.tagging.tagger import BATCH, Tagger, load
 

@@ -20,8 +20,7 @@ from types import SimpleNamespace
 
 from setrnn.report.build import FORMS
 from setrnn.report.evidence import Evidence, Finding
-from setrnn.report.findings import BEYOND_FINDINGS
-from setrnn.report.papers_findings import PAPERS_FINDINGS
+from setrnn.report.findings import BEYOND_FINDINGS, PAPERS_FINDINGS
 from setrnn.report.tables import objectives_table
 
 HERE = Path(__file__).resolve().parent

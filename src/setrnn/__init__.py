@@ -7,27 +7,32 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from setrnn.comparison.compare import ComparisonResult, compare
+    from setrnn.data.cache import Source
     from setrnn.data.example import Example
-    from setrnn.data.formats import open_dataset
+    from setrnn.data.formats import ReadOptions, open_dataset
+    from setrnn.data.prepared import Prepared
     from setrnn.errors import ConfigError, DataError, ModelError, SetRNNError, TrainingError
     from setrnn.report.build import build_report
+    from setrnn.report.figures.reliability import draw_reliability
     from setrnn.systems.limits import Limits
     from setrnn.tagging.calibrating import calibrate
     from setrnn.tagging.estimator import SetRNNClassifier
-    from setrnn.tagging.evaluation import Evaluation, evaluate
+    from setrnn.tagging.evaluation import Evaluation, evaluate, open_documents
     from setrnn.tagging.explanation import Explanation
     from setrnn.tagging.prediction import Completion, Prediction
     from setrnn.tagging.tagger import Tagger, load
-    from setrnn.tagging.train import train
+    from setrnn.tagging.train import prepare, train
 
 __version__ = "0.1.0"
 
 # Each public name and its module. It is imported when first used: torch and scikit-learn take
 # seconds, and `setrnn --help` must not.
 _HOMES = {
+    "prepare": "setrnn.tagging.train",
     "train": "setrnn.tagging.train",
     "load": "setrnn.tagging.tagger",
     "evaluate": "setrnn.tagging.evaluation",
+    "open_documents": "setrnn.tagging.evaluation",
     "calibrate": "setrnn.tagging.calibrating",
     "Tagger": "setrnn.tagging.tagger",
     "SetRNNClassifier": "setrnn.tagging.estimator",
@@ -37,9 +42,13 @@ _HOMES = {
     "Evaluation": "setrnn.tagging.evaluation",
     "Limits": "setrnn.systems.limits",
     "Example": "setrnn.data.example",
+    "Source": "setrnn.data.cache",
+    "ReadOptions": "setrnn.data.formats",
+    "Prepared": "setrnn.data.prepared",
     "compare": "setrnn.comparison.compare",
     "ComparisonResult": "setrnn.comparison.compare",
     "build_report": "setrnn.report.build",
+    "draw_reliability": "setrnn.report.figures.reliability",
     "open_dataset": "setrnn.data.formats",
     "SetRNNError": "setrnn.errors",
     "ConfigError": "setrnn.errors",
@@ -59,17 +68,23 @@ __all__ = [
     "Limits",
     "ModelError",
     "Prediction",
+    "Prepared",
+    "ReadOptions",
     "SetRNNClassifier",
     "SetRNNError",
+    "Source",
     "Tagger",
     "TrainingError",
     "__version__",
     "build_report",
     "calibrate",
     "compare",
+    "draw_reliability",
     "evaluate",
     "load",
     "open_dataset",
+    "open_documents",
+    "prepare",
     "train",
 ]
 

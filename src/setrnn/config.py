@@ -293,6 +293,17 @@ def to_dict(settings: Any) -> dict[str, Any]:  # noqa: ANN401 (any settings data
     return dataclasses.asdict(settings)
 
 
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings by their dotted names."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
 def settings_hash(*values: Any) -> str:  # noqa: ANN401 (any JSON values)
     """Return a short hash that names these settings."""
     text = json.dumps(values, sort_keys=True, ensure_ascii=True)

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy  # its parts are loaded on first use: scipy.sparse takes .1 s
 
 from setrnn.errors import DataError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from scipy.sparse import csr_matrix
 
-    Sparse: TypeAlias = csr_array[Any, tuple[int, int]]
+    Sparse: TypeAlias = scipy.sparse.csr_array[Any, tuple[int, int]]
     Indicator: TypeAlias = Sparse | csr_matrix[Any] | NDArray[Any]
     Counts: TypeAlias = NDArray[np.int64]
     Values: TypeAlias = NDArray[np.float64]
@@ -284,7 +284,7 @@ def indicator_matrix(rows: Sequence[Collection[int]], n_columns: int) -> Sparse:
     starts = np.cumsum([0, *map(len, rows)])
     columns = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(starts[-1]))
     ones = np.ones(len(columns), dtype=bool)
-    matrix = csr_array((ones, columns, starts), shape=(len(rows), n_columns))
+    matrix = scipy.sparse.csr_array((ones, columns, starts), shape=(len(rows), n_columns))
     matrix.sort_indices()
     return matrix
 
@@ -311,14 +311,16 @@ def _as_indicator(matrix: Indicator, name: str) -> Sparse:
         raise DataError(f"{name} must be documents x labels, got {matrix.ndim} dimension(s).")
     if 0 in matrix.shape:
         raise DataError(f"{name} has {matrix.shape[0]} documents and {matrix.shape[1]} labels.")
-    indicator = csr_array(matrix, copy=True)
+    indicator = scipy.sparse.csr_array(matrix, copy=True)
     indicator.sum_duplicates()
     indicator.eliminate_zeros()
     is_other = indicator.data != 1
     if is_other.any():
         raise DataError(f"{name} must hold 0 and 1 only, got {indicator.data[is_other][0]}.")
     ones = np.ones(indicator.nnz, dtype=bool)
-    return csr_array((ones, indicator.indices, indicator.indptr), shape=indicator.shape)
+    return scipy.sparse.csr_array(
+        (ones, indicator.indices, indicator.indptr), shape=indicator.shape
+    )
 
 
 def _matching_pair(truth: Indicator, predicted: Indicator) -> tuple[Sparse, Sparse]:

@@ -26,7 +26,7 @@ def test_train_then_calibrate_then_predict_then_evaluate(setrnn, larger, tmp_pat
     result = setrnn("train", larger, "--method", "br", "--out", model)
     assert result.code == 0, result.err
     (line,) = [each for each in result.err.splitlines() if each.startswith("Calibrated on")]
-    assert "the 600 documents of valid" in line
+    assert "the 600 valid documents" in line
     assert load(model).calibration.n_documents == 600
     rows = {}
     for name, options in {"calibrated": [], "raw": ["--raw"]}.items():
@@ -143,7 +143,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_the_work(
     setrnn, larger, trained, monkeypatch
 ):
     monkeypatch.setattr(os, "access", lambda place, mode: mode != os.W_OK)
-    monkeypatch.setattr("setrnn.cli.calibrate.load", lambda *_: pytest.fail("it began to work"))
+    monkeypatch.setattr("setrnn.load", lambda *_: pytest.fail("it began to work"))
     result = setrnn("calibrate", trained, larger)
     assert result.code == 1
     (line,) = result.error_lines

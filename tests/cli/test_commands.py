@@ -42,6 +42,29 @@ def test_general_help_and_unknown_commands_import_no_command(arguments):
     assert not heavy.intersection(modules)
 
 
+HELPED = """
+import sys
+from setrnn.cli import main
+from setrnn.cli.app import COMMANDS
+parts = [["data", name] for name in ("info", "convert", "split", "prepare")]
+for arguments in [*([name] for name in COMMANDS), *parts]:
+    for last in ("--help", "--no-such-option"):
+        sys.argv = ["setrnn", *arguments, last]
+        try:
+            main()
+        except SystemExit as stop:
+            assert stop.code == (0 if last == "--help" else 2), sys.argv
+        heavy = {"torch", "sklearn", "gensim", "pyarrow", "matplotlib", "scipy.sparse", "fastapi"}
+        assert not heavy & set(sys.modules), (sys.argv, heavy & set(sys.modules))
+"""
+
+
+def test_the_help_of_a_command_and_wrong_usage_import_no_heavy_library():
+    """They must be quick: torch alone takes more than a second."""
+    result = subprocess.run([sys.executable, "-c", HELPED], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr.splitlines()[-1]
+
+
 def test_help_lists_every_command(setrnn):
     for arguments in ([], ["--help"]):
         result = setrnn(*arguments)

@@ -9,7 +9,7 @@ from setrnn.comparison.records import Comparison, load_records
 def quick_demo(monkeypatch):
     """The demo without training, and a report that is only a name."""
     install_fake_runs(monkeypatch)
-    monkeypatch.setattr("setrnn.comparison.compare._make_vectors", lambda *_: None)
+    monkeypatch.setattr("setrnn.comparison.compare.make_vectors", lambda *_: None)
     install_fake_report(monkeypatch)
 
 

@@ -39,6 +39,13 @@ def test_labels_the_model_never_saw_count_as_missed_and_are_reported(setrnn, tra
     assert "2 labels that the model never saw" in result.err
 
 
+def test_a_single_file_is_not_called_the_train_part(setrnn, corpus, trained):
+    assert "on test of" in setrnn("evaluate", trained, corpus).out
+    title = setrnn("evaluate", trained, corpus / "test.jsonl").out.splitlines()[0]
+    assert "test.jsonl" in title
+    assert "train" not in title.replace(str(corpus), "")
+
+
 def test_names_with_brackets_are_shown_as_they_are(setrnn, corpus, trained, tmp_path):
     model = trained.rename(tmp_path / "m[x]")
     result = setrnn("evaluate", model, corpus)
@@ -75,4 +82,4 @@ def test_evaluate_keeps_the_limits_and_tells_the_missing_mass(setrnn, corpus, tr
     assert values["missing_mass"] == 0
     assert values["set_log_likelihood"] < 0
     assert values["n_impossible_sets"] >= 0
-    assert "log p(true set)" in result.out
+    assert "Mean log p(true set)" in result.out

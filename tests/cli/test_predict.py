@@ -96,7 +96,7 @@ def test_a_classical_model_has_no_sequences(setrnn, corpus, trained, tmp_path, c
 def test_help_says_whose_rule_is_the_default(setrnn, command):
     words = " ".join(setrnn(command, "--help").out.replace("│", " ").split())
     assert "default: (the method's own)" in words.replace("[", "").replace("]", "")
-    assert "predict then gives the sequence's probability" in words
+    assert "its probability is the sequence's" in words
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate"])

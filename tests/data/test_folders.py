@@ -106,7 +106,7 @@ def test_a_block_that_fails_leaves_what_was_there(target, error, is_old_there):
 FAULTS = {
     "mkdir": (Path, "mkdir"),
     "fsync": (os, "fsync"),
-    "open": (os, "open"),
+    "open": (Path, "open"),
     "exists": (Path, "exists"),
     "rename": (Path, "rename"),
     "rmtree": (shutil, "rmtree"),

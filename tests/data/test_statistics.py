@@ -183,7 +183,7 @@ def test_names_that_look_like_markup_are_shown_as_they_are():
 
 
 def test_empty_dataset_can_be_shown():
-    assert "Splits" in rendered(dataset_statistics({}))
+    assert "Parts" in rendered(dataset_statistics({}))
     assert "train has no documents." in rendered(dataset_statistics({"train": []}))
 
 

@@ -62,7 +62,7 @@ class TestKeeping:
 
     def test_the_second_call_only_maps_the_file(self, prepared, monkeypatch):
         first = word_vectors(prepared, SMALL)
-        monkeypatch.setattr("setrnn.data.vectors._make", None)
+        monkeypatch.setattr("setrnn.data.vectors._learn", None)
         assert np.array_equal(word_vectors(prepared, SMALL), first)
 
     def test_only_the_finished_file_is_left(self, prepared):

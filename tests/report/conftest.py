@@ -1,4 +1,4 @@
-"""A comparison with all that a report must cope with, and its report, made once a session."""
+"""A comparison with everything that a report must handle, and its report: made once per session."""
 
 from dataclasses import replace
 

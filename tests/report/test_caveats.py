@@ -2,7 +2,7 @@ from dataclasses import replace
 
 from made_comparison import made_comparison
 from setrnn.report.caveats import list_caveats
-from setrnn.tagging.calibrating import LEAST_DOCUMENTS
+from setrnn.tagging.calibration import LEAST_DOCUMENTS
 
 
 def made(n_seeds=2, n_documents=600, methods=("br", "set-rnn", "sgm")):

@@ -8,7 +8,7 @@ from made_comparison import made_comparison
 from setrnn.comparison.statistics import Difference, Entry, bootstrap
 from setrnn.report.evidence import FAILS, HOLDS, IN_PART, MIXED, UNDECIDED, Evidence, Finding
 from setrnn.report.figures import FIGURES
-from setrnn.report.papers_findings import _discount_negligible, _judge_negligible
+from setrnn.report.findings import _discount_negligible, _require_negligible
 from setrnn.report.systems import group_by_system
 
 SETS = {"set": GOOD, "sequence": POOR}
@@ -228,7 +228,8 @@ def test_the_frontier_is_that_of_the_figure():
     ],
 )
 def test_a_gain_is_no_help_only_where_it_is_surely_negligible(low, mean, high, p, verdict):
-    assert _judge_negligible(Difference(mean, low, high, p), p) == verdict
+    found = Evidence("gain", None, Difference(mean, low, high, p), p)
+    assert _require_negligible(found).verdict == verdict
 
 
 def test_a_gain_that_hardly_counts_is_no_help():

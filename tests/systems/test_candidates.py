@@ -55,7 +55,7 @@ documents_with_chances = st.lists(
 
 
 def as_candidates(documents):
-    """Documents of {set: p} as candidates, as many for each; -inf fills up."""
+    """Documents of {set: p} as candidates, as many for each; padded with -inf."""
     K = max(map(len, documents))
     labels = np.full((len(documents), K, 5), -1, dtype=np.int32)
     log_probs = np.full((len(documents), K), -np.inf)

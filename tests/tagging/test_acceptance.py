@@ -59,7 +59,7 @@ def test_a_handful_of_documents_will_do():
 
 @pytest.mark.parametrize("target", [0.8, 0.9])
 def test_the_target_is_kept_as_often_as_was_asked_for(target):
-    """Documents are drawn anew each time; the true accuracy of the accepted is known."""
+    """Documents are drawn again each time; the true accuracy of the accepted is known."""
     n_draws, n_kept, shares = 300, 0, []
     for seed in range(n_draws):
         rng = np.random.default_rng(seed)

@@ -7,8 +7,8 @@ import pytest
 from setrnn.data import newsroom
 from setrnn.errors import ConfigError, DataError
 from setrnn.systems.rules import RULES, count_candidates
-from setrnn.tagging.calibrating import LEAST_DOCUMENTS, calibrate, fit_calibration
-from setrnn.tagging.calibration import Scaling
+from setrnn.tagging.calibrating import calibrate, fit_calibration
+from setrnn.tagging.calibration import LEAST_DOCUMENTS, Scaling
 from setrnn.tagging.tagger import load
 
 

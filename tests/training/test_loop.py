@@ -1,7 +1,6 @@
 """Algorithm 2: what is trained, which epoch is the best, and when training ends."""
 
 import csv
-import threading
 
 import pytest
 import torch
@@ -20,7 +19,6 @@ from setrnn.training.loop import (
     is_best,
     is_finished,
     is_out_of_time,
-    prefetch,
 )
 from setrnn.training.run_folder import Position
 from setrnn.training.start import TrainOptions, make_fabric, train_system
@@ -236,34 +234,3 @@ def test_each_objective_gets_an_epoch_unless_the_share_is_zero(n_epochs, share, 
 def test_an_objective_without_an_epoch_is_refused(train, override):
     with pytest.raises(ConfigError, match=r"Raise the epochs"):
         train(override, method="vinyals-max")
-
-
-@pytest.mark.parametrize("n", [0, 1, 3, 20])
-def test_the_order_stays(n):
-    assert list(prefetch(lambda item: item * item, range(n))) == [i * i for i in range(n)]
-
-
-def test_only_a_few_are_made_ahead():
-    made = []
-    stream = prefetch(made.append, range(100), n_ahead=4)
-    next(stream)
-    stream.close()
-    assert len(made) <= 5
-
-
-def test_an_error_comes_where_its_item_would():
-    def make(item):
-        return 1 // item
-
-    stream = prefetch(make, [1, 0])
-    assert next(stream) == 1
-    with pytest.raises(ZeroDivisionError):
-        next(stream)
-
-
-def test_no_thread_is_left():
-    before = threading.active_count()
-    stream = prefetch(str, range(10))
-    next(stream)
-    stream.close()
-    assert threading.active_count() == before

@@ -141,7 +141,7 @@ def test_early_stopping_is_said(command, monkeypatch):
     monkeypatch.setattr("setrnn.training.loop.validate", lambda *_: {"instance_f1": 0.5})
     code, said = command("--set", "training.patience=1", "--set", "training.epochs=5")
     assert code == 0, said
-    assert "Stopped early: no better instance_f1 since epoch 1." in said
+    assert "Stopped early: no better instance-F1 since epoch 1." in said
 
 
 def test_a_terminal_shows_a_bar_over_the_whole_training(monkeypatch):
@@ -172,11 +172,33 @@ def test_a_terminal_counts_documents_without_a_known_end(monkeypatch):
     assert "left" not in last
 
 
+def test_a_bar_without_a_known_end_ends_when_the_next_activity_starts(monkeypatch):
+    screen = Console(file=io.StringIO(), force_terminal=True, width=80)
+    monkeypatch.setattr(cli_progress, "stderr", screen)
+    made = []
+
+    class Bars(cli_progress.rich_progress.Progress):
+        def __init__(self, *columns, **options):
+            super().__init__(*columns, **options)
+            made.append(self)
+
+    monkeypatch.setattr(cli_progress.rich_progress, "Progress", Bars)
+    with cli_progress.terminal_progress() as show:
+        show(Progress("vocabulary", 500))
+        show(Progress("vocabulary", 900))
+        reading = made[0].tasks[0]
+        assert not reading.finished
+        show(Progress("training", 1, 40))
+        assert reading.finished
+        assert reading.completed == 900
+        assert not made[0].tasks[1].finished
+
+
 def test_without_a_terminal_activities_are_written_when_they_start(monkeypatch):
     written = Console(file=io.StringIO(), width=80)
     monkeypatch.setattr(cli_progress, "stderr", written)
     monkeypatch.setattr("setrnn.cli.console.stderr", written)
-    with cli_progress.shared_progress() as show:
+    with cli_progress.terminal_progress() as show:
         for what, share in (("first", 0.1), ("first", 0.5), ("second", 0.6)):
-            show(what, share)
+            show(Progress("", share, 1.0, unit="", detail=what))
     assert written.file.getvalue().split() == ["first", "second"]

@@ -40,7 +40,7 @@ class Story:
         kinds: siblings, of which the templates know one as `kind`.
         money: how often a sentence about money is added; the rules in `tags` turn it
             into a tag for some desks.
-        mention: how often a sentence on something else is added, which is no tag.
+        mention: how often a sentence on something else is added, which is not a tag.
     """
 
     weight: int

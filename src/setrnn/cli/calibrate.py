@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+import setrnn
 from setrnn.cli.console import note, stdout, write_json
 from setrnn.cli.options import Device, JsonFile, Model, Reading, Rule, with_reading
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError, ModelError
 from setrnn.tagging.acceptance import Acceptance, Reliability, accuracy_interval, check_share
-from setrnn.tagging.calibrating import Calibrated
-from setrnn.tagging.calibrating import calibrate as fit
-from setrnn.tagging.tagger import load
+
+if TYPE_CHECKING:
+    from setrnn.tagging.calibrating import Calibrated
 
 BAR_WIDTH = 30
 FIGURES = (".svg", ".png", ".pdf")
@@ -66,10 +67,10 @@ def calibrate(
     check_share("target accuracy", target_accuracy)
     check_share("confidence", confidence)
     _check_places(model, figure, json)
-    tagger = load(model, device)
+    tagger = setrnn.load(model, device)
     tagger.rule_or_own(rule)
     with terminal_progress() as show:
-        found = fit(
+        found = setrnn.calibrate(
             tagger,
             reading.source(data),
             rule,
@@ -81,10 +82,8 @@ def calibrate(
     found.tagger.save(model)
     _show(found)
     if figure is not None:
-        from setrnn.report.figures.reliability import draw_reliability
-
         with whole_file(figure) as file:
-            draw_reliability(found.before, found.after, file, figure.suffix[1:])
+            setrnn.draw_reliability(found.before, found.after, file, figure.suffix[1:])
         note(f"Wrote {figure}")
     if json is not None:
         write_json(json, {"model": model.name, "method": tagger.method, **found.as_dict()})
@@ -119,17 +118,17 @@ def _show(found: Calibrated) -> None:
         highlight=False,
         soft_wrap=True,
     )
-    stdout.print(_reliability_table("Before", found.before))
-    stdout.print(_reliability_table("After", found.after))
+    stdout.print(_reliability_table("Before calibration", found.before))
+    stdout.print(_reliability_table("After calibration", found.after))
     stdout.print(acceptance_note(found.acceptance), highlight=False, soft_wrap=True)
 
 
 def _reliability_table(title: str, reliability: Reliability) -> Table:
     """Show the accuracy of sets by their probability; the bar shows both."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for column in ("documents", "probability", "right"):
+    for column in ("documents", "probability", "accuracy"):
         table.add_column(column, justify="right")
-    table.add_column("right; | marks the probability")
+    table.add_column("accuracy; | marks the probability")
     rows = zip(
         reliability.n_documents, reliability.mean_probability, reliability.accuracy, strict=True
     )

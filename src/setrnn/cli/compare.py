@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,11 +18,14 @@ from setrnn.cli.options import (
     Preset,
     Reading,
     SetOption,
+    Valid,
     with_reading,
 )
 from setrnn.cli.progress import terminal_progress
 from setrnn.comparison.added import parse_additions
-from setrnn.comparison.compare import ComparisonResult
+
+if TYPE_CHECKING:
+    from setrnn import ComparisonResult
 
 
 @with_reading
@@ -39,12 +42,16 @@ def compare(
     seeds: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Runs per network, with seeds 0 to N-1.", show_default="3"
+            min=1,
+            metavar="N",
+            help="Runs per network, with seeds 0 to N-1; 3 by default, 1 with --quick.",
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="The number of runs at a time.", show_default="1"),
+        typer.Option(
+            min=1, metavar="N", help="Runs at a time; 1 by default, 2 with --quick on two cores."
+        ),
     ] = None,
     budget: Annotated[
         float | None,
@@ -64,14 +71,15 @@ def compare(
     ] = 0,
     add: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=FILE", help="Predictions of another tool; may be repeated."),
+        typer.Option(
+            metavar="NAME=FILE",
+            help="Another tool's predictions; may be repeated.",
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Small settings and one seed, for a first look.")
     ] = False,
-    valid: Annotated[
-        Path | None, typer.Option(help="A file that becomes the valid part.", show_default=False)
-    ] = None,
+    valid: Valid = None,
     preset: Preset = "default",
     config: ConfigFile = None,
     settings: SetOption = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Group
@@ -13,16 +13,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+import setrnn
 from setrnn.cli.console import note, stdout, warn, write_json
-from setrnn.cli.options import ConfigFile, Data, JsonFile, Reading, SetOption, with_reading
-from setrnn.cli.progress import documents_progress, shared_progress
+from setrnn.cli.options import ConfigFile, Data, JsonFile, Reading, SetOption, Valid, with_reading
+from setrnn.cli.progress import documents_progress, terminal_progress
+from setrnn.data.example import Example
+from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
+from setrnn.data.formats.write import WRITERS
+from setrnn.data.splits import cut_train
+from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
 from setrnn.errors import ConfigError, DataError
-
-if TYPE_CHECKING:
-    from setrnn.data.cache import Source
-    from setrnn.data.example import Example
-    from setrnn.data.formats import BadRows, Dataset
-    from setrnn.data.statistics import DatasetStatistics, SplitStatistics
 
 app = typer.Typer(help="Inspect, convert, split and prepare data.", no_args_is_help=True)
 
@@ -36,11 +36,9 @@ EIGHTHS = " ▏▎▍▌▋▊▉█"
 @with_reading
 def info(data: Data, reading: Reading, json: JsonFile = None) -> None:
     """Show the statistics of data, and what to correct before training."""
-    from setrnn.data.statistics import dataset_statistics
-
     source = reading.source(data)
     dataset = source.open()
-    bad_rows = _bad_rows(source)
+    bad_rows = BadRows(source.on_bad_row)
     with documents_progress() as advance:
         statistics = dataset_statistics(_watch_all(dataset, bad_rows, advance))
     if json is not None:
@@ -56,23 +54,21 @@ def convert(
     out: Annotated[
         Path,
         typer.Argument(
-            help="A .jsonl, .jsonl.gz or .parquet file; or a folder, for several parts."
+            metavar="OUT",
+            help="A .jsonl, .jsonl.gz or .parquet file; or a folder, for several parts.",
         ),
     ],
     reading: Reading,
     to: Annotated[str, typer.Option(help="The format of the files in a folder.")] = ".jsonl",
 ) -> None:
     """Convert any format to JSON Lines or Parquet."""
-    from setrnn.data.formats import write_examples, write_folder
-    from setrnn.data.formats.write import WRITERS
-
     refuse_own_input(data, out)
     is_file = out.name.endswith(tuple(WRITERS))
     if out.suffix and not is_file:
         raise ConfigError(f"{out} must end in {', '.join(WRITERS)}, or be a folder.")
     source = reading.source(data)
     dataset = source.open()
-    bad_rows = _bad_rows(source)
+    bad_rows = BadRows(source.on_bad_row)
     if is_file and len(dataset.splits) > 1:
         raise DataError(
             f"{data} has {len(dataset.splits)} parts ({', '.join(dataset.splits)}): "
@@ -92,10 +88,10 @@ def convert(
 @with_reading
 def split(
     data: Data,
-    out: Annotated[Path, typer.Argument(help="The folder to write.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="The folder to write.")],
     reading: Reading,
-    valid: Annotated[float, typer.Option(help="The share of documents for valid.")] = 0.1,
-    test: Annotated[float, typer.Option(help="The share of documents for test; 0 for none.")] = 0.1,
+    valid: Annotated[float, typer.Option(help="The share for valid; 0 for none.")] = 0.1,
+    test: Annotated[float, typer.Option(help="The share for test; 0 for none.")] = 0.1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same parts.")] = 0,
     to: Annotated[str, typer.Option(help="The format of the files.")] = ".jsonl",
 ) -> None:
@@ -104,9 +100,6 @@ def split(
     Uses iterative stratification; documents with the same text stay together. Parts of DATA
     other than train are copied unchanged.
     """
-    from setrnn.data.formats import write_folder
-    from setrnn.data.splits import cut_train
-
     source = reading.source(data)
     dataset = source.open()
     shares = {"train": 1 - valid - test, "valid": valid, "test": test}
@@ -115,7 +108,7 @@ def split(
     if taken := [name for name in kept if name in shares]:
         option = f"--{taken[0]} 0"
         raise DataError(f"{data} has a '{taken[0]}' part already: keep it with {option}.")
-    bad_rows = _bad_rows(source)
+    bad_rows = BadRows(source.on_bad_row)
     with documents_progress() as advance:
         streams = _watch_all(cut_train(dataset, shares, seed), bad_rows, advance)
         n_documents = write_folder(streams, out, _with_dot(to))
@@ -134,26 +127,22 @@ def prepare_folder(
     ] = Path("prepared"),
     vectors: Annotated[
         str | None,
-        typer.Option(help="Word vectors: word2vec, none, or a word2vec/GloVe file."),
+        typer.Option(
+            help="Word vectors: word2vec to learn them, none, or a word2vec or GloVe file.",
+            show_default="word2vec",
+        ),
     ] = None,
-    valid: Annotated[Path | None, typer.Option(help="A file that becomes the valid part.")] = None,
+    valid: Valid = None,
     config: ConfigFile = None,
     settings: SetOption = None,
 ) -> None:
-    """Turn data into a memory-mapped folder for training."""
-    from setrnn.config import WORDS, load_config
-    from setrnn.data.cache import open_prepared
-
+    """Turn data into a memory-mapped folder for training, and print its path."""
     overrides = [*(settings or []), *([f"vectors.source={vectors}"] if vectors else [])]
-    chosen = load_config(file=config, overrides=overrides)
-    with documents_progress() as advance:
-        prepared = open_prepared(reading.source(data, valid), chosen.text, out, advance)
-    if chosen.vectors.source != "none" and chosen.text.tokenizer == WORDS:
-        from setrnn.data.vectors import word_vectors
-
-        with shared_progress() as show:
-            word_vectors(prepared, chosen.vectors, show)
-    report_skipped_count(prepared.n_skipped_rows)
+    source = reading.source(data, valid)
+    with terminal_progress() as show:
+        prepared = setrnn.prepare(
+            source, out=out, config=config, settings=overrides, vectors=True, on_progress=show
+        )
     typer.echo(prepared.folder)
 
 
@@ -165,21 +154,10 @@ def refuse_own_input(data: str, out: Path) -> None:
 
 def report_skipped(bad_rows: BadRows) -> None:
     """Print the number of skipped rows and the first messages."""
-    report_skipped_count(bad_rows.n_skipped)
+    if bad_rows.n_skipped:
+        warn(f"{bad_rows.n_skipped:,} rows could not be read and were skipped.")
     for message in bad_rows.first:
         note(f"  {message}")
-
-
-def report_skipped_count(n_skipped: int) -> None:
-    """Print the number of skipped rows, if there are any."""
-    if n_skipped:
-        warn(f"{n_skipped:,} rows could not be read and were skipped.")
-
-
-def _bad_rows(source: Source) -> BadRows:
-    from setrnn.data.formats import BadRows
-
-    return BadRows(source.on_bad_row)
 
 
 def _watch_all(
@@ -223,7 +201,7 @@ def show_statistics(statistics: DatasetStatistics) -> Group:
 
 
 def _table_of_splits(statistics: DatasetStatistics) -> Table:
-    table = Table(title="Splits", title_justify="left")
+    table = Table(title="Parts", title_justify="left")
     table.add_column("")
     for name in statistics.splits:
         table.add_column(escape(name), justify="right")

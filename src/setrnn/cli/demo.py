@@ -19,12 +19,11 @@ from rich.text import Text
 import setrnn
 from setrnn.cli.compare import given_command, show_results, write_report
 from setrnn.cli.console import labels_text, note, stdout
-from setrnn.cli.explain import sequences_table, sets_table
+from setrnn.cli.explain import sequences_table, set_prob, sets_table
 from setrnn.cli.progress import terminal_progress
 from setrnn.comparison.records import MODELS, Comparison, Record, run_name
 from setrnn.data import newsroom
 from setrnn.data.example import Example
-from setrnn.tagging.explanation import FoundSequence, NamedSet
 
 METHODS = ("br", "br-support", "pcc", "seq2seq-rnn", "set-rnn", "set-rnn-exact")
 EXPLAINED = "set-rnn"
@@ -135,12 +134,9 @@ def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], w
     """Lay out a document with its true set, its sequences and their sets."""
     truth = Table.grid(padding=(0, 2))
     truth.add_row("truth", Text(labels_text(sorted(example.labels))))
-    sequences = [
-        FoundSequence(tuple(each["labels"]), each["probability"], each["set"])
-        for each in case["sequences"]
-    ]
+    sequences = [(each["probability"], each["set"], each["labels"]) for each in case["sequences"]]
     sets = [
-        NamedSet(tuple(each["labels"]), each["probability"], each["name"], each["is_exact"])
+        (set_prob(each["probability"], each["is_exact"]), each["name"], each["labels"])
         for each in case["sets"]
     ]
     parts = (
@@ -148,7 +144,7 @@ def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], w
         "",
         truth,
         "",
-        sequences_table(sequences, sets[0].name),
+        sequences_table(sequences, case["sets"][0]["name"]),
         "",
         sets_table(sets),
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
+import setrnn
 from setrnn.cli.console import scores_table, stdout, warn, write_json
 from setrnn.cli.options import (
     BeamWidth,
@@ -21,13 +23,9 @@ from setrnn.cli.options import (
 from setrnn.cli.predict import LimitOptions, with_limits
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place
-from setrnn.tagging.evaluation import (
-    AcceptedScores,
-    Evaluation,
-    open_documents,
-)
-from setrnn.tagging.evaluation import evaluate as measure
-from setrnn.tagging.tagger import load
+
+if TYPE_CHECKING:
+    from setrnn.tagging.evaluation import AcceptedScores, Evaluation
 
 
 @with_reading
@@ -52,14 +50,14 @@ def evaluate(
     if json is not None:
         check_file_place(json)
     wanted = limits.limits()
-    tagger = load(model, device)
+    tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     tagger.rule_or_own(rule)
     tagger.known_limits(wanted)
-    documents = open_documents(reading.source(data), split)
+    documents = setrnn.open_documents(reading.source(data), split)
     with terminal_progress() as show:
-        evaluation = measure(tagger, documents, rule, limits=wanted, on_progress=show)
+        evaluation = setrnn.evaluate(tagger, documents, rule, limits=wanted, on_progress=show)
     values = {
         "model": model.name,
         "method": tagger.method,
@@ -67,14 +65,18 @@ def evaluate(
         "split": documents.split,
         **evaluation.as_dict(),
     }
-    title = (
-        f"{tagger.method}, rule {evaluation.rule}, on {documents.split} of {data}: "
-        f"{evaluation.scores.n_documents:,} documents"
+    where = data if Path(data).is_file() else f"{documents.split} of {data}"
+    stdout.print(
+        f"{tagger.method}, rule {evaluation.rule}, on {where}: "
+        f"{evaluation.scores.n_documents:,} documents",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,  # a table would wrap a long path to its own width
     )
-    stdout.print(scores_table(title, {model.name: values}))
+    stdout.print(scores_table("", {model.name: values}))
     stdout.print(_ranking_table(values))
-    stdout.print(_describe_probabilities(evaluation))
-    stdout.print(_describe_calibration(evaluation), highlight=False, soft_wrap=True)
+    for line in (_describe_probabilities(evaluation), _describe_calibration(evaluation)):
+        stdout.print(line, highlight=False, soft_wrap=True)
     if evaluation.accepted is not None:
         stdout.print(_accepted_table(evaluation.accepted))
     if evaluation.scores.n_unseen_labels:
@@ -87,7 +89,7 @@ def evaluate(
 
 
 def _ranking_table(values: dict[str, object]) -> Table:
-    table = Table(title="Ranking by marginals", title_justify="left")
+    table = Table(title="Labels ranked by probability", title_justify="left")
     names = [name for name in values if name.startswith(("precision@", "ndcg@"))]
     for name in names:
         table.add_column(name.replace("ndcg", "nDCG"), justify="right")
@@ -97,26 +99,25 @@ def _ranking_table(values: dict[str, object]) -> Table:
 
 def _describe_probabilities(evaluation: Evaluation) -> str:
     """Describe in one line how probable the true sets are, and what the search did not find."""
-    found = evaluation.set_log_likelihood
-    truth = "" if found.mean is None else f"log p(true set) {found.mean:.3f} per document"
-    if found.n_impossible_sets:
-        truth += f" ({found.n_impossible_sets:,} true sets have less than 1e-12)"
-    missing = f"sets not found have {evaluation.missing_mass:.1%} of the probability"
-    searched = ""
+    found, sentences = evaluation.set_log_likelihood, []
+    if found.mean is not None:
+        floor = f" ({found.n_impossible_sets:,} below 1e-12)" if found.n_impossible_sets else ""
+        sentences.append(f"Mean log p(true set) {found.mean:.3f}{floor}.")
+    sentences.append(f"Sets not found have {evaluation.missing_mass:.1%} of the probability.")
     if evaluation.certificates is not None:
-        certificates = evaluation.certificates
-        searched = (
-            f"{certificates.share_proved:.1%} of the predictions are proved, the search pruned "
-            f"{certificates.pruned_mass:.1%}"
+        proved, pruned = evaluation.certificates.share_proved, evaluation.certificates.pruned_mass
+        sentences.append(
+            f"{proved:.1%} of the predictions are proved; the search pruned {pruned:.1%} of the "
+            "probability."
         )
-    return "; ".join(each for each in (truth, missing, searched) if each)
+    return " ".join(sentences)
 
 
 def _describe_calibration(evaluation: Evaluation) -> str:
     """Describe in one line how far the probabilities are from the accuracy."""
     return (
-        f"Mean probability {evaluation.mean_probability:.3f}, "
-        f"expected calibration error {evaluation.calibration_error:.3f} "
+        f"Mean probability of the predicted sets {evaluation.mean_probability:.3f}; expected "
+        f"calibration error {evaluation.calibration_error:.3f} "
         f"({evaluation.calibration_error_raw:.3f} with the model's own probabilities)."
     )
 

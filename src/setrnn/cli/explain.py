@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
+import setrnn
 from setrnn.cli.console import labels_text, note, stdout
 from setrnn.cli.options import Device, Model, Rule
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError
 from setrnn.report.explanation_page import render_page
-from setrnn.tagging.explanation import AttendedWord, Explanation, FoundSequence, NamedSet
-from setrnn.tagging.tagger import load
+
+if TYPE_CHECKING:
+    from setrnn.tagging.explanation import AttendedWord, Explanation
 
 WORDS_SHOWN, LEAST_SHARE = 4, 0.005  # of the attention of each step
 
@@ -57,11 +59,11 @@ def explain(
     Shows the most probable label sequences, their sets, and the words attended to at each step.
     """
     if label and no_label:
-        raise ConfigError("--no-label means the empty set. Leave it out, or --label.")
+        raise ConfigError("--no-label means the empty set. Omit it, or omit --label.")
     if html is not None:
         check_file_place(html)
     names = [name.strip() for each in features or [] for name in each.split(",") if name.strip()]
-    tagger = load(model, device)
+    tagger = setrnn.load(model, device)
     content = sys.stdin.read() if text == "-" else text
     given = [] if no_label else label or None
     explanation = tagger.explain(content, names, top, rule, given)
@@ -75,26 +77,32 @@ def explain(
 
 def _show(explanation: Explanation) -> None:
     predicted = explanation.predicted
+    sequences = [(each.probability, each.set_name, each.labels) for each in explanation.sequences]
+    sets = [
+        (set_prob(each.probability, each.is_exact), each.name, each.labels)
+        for each in explanation.sets
+    ]
     stdout.print()
     stdout.print(
         Text.assemble(
-            f"{explanation.method} {'is asked about' if explanation.is_given else 'predicts'} ",
+            "The given set " if explanation.is_given else f"{explanation.method} predicts ",
             (labels_text(predicted.labels), "bold green"),
-            f": set A below, p {_set_prob(predicted)}",
+            f": set A below, p {sets[0][0]}",
         )
     )
     if explanation.rule is None:
-        _print("Its best orders; the set was given, not predicted.")
-        stdout.print(sequences_table(explanation.sequences, predicted.name))
+        _print("Its most probable orders.")
+        stdout.print(sequences_table(sequences, predicted.name))
     else:
         how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
         _print("The most probable sequences; those of the predicted set are bold.")
-        stdout.print(sequences_table(explanation.sequences, predicted.name))
-        _print(f"Their sets; predicted is {how.get(explanation.rule, explanation.rule)}.")
-        stdout.print(sets_table(explanation.sets))
+        stdout.print(sequences_table(sequences, predicted.name))
+        chosen_by = how.get(explanation.rule, f"the best set by rule {explanation.rule}")
+        _print(f"Their sets; the predicted one is {chosen_by}.")
+        stdout.print(sets_table(sets))
     if not all(each.is_exact for each in explanation.sets):
         stdout.print(
-            Text(f"≥ more orders than the beam holds ({explanation.beam_width}): a lower bound"),
+            Text(f"≥ a lower bound: more orders than the beam holds ({explanation.beam_width})"),
             style="dim",
         )
     _print(f"The best order of set A, p {_prob(explanation.order_probability)}, step by step.")
@@ -109,32 +117,26 @@ def _print(title: str) -> None:
     stdout.print(Text(title), style="bold")
 
 
-def sequences_table(sequences: Sequence[FoundSequence], predicted: str) -> Table:
-    """Show sequences with their probabilities and the names of their sets."""
+def sequences_table(rows: Iterable[tuple[float, str, Sequence[str]]], predicted: str) -> Table:
+    """Lay out sequences, each with its probability, the name of its set and its labels.
+
+    Those of the predicted set are bold.
+    """
     table = _scored_table("sequence")
-    for sequence in sequences:
-        is_predicted = sequence.set_name == predicted
-        order = " → ".join(sequence.labels) or "(no label)"
+    for probability, name, labels in rows:
+        style = "bold green" if name == predicted else ""
         table.add_row(
-            _prob(sequence.probability),
-            sequence.set_name,
-            Text(order),
-            style="bold green" if is_predicted else "",
+            _prob(probability), name, Text(" → ".join(labels) or "(no label)"), style=style
         )
     return table
 
 
-def sets_table(sets: Sequence[NamedSet]) -> Table:
-    """Show sets with their probabilities; the first is the predicted one."""
+def sets_table(rows: Iterable[tuple[str, str, Sequence[str]]]) -> Table:
+    """Lay out sets, each with its probability, name and labels; the predicted one is first."""
     table = _scored_table("labels")
-    for each in sets:
-        is_predicted = each == sets[0]
-        table.add_row(
-            _set_prob(each),
-            each.name,
-            Text(labels_text(each.labels)),
-            style="bold green" if is_predicted else "",
-        )
+    for probability, name, labels in rows:
+        style = "" if table.rows else "bold green"
+        table.add_row(probability, name, Text(labels_text(labels)), style=style)
     return table
 
 
@@ -174,8 +176,9 @@ def _table() -> Table:
     return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
 
 
-def _set_prob(found: NamedSet) -> str:
-    return _prob(found.probability) if found.is_exact else f"≥ {_prob(found.probability)}"
+def set_prob(probability: float, is_exact: bool) -> str:
+    """Write the probability of a set, which is a lower bound unless it is exact."""
+    return ("" if is_exact else "≥ ") + _prob(probability)
 
 
 def _prob(probability: float) -> str:

@@ -40,7 +40,7 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="The format of DATA: jsonl, csv, parquet, aapd, rcv1 or reuters.",
+        help="The format of the data: jsonl, csv, parquet, aapd, rcv1 or reuters.",
         show_default="from the file name",
     ),
 ]
@@ -49,6 +49,9 @@ SkipBadRows = Annotated[
     typer.Option(
         "--on-bad-row", metavar="stop|skip", help="What to do with a row that cannot be read."
     ),
+]
+Valid = Annotated[
+    Path | None, typer.Option(help="A file to use as the valid part.", show_default=False)
 ]
 Preset = Annotated[
     str,
@@ -84,9 +87,8 @@ Rule = Annotated[
         "--rule",
         metavar="set|sequence|f1|hamming|micro-f1|label-f1",
         help="How to choose the predicted set: the most probable set (set), the set of the most "
-        "probable sequence (sequence; predict then gives the sequence's probability), or the best "
-        "set for a measure: instance-F1 (f1), hamming loss, micro-F1, label-F1. Each method "
-        "has its own default.",
+        "probable sequence (sequence; its probability is the sequence's), or the best set for a "
+        "measure: instance-F1 (f1), hamming loss (hamming), micro-F1, label-F1.",
         show_default="the method's own",
     ),
 ]
@@ -96,7 +98,8 @@ BeamWidth = Annotated[
         "--beam-width",
         metavar="K",
         min=1,
-        help="How many candidates the search of a network keeps: more are slower and find more.",
+        help="How many candidates the search of a network keeps; with more it is slower and finds "
+        "more sets.",
         show_default="as in training",
     ),
 ]

@@ -6,13 +6,13 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import tee
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import setrnn
 from setrnn.cli.console import note, warn
 from setrnn.cli.data import refuse_own_input, report_skipped
 from setrnn.cli.options import (
@@ -28,12 +28,11 @@ from setrnn.cli.progress import documents_progress
 from setrnn.data.cache import Source
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.folders import check_file_place, whole_file
-from setrnn.data.formats import BadRows
+from setrnn.data.formats import BadRows, choose_split
 from setrnn.errors import ConfigError
-from setrnn.systems.limits import Limits
-from setrnn.tagging.evaluation import choose_split
-from setrnn.tagging.prediction import Completion, Prediction, check_known
-from setrnn.tagging.tagger import Tagger, load
+
+if TYPE_CHECKING:
+    from setrnn import Completion, Limits, Prediction, Tagger
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class LimitOptions:
 
     def limits(self) -> Limits:
         """Return the limits; the model checks the labels."""
-        return Limits(
+        return setrnn.Limits(
             self.min_labels, self.max_labels, self.only_seen, self.require or (), self.forbid or ()
         )
 
@@ -129,7 +128,7 @@ def predict(
     check_file_place(out)
     refuse_own_input(data, out)
     wanted = limits.limits()
-    tagger = load(model, device)
+    tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     tagger.rule_or_own(rule)
@@ -137,7 +136,7 @@ def predict(
     source = reading.source(data, require_labels=False)
     has_known = present_field is not None or absent_field is not None
     if has_known:
-        if wanted != Limits():
+        if wanted != setrnn.Limits():
             raise ConfigError(
                 "--present-field and --absent-field exclude limits on the sets. Write required "
                 "labels into the one field and forbidden ones into the other."
@@ -192,7 +191,7 @@ def _read_known_fields(
         source.options,
         present_field=present_field,
         absent_field=absent_field,
-        check_known=partial(check_known, tagger.labels, max_labels=tagger.max_labels),
+        check_known=tagger.check_known,
     )
     return replace(source, options=options)
 

@@ -47,19 +47,12 @@ def documents_progress() -> Iterator[Callable[[str, int], None]]:
         yield advance
 
 
-@contextmanager
-def shared_progress() -> Iterator[Callable[[str, float], None]]:
-    """Yield a function that shows an activity, and which share of it is done."""
-    with terminal_progress() as show:
-        yield lambda what, share: show(Progress("", share, 1.0, unit="", detail=what))
-
-
 class _TimeLeft(rich_progress.TimeRemainingColumn):
-    """Shows the time left, if the end is known."""
+    """Shows the time left of what is not finished, if the end is known."""
 
     def render(self, task: rich_progress.Task) -> Text:
         """Render the column of one task."""
-        if task.total is None:
+        if task.total is None or task.finished:
             return Text()
         return Text("left ") + super().render(task)
 
@@ -100,6 +93,9 @@ class _Display:
             description = f"epoch {event.epoch.number}/{event.epoch.n_epochs}"
         detail = _write_detail(event, None if task is None else self._speed(task))
         if task is None:
+            for each in self._bars.tasks:  # an activity without a known end has ended by now
+                if each.total is None:
+                    self._bars.update(each.id, total=each.completed)
             # A resumed run starts in the middle: what was done before is not part of the speed.
             task = self._bars.add_task(
                 description, total=event.n_total, completed=int(event.n_done), detail=detail

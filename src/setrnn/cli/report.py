@@ -10,6 +10,7 @@ from rich import box
 from rich.table import Table as TerminalTable
 from rich.text import Text
 
+import setrnn
 from setrnn.cli.console import note, stdout, warn
 
 if TYPE_CHECKING:
@@ -35,9 +36,7 @@ def report(
     ] = None,
 ) -> None:
     """Make the report of a comparison again from its records: one page, tables and figures."""
-    from setrnn.report.build import build_report
-
-    built = build_report(folder, out, beside or [])
+    built = setrnn.build_report(folder, out, beside or [])
     if built.systems is not None:
         stdout.print(systems_table(built.systems))
     for each in built.caveats:

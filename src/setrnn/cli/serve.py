@@ -11,6 +11,8 @@ import typer
 from setrnn.cli.console import note, warn
 from setrnn.cli.options import Device
 from setrnn.errors import MissingExtraError
+from setrnn.serve.listening import EarlySignals, address_of, bind_address, is_loopback
+from setrnn.serve.settings import ServeSettings, check_host_names, name_folders
 
 if TYPE_CHECKING:
     from setrnn.serve.guards import ApiKeys
@@ -22,17 +24,17 @@ def serve(
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="MODEL...",
+            metavar="MODEL",
             help="Model folders. A model has its folder's name, or NAME in NAME=FOLDER. The first "
             "model is the default.",
             show_default=False,
         ),
     ],
     host: Annotated[
-        str, typer.Option(help="The address to listen on; 127.0.0.1: this machine only.")
+        str, typer.Option(help="The address to listen on; 127.0.0.1 is this machine only.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="The port to listen on; 0: any free port.")
+        int, typer.Option(min=0, max=65_535, help="The port to listen on; 0 takes any free port.")
     ] = 8000,
     api_key_file: Annotated[
         Path | None,
@@ -44,8 +46,8 @@ def serve(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="A host name that requests may use, such as a proxy's. Default: any; without key "
-            "on 127.0.0.1, only localhost and addresses.",
+            help="A host name that requests may use, such as a proxy's; may be repeated. By "
+            "default any; on 127.0.0.1 without API keys, only localhost and IP addresses.",
             show_default=False,
         ),
     ] = None,
@@ -77,9 +79,6 @@ def serve(
     for library in LIBRARIES:
         if find_spec(library) is None:
             raise MissingExtraError(library, "serve", "Serving")
-    from setrnn.serve.listening import EarlySignals, address_of, bind_address, is_loopback
-    from setrnn.serve.settings import ServeSettings, check_host_names, name_folders
-
     settings = ServeSettings(max_texts, max_words, max_body_bytes, queue, batch, batch_ms, workers)
     check_host_names(allow_host or ())
     folders = name_folders(models)

@@ -87,7 +87,9 @@ def make_added_records(
     for name, file in added.items():
         record = make_added_record(comparison, name, file)
         before = by_name.get(name.casefold())
-        if before is not None and not _is_same(before, record):
+        if before is not None and not any(
+            before.treatment.get(key) == record.treatment[key] for key in ("file", "file_hash")
+        ):
             raise ConfigError(
                 f"'{before.method}' was added already, from {before.treatment.get('file')}: two "
                 f"runs with one name. Choose another name for {file}, or remove "
@@ -137,11 +139,6 @@ def _check_name(name: str) -> None:
             f"'{printable(name[:MOST_CHARACTERS])}' cannot be the name of a row, since a file is "
             "named after it. Use letters, digits, '-', '_' and '.'."
         )
-
-
-def _is_same(before: Record, record: Record) -> bool:
-    """Return whether two records come from the same file, by its place or its content."""
-    return any(before.treatment.get(key) == record.treatment[key] for key in ("file", "file_hash"))
 
 
 def _read(file: Path) -> Iterator[_Row]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from setrnn.comparison.added import check_names, make_added_records
 from setrnn.comparison.plan import (
@@ -28,19 +26,26 @@ from setrnn.comparison.plan import (
     refuse_unequal_treatment,
 )
 from setrnn.comparison.pool import Ended, Job, Overall, run_jobs
-from setrnn.comparison.records import RUNS, Comparison, Failure, Record, load_records
+from setrnn.comparison.records import RUNS, Comparison, Failure, Record, load_records, order_systems
 from setrnn.comparison.run import Task, run
 from setrnn.comparison.tuning import TUNING, Tuned, tune_method
-from setrnn.config import Config, load_config
-from setrnn.data.cache import Source
+from setrnn.config import Config
 from setrnn.data.prepared import Prepared
-from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, StoppedError, TrainingError
-from setrnn.methods import METHODS, find_method
+from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
-from setrnn.progress import Note, OnProgress, Progress, ignore_progress
-from setrnn.tagging.train import check_training, open_training_data
+from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.tagging.train import (
+    Data,
+    Settings,
+    check_training,
+    choose_config,
+    list_overrides,
+    make_source,
+    make_vectors,
+    open_training_data,
+)
 
 N_SEEDS = 3
 # A small network that two cores train in a minute or two; chosen on the valid part of newsroom.
@@ -76,49 +81,17 @@ class ComparisonResult:
 
     def mean_scores(self) -> dict[str, dict[str, float]]:
         """Return the measures on test by each system's own rule: the mean over its seeds."""
-        ranks = {method: rank for rank, method in enumerate(METHODS)}
-        found: dict[str, list[Mapping[str, Any]]] = {}
-        for record in sorted(self.records, key=lambda each: ranks.get(each.method, len(ranks))):
-            if record.failure is None:
-                found.setdefault(record.method, []).append(record.scores["test"][record.own_rule])
-        return {
-            method: {key: sum(each[key] for each in rows) / len(rows) for key in MEASURES}
-            for method, rows in found.items()
-        }
-
-
-@dataclass(frozen=True)
-class _Request:
-    """The arguments of a comparison, checked."""
-
-    source: Source
-    methods: Sequence[str]
-    out: Path
-    config: Config
-    n_seeds: int
-    n_jobs: int
-    budget_minutes: float | None
-    n_trials: int
-    added: Mapping[str, Path]
-    device: str
-    keep_models: bool
-    preset: str
-    overrides: Sequence[str]
-    prepared_in: Path | None
-
-    @property
-    def treatment(self) -> dict[str, Any]:
-        """What all runs have in common besides their settings; part of each record."""
-        return {
-            "preset": self.preset,
-            "settings": list(self.overrides),
-            "n_trials": self.n_trials,
-            "budget_minutes": self.budget_minutes,
-        }
+        succeeded = [record for record in self.records if record.failure is None]
+        means = {}
+        for method in order_systems(succeeded):
+            runs = [record for record in succeeded if record.method == method]
+            rows = [record.scores["test"][record.own_rule] for record in runs]
+            means[method] = {key: sum(row[key] for row in rows) / len(rows) for key in MEASURES}
+        return means
 
 
 def compare(
-    data: str | Path | Source | Prepared,
+    data: Data,
     methods: str | Sequence[str] = "all",
     *,
     out: str | Path,
@@ -131,7 +104,7 @@ def compare(
     valid: str | Path | None = None,
     preset: str = "default",
     config: Config | str | Path | None = None,
-    settings: Mapping[str, Any] | Sequence[str] = (),
+    settings: Settings = (),
     device: str = "auto",
     keep_models: bool = True,
     prepared_in: str | Path | None = None,
@@ -179,95 +152,64 @@ def compare(
     """
     if budget is not None and not 0 < budget < float("inf"):
         raise ConfigError(f"--budget must be above 0 minutes, got {budget:g}.")
+    for name, value, least in (("seeds", seeds, 1), ("jobs", jobs, 1), ("tune", tune, 0)):
+        if value is not None and value < least:
+            raise ConfigError(f"{name} must be at least {least}, got {value}.")
     if quick and (preset != "default" or config is not None):
         raise ConfigError("--quick has settings of its own. Omit --preset and --config.")
-    overrides = [*(_as_overrides(QUICK_SETTINGS) if quick else []), *_as_overrides(settings)]
-    if isinstance(config, Config):
-        if overrides:
-            raise ConfigError("Give either a Config or single settings, not both.")
-        full = config
-    else:
-        full = load_config(preset, None if config is None else Path(config), overrides)
-    found = find_methods(methods)
+    overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
+    config = choose_config(preset, config, overrides)
+    names, folder, source = find_methods(methods), Path(out), make_source(data, valid)
     files = {name: Path(file) for name, file in (added or {}).items()}
     check_names(list(files))
-    source = _make_source(data, valid)
-    request = _Request(
-        source=source,
-        methods=found,
-        out=Path(out),
-        config=full,
-        n_seeds=seeds or (QUICK_SEEDS if quick else N_SEEDS),
-        n_jobs=jobs or (min(QUICK_JOBS, n_cores()) if quick else 1),
-        budget_minutes=budget,
-        n_trials=tune,
-        added=files,
-        device=device,
-        keep_models=keep_models,
-        preset=preset,
-        overrides=overrides,
-        prepared_in=None if prepared_in is None else Path(prepared_in),
-    )
-    if command is None:
-        command = f"setrnn.compare({source.data!r}, {found!r}, out={str(out)!r}, ...)"
-    return _compare(request, command, on_progress)
-
-
-def _compare(request: _Request, command: str, on_progress: OnProgress) -> ComparisonResult:
-    """Check everything first, then run what is not done yet."""
-    refuse_other_folder(request.out)
-    if request.config.classical.tune:
+    refuse_other_folder(folder)
+    if config.classical.tune:
         raise ConfigError("classical.tune is for train. To search settings here: --tune N.")
-    for method in request.methods:
-        check_training(find_method(method), request.config, request.device, resume=False)
+    for method in names:
+        check_training(find_method(method), config, device, resume=False)
+    cache = None if prepared_in is None else Path(prepared_in)
     prepared, config = open_training_data(
-        request.source,
-        request.config,
-        request.overrides,
-        request.prepared_in,
-        open_comparable,
-        on_progress,
+        source, config, overrides, cache, open_comparable, on_progress
     )
     if prepared.valid_is_cut:
         on_progress(Note(describe_cut(prepared)))
-    comparison = open_comparison(request.out, prepared)
-    tasks = _make_tasks(request, prepared, config)
-    refuse_unequal_treatment(request.out, comparison, request.treatment, config)
-    if not request.n_trials:
-        make_plan(request.out, comparison, tasks)  # refuses other settings before anything runs
-    if request.added:
-        present = load_records(request.out, comparison)
-        for record in make_added_records(comparison, request.added, present):
-            record.save(request.out)
-    comparison = add_command(request.out, comparison, command)
-    with _explained_stop(request.out):
-        _make_vectors(request, prepared, config, on_progress)
-        failed: list[Record] = []
-        if request.n_trials:
-            tasks, failed = _tune_all(request, comparison, tasks, on_progress)
-        plan = make_plan(request.out, comparison, tasks)
-        ended = [*failed, *plan.done, *_run_all(request, comparison, plan, on_progress)]
-    failures = [(each.name, each.failure) for each in ended if each.failure is not None]
-    if failures and len(failures) == len(ended):
-        name, failure = failures[0]
-        message = failure.message.rstrip(".")
-        raise TrainingError(
-            f"Every run failed ({len(ended)}). {name}: {message}. See {request.out / RUNS}."
+    comparison = open_comparison(folder, prepared)
+    treatment = {
+        "preset": preset,
+        "settings": overrides,
+        "n_trials": tune,
+        "budget_minutes": budget,
+    }
+    tasks = [
+        Task(
+            prepared=prepared.folder,
+            folder=folder,
+            method=method,
+            seed=seed,
+            config=replace(config, seed=seed),
+            device=device,
+            budget_seconds=None if budget is None else 60 * budget,
+            n_jobs=jobs or (min(QUICK_JOBS, n_cores()) if quick else 1),
+            keep_model=keep_models,
+            treatment=treatment,
         )
-    return ComparisonResult(request.out, comparison, load_records(request.out, comparison))
-
-
-def _as_overrides(settings: Mapping[str, Any] | Sequence[str]) -> list[str]:
-    if isinstance(settings, Mapping):
-        return [f"{name}={json.dumps(value)}" for name, value in settings.items()]
-    return list(settings)
-
-
-def _make_source(data: str | Path | Source | Prepared, valid: str | Path | None) -> Source:
-    if isinstance(data, Prepared):
-        data = data.folder
-    source = data if isinstance(data, Source) else Source(str(data))
-    return source if valid is None else replace(source, valid=Path(valid))
+        for method in names
+        for seed in list_seeds(method, seeds or (QUICK_SEEDS if quick else N_SEEDS))
+    ]
+    refuse_unequal_treatment(folder, comparison, treatment, config)
+    if not tune:
+        make_plan(folder, comparison, tasks)  # refuses other settings before anything runs
+    if files:
+        for record in make_added_records(comparison, files, load_records(folder, comparison)):
+            record.save(folder)
+    if command is None:
+        command = f"setrnn.compare({source.data!r}, {names!r}, out={str(out)!r}, ...)"
+    comparison = add_command(folder, comparison, command)
+    with _explained_stop(folder):
+        if any(find_method(method).is_network for method in names):
+            make_vectors(prepared, config, on_progress)  # before the runs, which share them
+        _run_tasks(comparison, tasks, tune, on_progress)
+    return ComparisonResult(folder, comparison, load_records(folder, comparison))
 
 
 @contextmanager
@@ -280,47 +222,32 @@ def _explained_stop(out: Path) -> Iterator[None]:
         ) from None
 
 
-def _make_tasks(request: _Request, prepared: Prepared, config: Config) -> list[Task]:
-    """Make one task per requested run."""
-    budget = request.budget_minutes
-    return [
-        Task(
-            prepared=prepared.folder,
-            folder=request.out,
-            method=method,
-            seed=seed,
-            config=replace(config, seed=seed),
-            device=request.device,
-            budget_seconds=None if budget is None else 60 * budget,
-            n_jobs=request.n_jobs,
-            keep_model=request.keep_models,
-            treatment=request.treatment,
-        )
-        for method in request.methods
-        for seed in list_seeds(method, request.n_seeds)
-    ]
-
-
-def _make_vectors(
-    request: _Request, prepared: Prepared, config: Config, on_progress: OnProgress
+def _run_tasks(
+    comparison: Comparison, tasks: Sequence[Task], n_trials: int, on_progress: OnProgress
 ) -> None:
-    """Make the word vectors that all runs share, before the runs start."""
-    needs_vectors = any(find_method(method).is_network for method in request.methods)
-    if not needs_vectors or config.encoder.is_pretrained or config.vectors.source == "none":
-        return
-
-    def report(detail: str, share: float) -> None:
-        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
-
-    word_vectors(prepared, config.vectors, report)
+    """Search settings if there are trials, then run what is not done yet."""
+    folder = tasks[0].folder
+    failed: list[Record] = []
+    if n_trials:
+        tasks, failed = _tune_all(comparison, tasks, n_trials, on_progress)
+    plan = make_plan(folder, comparison, tasks)
+    ended = [*failed, *plan.done, *_run_all(comparison, plan, on_progress)]
+    failures = [(each.name, each.failure) for each in ended if each.failure is not None]
+    if failures and len(failures) == len(ended):
+        name, failure = failures[0]
+        message = failure.message.rstrip(".")
+        raise TrainingError(
+            f"Every run failed ({len(ended)}). {name}: {message}. See {folder / RUNS}."
+        )
 
 
 def _tune_all(
-    request: _Request, comparison: Comparison, tasks: Sequence[Task], on_progress: OnProgress
+    comparison: Comparison, tasks: Sequence[Task], n_trials: int, on_progress: OnProgress
 ) -> tuple[list[Task], list[Record]]:
     """Search the settings of each method; return its tasks with them, or records of failures."""
+    folder, n_jobs = tasks[0].folder, tasks[0].n_jobs
     first = {task.method: task for task in reversed(tasks)}
-    jobs = [_tuning_job(task, request.n_trials) for task in longest_first([*first.values()])]
+    jobs = [_tuning_job(task, n_trials) for task in longest_first([*first.values()])]
     found: dict[str, Tuned] = {}
     failures: dict[str, Failure] = {}
 
@@ -329,10 +256,10 @@ def _tune_all(
             found[ended.job.name] = ended.value
         else:
             failures[ended.job.name] = ended.failure
-        return f"settings chosen from {request.n_trials} trials"
+        return f"settings chosen from {n_trials} trials"
 
     costs = expect_seconds(job.name for job in jobs)
-    _run_jobs(jobs, request.n_jobs, Overall("searches", costs, on_progress), keep)
+    _run_jobs(jobs, n_jobs, Overall("searches", costs, on_progress), keep)
     tuned = [
         replace(
             task,
@@ -342,20 +269,18 @@ def _tune_all(
         for task in tasks
         if task.method in found
     ]
-    done = {each.name for each in load_records(request.out, comparison) if each.failure is None}
+    done = {each.name for each in load_records(folder, comparison) if each.failure is None}
     failed = [
         failed_record(task, comparison, failures[task.method])
         for task in tasks
         if task.method in failures and task.name not in done
     ]
     for record in failed:
-        record.save(request.out)
+        record.save(folder)
     return tuned, failed
 
 
-def _run_all(
-    request: _Request, comparison: Comparison, plan: Plan, on_progress: OnProgress
-) -> list[Record]:
+def _run_all(comparison: Comparison, plan: Plan, on_progress: OnProgress) -> list[Record]:
     """Run the tasks of the plan, and write each record as soon as its run ends."""
     if plan.done:
         on_progress(Note(f"{len(plan.done)} runs are done already."))
@@ -368,7 +293,7 @@ def _run_all(
             record: Record = ended.value
         else:
             record = failed_record(task, comparison, ended.failure)
-        record.save(request.out)
+        record.save(task.folder)
         records.append(record)
         if ended.failure is not None:
             return ended.failure.message
@@ -380,7 +305,8 @@ def _run_all(
     seconds = expect_seconds([task.method for task in plan.tasks], plan.done)
     costs = {task.name: seconds[task.method] for task in plan.tasks}
     overall = Overall("runs", costs, on_progress, len(plan.done))
-    _run_jobs([_run_job(task) for task in plan.tasks], request.n_jobs, overall, keep)
+    n_jobs = max((task.n_jobs for task in plan.tasks), default=1)
+    _run_jobs([_run_job(task) for task in plan.tasks], n_jobs, overall, keep)
     return records
 
 

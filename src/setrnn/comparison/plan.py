@@ -19,7 +19,7 @@ from setrnn.comparison.records import (
 )
 from setrnn.comparison.run import Task
 from setrnn.comparison.tuning import SPACES, TUNING
-from setrnn.config import Config, TextSettings, settings_hash, to_dict
+from setrnn.config import Config, TextSettings, flatten, settings_hash, to_dict
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.folders import recovered
 from setrnn.data.formats import Dataset
@@ -122,7 +122,9 @@ def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
         made.save(folder)
         return made
     comparison = Comparison.load(folder)
-    if not _is_same_data(comparison, made):
+    # The hash covers only settings and sizes.
+    shared = ("data_hash", "labels", "label_counts", "ids", "truth")
+    if any(getattr(comparison, name) != getattr(made, name) for name in shared):
         raise DataError(
             f"{folder} compares systems on other data ({comparison.data}), or on the same data "
             "with other text settings. Choose another --out."
@@ -136,12 +138,6 @@ def add_command(folder: Path, comparison: Comparison, command: str) -> Compariso
         comparison = replace(comparison, commands=(*comparison.commands, command))
         comparison.save(folder)
     return comparison
-
-
-def _is_same_data(one: Comparison, other: Comparison) -> bool:
-    """Return whether the data is the same: its hash covers only settings and sizes."""
-    names = ("data_hash", "labels", "label_counts", "ids", "truth")
-    return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def _describe(prepared: Prepared) -> Comparison:
@@ -188,7 +184,7 @@ def make_plan(folder: Path, comparison: Comparison, tasks: Sequence[Task]) -> Pl
             left.append(task)
         else:
             _refuse_difference(
-                folder, record, _flatten(record.config), _flatten(to_dict(task.config))
+                folder, record, flatten(record.config), flatten(to_dict(task.config))
             )
             done.append(record)
     return Plan(done, longest_first(left, records.values()))
@@ -248,7 +244,7 @@ def _treatment(
     """Return what must be the same for all runs: not the seed, nor searched settings."""
     searched = {key for space in SPACES.values() for key in space} if is_searched else set()
     own = {"seed", *searched}
-    settings = {name: value for name, value in _flatten(config).items() if name not in own}
+    settings = {name: value for name, value in flatten(config).items() if name not in own}
     return {name: treatment.get(name) for name in EQUAL_TREATMENT} | settings
 
 
@@ -267,13 +263,3 @@ def _refuse_difference(
         f"{folder} has the run {record.name} with other settings: {'; '.join(shown)}. "
         "Choose another --out, or give the settings it was made with."
     )
-
-
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= _flatten(value, f"{prefix}{name}.")
-        else:
-            flat[f"{prefix}{name}"] = value
-    return flat

@@ -53,10 +53,7 @@ class Ended:
 
 
 def run_jobs(
-    jobs: Sequence[Job],
-    n_jobs: int,
-    on_progress: OnProgress = ignore_progress,
-    n_threads: int = 1,
+    jobs: Sequence[Job], n_jobs: int, on_progress: OnProgress = ignore_progress, n_threads: int = 1
 ) -> Generator[Ended, None, None]:
     """Run jobs in their order, `n_jobs` at a time with `n_threads` each, and yield each at its end.
 

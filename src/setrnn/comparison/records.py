@@ -12,7 +12,7 @@ Reports are made from comparison.json and runs/ alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 from setrnn import __version__
 from setrnn.data.folders import whole_file
 from setrnn.errors import DataError
+from setrnn.methods import METHODS
 
 FORMAT = 1
 COMPARISON_FILE, RUNS, MODELS, REPORT = "comparison.json", "runs", "models", "report"
@@ -58,15 +59,9 @@ class Comparison:
         """Read the file of a comparison from its folder."""
         values = _read(folder / COMPARISON_FILE)
         try:
-            return cls(
-                **{
-                    **values,
-                    **{
-                        name: tuple(values[name])
-                        for name in ("labels", "label_counts", "ids", "commands")
-                    },
-                }
-            )
+            for name in ("labels", "label_counts", "ids", "commands"):
+                values[name] = tuple(values[name])
+            return cls(**values)
         except (KeyError, TypeError) as error:
             raise DataError(f"{folder / COMPARISON_FILE} is damaged: {error}.") from error
 
@@ -150,6 +145,13 @@ class Record:
 def run_name(method: str, seed: int) -> str:
     """Return the name of a run."""
     return f"{method}-{seed}"
+
+
+def order_systems(records: Iterable[Record]) -> list[str]:
+    """List the systems in the order of the methods, then those that were added."""
+    names = list(dict.fromkeys(record.method for record in records))
+    known = [name for name in METHODS if name in names]
+    return known + [name for name in names if name not in METHODS]
 
 
 def load_record(file: Path) -> Record:

@@ -1,4 +1,10 @@
-"""One run of a comparison: train, measure by every rule, and make the record."""
+"""One run of a comparison: train, measure by every rule, and make the record.
+
+Of systems that emit sequences, the record also has what the paper's figures and case studies show:
+the entropy over label orders, and explained test documents.
+"""
+
+# n documents, K orders, S labels of the largest set
 
 from __future__ import annotations
 
@@ -8,29 +14,24 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from math import factorial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from setrnn import __version__
-from setrnn.comparison.records import (
-    MODELS,
-    RUNS,
-    Costs,
-    LabelSets,
-    Record,
-    TestResults,
-    run_name,
-)
-from setrnn.comparison.sequences import best_orders, explain_documents, order_entropies
+from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
 from setrnn.config import Config, settings_hash, to_dict
-from setrnn.data.prepared import Prepared
+from setrnn.data.prepared import Prepared, PreparedSplit
 from setrnn.data.ragged import Ragged
 from setrnn.methods import Method, find_method
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import RULES
 from setrnn.tagging.evaluation import RuleResults, measure_rules, prepared_batches
+from setrnn.tagging.explanation import explain_tokens
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.train import train_prepared
 from setrnn.training.run_folder import has_run
@@ -39,6 +40,12 @@ from setrnn.training.start import TrainOptions
 # The share of a run's time, roughly, that has passed when each step begins.
 STEPS = {"training": 0.0, "measuring": 0.9, "predicting": 0.96}
 DIGITS = 5  # of probabilities in a record
+N_ORDERS = 24  # all orders of four labels; of larger sets, the best 24
+N_SHARED, N_OWN = 16, 4  # explained documents: the same for all systems, and of one system
+LABELS_OF_SHARED = range(2, 6)  # so that a table or a picture of them fits a page
+MOST_LABELS_OF_OWN = 8
+WORDS = range(8, 201)
+N_WORDS, N_SEQUENCES = 6, 12  # kept per step of the attention, and per document
 
 
 @dataclass(frozen=True)
@@ -88,6 +95,9 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     speed = _prediction_speed(tagger, prepared)
     test, cases = _test_results(tagger, prepared, measured["test"])
     epochs = tagger.notes.get("epochs", [])
+    training = task.config.training
+    is_short = 0 < len(epochs) < training.epochs
+    was_cut = task.budget_seconds is not None and is_short and training.patience == 0
     return Record(
         method=task.method,
         seed=task.seed,
@@ -96,9 +106,9 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
         config=to_dict(task.config),
         treatment={
             **task.treatment,
-            "checkpoint_by": task.config.training.metric if method.is_network else None,
+            "checkpoint_by": training.metric if method.is_network else None,
             "budget_seconds": task.budget_seconds,
-            "was_cut_by_budget": _was_cut(task, epochs),
+            "was_cut_by_budget": was_cut,
         },
         environment=_environment(task, tagger),
         costs=Costs(
@@ -202,6 +212,128 @@ def _round(values: Iterable[float]) -> list[float]:
     return [round(float(value), DIGITS) for value in values]
 
 
+def order_entropies(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[float | None]:
+    """Return the entropy over the orders of one set per document; None below two labels."""
+    _, log_probs = system.orders(tokens, sets.padded(min_width=1), N_ORDERS)
+    return normalised_entropies(log_probs, sets.lengths)
+
+
+def normalised_entropies(
+    log_probs: npt.NDArray[np.float64], sizes: npt.NDArray[np.int64]
+) -> list[float | None]:
+    """Return the entropy of log p of orders (n, K), divided by the log of their number.
+
+    0 means that one order has all the probability, 1 that all orders are equally likely. Sets
+    (n,) of fewer than two labels have None.
+    """
+    K = log_probs.shape[1]
+    with np.errstate(invalid="ignore"):
+        probs = np.exp(log_probs - log_probs.max(1, keepdims=True))
+    probs /= probs.sum(1, keepdims=True)
+    entropies = -(probs * np.log(np.where(probs > 0, probs, 1.0))).sum(1)
+    n_orders = [min(factorial(min(int(size), K)), K) for size in sizes]
+    return [
+        round(min(max(float(entropy) / np.log(n), 0.0), 1.0), 5) if n > 1 else None
+        for entropy, n in zip(entropies, n_orders, strict=True)
+    ]
+
+
+def best_orders(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[list[int]]:
+    """Return the most probable order of one set per document."""
+    orders, _ = system.orders(tokens, sets.padded(min_width=1), system.config.search.beam_width)
+    return [row[row >= 0].tolist() for row in orders[:, 0]]
+
+
+def explain_documents(
+    tagger: Tagger, prepared: Prepared, by_set: LabelSets, by_sequence: LabelSets
+) -> list[dict[str, Any]]:
+    """Explain test documents: the shared ones, and some where set and sequence differ."""
+    test = prepared.split("test")
+    own = choose_differing_documents(test, by_set, by_sequence)
+    chosen = sorted({*choose_shared_documents(test, len(prepared.labels)), *own})
+    return [_explain_document(tagger, prepared, test, document) for document in chosen]
+
+
+def choose_shared_documents(test: PreparedSplit, n_labels: int) -> list[int]:
+    """Choose documents for all systems: evenly spread, and chosen by the data alone."""
+    is_known = np.array([bool((row < n_labels).all()) for row in test.labels])
+    is_fit = (
+        is_known
+        & np.isin(test.labels.lengths, list(LABELS_OF_SHARED))
+        & np.isin(test.tokens.lengths, list(WORDS))
+    )
+    fit = np.flatnonzero(is_fit)
+    if not len(fit):
+        return []
+    return sorted(set(fit[np.linspace(0, len(fit) - 1, N_SHARED).round().astype(int)].tolist()))
+
+
+def choose_differing_documents(
+    test: PreparedSplit, by_set: LabelSets, by_sequence: LabelSets
+) -> list[int]:
+    """Choose documents whose most probable set is not that of the best sequence."""
+    truth = [set(row.tolist()) for row in test.labels]
+    found = [
+        document
+        for document, (one, other) in enumerate(zip(by_set, by_sequence, strict=True))
+        if set(one) != set(other)
+        and 1 < len(one) <= MOST_LABELS_OF_OWN
+        and len(test.tokens[document]) in WORDS
+    ]
+    # Correct sets first, then large sets, whose many orders explain the difference.
+    found.sort(key=lambda row: (set(by_set[row]) != truth[row], -len(by_set[row]), row))
+    return found[:N_OWN]
+
+
+def _explain_document(
+    tagger: Tagger, prepared: Prepared, test: PreparedSplit, document: int
+) -> dict[str, Any]:
+    """Return the parts of an explanation that a report shows, as plain values."""
+    tokens = test.tokens.rows(document, document + 1)
+    explanation = explain_tokens(tagger, tokens, N_SEQUENCES)
+    names = [*prepared.labels.names, *prepared.unseen_labels]
+    return {
+        "document": document,
+        "id": test.ids(document, document + 1)[0],
+        "truth": [names[label] for label in test.labels[document]],
+        "words": list(explanation.read),
+        "differs": explanation.sequences[0].set_name != explanation.predicted.name,
+        "sequences": [
+            {
+                "labels": list(each.labels),
+                "probability": _shorten(each.probability),
+                "set": each.set_name,
+            }
+            for each in explanation.sequences
+        ],
+        "sets": [
+            {
+                "name": each.name,
+                "labels": list(each.labels),
+                "probability": _shorten(each.probability),
+                "is_exact": each.is_exact,
+            }
+            for each in explanation.sets
+        ],
+        "steps": [
+            {
+                "label": step.label,
+                "probability": _shorten(step.probability),
+                "attended": [
+                    (word.text, _shorten(word.weight))
+                    for word in explanation.attended(step, N_WORDS)
+                ],
+            }
+            for step in explanation.steps
+        ],
+    }
+
+
+def _shorten(value: float) -> float:
+    """Keep four digits."""
+    return float(f"{value:.4g}")
+
+
 def _prediction_speed(tagger: Tagger, prepared: Prepared) -> float:
     """Predict the test part again, by the system's own rule alone."""
     tokens = prepared.split("test").tokens
@@ -218,11 +350,6 @@ def _training_speed(
         return round(float(np.mean([each["documents_per_second"] for each in epochs])), 1)
     n_documents = int(prepared.description["n_documents"]["train"])
     return round(n_documents / max(seconds, 1e-9), 1)
-
-
-def _was_cut(task: Task, epochs: Sequence[Mapping[str, Any]]) -> bool:
-    is_short = 0 < len(epochs) < task.config.training.epochs
-    return task.budget_seconds is not None and is_short and task.config.training.patience == 0
 
 
 def _environment(task: Task, tagger: Tagger) -> dict[str, Any]:

@@ -17,13 +17,7 @@ import numpy as np
 
 from setrnn.comparison.records import Comparison, LabelSets, Record
 from setrnn.errors import DataError
-from setrnn.metrics import (
-    LOWER_IS_BETTER,
-    MEASURES,
-    document_f1,
-    evaluate_sets,
-    indicator_matrix,
-)
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, document_f1, evaluate_sets, indicator_matrix
 
 if TYPE_CHECKING:
     from typing import TypeAlias

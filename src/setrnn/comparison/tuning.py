@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isclose
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,17 +184,21 @@ def search(
     is_lowest_best = config.training.metric in LOWER_IS_BETTER
     with _open_study(journal, identity, is_lowest_best) as study:
         while (number := len(_list_ended(study))) < n_trials:
-            if number == 0:
-                _enqueue_given(study, config, space)
+            if number == 0 and not any(each.state.name == "WAITING" for each in study.trials):
+                study.enqueue_trial(_given_settings(config, space), user_attrs={GIVEN: True})
             study.sampler = _make_sampler(config.seed, number)
             study.optimize(try_settings, n_trials=1, catch=_TrialError)
         trials = _list_ended(study)[:n_trials]
-    best = config
-    measured = [trial for trial in trials if trial.value is not None]
+    described = [
+        {"number": number, "settings": trial.user_attrs["settings"], "value": trial.value}
+        | {name: trial.user_attrs.get(name) for name in ("seconds", "error")}
+        for number, trial in enumerate(trials)
+    ]
+    measured = [each for each in described if each["value"] is not None]
     if measured:
         pick = min if is_lowest_best else max
-        best = _with_settings(config, pick(measured, key=_value).user_attrs["settings"])
-    return Tuned(best, [_describe_trial(number, trial) for number, trial in enumerate(trials)])
+        config = _with_settings(config, pick(measured, key=itemgetter("value"))["settings"])
+    return Tuned(config, described)
 
 
 class _TrialError(Exception):
@@ -209,14 +214,6 @@ def _choose_settings(trial: Trial, config: Config, space: Space) -> dict[str, An
         if space[key].contains(setting):
             space[key].suggest(trial, key)
     return given
-
-
-def _enqueue_given(study: Study, config: Config, space: Space) -> None:
-    """Make the settings as given the next trial."""
-    from optuna.trial import TrialState
-
-    if not study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):
-        study.enqueue_trial(_given_settings(config, space), user_attrs={GIVEN: True})
 
 
 def _measure_on_valid(
@@ -309,19 +306,3 @@ def _with_settings(config: Config, settings: Mapping[str, Any]) -> Config:
         group, name = key.split(".")
         values[group][name] = setting
     return from_dict(Config, values)
-
-
-def _value(trial: FrozenTrial) -> float:
-    assert trial.value is not None
-    return trial.value
-
-
-def _describe_trial(number: int, trial: FrozenTrial) -> dict[str, Any]:
-    kept = trial.user_attrs
-    return {
-        "number": number,
-        "settings": kept["settings"],
-        "value": trial.value,
-        "seconds": kept.get("seconds"),
-        "error": kept.get("error"),
-    }

@@ -13,7 +13,7 @@ from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.example import Example
 from setrnn.data.folders import file_hash, recovered
 from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
-from setrnn.data.formats.reader import OnBadRow
+from setrnn.data.formats.reader import OnBadRow, file_errors
 from setrnn.data.prepared import FORMAT, Prepared, is_prepared, prepare
 from setrnn.data.splits import SEED, VALID_SHARE, with_valid
 from setrnn.data.subwords import pretrained_encoder
@@ -25,7 +25,14 @@ CACHE_VARIABLE = "SETRNN_CACHE"
 
 @dataclass(frozen=True)
 class Source:
-    """A DATA argument, and how to read it."""
+    """A DATA argument, and how to read it.
+
+    Example:
+        >>> import setrnn
+        >>> news = setrnn.Source("news.csv", setrnn.ReadOptions(text_field="title,body"))
+        >>> news.on_bad_row
+        'stop'
+    """
 
     data: str
     options: ReadOptions = field(default_factory=ReadOptions)
@@ -40,8 +47,10 @@ class Source:
         if self.valid is None:
             return with_valid(dataset) if self.cut_valid else dataset
         valid = open_dataset(self.valid, self.options, self.reader)
-        splits = {**dataset.splits, "valid": _only_split(valid)}
-        return Dataset(dataset.name, dataset.place, splits)
+        if len(valid.splits) != 1:
+            raise DataError(f"{self.valid} must be one file: it holds {', '.join(valid.splits)}.")
+        (split,) = valid.splits.values()
+        return Dataset(dataset.name, dataset.place, {**dataset.splits, "valid": split})
 
 
 def open_prepared(
@@ -101,9 +110,7 @@ def prepared_path(
     reading = [given, source.reader, source.on_bad_row]
     if dataset.valid_is_cut:
         reading.append({"valid_share": VALID_SHARE, "seed": SEED})
-    stop_words = sorted(
-        read_stop_words(settings.stop_words)
-    )  # their content, not the name of a file
+    stop_words = sorted(read_stop_words(settings.stop_words))  # their content, not a file's name
     if settings.tokenizer != WORDS:  # its content, not the name of its folder
         tokenizer = pretrained_encoder(settings).tokenizer.to_str()
         settings = replace(settings, tokenizer=settings_hash(tokenizer))
@@ -126,14 +133,6 @@ def _read_again(split: Split, bad_rows: dict[str, BadRows], name: str) -> Iterat
     return split.read(bad_rows[name])
 
 
-def _only_split(dataset: Dataset) -> Split:
-    if len(dataset.splits) != 1:
-        raise DataError(f"{dataset.place} must be one file: it holds {', '.join(dataset.splits)}.")
-    return next(iter(dataset.splits.values()))
-
-
 def _content_hash(file: Path) -> str:
-    try:
+    with file_errors(file):
         return file_hash(file)
-    except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror}.") from error

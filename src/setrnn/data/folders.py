@@ -19,6 +19,16 @@ MAX_TRIES = 20
 
 
 @contextmanager
+def explain_failed_write(place: Path, way_out: str = "") -> Iterator[None]:
+    """Turn the errors of writing a file or folder into a DataError of one line."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        raise DataError(f"{place} cannot be written: {reason}.{way_out}") from error
+
+
+@contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
     """Yield a temporary folder that becomes `target` if the block succeeds.
 
@@ -37,17 +47,16 @@ def whole_folder(target: Path) -> Iterator[Path]:
     target = target.resolve()  # replace what a link points to, not the link
     if target.exists() and not target.is_dir():
         raise DataError(f"{target} is a file. Remove it, or name another folder.")
-    try:
+    temporary = _beside(target)
+    with explain_failed_write(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = _beside(target)
         temporary.mkdir()
-    except OSError as error:
-        raise DataError(f"{target} cannot be written: {error.strerror}.") from error
     try:
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():
-                _flush(file)
+                with file.open("rb+") as stream:  # Windows does not flush a read-only one
+                    os.fsync(stream.fileno())
         _exchange(temporary, target)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -61,14 +70,14 @@ def whole_file(target: Path) -> Iterator[BinaryIO]:
     check_file_place(target)
     target = target.resolve()  # replace what a link points to, not the link
     temporary = _beside(target)
-    try:
+    with explain_failed_write(target):
         target.parent.mkdir(parents=True, exist_ok=True)
         stream = temporary.open("xb")
-    except OSError as error:
-        raise DataError(f"{target} cannot be written: {error.strerror}.") from error
     try:
         with stream:
             yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -128,11 +137,3 @@ def _beside(target: Path) -> Path:
 
 def _previous(target: Path) -> Path:
     return target.with_name(f".{target.name}{PREVIOUS}")
-
-
-def _flush(file: Path) -> None:
-    descriptor = os.open(file, os.O_RDWR)  # Windows does not flush a read-only descriptor
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

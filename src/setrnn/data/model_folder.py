@@ -70,7 +70,7 @@ def save_model(folder: Path, model: SavedModel, version: str) -> None:
             "notes": dict(model.notes),
             "files": {name: _seal(temporary / name) for name in names},
         }
-        description["seal"] = _seal_of(description)
+        description["seal"] = settings_hash(description)
         text = json.dumps(description, indent=2, ensure_ascii=False)
         (temporary / CONFIG).write_text(text, encoding="utf-8")
 
@@ -97,12 +97,9 @@ def load_model(folder: Path) -> SavedModel:
         raise ModelError(f"{folder} is not a model: there is no such folder.")
     description = _read_description(folder)
     files = description["files"]
-    for name in (ARRAYS, TOKENIZER, LABELS):
+    calibrated = CALIBRATION in files
+    for name in (ARRAYS, TOKENIZER, LABELS, *([CALIBRATION] if calibrated else [])):
         _check(folder / name, files[name])
-    calibration = None
-    if CALIBRATION in files:
-        _check(folder / CALIBRATION, files[CALIBRATION])
-        calibration = _read_calibration(folder / CALIBRATION)
     try:
         config = from_dict(Config, description["config"])
     except (ConfigError, AttributeError) as error:
@@ -114,17 +111,18 @@ def load_model(folder: Path) -> SavedModel:
         labels=LabelVocabulary.load(folder / LABELS),
         arrays=load_file(folder / ARRAYS),
         notes=description["notes"],
-        calibration=calibration,
+        calibration=_read_object(folder / CALIBRATION) if calibrated else None,
     )
 
 
-def _read_calibration(file: Path) -> Mapping[str, Any]:
+def _read_object(file: Path) -> dict[str, Any]:
+    """Read a JSON file that holds an object."""
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{file} is damaged. Train or copy the model again.") from error
+        raise _damaged(file) from error
     if not isinstance(values, dict):
-        raise ModelError(f"{file} is damaged. Train or copy the model again.")
+        raise _damaged(file)
     return values
 
 
@@ -132,24 +130,19 @@ def _read_description(folder: Path) -> dict[str, Any]:
     file = folder / CONFIG
     if not file.is_file():
         raise ModelError(f"{folder} is not a model: it has no {CONFIG}.")
+    description = _read_object(file)
     try:
-        description = json.loads(file.read_text(encoding="utf-8"))
         newest = int(description["format"])
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise ModelError(f"{file} is damaged. Train or copy the model again.") from error
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise _damaged(file) from error
     if newest > FORMAT:
         raise ModelError(
             f"{folder} was written by a newer version of setrnn ({description.get('setrnn')}). "
             "Upgrade setrnn."
         )
-    if description.pop("seal", None) != _seal_of(description):
-        raise ModelError(f"{file} is damaged. Train or copy the model again.")
-    return dict(description)
-
-
-def _seal_of(description: Mapping[str, Any]) -> str:
-    """Return a hash of the content of config.json."""
-    return settings_hash(description)
+    if description.pop("seal", None) != settings_hash(description):
+        raise _damaged(file)
+    return description
 
 
 def _seal(file: Path) -> dict[str, Any]:
@@ -165,4 +158,8 @@ def _check(file: Path, seal: Mapping[str, Any]) -> None:
             "Train or copy the model again."
         )
     if _seal(file) != dict(seal):
-        raise ModelError(f"{file} is damaged. Train or copy the model again.")
+        raise _damaged(file)
+
+
+def _damaged(file: Path) -> ModelError:
+    return ModelError(f"{file} is damaged. Train or copy the model again.")

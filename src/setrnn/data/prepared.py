@@ -18,15 +18,14 @@ the tokenizer uses all cores, in a thread of its own.
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,10 +43,10 @@ from setrnn.errors import DataError
 FORMAT = 1
 DESCRIPTION_FILE = "prepared.json"
 BATCH = 4096
-_KEYS = {"n_documents", "token_dtype"}
 
 Stream = Callable[[], Iterable[Example]]
 T = TypeVar("T")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,16 @@ class PreparedSplit:
 
 
 class Prepared:
-    """An open prepared folder."""
+    """An open prepared folder.
+
+    Example:
+        >>> import setrnn
+        >>> prepared = setrnn.prepare("newsroom")
+        >>> prepared.splits
+        ['train', 'valid', 'test']
+        >>> len(prepared.labels), len(prepared.split("test"))
+        (65, 600)
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -77,19 +85,16 @@ class Prepared:
             )
         except (OSError, ValueError) as error:
             raise DataError(f"{folder} is not a prepared folder, or is cut short.") from error
-        if not isinstance(self.description, dict):
-            raise DataError(f"{folder / DESCRIPTION_FILE} is damaged. Prepare the data again.")
-        if self.description.get("format") != FORMAT:
+        is_dict = isinstance(self.description, dict)
+        if is_dict and self.description.get("format") != FORMAT:
             raise DataError(
                 f"{folder} was prepared by another version of setrnn. Prepare the data again."
             )
-        if _KEYS - set(self.description):
+        if not is_dict or not {"n_documents", "token_dtype"} <= self.description.keys():
             raise DataError(f"{folder / DESCRIPTION_FILE} is damaged. Prepare the data again.")
-        missing = [
-            name for name in ("tokenizer.json", "labels.json") if not (folder / name).is_file()
-        ]
-        if missing:
-            raise DataError(f"{folder} lacks {missing[0]}. Prepare the data again.")
+        for name in ("tokenizer.json", "labels.json"):
+            if not (folder / name).is_file():
+                raise DataError(f"{folder} lacks {name}. Prepare the data again.")
 
     @property
     def name(self) -> str:
@@ -159,39 +164,32 @@ class SplitWriter:
 
     def __init__(self, folder: Path, token_dtype: npt.DTypeLike) -> None:
         folder.mkdir()
-        self.folder = folder
         self.n_documents = 0
-        self.token_dtype = np.dtype(token_dtype)
-        self._stack = ExitStack()
-        self._files: dict[str, BinaryIO] = {}
-        self._ends: dict[str, int] = {}
+        self._dtypes = {"token": token_dtype, "label": np.int32, "id": np.uint8}
+        self._ends = dict.fromkeys(self._dtypes, 0)
+        kinds = [f"{name}{kind}.bin" for name in self._dtypes for kind in ("s", "_offsets")]
+        self._files = {kind: (folder / kind).open("wb") for kind in kinds}
+        for name in self._dtypes:
+            self._files[f"{name}_offsets.bin"].write(bytes(8))  # the first row begins at 0
 
     def __enter__(self) -> SplitWriter:
-        for name in ("token", "label", "id"):
-            for kind in (f"{name}s.bin", f"{name}_offsets.bin"):
-                self._files[kind] = self._stack.enter_context((self.folder / kind).open("wb"))
-            self._ends[name] = 0
-            self._files[f"{name}_offsets.bin"].write(np.zeros(1, dtype=np.int64).tobytes())
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._stack.close()
+        for file in self._files.values():
+            file.close()
 
     def append(self, ids: Sequence[str], tokens: Ragged, labels: Ragged) -> None:
         """Write a batch of documents."""
         encoded = [each.encode() for each in ids]
-        lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
-        self._write("token", tokens.values.astype(self.token_dtype), tokens.lengths)
-        self._write("label", labels.values.astype(np.int32), labels.lengths)
-        self._write("id", np.frombuffer(b"".join(encoded), dtype=np.uint8), lengths)
+        id_bytes = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+        id_rows = Ragged.from_lengths(id_bytes, np.array([*map(len, encoded)], dtype=np.int64))
+        for name, rows in (("token", tokens), ("label", labels), ("id", id_rows)):
+            self._files[f"{name}s.bin"].write(rows.values.astype(self._dtypes[name]).tobytes())
+            ends = self._ends[name] + rows.offsets[1:]
+            self._files[f"{name}_offsets.bin"].write(ends.tobytes())
+            self._ends[name] += len(rows.values)
         self.n_documents += len(ids)
-
-    def _write(self, name: str, values: npt.NDArray[Any], lengths: npt.NDArray[np.int64]) -> None:
-        self._files[f"{name}s.bin"].write(values.tobytes())
-        ends = self._ends[name] + np.cumsum(lengths)
-        self._files[f"{name}_offsets.bin"].write(ends.astype(np.int64).tobytes())
-        if len(ends):
-            self._ends[name] = int(ends[-1])
 
 
 def is_prepared(place: Path) -> bool:
@@ -239,6 +237,21 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
+def prefetch(make: Callable[[T], Made], items: Iterable[T], n_ahead: int = 4) -> Iterator[Made]:
+    """Yield `make(item)` in order; a thread makes a few ahead while the caller computes."""
+    remaining = iter(items)
+    with ThreadPoolExecutor(1) as thread:
+        waiting = deque(thread.submit(make, item) for item in islice(remaining, n_ahead))
+        try:
+            while waiting:
+                made = waiting.popleft().result()
+                waiting.extend(thread.submit(make, item) for item in islice(remaining, 1))
+                yield made
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
 def prepare(
     splits: Mapping[str, Stream],
     target: Path,
@@ -277,16 +290,25 @@ def prepare(
             f"{target} exists and is not a prepared folder. Remove it, or name another."
         )
     pretrained = None if settings.tokenizer == WORDS else pretrained_encoder(settings)
-    counts = _count(splits["train"](), settings, lambda n: on_documents("vocabulary", n))
-    encoder = pretrained or _learn_encoder(counts, settings)
-    known = LabelVocabulary.from_counts(counts.labels)
+    label_counts, texts, features = _count(
+        splits["train"](), settings, lambda n: on_documents("vocabulary", n)
+    )
+    encoder = pretrained or TextEncoder(
+        learn_tokenizer(texts, features, settings), settings.max_words
+    )
+    known = LabelVocabulary.from_counts(label_counts)
     label_ids = dict(known.index)  # labels that train lacks are added
     dtype = smallest_dtype(encoder.n_tokens)
     n_documents = {}
+
+    def tokenize(batch: list[Example]) -> tuple[list[Example], list[Encoding]]:
+        return batch, encoder.tokenize([example.text for example in batch])
+
     with whole_folder(target) as folder:
         for split, stream in splits.items():
             with SplitWriter(folder / split, dtype) as writer:
-                for examples, tokens in _encode_batches(encoder, batched(stream(), BATCH)):
+                for examples, encodings in prefetch(tokenize, batched(stream(), BATCH), n_ahead=2):
+                    tokens = encoder.pack(encodings, [example.features for example in examples])
                     ids = [example.id for example in examples]
                     writer.append(ids, tokens, _label_rows(examples, label_ids))
                     on_documents(split, len(examples))
@@ -309,73 +331,34 @@ def prepare(
     return Prepared(target)
 
 
-def _encode_batches(
-    encoder: TextEncoder, batches: Iterable[list[Example]]
-) -> Iterator[tuple[list[Example], Ragged]]:
-    """Encode batches; the tokenizer works on a batch while the previous one is packed."""
-    previous: tuple[list[Example], Future[list[Encoding]]] | None = None
-
-    def pack(examples: list[Example], encodings: Future[list[Encoding]]) -> Ragged:
-        return encoder.pack(encodings.result(), [example.features for example in examples])
-
-    with ThreadPoolExecutor(1) as pool:
-        for examples in batches:
-            encodings = pool.submit(encoder.tokenize, [example.text for example in examples])
-            if previous is not None:
-                yield previous[0], pack(*previous)
-            previous = examples, encodings
-        if previous is not None:
-            yield previous[0], pack(*previous)
-
-
-def _learn_encoder(counts: _Counts, settings: TextSettings) -> TextEncoder:
-    tokenizer = learn_tokenizer(counts.texts, counts.features, settings)
-    return TextEncoder(tokenizer, settings.max_words)
-
-
-@dataclass
-class _Counts:
-    """What the first pass collects."""
-
-    labels: Counter[str] = field(default_factory=Counter)
-    texts: list[str] = field(default_factory=list)  # an even sample
-    features: list[str] = field(default_factory=list)  # in descending order of frequency
-
-
 def _count(
     examples: Iterable[Example], settings: TextSettings, on_documents: Callable[[int], None]
-) -> _Counts:
-    """Count labels and features; keep an even sample of texts for the vocabulary.
+) -> tuple[Counter[str], list[str], list[str]]:
+    """Return the count of each label, texts for the vocabulary, and the most frequent features.
 
-    When the sample is full, every second text is dropped, and from then on half as many are
-    taken. The sample is even over the whole stream, whose length is not known.
+    The texts are an even sample of the stream, whose length is not known: when the sample is
+    full, every second text is dropped, and from then on half as many are taken.
     """
-    counts = _Counts()
-    features: Counter[str] = Counter()
-    stride = 1
-    max_characters = 20 * settings.max_words
-    n_seen = 0
+    labels, features, texts = Counter[str](), Counter[str](), list[str]()
+    n_seen, stride = 0, 1
     for batch in batched(examples, BATCH):
-        counts.labels.update(chain.from_iterable(example.labels for example in batch))
+        labels.update(chain.from_iterable(example.labels for example in batch))
         features.update(chain.from_iterable(example.features for example in batch))
         sample = batch[-n_seen % stride :: stride]
-        counts.texts.extend(example.text[:max_characters] for example in sample)
+        texts.extend(example.text[: 20 * settings.max_words] for example in sample)
         n_seen += len(batch)
-        while len(counts.texts) > settings.vocabulary_documents:
-            counts.texts = [text for index, text in enumerate(counts.texts) if index % 2 == 0]
+        while len(texts) > settings.vocabulary_documents:
+            del texts[1::2]
             stride *= 2
         on_documents(len(batch))
     ranked = sorted(features.items(), key=lambda item: (-item[1], item[0]))
     frequent = [name for name, count in ranked if count >= settings.min_count]
-    counts.features = frequent[: settings.max_features]
-    return counts
+    return labels, texts, frequent[: settings.max_features]
 
 
 def _label_rows(examples: list[Example], label_ids: dict[str, int]) -> Ragged:
     rows = []
     for example in examples:
-        for label in example.labels:
-            if label not in label_ids:
-                label_ids[label] = len(label_ids)
-        rows.append(sorted([label_ids[label] for label in example.labels]))
+        ids = [label_ids.setdefault(label, len(label_ids)) for label in example.labels]
+        rows.append(sorted(ids))
     return Ragged.from_lists(rows)

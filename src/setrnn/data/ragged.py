@@ -94,16 +94,8 @@ class Ragged:
 
     def append(self, other: Ragged) -> Ragged:
         """Append each row of `other` to the same row of this array."""
-        lengths = self.lengths + other.lengths
-        result = Ragged.from_lengths(np.empty(int(lengths.sum()), dtype=self.values.dtype), lengths)
-        is_own = np.zeros(len(result.values) + 1, dtype=np.int8)
-        # +1 where a row of this array starts, -1 where a row of the other starts
-        np.add.at(is_own, result.offsets[:-1], 1)
-        np.add.at(is_own, result.offsets[:-1] + self.lengths, -1)
-        mask = np.cumsum(is_own[:-1]) > 0
-        result.values[mask] = self.values
-        result.values[~mask] = other.values
-        return result
+        ends = np.repeat(self.offsets[1:], other.lengths)
+        return Ragged(np.insert(self.values, ends, other.values), self.offsets + other.offsets)
 
     def padded(
         self,

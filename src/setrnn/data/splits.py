@@ -17,7 +17,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array
+import scipy
 
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, Dataset, Split
@@ -28,11 +28,10 @@ from setrnn.errors import DataError
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from numpy.typing import ArrayLike, NDArray
+    import numpy.typing as npt
 
-    Counts: TypeAlias = NDArray[np.int64]
-    Values: TypeAlias = NDArray[np.float64]
-    Sparse: TypeAlias = csr_array[Any, tuple[int, int]]
+    Counts: TypeAlias = npt.NDArray[np.int64]
+    Sparse: TypeAlias = scipy.sparse.csr_array[Any, tuple[int, int]]
 
 VALID_SHARE = 0.1  # of train, if a valid split is cut from it
 SEED = 0
@@ -101,8 +100,8 @@ def stratified_split(
     label_sets: Sequence[Collection[Hashable]],
     shares: Sequence[float],
     seed: int,
-    groups: ArrayLike | None = None,
-) -> NDArray[np.int64]:
+    groups: npt.ArrayLike | None = None,
+) -> npt.NDArray[np.int64]:
     """Choose a part for each document, so that each label is distributed like the documents.
 
     Part sizes are exact: `shares` of the documents, rounded so that no document is lost and no
@@ -125,7 +124,13 @@ def stratified_split(
     if n_documents < len(shares):
         raise DataError(f"{n_documents} documents cannot make {len(shares)} parts.")
     generator = np.random.default_rng(seed)
-    unit_of_document = _units(groups, n_documents)  # (N,)
+    groups = np.arange(n_documents) if groups is None else np.asarray(groups)
+    if groups.shape != (n_documents,):
+        raise DataError(
+            f"groups must hold one value for each of the {n_documents} documents, "
+            f"got the shape {groups.shape}."
+        )
+    unit_of_document = np.unique(groups, return_inverse=True)[1]  # (N,)
     unit_sizes = np.bincount(unit_of_document)  # (U,)
     membership = _membership(label_sets, unit_of_document, len(unit_sizes))  # (U, L)
     part_of_unit = _place_all(membership, unit_sizes, shares, generator)  # (U,)
@@ -184,7 +189,7 @@ def _place(sizes: list[int], wanted: list[float], room: list[int]) -> list[int]:
     return chosen
 
 
-def _wanted(totals: Counts, shares: Sequence[float]) -> Values:
+def _wanted(totals: Counts, shares: Sequence[float]) -> npt.NDArray[np.float64]:
     """Distribute each total by shares, with fractions; at least 1 per part if there are enough."""
     wanted = np.outer(totals, shares) / math.fsum(shares)  # (n, P)
     raised = np.maximum(wanted, 1)
@@ -205,21 +210,8 @@ def _part_sizes(n_documents: int, shares: Sequence[float]) -> Counts:
     return sizes
 
 
-def _units(groups: ArrayLike | None, n_documents: int) -> NDArray[np.intp]:
-    """Number the groups; without groups, each document is its own."""
-    if groups is None:
-        return np.arange(n_documents)
-    groups = np.asarray(groups)
-    if groups.shape != (n_documents,):
-        raise DataError(
-            f"groups must hold one value for each of the {n_documents} documents, "
-            f"got the shape {groups.shape}."
-        )
-    return np.unique(groups, return_inverse=True)[1]
-
-
 def _membership(
-    label_sets: Sequence[Collection[Hashable]], unit_of_document: NDArray[np.intp], n_units: int
+    label_sets: Sequence[Collection[Hashable]], unit_of_document: npt.NDArray[np.intp], n_units: int
 ) -> Sparse:
     """Return which unit has which label; labels are numbered in order of appearance."""
     lone_string = next((labels for labels in label_sets if isinstance(labels, str)), None)
@@ -232,7 +224,7 @@ def _membership(
     ]
     units = np.repeat(unit_of_document, sizes)
     ones = np.ones(len(columns), dtype=bool)
-    membership = csr_array((ones, (units, columns)), shape=(n_units, len(column_of)))
+    membership = scipy.sparse.csr_array((ones, (units, columns)), shape=(n_units, len(column_of)))
     membership.sum_duplicates()
     return membership
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
-from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any
+from itertools import chain, combinations, islice
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from setrnn.data.example import Example
 
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-    from numpy.typing import NDArray
-
-    Hashes: TypeAlias = NDArray[np.uint64]
+Hashes: TypeAlias = npt.NDArray[np.uint64]
 
 N_NAMES_SHOWN = 8  # labels in a warning
 
@@ -115,7 +111,7 @@ class DatasetStatistics:
         unseen = [
             f"{unseen.split} has {_count(len(unseen.labels), 'label')} that training lacks "
             f"({_count(sum(unseen.labels.values()), 'occurrence')}), which cannot be predicted: "
-            f"{_join_some(list(unseen.labels))}."
+            f"{_join_some(unseen.labels)}."
             for unseen in self.unseen
             if unseen.labels
         ]
@@ -137,69 +133,75 @@ def dataset_statistics(
         >>> found.splits["train"].n_labels, found.n_shared_texts
         (1, 1)
     """
-    tallies = {name: _tally(examples) for name, examples in splits.items()}
-    training = tallies.get(training_split)
+    counted = {name: _count_split(examples) for name, examples in splits.items()}
+    training = counted.get(training_split)
     unseen = [
-        _unseen(name, tally, training)
-        for name, tally in tallies.items()
+        _unseen(name, split, training)
+        for name, split in counted.items()
         if training is not None and name != training_split
     ]
-    distinct_texts = {name: np.unique(tally.text_hashes) for name, tally in tallies.items()}
-    shared_texts = [
-        _shared_texts(first, second, distinct_texts[first], tallies[second].text_hashes)
-        for first, second in combinations(tallies, 2)
-    ]
+    shared_texts = []
+    for first, second in combinations(counted, 2):
+        hashes = counted[second].texts
+        shared = hashes[np.isin(hashes, counted[first].texts)]
+        shared_texts.append(SharedTexts(first, second, len(np.unique(shared)), len(shared)))
+    nothing = np.empty(0, dtype=np.uint64)
+    distinct = [nothing, *(np.unique(split.texts) for split in counted.values())]
+    _, n_splits = np.unique(np.concatenate(distinct), return_counts=True)
     return DatasetStatistics(
         training_split=training_split if training is not None else None,
-        splits={name: _split_statistics(tally) for name, tally in tallies.items()},
+        splits={name: split.statistics for name, split in counted.items()},
         unseen=tuple(unseen),
         shared_texts=tuple(shared_texts),
-        n_shared_texts=_n_in_several(list(distinct_texts.values())),
+        n_shared_texts=int(np.count_nonzero(n_splits > 1)),
     )
 
 
-@dataclass
-class _Tally:
-    """The counts of one split while it is read; hashes have 8 bytes each."""
+@dataclass(frozen=True)
+class _Counted:
+    """The statistics of a split, with a hash per text and label set to compare splits by."""
 
-    word_counts: Counter[int] = field(default_factory=Counter)
-    set_sizes: Counter[int] = field(default_factory=Counter)
-    label_frequencies: Counter[str] = field(default_factory=Counter)
-    n_with_features: int = 0
-    texts: bytearray = field(default_factory=bytearray)
-    label_sets: bytearray = field(default_factory=bytearray)
-    ids: bytearray = field(default_factory=bytearray)
-
-    @property
-    def n_documents(self) -> int:
-        return self.set_sizes.total()
-
-    @property
-    def text_hashes(self) -> Hashes:
-        return np.frombuffer(self.texts, dtype=np.uint64)
-
-    @property
-    def label_set_hashes(self) -> Hashes:
-        return np.frombuffer(self.label_sets, dtype=np.uint64)
-
-    @property
-    def id_hashes(self) -> Hashes:
-        return np.frombuffer(self.ids, dtype=np.uint64)
+    statistics: SplitStatistics
+    texts: Hashes
+    label_sets: Hashes
 
 
-def _tally(examples: Iterable[Example]) -> _Tally:
-    tally = _Tally()
+def _count_split(examples: Iterable[Example]) -> _Counted:
+    n_words, set_sizes = Counter[int](), Counter[int]()
+    label_frequencies = Counter[str]()
+    texts, label_sets, ids = bytearray(), bytearray(), bytearray()  # hashes of 8 bytes each
+    n_with_features = 0
     for example in examples:
         words = example.text.split()
-        tally.word_counts[len(words)] += 1
+        n_words[len(words)] += 1
         if words:
-            tally.texts += _words_hash(words)
-        tally.set_sizes[len(example.labels)] += 1
-        tally.label_frequencies.update(example.labels)
-        tally.label_sets += _hash("\0".join(sorted(example.labels)))
-        tally.ids += _hash(example.id)
-        tally.n_with_features += bool(example.features)
-    return tally
+            texts += _words_hash(words)
+        set_sizes[len(example.labels)] += 1
+        label_frequencies.update(example.labels)
+        label_sets += _hash("\0".join(sorted(example.labels)))
+        ids += _hash(example.id)
+        n_with_features += bool(example.features)
+    n_documents = set_sizes.total()
+    by_frequency = sorted(label_frequencies.items(), key=lambda item: (-item[1], item[0]))
+    text_hashes, set_hashes, id_hashes = (
+        np.frombuffer(each, dtype=np.uint64) for each in (texts, label_sets, ids)
+    )
+    statistics = SplitStatistics(
+        n_documents=n_documents,
+        n_labels=len(label_frequencies),
+        n_label_sets=len(np.unique(set_hashes)),
+        mean_set_size=label_frequencies.total() / n_documents if n_documents else 0.0,
+        max_set_size=max(set_sizes, default=0),
+        set_sizes=dict(sorted(set_sizes.items())),
+        lengths=_length_statistics(n_words),
+        label_frequencies=dict(by_frequency),
+        n_empty_texts=n_words[0],
+        n_empty_label_sets=set_sizes[0],
+        n_documents_with_features=n_with_features,
+        n_repeated_texts=len(text_hashes) - len(np.unique(text_hashes)),
+        n_repeated_ids=len(id_hashes) - len(np.unique(id_hashes)),
+    )
+    return _Counted(statistics, text_hashes, set_hashes)
 
 
 def text_hash(text: str) -> bytes:
@@ -216,27 +218,6 @@ def _hash(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-def _split_statistics(tally: _Tally) -> SplitStatistics:
-    n_documents = tally.n_documents
-    n_occurrences = tally.label_frequencies.total()
-    by_frequency = sorted(tally.label_frequencies.items(), key=lambda item: (-item[1], item[0]))
-    return SplitStatistics(
-        n_documents=n_documents,
-        n_labels=len(tally.label_frequencies),
-        n_label_sets=len(np.unique(tally.label_set_hashes)),
-        mean_set_size=n_occurrences / n_documents if n_documents else 0.0,
-        max_set_size=max(tally.set_sizes, default=0),
-        set_sizes=dict(sorted(tally.set_sizes.items())),
-        lengths=_length_statistics(tally.word_counts),
-        label_frequencies=dict(by_frequency),
-        n_empty_texts=tally.word_counts[0],
-        n_empty_label_sets=tally.set_sizes[0],
-        n_documents_with_features=tally.n_with_features,
-        n_repeated_texts=_n_repeats(tally.text_hashes),
-        n_repeated_ids=_n_repeats(tally.id_hashes),
-    )
-
-
 def _length_statistics(word_counts: Counter[int]) -> LengthStatistics:
     if not word_counts:
         return LengthStatistics(mean=0.0, median=0, percentile_95=0, max=0)
@@ -251,61 +232,39 @@ def _length_statistics(word_counts: Counter[int]) -> LengthStatistics:
     )
 
 
-def _unseen(split: str, tally: _Tally, training: _Tally) -> UnseenStatistics:
-    hashes = tally.label_set_hashes
-    unseen_sets = hashes[~np.isin(hashes, training.label_set_hashes)]
+def _unseen(name: str, split: _Counted, training: _Counted) -> UnseenStatistics:
+    hashes = split.label_sets
+    unseen_sets = hashes[~np.isin(hashes, training.label_sets)]
+    known = training.statistics.label_frequencies
+    frequencies = split.statistics.label_frequencies
     return UnseenStatistics(
-        split=split,
+        split=name,
         n_documents=len(unseen_sets),
         n_label_sets=len(np.unique(unseen_sets)),
         share=len(unseen_sets) / len(hashes) if len(hashes) else 0.0,
-        labels={
-            label: n
-            for label, n in tally.label_frequencies.most_common()
-            if label not in training.label_frequencies
-        },
+        labels={label: n for label, n in frequencies.items() if label not in known},
     )
-
-
-def _shared_texts(first: str, second: str, known: Hashes, hashes: Hashes) -> SharedTexts:
-    shared = hashes[np.isin(hashes, known)]
-    return SharedTexts(first, second, n_texts=len(np.unique(shared)), n_documents=len(shared))
-
-
-def _n_repeats(hashes: Hashes) -> int:
-    return len(hashes) - len(np.unique(hashes))
-
-
-def _n_in_several(distinct: list[Hashes]) -> int:
-    """Count the values in more than one of the arrays, each of which has no repeats."""
-    if not distinct:
-        return 0
-    _, n_arrays = np.unique(np.concatenate(distinct), return_counts=True)
-    return int(np.count_nonzero(n_arrays > 1))
 
 
 def _warnings_of_split(name: str, split: SplitStatistics) -> list[str]:
     if split.n_documents == 0:
         return [f"{name} has no documents."]
-    found = {
-        f"{name} has {_count(split.n_empty_texts, 'document')} without text, "
-        "from which nothing can be learned.": split.n_empty_texts,
-        f"{name} has {_count(split.n_empty_label_sets, 'document')} without labels, which means "
-        "that no label applies. Remove documents that are only unlabelled.": (
-            split.n_empty_label_sets
+    found = [
+        ("has", split.n_empty_texts, " without text, from which nothing can be learned"),
+        (
+            "has",
+            split.n_empty_label_sets,
+            " without labels, which means that no label applies. Remove documents that are only "
+            "unlabelled",
         ),
-        f"{name} repeats its own texts in {_count(split.n_repeated_texts, 'document')}.": (
-            split.n_repeated_texts
-        ),
-        f"{name} repeats its own ids in {_count(split.n_repeated_ids, 'document')}.": (
-            split.n_repeated_ids
-        ),
-    }
-    return [warning for warning, n_documents in found.items() if n_documents]
+        ("repeats its own texts in", split.n_repeated_texts, ""),
+        ("repeats its own ids in", split.n_repeated_ids, ""),
+    ]
+    return [f"{name} {verb} {_count(n, 'document')}{rest}." for verb, n, rest in found if n]
 
 
-def _join_some(names: list[str]) -> str:
-    shown = ", ".join(names[:N_NAMES_SHOWN])
+def _join_some(names: Collection[str]) -> str:
+    shown = ", ".join(islice(names, N_NAMES_SHOWN))
     n_more = len(names) - N_NAMES_SHOWN
     return f"{shown} and {n_more:,} more" if n_more > 0 else shown
 

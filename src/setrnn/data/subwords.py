@@ -41,13 +41,13 @@ class SubwordEncoder(TextEncoder):
     @cached_property
     def n_tokens(self) -> int:
         """The number of ids, including those without a token."""
-        return max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=0) + 1
+        return max(self.tokenizer.get_vocab().values(), default=0) + 1
 
     @cached_property
     def tokens(self) -> list[str]:
         """The token of each id."""
         tokens = [""] * self.n_tokens
-        for token, index in self.tokenizer.get_vocab(with_added_tokens=True).items():
+        for token, index in self.tokenizer.get_vocab().items():
             tokens[index] = token
         return tokens
 
@@ -100,30 +100,32 @@ def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
     # Without a vocabulary, the library would make an empty tokenizer.
     if folder.is_dir() and not any(chain(*map(folder.glob, VOCABULARIES))):
         raise _no_tokenizer(settings.tokenizer)
-    tokenizer = getattr(_auto_tokenizer(settings.tokenizer), "backend_tokenizer", None)
+    try:
+        with quiet_transformers() as transformers:
+            loaded = transformers.AutoTokenizer.from_pretrained(settings.tokenizer)
+    except MissingExtraError:
+        raise
+    except Exception as error:  # a broken file or the network may raise anything
+        raise _no_tokenizer(settings.tokenizer) from error
+    tokenizer = getattr(loaded, "backend_tokenizer", None)
     if not isinstance(tokenizer, Tokenizer):
         raise _no_tokenizer(settings.tokenizer)
     return SubwordEncoder(tokenizer, settings.max_tokens)
 
 
-def import_transformers() -> Any:  # noqa: ANN401 (a module)
-    """Import the optional library when it is first needed."""
+@contextmanager
+def quiet_transformers() -> Iterator[Any]:
+    """Import the optional library when it is needed, and hide its progress bars and messages."""
     try:
         import transformers
     except ImportError as error:
         raise MissingExtraError("transformers", "hf", "A transformer as encoder") from error
-    return transformers
-
-
-@contextmanager
-def without_reports(transformers: Any) -> Iterator[None]:  # noqa: ANN401 (a module)
-    """Hide the progress bars and messages of the library."""
     logging = transformers.utils.logging
     level, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        yield transformers
     finally:
         logging.set_verbosity(level)
         if has_bars:
@@ -139,31 +141,19 @@ def check_place(path: str) -> None:
 def check_same_tokenizer(place: Path, config: Config, own: TextEncoder) -> None:
     """Raise if data was prepared with another tokenizer than the encoder has."""
     has_subwords = isinstance(own, SubwordEncoder)
-    if not config.encoder.is_pretrained:
-        if not has_subwords:
-            return
+    if has_subwords and not config.encoder.is_pretrained:
         raise DataError(
             f"{place} was prepared for a transformer. Train one with --set "
             "encoder.name=transformer and its encoder.path, or give the data itself."
         )
-    if not has_subwords or _vocabulary(pretrained_encoder(config.text)) != _vocabulary(own):
+    if config.encoder.is_pretrained and (
+        not has_subwords
+        or pretrained_encoder(config.text).tokenizer.get_vocab() != own.tokenizer.get_vocab()
+    ):
         raise DataError(
             f"{place} was prepared with another tokenizer than that of {config.encoder.path}. "
             "Give the data itself, or prepare it with the same --set encoder.path."
         )
-
-
-def _vocabulary(encoder: TextEncoder) -> dict[str, int]:
-    return encoder.tokenizer.get_vocab(with_added_tokens=True)
-
-
-def _auto_tokenizer(path: str) -> Any:  # noqa: ANN401 (transformers' own type)
-    transformers = import_transformers()
-    try:
-        with without_reports(transformers):
-            return transformers.AutoTokenizer.from_pretrained(path)
-    except Exception as error:  # a broken file or the network may raise anything
-        raise _no_tokenizer(path) from error
 
 
 def _no_tokenizer(path: str) -> ModelError:

@@ -30,6 +30,7 @@ FEATURE_PREFIX = "[feature] "
 
 # What happened to a word of the text.
 KNOWN, AS_NUMBER, AS_UNKNOWN, STOP_WORD, CUT = "known", "number", "unknown", "stop word", "cut"
+_FATES = {NUMBER: AS_NUMBER, UNKNOWN: AS_UNKNOWN}  # of tokens; the others are known
 _NUMBER_AT_END = re.compile(r"\d+(?:[.,]\d+)*\Z")
 
 # In scripts without spaces between words, each character is a word.
@@ -65,9 +66,8 @@ class TextEncoder:
 
     @cached_property
     def _feature_ids(self) -> dict[str, int]:
-        start = len(FEATURE_PREFIX)
         return {
-            token[start:]: index
+            token.removeprefix(FEATURE_PREFIX): index
             for index, token in enumerate(self.tokens)
             if token.startswith(FEATURE_PREFIX)
         }
@@ -200,15 +200,9 @@ class Read(NamedTuple):
 def read_of(encoder: TextEncoder, tokens: Ragged) -> Read:
     """Return the words and features of one row of token ids."""
     known = [encoder.tokens[token] for token in tokens[0]]
-    is_feature = [token.startswith(FEATURE_PREFIX) for token in known]
-    return Read(
-        tuple(token for token, other in zip(known, is_feature, strict=True) if not other),
-        tuple(
-            token[len(FEATURE_PREFIX) :]
-            for token, other in zip(known, is_feature, strict=True)
-            if other
-        ),
-    )
+    words = [token for token in known if not token.startswith(FEATURE_PREFIX)]
+    features = [token for token in known if token.startswith(FEATURE_PREFIX)]
+    return Read(tuple(words), tuple(name.removeprefix(FEATURE_PREFIX) for name in features))
 
 
 def words_of(encoder: TextEncoder, text: str) -> Iterator[Word]:
@@ -225,8 +219,7 @@ def words_of(encoder: TextEncoder, text: str) -> Iterator[Word]:
         elif token_id >= encoder.n_tokens:
             yield Word(text[start:stop], start, stop, STOP_WORD, None)
         else:
-            fate = {NUMBER: AS_NUMBER, UNKNOWN: AS_UNKNOWN}.get(token, KNOWN)
-            yield Word(text[start:stop], start, stop, fate, place)
+            yield Word(text[start:stop], start, stop, _FATES.get(token, KNOWN), place)
             place += 1
 
 
@@ -234,8 +227,7 @@ def words_read(words: Sequence[str]) -> Iterator[Word]:
     """Yield words that were read, placed as if separated by spaces."""
     start = 0
     for place, word in enumerate(words):
-        fate = {NUMBER: AS_NUMBER, UNKNOWN: AS_UNKNOWN}.get(word, KNOWN)
-        yield Word(word, start, start + len(word), fate, place)
+        yield Word(word, start, start + len(word), _FATES.get(word, KNOWN), place)
         start += len(word) + 1
 
 

@@ -43,27 +43,19 @@ def read_vectors(
         row = rows.get(word.lower()) if exact_row is None else exact_row
         if row is None or is_exact[row] or (exact_row is None and is_found[row]):
             continue
-        vectors[row] = _numbers(values, is_binary, f"{file} {_place(number, is_binary)}")
+        place = f"{file} {'vector' if is_binary else 'line'} {number}"
+        try:
+            if is_binary:
+                vectors[row] = np.frombuffer(values, dtype="<f4")
+            else:
+                vectors[row] = np.array(values.split(), dtype=np.float32)
+        except ValueError as error:
+            raise DataError(f"{place}: {error}. A word and its numbers were expected.") from error
+        if not np.isfinite(vectors[row]).all():
+            raise DataError(f"{place}: a vector must hold finite numbers. Remove this one.")
         is_found[row] = True
         is_exact[row] = exact_row is not None
     return vectors, is_found
-
-
-def _place(number: int, is_binary: bool) -> str:
-    return f"vector {number}" if is_binary else f"line {number}"
-
-
-def _numbers(values: bytes, is_binary: bool, place: str) -> Vectors:
-    if is_binary:
-        numbers = np.frombuffer(values, dtype="<f4").astype(np.float32)
-    else:
-        try:
-            numbers = np.array(values.split(), dtype=np.float32)
-        except ValueError as error:
-            raise DataError(f"{place}: {error}. A word and its numbers were expected.") from error
-    if not np.isfinite(numbers).all():
-        raise DataError(f"{place}: a vector must hold finite numbers. Remove this one.")
-    return numbers
 
 
 def _entries(

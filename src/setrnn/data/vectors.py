@@ -10,10 +10,9 @@ of their names.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from typing import cast
 
@@ -22,16 +21,10 @@ import numpy.typing as npt
 from scipy import sparse
 
 from setrnn.config import VectorSettings, settings_hash, to_dict
+from setrnn.data.folders import explain_failed_write, whole_file
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import (
-    FEATURE_PREFIX,
-    NUMBER,
-    PAD,
-    SPECIAL_TOKENS,
-    UNKNOWN,
-    TextEncoder,
-)
+from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER, PAD, SPECIAL_TOKENS, UNKNOWN, TextEncoder
 from setrnn.data.vector_files import Mask, Progress, Vectors, read_vectors
 from setrnn.errors import ConfigError, DataError
 
@@ -60,48 +53,25 @@ def word_vectors(
         raise ConfigError("vectors.source is 'none': there are no word vectors to make.")
     kept = prepared.folder / f"word_vectors-{settings_hash(FORMAT, to_dict(settings))}.npy"
     if not _is_up_to_date(kept, settings):
-        try:
-            _make(kept, prepared, settings, on_progress)
-        except OSError as error:
-            raise DataError(f"{kept} cannot be written: {error.strerror}.") from error
-    return _open(kept, (_n_rows(prepared), settings.dimensions))
-
-
-def _is_up_to_date(kept: Path, settings: VectorSettings) -> bool:
-    if not kept.is_file():
-        return False
-    source = _source_file(settings)
-    if settings.source == "word2vec" or not source.is_file():
-        return True
-    return source.stat().st_mtime_ns <= kept.stat().st_mtime_ns
-
-
-def _make(kept: Path, prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> None:
-    with tempfile.TemporaryDirectory(prefix=".word_vectors-", dir=kept.parent) as temporary:
-        if settings.source == "word2vec":
-            vectors = _learn(prepared, settings, Path(temporary), on_progress)
-        else:
-            vectors = _read(prepared, settings, on_progress)
-        whole = Path(temporary) / kept.name
-        with whole.open("wb") as file:
-            np.save(file, vectors)
-            file.flush()
-            os.fsync(file.fileno())
-        whole.replace(kept)
-
-
-def _open(kept: Path, shape: tuple[int, int]) -> Vectors:
+        make = _learn if settings.source == "word2vec" else _read
+        with explain_failed_write(kept):
+            made = make(prepared, settings, on_progress)
+            with whole_file(kept) as file:
+                np.save(file, made)
     try:
         vectors = np.load(kept, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         raise DataError(f"{kept} is cut short. Delete it; it will be made again.") from error
-    if vectors.shape != shape or vectors.dtype != np.float32:
+    if vectors.shape != (_n_rows(prepared), settings.dimensions) or vectors.dtype != np.float32:
         raise DataError(f"{kept} belongs to other data. Delete it; it will be made again.")
     return cast(Vectors, vectors)
 
 
-def _source_file(settings: VectorSettings) -> Path:
-    return Path(settings.source).expanduser()
+def _is_up_to_date(kept: Path, settings: VectorSettings) -> bool:
+    source = Path(settings.source).expanduser()
+    if not kept.is_file() or settings.source == "word2vec" or not source.is_file():
+        return kept.is_file()
+    return source.stat().st_mtime_ns <= kept.stat().st_mtime_ns
 
 
 def _n_rows(prepared: Prepared) -> int:
@@ -131,9 +101,7 @@ def _words_and_tags(prepared: Prepared) -> Iterator[tuple[Ragged, Ragged]]:
         )
 
 
-def _learn(
-    prepared: Prepared, settings: VectorSettings, folder: Path, on_progress: Progress
-) -> Vectors:
+def _learn(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
     """Train skip-gram with negative sampling on the training documents.
 
     It uses one thread: two took a third less time, but the result then differs between runs.
@@ -152,13 +120,6 @@ def _learn(
     shape = (_n_rows(prepared), settings.dimensions)
     vectors = random.uniform(-1 / shape[1], 1 / shape[1], shape).astype(np.float32)
     vectors[0] = 0
-    on_progress("writing sentences", 0.0)
-    corpus = folder / "sentences.txt"
-    counts = _write_sentences(prepared, corpus, random)
-    seen = np.flatnonzero(counts)
-    if not len(seen):
-        return vectors
-
     model = Word2Vec(
         vector_size=settings.dimensions,
         window=settings.window,
@@ -170,22 +131,28 @@ def _learn(
         seed=settings.seed % 2**32,
         workers=1,
     )
-    model.build_vocab_from_freq({str(row): int(counts[row]) for row in seen})
-    n_done = 0
+    epoch_numbers = count(1)
 
     def report(_: object) -> None:
-        nonlocal n_done
-        n_done += 1
+        n_done = next(epoch_numbers)
         on_progress(f"word2vec: {n_done} of {settings.epochs} epochs", n_done / settings.epochs)
 
     epochs = CallbackAny2Vec()
     epochs.on_epoch_end = report
-    model.train(
-        corpus_file=str(corpus),
-        total_words=int(counts.sum()),
-        epochs=settings.epochs,
-        callbacks=[epochs],
-    )
+    on_progress("writing sentences", 0.0)
+    with tempfile.TemporaryDirectory(prefix=".word_vectors-", dir=prepared.folder) as folder:
+        corpus = Path(folder) / "sentences.txt"
+        counts = _write_sentences(prepared, corpus, random)
+        seen = np.flatnonzero(counts)
+        if not len(seen):
+            return vectors
+        model.build_vocab_from_freq({str(row): int(counts[row]) for row in seen})
+        model.train(
+            corpus_file=str(corpus),
+            total_words=int(counts.sum()),
+            epochs=settings.epochs,
+            callbacks=[epochs],
+        )
     vectors[seen] = model.wv.vectors
     return vectors
 
@@ -214,19 +181,15 @@ def weave(words: Ragged, tags: Ragged, random: np.random.Generator) -> Ragged:
     n_words, n_tags = words.lengths, tags.lengths
     shuffled = tags.values[np.lexsort((random.random(len(tags.values)), tags.row_numbers))]
     n_slots = np.where(n_tags > 0, np.maximum(n_words, n_tags), 0)
-    lengths = n_words + n_slots
-    result = Ragged.from_lengths(np.empty(int(lengths.sum()), dtype=np.int32), lengths)
-
-    slots = Ragged.from_lengths(np.empty(int(n_slots.sum()), dtype=np.int8), n_slots)
-    document = slots.row_numbers
-    slot = np.arange(len(document)) - slots.offsets[document]
+    document = np.repeat(np.arange(len(n_slots)), n_slots)
+    slot = np.arange(len(document)) - np.repeat(n_slots.cumsum() - n_slots, n_slots)
     n_words_before = -(-(slot + 1) * n_words[document] // n_slots[document])  # rounded up
-    place = result.offsets[document] + slot + n_words_before
-    is_word = np.ones(len(result.values), dtype=np.bool_)
-    is_word[place] = False
-    result.values[place] = shuffled[tags.offsets[document] + slot % n_tags[document]]
-    result.values[is_word] = words.values
-    return result
+    values = np.insert(
+        words.values.astype(np.int32),
+        words.offsets[document] + n_words_before,
+        shuffled[tags.offsets[document] + slot % n_tags[document]],
+    )
+    return Ragged.from_lengths(values, n_words + n_slots)
 
 
 def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
@@ -242,7 +205,7 @@ def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -
     for word in chain(UNKNOWN_IN_FILES, DIGITS, *names):  # not all are in the vocabulary
         rows.setdefault(word, first_word + len(rows))
 
-    file = _source_file(settings)
+    file = Path(settings.source).expanduser()
     read, is_found = read_vectors(file, rows, settings.dimensions, on_progress)
     is_known = is_found[:n_words]
     if not is_known.any():

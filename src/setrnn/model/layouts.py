@@ -72,11 +72,7 @@ class Steps:
         """Mark the labels that were emitted before each step, never STOP: (N, V)."""
         labels = self.orders[self.row]  # (N, S + 2)
         is_before = torch.arange(labels.shape[1], device=labels.device) <= self.step[:, None]
-        labels = labels.where(is_before & (labels >= 0), n_labels)
-        is_used = torch.zeros(len(labels), n_labels + 1, dtype=torch.bool, device=labels.device)
-        is_used.scatter_(1, labels, True)
-        is_used[:, n_labels] = False
-        return is_used
+        return _mark(labels, is_before & (labels >= 0), n_labels)
 
     def by_document(self, values: Tensor) -> Tensor:
         """Group values (N, M) by document: (B, Q, M), padded with 0."""
@@ -107,9 +103,12 @@ class Subsets:
 
     def used_labels(self, n_labels: int) -> Tensor:
         """Mark the labels of each subset, never STOP: (N, V)."""
-        labels = self.labels.where(self.is_member, n_labels)
-        is_used = torch.zeros(
-            len(labels), n_labels + 1, dtype=torch.bool, device=labels.device
-        ).scatter_(1, labels, True)
-        is_used[:, n_labels] = False
-        return is_used
+        return _mark(self.labels, self.is_member, n_labels)
+
+
+def _mark(labels: Tensor, is_used: Tensor, n_labels: int) -> Tensor:
+    """Mark the labels (N, S) that are used, never STOP: (N, V)."""
+    marks = torch.zeros(len(labels), n_labels + 1, dtype=torch.bool, device=labels.device)
+    marks.scatter_(1, labels.where(is_used, n_labels), True)
+    marks[:, n_labels] = False
+    return marks

@@ -49,7 +49,7 @@ def make_network(
 def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str = "rnn") -> Network:
     """Build a network from its weights; the sizes of its vocabularies are theirs."""
     settings = config.model
-    own = {part: _under(f"{part}.", weights) for part in ("encoder", "decoder")}
+    own = {part: select_prefix(f"{part}.", weights) for part in ("encoder", "decoder")}
     encoder = find_encoder(config.encoder.name).from_weights(own["encoder"], settings)
     memory_size = encoder.memory_size
     network = Network(
@@ -59,7 +59,7 @@ def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str 
     return network.eval()
 
 
-def _under(prefix: str, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def select_prefix(prefix: str, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Return the weights whose names have a prefix, without it."""
     return {
         name.removeprefix(prefix): each for name, each in weights.items() if name.startswith(prefix)

@@ -17,18 +17,17 @@ from setrnn.comparison.records import (
     Comparison,
     Record,
     load_records,
+    order_systems,
 )
 from setrnn.comparison.statistics import Bootstrap, Entry, bootstrap
 from setrnn.data.folders import whole_folder
 from setrnn.errors import DataError
 from setrnn.metrics import MEASURES
 from setrnn.report.caveats import list_caveats
-from setrnn.report.evidence import Finding
 from setrnn.report.figures import draw_figures
 from setrnn.report.findings import Findings, find
 from setrnn.report.page import MAIN, Content, render_page
 from setrnn.report.score_tables import own_entries
-from setrnn.report.systems import order_systems
 from setrnn.report.table import Table, to_csv, to_latex, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
 
@@ -81,9 +80,10 @@ def build_report(
         f"{table.name}.{ending}": form(table) for table in tables for ending, form in FORMS.items()
     }
     content = Content(comparison, records, findings, caveats, tables, figures, texts)
+    summary = summarise(comparison, records, draws, findings, caveats)
     contents = {
         PAGE: render_page(content),
-        SUMMARY: _as_json(summarise(comparison, records, draws, findings, caveats)),
+        SUMMARY: json.dumps(summary, indent=1, ensure_ascii=False) + "\n",
         **{f"tables/{name}": text for name, text in texts.items()},
         **{f"figures/{figure.name}.svg": figure.svg for figure in figures},
     }
@@ -116,8 +116,8 @@ def summarise(
         "valid_is_cut": comparison.valid_is_cut,
         "commands": list(comparison.commands),
         "best": list(findings.best),
-        "papers_findings": [_as_values(each) for each in findings.papers],
-        "beyond": [_as_values(each) for each in findings.beyond],
+        "papers_findings": [{**asdict(each), "verdict": each.verdict} for each in findings.papers],
+        "beyond": [{**asdict(each), "verdict": each.verdict} for each in findings.beyond],
         "untested": list(findings.untested),
         "caveats": list(caveats),
     }
@@ -184,14 +184,6 @@ def _read(folder: Path) -> tuple[Comparison, list[Record]]:
         raise DataError(f"{folder} holds no runs yet. Run 'setrnn compare' first.")
     places = {name: place for place, name in enumerate(order_systems(records))}
     return comparison, sorted(records, key=lambda each: (places[each.method], each.seed))
-
-
-def _as_values(finding: Finding) -> dict[str, Any]:
-    return {**asdict(finding), "verdict": finding.verdict}
-
-
-def _as_json(values: Mapping[str, Any]) -> str:
-    return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
 
 
 def _check_target(target: Path, folder: Path) -> None:

@@ -25,7 +25,8 @@ class SpreadCase:
     @property
     def best_set(self) -> Mapping[str, Any]:
         """The most probable set."""
-        return _find_best_set(self.case)
+        best: Mapping[str, Any] = max(self.case["sets"], key=lambda each: each["probability"])
+        return best
 
     @property
     def sequences(self) -> Sequence[Mapping[str, Any]]:
@@ -107,10 +108,10 @@ def choose_spread_case(records: Sequence[Record]) -> SpreadCase | None:
         SpreadCase(record.method, record.seed, case)
         for record in records
         for case in record.cases
-        if _best_set_differs(case)
+        if case["sequences"] and case["sets"]
     ]
     return max(
-        found,
+        (each for each in found if not each.is_best(each.sequences[0])),
         key=lambda each: (
             each.system == "set-rnn",
             each.is_true(each.best_set),
@@ -146,14 +147,3 @@ def choose_pair_case(
         key=lambda pair: (pair.second.f1, len(pair.second.case["truth"])),
         default=None,
     )
-
-
-def _best_set_differs(case: Case) -> bool:
-    if not case["sequences"] or not case["sets"]:
-        return False
-    return set(case["sequences"][0]["labels"]) != set(_find_best_set(case)["labels"])
-
-
-def _find_best_set(case: Case) -> Mapping[str, Any]:
-    best: Mapping[str, Any] = max(case["sets"], key=lambda each: each["probability"])
-    return best

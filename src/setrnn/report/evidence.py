@@ -102,18 +102,15 @@ class Study:
 
     def compare(self, first: Entry, second: Entry, measures: Sequence[str]) -> list[Evidence]:
         """Test whether the first entry is ahead of the second, per measure."""
-        found = [self.bootstrap.difference(first, second, each) for each in measures]
-        corrected = holm([each.p for each in found])
-        return [
-            Evidence(
-                f"{MEASURES[measure]}: {self.format_pair(first, second, measure)}, "
-                f"{format_difference(each)}, {format_p(p)}",
-                judge(each.mean, p),
-                each,
-                p,
-            )
-            for measure, each, p in zip(measures, found, corrected, strict=True)
-        ]
+        return judge_all(
+            [
+                (
+                    f"{MEASURES[measure]}: {self.format_pair(first, second, measure)}, ",
+                    self.bootstrap.difference(first, second, measure),
+                )
+                for measure in measures
+            ]
+        )
 
     def format_pair(self, first: Entry, second: Entry, measure: str) -> str:
         """Write the scores of two entries."""
@@ -128,6 +125,20 @@ def judge(mean: float, p: float) -> str:
     if p >= LEVEL or mean == 0:
         return UNDECIDED
     return HOLDS if mean > 0 else FAILS
+
+
+def judge_all(comparisons: Sequence[tuple[str, Difference]]) -> list[Evidence]:
+    """Judge the comparisons of a claim, each with the words before its numbers.
+
+    The p-values are Holm-corrected over the comparisons.
+    """
+    corrected = holm([found.p for _, found in comparisons])
+    return [
+        Evidence(
+            f"{words}{format_difference(found)}, {format_p(p)}", judge(found.mean, p), found, p
+        )
+        for (words, found), p in zip(comparisons, corrected, strict=True)
+    ]
 
 
 Look = Callable[[Study], list[Evidence]]  # empty where a system is missing
@@ -170,21 +181,17 @@ def compare_rare_labels(
     true_columns = truth[:, rare].astype(np.float64)
 
     def predict(records: Sequence[Record]) -> list[Sparse]:
-        return [
-            indicator_matrix(_own_sets(each), comparison.n_labels)[:, rare].astype(np.float64)
-            for each in records
-        ]
+        sets = [indicator_matrix(_own_sets(each), comparison.n_labels) for each in records]
+        return [each[:, rare].astype(np.float64) for each in sets]
 
     def mean_f1(predicted: Sequence[Sparse]) -> Statistic:
         pairs = [(true_columns.multiply(each).tocsr(), true_columns + each) for each in predicted]
 
         def measure(weights: Values) -> Values:
-            scores = []
-            for correct, both in pairs:
-                n_both = weights @ both  # (D, labels)
-                f1 = 2 * (weights @ correct) / np.maximum(n_both, 1)
-                scores.append(f1.mean(axis=1))
-            return np.stack(scores, axis=1)
+            f1 = [
+                2 * (weights @ correct) / np.maximum(weights @ both, 1) for correct, both in pairs
+            ]
+            return np.stack([each.mean(axis=1) for each in f1], axis=1)  # of (D, labels)
 
         return measure
 
@@ -227,18 +234,14 @@ def compare_gains_by_size(comparison: Comparison, records: Sequence[Record]) -> 
     if middle == sizes.max():
         middle -= 1
     is_small = sizes <= middle
+    smaller, larger = gains[:, is_small], gains[:, ~is_small]
 
     def growth(weights: Values) -> Values:
-        return _averaging(gains[:, ~is_small])(weights[:, ~is_small]) - _averaging(
-            gains[:, is_small]
-        )(weights[:, is_small])
+        on_larger = _averaging(larger)(weights[:, ~is_small])
+        return on_larger - _averaging(smaller)(weights[:, is_small])
 
-    return GainBySize(
-        middle,
-        float(gains[:, is_small].mean()),
-        float(gains[:, ~is_small].mean()),
-        resample(len(sizes), int(gains.any(axis=0).sum()), growth),
-    )
+    found = resample(len(sizes), int(gains.any(axis=0).sum()), growth)
+    return GainBySize(middle, float(smaller.mean()), float(larger.mean()), found)
 
 
 def accepted_shares(comparison: Comparison, records: Sequence[Record]) -> list[float]:
@@ -250,17 +253,10 @@ def accepted_shares(comparison: Comparison, records: Sequence[Record]) -> list[f
         probs = [] if record.test is None else record.test.probability.get(rule, [])
         if len(probs) != len(truth) or not truth:
             continue
-        is_right = [
-            frozenset(row) == true for row, true in zip(_own_sets(record), truth, strict=True)
-        ]
-        fitted = fit_acceptance(
-            rule,
-            np.asarray(probs, dtype=np.float64),
-            np.asarray(is_right, dtype=bool),
-            TARGET,
-            CONFIDENCE,
-        )
-        shares.append(fitted.share)
+        pairs = zip(_own_sets(record), truth, strict=True)
+        is_right = np.array([frozenset(row) == true for row, true in pairs])
+        given = np.asarray(probs, dtype=np.float64)
+        shares.append(fit_acceptance(rule, given, is_right, TARGET, CONFIDENCE).share)
     return shares
 
 
@@ -275,7 +271,8 @@ def resample(
     random = np.random.default_rng(0)
     drawn = []
     for _ in range(N_DRAWS // BLOCK):
-        weights = _draw_documents(n, random)
+        taken = random.integers(n, size=(BLOCK, n)) + n * np.arange(BLOCK)[:, None]
+        weights = np.bincount(taken.ravel(), minlength=BLOCK * n).reshape(BLOCK, n).astype(float)
         values = _average_drawn_runs(first(weights), random)
         if second is not None:
             values = values - _average_drawn_runs(second(weights), random)
@@ -286,12 +283,6 @@ def resample(
     mean = first(everyone).mean() - (0 if second is None else second(everyone).mean())
     p = max(two_sided(draws), least_p(n_differing))
     return Difference(float(mean), float(low), float(high), p)
-
-
-def _draw_documents(n: int, random: np.random.Generator) -> Values:
-    """Return how often each of n documents is drawn, (BLOCK, n)."""
-    taken = random.integers(n, size=(BLOCK, n)) + n * np.arange(BLOCK)[:, None]
-    return np.bincount(taken.ravel(), minlength=BLOCK * n).reshape(BLOCK, n).astype(np.float64)
 
 
 def _average_drawn_runs(values: Values, random: np.random.Generator) -> Values:
@@ -320,16 +311,16 @@ def _entropies(records: Sequence[Record]) -> Values | None:
 def _document_gains(comparison: Comparison, records: Sequence[Record]) -> Values | None:
     """Return the gain of rule set over rule sequence on each document, (runs, n)."""
     truth = indicator_matrix(comparison.truth, comparison.n_labels)
+
+    def f1(sets: LabelSets) -> Values:
+        return document_f1(truth, indicator_matrix(sets, comparison.n_labels))
+
     gains = [
-        _f1(truth, record.test.predicted["set"]) - _f1(truth, record.test.predicted["sequence"])
+        f1(record.test.predicted["set"]) - f1(record.test.predicted["sequence"])
         for record in records
         if record.test is not None and {"set", "sequence"} <= set(record.rules)
     ]
     return np.stack(gains) if gains else None
-
-
-def _f1(truth: Sparse, sets: LabelSets) -> Values:
-    return document_f1(truth, indicator_matrix(sets, truth.shape[1]))
 
 
 def _own_sets(record: Record) -> LabelSets:

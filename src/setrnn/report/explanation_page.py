@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from setrnn.data.tokenizing import AS_NUMBER, AS_UNKNOWN, CUT
-from setrnn.report.templates import format_probability, render
+from setrnn.report.templates import render
 
 if TYPE_CHECKING:
     from setrnn.tagging.explanation import AttendedWord, Explanation
@@ -32,26 +32,6 @@ class Piece:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class ShownWord:
-    """A word with its share of the attention of a step."""
-
-    text: str
-    weight: float
-    remarks: str
-
-
-@dataclass(frozen=True)
-class ShownRow:
-    """A sequence or a set in a table."""
-
-    name: str
-    probability: str
-    share: float  # of the largest probability in the table
-    labels: Sequence[str]
-    is_sequence: bool
-
-
 def render_page(explanation: Explanation) -> str:
     """Return the whole page.
 
@@ -61,8 +41,6 @@ def render_page(explanation: Explanation) -> str:
         >>> page = render_page(tagger.explain("The striker scored twice."))  # doctest: +SKIP
     """
     labels = ", ".join(explanation.predicted.labels) or "no label"
-    most_probable = max(each.probability for each in explanation.sequences) or 1.0
-    largest = max(each.probability for each in explanation.sets) or 1.0
     n_words = len(explanation.read) - len(explanation.features)
     return render(
         "explanation.html",
@@ -74,37 +52,9 @@ def render_page(explanation: Explanation) -> str:
         features=[
             Piece(name, place=n_words + number) for number, name in enumerate(explanation.features)
         ],
-        attended=[
-            (
-                step,
-                [
-                    _show_word(word)
-                    for word in explanation.attended(step, WORDS_SHOWN)
-                    if word.weight >= LEAST_SHARE
-                ],
-            )
-            for step in explanation.steps
-        ],
-        sequences=[
-            ShownRow(
-                each.set_name,
-                format_probability(each.probability),
-                each.probability / most_probable,
-                each.labels,
-                is_sequence=True,
-            )
-            for each in explanation.sequences
-        ],
-        sets=[
-            ShownRow(
-                each.name,
-                ("" if each.is_exact else "≥ ") + format_probability(each.probability),
-                each.probability / largest,
-                each.labels,
-                is_sequence=False,
-            )
-            for each in explanation.sets
-        ],
+        words_shown=WORDS_SHOWN,
+        least_share=LEAST_SHARE,
+        describe=_describe_word,
         held=sum(each.probability for each in explanation.sequences),
         has_bounds=not all(each.is_exact for each in explanation.sets),
         weights=[[round(weight, 5) for weight in step.weights] for step in explanation.steps],
@@ -136,7 +86,6 @@ def _between_words(text: str) -> Piece:
     return Piece(text, "unread" if text.strip() else "")
 
 
-def _show_word(word: AttendedWord) -> ShownWord:
+def _describe_word(word: AttendedWord) -> str:
     remarks = [f"{word.n_times} times"] * (word.n_times > 1)
-    remarks += ["unknown"] * word.is_unknown + ["feature"] * word.is_feature
-    return ShownWord(word.text, word.weight, " ".join(remarks))
+    return " ".join(remarks + ["unknown"] * word.is_unknown + ["feature"] * word.is_feature)

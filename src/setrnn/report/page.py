@@ -7,12 +7,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
 from setrnn import __version__
 from setrnn.comparison.records import Comparison, Record
+from setrnn.config import flatten
 from setrnn.report.case_studies import CaseStudies
 from setrnn.report.evidence import FAILS, HOLDS, IN_PART, MIXED, UNDECIDED, Evidence
 from setrnn.report.figures import Figure
@@ -22,8 +22,20 @@ from setrnn.report.templates import render
 from setrnn.report.wording import format_count
 
 MAIN = "systems"
-# Tables with a section of their own; all others are under "More tables".
-PREDICTION, RULES, COSTS = "rules", "best-rules", "costs"
+# The sections: name, title, and the table of a section that shows one.
+SECTIONS = (
+    ("findings", "Findings", ""),
+    ("systems", "The systems", MAIN),
+    ("prediction", "Predicting the set instead of the sequence", "rules"),
+    ("figures", "Figures", ""),
+    ("rules", "Rules: the best set for each measure", "best-rules"),
+    ("cases", "Case studies", ""),
+    ("costs", "Costs", "costs"),
+    ("tables", "More tables", ""),
+    ("settings", "Commands and settings", ""),
+    ("reading", "How to read the statistics", ""),
+    ("files", "Files", ""),
+)
 MOST_EVIDENCE = 3  # comparisons of a finding that are shown without a click
 LONG_TEXT = 30  # characters; longer cells wrap
 FORM_NAMES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
@@ -80,34 +92,26 @@ class Settings:
 def render_page(content: Content) -> str:
     """Return the whole page."""
     shown = {table.name: show_table(table, content.files) for table in content.tables if table.rows}
-    own = (MAIN, PREDICTION, RULES, COSTS)
-    more_tables = [table for name, table in shown.items() if name not in own]
+    own_tables = [table for _, _, table in SECTIONS if table]
+    more_tables = [table for name, table in shown.items() if name not in own_tables]
+    has_content = {"figures": bool(content.figures), "tables": bool(more_tables)}
     sections = [
-        Section("findings", "Findings"),
-        _table_section("systems", "The systems", shown.get(MAIN)),
-        _table_section(
-            "prediction", "Predicting the set instead of the sequence", shown.get(PREDICTION)
-        ),
-        Section("figures", "Figures") if content.figures else None,
-        _table_section("rules", "Rules: the best set for each measure", shown.get(RULES)),
-        Section("cases", "Case studies"),
-        _table_section("costs", "Costs", shown.get(COSTS)),
-        Section("tables", "More tables") if more_tables else None,
-        Section("settings", "Commands and settings"),
-        Section("reading", "How to read the statistics"),
-        Section("files", "Files"),
+        Section(name, title, shown.get(table))
+        for name, title, table in SECTIONS
+        if (table in shown if table else has_content.get(name, True))
     ]
     return render(
         "report.html",
         title=f"Systems compared on {content.comparison.data}",
         summary=_summarise(content),
         version=__version__,
-        sections=[section for section in sections if section is not None],
+        sections=sections,
         comparison=content.comparison,
         findings=content.findings,
         caveats=content.caveats,
         figures=content.figures,
-        drawings={figure.name: _inline(figure.svg) for figure in content.figures},
+        # The texts of a figure were escaped when it was drawn.
+        drawings={figure.name: Markup(figure.svg) for figure in content.figures},
         cases=CaseStudies.choose(content.records),
         more_tables=more_tables,
         settings=[
@@ -132,11 +136,13 @@ def show_table(table: Table, files: Mapping[str, str]) -> ShownTable:
         for column in range(len(table.headers))
         if any(row.cells[column].text for row in table.rows)
     }
-    downloads = [
-        (name, FORM_NAMES[name.rpartition(".")[2]], _link_to(text))
-        for name, text in files.items()
-        if name.rpartition(".")[0] == table.name
-    ]
+    downloads = []
+    for name, text in files.items():
+        stem, _, form = name.rpartition(".")
+        if stem == table.name:
+            content = base64.b64encode(text.encode()).decode()
+            link = f"data:text/plain;charset=utf-8;base64,{content}"
+            downloads.append((name, FORM_NAMES[form], link))
     has_notes = any(cell.note for row in table.rows for cell in row.cells)
     return ShownTable(table, columns, has_notes, downloads)
 
@@ -151,10 +157,10 @@ def split_settings(records: Sequence[Record], field: str) -> Settings:
     for record in records:
         if record.is_added:
             continue
-        for name, value in _flatten(getattr(record, field)).items():
+        for name, value in flatten(getattr(record, field)).items():
             values = found.setdefault(name, {}).setdefault(record.method, [])
-            if value not in values:
-                values.append(value)
+            if (text := _format_setting(value)) not in values:
+                values.append(text)
     common: dict[str, str] = {}
     differing: dict[str, dict[str, list[str]]] = {}
     for name, by_system in found.items():
@@ -167,10 +173,6 @@ def split_settings(records: Sequence[Record], field: str) -> Settings:
             for system, values in by_system.items():
                 differing.setdefault(name, {}).setdefault(" / ".join(values), []).append(system)
     return Settings(common, differing)
-
-
-def _table_section(name: str, title: str, table: ShownTable | None) -> Section | None:
-    return None if table is None else Section(name, title, table)
 
 
 def _summarise(content: Content) -> str:
@@ -198,23 +200,7 @@ def _keep_p_together(text: str) -> str:
     return re.sub(r"\bp ([=≥≤<]) ", "p\u00a0\\1\u00a0", text)
 
 
-def _inline(svg: str) -> Markup:
-    """Return a figure without the XML prologue; its texts were escaped when it was drawn."""
-    return Markup(svg[svg.index("<svg") :])
-
-
-def _link_to(text: str) -> str:
-    return f"data:text/plain;charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
-
-
-def _flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    flat: dict[str, str] = {}
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            flat |= _flatten(value, f"{prefix}{name}.")
-        elif isinstance(value, str):
-            flat[f"{prefix}{name}"] = value
-        else:
-            text = "none" if value is None else json.dumps(value, ensure_ascii=False)
-            flat[f"{prefix}{name}"] = text
-    return flat
+def _format_setting(value: object) -> str:
+    if value is None:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from setrnn.comparison.records import GIVEN, Record
+from setrnn.comparison.records import GIVEN, Record, order_systems
 from setrnn.comparison.statistics import LEVEL, Bootstrap, Entry, Standing, holm
 from setrnn.metrics import MEASURES
-from setrnn.report.systems import order_systems
 from setrnn.report.table import NO_CELL, Cell, Row, Table
 from setrnn.report.wording import format_change, format_p, format_score
 
@@ -39,33 +38,23 @@ def own_entries(records: Sequence[Record], bootstrap: Bootstrap) -> dict[str, En
 def systems_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
     """Make the paper's Table 2: each system by its own rule."""
     entries = own_entries(records, bootstrap)
+    columns = [make_score_column(records, bootstrap, measure, entries) for measure in MEASURES]
     return Table(
         name="systems",
         title="Systems",
         caption=f"Each system by its own rule, as in the paper. {MARKS}",
         headers=list(MEASURES.values()),
-        rows=make_rows(
-            records,
-            [make_score_column(records, bootstrap, measure, entries) for measure in MEASURES],
-        ),
+        rows=make_rows(records, columns),
     )
 
 
 def best_rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
     """Score each measure by the rule for it."""
-    columns = [
-        make_score_column(
-            records,
-            bootstrap,
-            measure,
-            {
-                entry.system: entry
-                for entry in bootstrap.entries
-                if entry.rule in (RULE_FOR[measure], GIVEN)
-            },
-        )
-        for measure in MEASURES
-    ]
+    columns = []
+    for measure in MEASURES:
+        rules = (RULE_FOR[measure], GIVEN)
+        entries = {each.system: each for each in bootstrap.entries if each.rule in rules}
+        columns.append(make_score_column(records, bootstrap, measure, entries))
     return Table(
         name="best-rules",
         title="Each measure by its own rule",
@@ -87,24 +76,16 @@ def all_rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
         if Entry(system, rule) in bootstrap.entries
     ]
     standings = {measure: bootstrap.standing(entries, measure) for measure in MEASURES if entries}
+    rows = []
+    for entry in entries:
+        cells = [_score_cell(bootstrap, entry, *standing) for standing in standings.items()]
+        rows.append(Row(entry.system, [Cell(entry.rule), *cells]))
     return Table(
         name="all-rules",
         title="Every system by every rule",
         caption=MARKS,
         headers=["rule", *MEASURES.values()],
-        rows=[
-            Row(
-                entry.system,
-                [
-                    Cell(entry.rule),
-                    *(
-                        _score_cell(bootstrap, entry, measure, standing)
-                        for measure, standing in standings.items()
-                    ),
-                ],
-            )
-            for entry in entries
-        ],
+        rows=rows,
     )
 
 
@@ -114,11 +95,11 @@ def rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
     systems = [
         name for name in order_systems(records) if Entry(name, "sequence") in bootstrap.entries
     ]
+    columns = [(measure, rule) for measure in measures for rule in ("set", "f1")]
     places = [
         (system, measure, rule)
         for system in systems
-        for measure in measures
-        for rule in ("set", "f1")
+        for measure, rule in columns
         if Entry(system, rule) in bootstrap.entries
     ]
     gains = [
@@ -154,20 +135,9 @@ def rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
             "highlights. *: significant (p < .05, paired bootstrap, Holm-corrected over this "
             "table). Gains are computed before rounding."
         ),
-        headers=[
-            f"{MEASURES[measure]}, sequence → {rule}"
-            for measure in measures
-            for rule in ("set", "f1")
-        ],
+        headers=[f"{MEASURES[measure]}, sequence → {rule}" for measure, rule in columns],
         rows=[
-            Row(
-                system,
-                [
-                    cells.get((system, measure, rule), NO_CELL)
-                    for measure in measures
-                    for rule in ("set", "f1")
-                ],
-            )
+            Row(system, [cells.get((system, *column), NO_CELL) for column in columns])
             for system in systems
         ],
     )
@@ -238,11 +208,7 @@ def make_rows(records: Iterable[Record], columns: Sequence[Mapping[str, Cell]]) 
 
 
 def _score_cell(
-    bootstrap: Bootstrap,
-    entry: Entry,
-    measure: str,
-    standing: Standing,
-    remark: str = "",
+    bootstrap: Bootstrap, entry: Entry, measure: str, standing: Standing, remark: str = ""
 ) -> Cell:
     summary = bootstrap.summary(entry, measure)
     text = format_score(summary.mean, measure)

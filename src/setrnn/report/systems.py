@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.comparison.records import Comparison, Record, TestResults
+from setrnn.comparison.records import Comparison, Record, TestResults, order_systems
 from setrnn.methods import METHODS
 from setrnn.metrics import document_f1, f1_by_label, indicator_matrix
 
@@ -181,13 +181,6 @@ def find_frontier(points: Sequence[Point]) -> list[Point]:
             best = point.quality
             frontier.append(point)
     return frontier
-
-
-def order_systems(records: Iterable[Record]) -> list[str]:
-    """List the systems in the order of the methods, then those that were added."""
-    names = list(dict.fromkeys(record.method for record in records))
-    known = [name for name in METHODS if name in names]
-    return known + [name for name in names if name not in METHODS]
 
 
 def group_by_system(comparison: Comparison, records: Sequence[Record]) -> Systems:

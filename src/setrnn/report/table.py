@@ -102,9 +102,7 @@ def to_csv(table: Table) -> str:
     `X` is the value; `X std`, `X low`, `X high` and `X p` follow where they are known; `X mark` is
     "best" or "tied"; `X text` is the text of a cell without a value, such as "failed".
     """
-    columns: list[tuple[str, list[Any]]] = [
-        (table.row_header, [row.name for row in table.rows]),
-    ]
+    columns: list[tuple[str, list[Any]]] = [(table.row_header, [row.name for row in table.rows])]
     for number, header in enumerate(table.full_headers):
         columns += _csv_columns(header, [row.cells[number] for row in table.rows])
     stream = io.StringIO()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from setrnn.comparison.records import Comparison, Record
+from setrnn.comparison.records import Comparison, Record, order_systems
 from setrnn.comparison.statistics import Bootstrap
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
@@ -21,12 +21,22 @@ from setrnn.report.score_tables import (
     rules_table,
     systems_table,
 )
-from setrnn.report.systems import order_systems
 from setrnn.report.table import NO_CELL, Cell, Row, Table
 
 ADDED = ("added: predictions made elsewhere", "as they were given")
 RARE = 10  # a rare label has at most so many training documents
-_UNIT = {"G": 1e9, "M": 1e6}
+# By header: a cost of a record, and its unit.
+COSTS = {
+    "training, seconds": ("training_seconds", 1),
+    "training, documents/s": ("training_documents_per_second", 1),
+    "prediction, documents/s": ("prediction_documents_per_second", 1),
+    "run, seconds": ("total_seconds", 1),
+    "memory, GB": ("peak_memory_bytes", 1e9),
+    "GPU memory, GB": ("peak_gpu_bytes", 1e9),
+    "parameters, millions": ("n_parameters", 1e6),
+    "best epoch": ("best_epoch", 1),
+    "runs at once": ("n_jobs", 1),
+}
 
 
 def make_tables(
@@ -91,17 +101,6 @@ def objectives_table(records: Sequence[Record]) -> Table:
 
 def costs_table(records: Sequence[Record]) -> Table:
     """List the costs of each system."""
-    columns: dict[str, Callable[[Record], float | None]] = {
-        "training, seconds": _cost("training_seconds"),
-        "training, documents/s": _cost("training_documents_per_second"),
-        "prediction, documents/s": _cost("prediction_documents_per_second"),
-        "run, seconds": _cost("total_seconds"),
-        "memory, GB": _cost("peak_memory_bytes", "G"),
-        "GPU memory, GB": _cost("peak_gpu_bytes", "G"),
-        "parameters, millions": _cost("n_parameters", "M"),
-        "best epoch": lambda record: record.best_epoch,
-        "runs at once": _cost("n_jobs"),
-    }
     return Table(
         name="costs",
         title="Costs",
@@ -110,9 +109,9 @@ def costs_table(records: Sequence[Record]) -> Table:
             "system's own rule; the time of a run includes its evaluation by all rules. Where "
             "several runs shared the machine, a single run would have been faster."
         ),
-        headers=list(columns),
+        headers=list(COSTS),
         rows=[
-            Row(name, _cost_cells([record for record in records if record.method == name], columns))
+            Row(name, _cost_cells([record for record in records if record.method == name]))
             for name in order_systems(records)
         ],
     )
@@ -147,36 +146,24 @@ def data_table(comparison: Comparison) -> Table:
     )
 
 
-def _cost(name: str, unit: str = "") -> Callable[[Record], float | None]:
-    def read(record: Record) -> float | None:
-        value = None if record.costs is None else getattr(record.costs, name)
-        return None if value is None else value / _UNIT.get(unit, 1)
-
-    return read
-
-
-def _cost_cells(
-    runs: Sequence[Record], columns: dict[str, Callable[[Record], float | None]]
-) -> list[Cell]:
-    if all(record.failure is not None for record in runs):
-        failure = runs[0].failure
-        note = "" if failure is None else f"{failure.kind}: {failure.message}"
-        return [Cell("failed", note=note), *[NO_CELL] * (len(columns) - 1)]
-    done = [record for record in runs if record.failure is None]
+def _cost_cells(runs: Sequence[Record]) -> list[Cell]:
+    failures = [record.failure for record in runs if record.failure is not None]
+    if len(failures) == len(runs):
+        note = f"{failures[0].kind}: {failures[0].message}"
+        return [Cell("failed", note=note), *[NO_CELL] * (len(COSTS) - 1)]
     cells = []
-    for read in columns.values():
-        values = [value for value in map(read, done) if value is not None]
+    done = [record for record in runs if record.failure is None]
+    for name, unit in COSTS.values():
+        of = [record if name == "best_epoch" else record.costs for record in done]
+        known = [getattr(each, name, None) for each in of]
+        values = [value / unit for value in known if value is not None]
         if not values:
             cells.append(NO_CELL)
             continue
-        low, high = min(values), max(values)
-        note = (
-            f"{_format_number(low)} to {_format_number(high)}"
-            if _format_number(low) != _format_number(high)
-            else ""
-        )
+        low, high = _format_number(min(values)), _format_number(max(values))
         mean = float(np.mean(values))
         std = float(np.std(values, ddof=1)) if len(values) > 1 else None
+        note = "" if low == high else f"{low} to {high}"
         cells.append(Cell(_format_number(mean), mean, note=note, more={"std": std}))
     return cells
 

@@ -12,7 +12,7 @@ from math import perm
 import torch
 from torch import Tensor
 
-from setrnn.model.interfaces import Decoder, Encoding, State
+from setrnn.model.interfaces import Decoder, Encoding
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def beam_search(
             rows, previous = distinct // (stop + 1), distinct % (stop + 1)
             if not rows.shape[1]:
                 break
-        state = _pick(state, rows)
+        state = tuple(take(each, rows) for each in state)
     is_none = (emitted == stop) | (scores == -torch.inf)[..., None]
     return Sequences(emitted.masked_fill(is_none, -1)[..., :n_emitted], scores)
 
@@ -168,13 +168,10 @@ def _take(labels: Tensor, parent: Tensor) -> Tensor:
     return labels.gather(2, parent[..., None].expand(-1, -1, -1, labels.shape[3]))
 
 
-def _pick(state: State, rows: Tensor) -> State:
-    """Take the states (B, Q, ...) of each prefix's parent."""
-    picked = []
-    for each in state:
-        index = rows.view(*rows.shape, *[1] * (each.dim() - 2))
-        picked.append(each.gather(1, index.expand(-1, -1, *each.shape[2:])))
-    return tuple(picked)
+def take(values: Tensor, rows: Tensor) -> Tensor:
+    """Take rows (B, N) of each document's values (B, Q, ...): (B, N, ...)."""
+    index = rows.view(*rows.shape, *[1] * (values.dim() - 2))
+    return values.gather(1, index.expand(-1, -1, *values.shape[2:]))
 
 
 def _number_distinct(keys: Tensor) -> tuple[Tensor, Tensor]:

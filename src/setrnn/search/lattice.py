@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.model.interfaces import Encoding, OrderFree
+from setrnn.search.beam_search import take
 from setrnn.search.set_search import Certificate, ScoredSets
 
 ROUNDING = 1e-6  # error of a sum of probabilities
@@ -150,12 +151,6 @@ def _certify(
     is_best = (most[:, 1:].exp() <= best[:, None]).all(1)
     is_best &= dropped.exp() + pruned <= best
     return Certificate(is_best & (pruned + left <= best), pruned, left, dropped)
-
-
-def take(values: Tensor, parent: Tensor) -> Tensor:
-    """Return the values of each node's parent: (B, W, ...)."""
-    index = parent.view(*parent.shape, *[1] * (values.dim() - 2))
-    return values.gather(1, index.expand(-1, -1, *values.shape[2:]))
 
 
 @lru_cache(maxsize=16)

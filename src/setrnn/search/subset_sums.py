@@ -24,7 +24,8 @@ from torch import Tensor
 from setrnn.data.batches import send
 from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.model.layouts import Subsets
-from setrnn.search.lattice import merge_equal, take
+from setrnn.search.beam_search import take
+from setrnn.search.lattice import merge_equal
 
 EXACT_UP_TO = 10  # labels: 1,024 subsets
 MOST_LABELS = 62  # in a set: the bits of a number mark a subset

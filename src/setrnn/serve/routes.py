@@ -33,7 +33,6 @@ from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Completing, Explaining, Tagging, list_labels, list_models
 from setrnn.systems.limits import Limits
 from setrnn.tagging.explanation import choose_explained_rule, given_set
-from setrnn.tagging.prediction import check_known
 
 VERSION_HEADER = "X-Model-Version"
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
@@ -108,7 +107,7 @@ async def complete(wanted: CompleteRequest, request: Request, response: Response
     known = KnownLabels(tuple(dict.fromkeys(wanted.present)), tuple(dict.fromkeys(wanted.absent)))
     if known != NOTHING_KNOWN:  # slow with many labels
         tagger = model.tagger
-        await asyncio.to_thread(check_known, tagger.labels, known, tagger.max_labels)
+        await asyncio.to_thread(tagger.check_known, known)
     document = ((wanted.text, wanted.features or ()), known)
     work = Completing(model, wanted.top)
     found: list[CompleteAnswer] = await _process(request, response, model, work, [document])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
+import scipy
 
 from setrnn.errors import ConfigError
 from setrnn.systems.candidates import Bools, Floats, Ints
@@ -117,7 +117,7 @@ def fit_acceptance(
 
 def lower_bound(n_right: Ints, n: Ints, confidence: float) -> Floats:
     """Return the one-sided lower confidence bound of an accuracy (Clopper and Pearson)."""
-    bound = betaincinv(np.maximum(n_right, 1), n - n_right + 1, 1 - confidence)
+    bound = scipy.special.betaincinv(np.maximum(n_right, 1), n - n_right + 1, 1 - confidence)
     return np.where(n_right == 0, 0.0, bound)
 
 

@@ -26,11 +26,15 @@ from setrnn.tagging.acceptance import (
     fit_acceptance,
     reliability,
 )
-from setrnn.tagging.calibration import Calibration, Scaling, fit_scaling, held_out
+from setrnn.tagging.calibration import (
+    LEAST_DOCUMENTS,
+    Calibration,
+    Scaling,
+    fit_scaling,
+    held_out,
+)
 from setrnn.tagging.evaluation import Documents, LabelledDocuments, open_documents
 from setrnn.tagging.tagger import Tagger
-
-LEAST_DOCUMENTS = 100
 
 
 @dataclass(frozen=True)

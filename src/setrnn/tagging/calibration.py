@@ -18,6 +18,7 @@ from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.acceptance import Acceptance, as_plain
 
+LEAST_DOCUMENTS = 100  # for a calibration
 LEAST_MISSING = 1e-6  # "another set" is never impossible: one such document would decide T
 TEMPERATURES = (0.05, 20.0)  # the least and the greatest
 LEAST_FOR_ISOTONIC = 500  # documents

@@ -14,7 +14,7 @@ import numpy as np
 from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
-from setrnn.data.formats import BadRows
+from setrnn.data.formats import BadRows, choose_split
 from setrnn.data.prepared import Prepared, batched, is_prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
@@ -66,7 +66,13 @@ Documents: TypeAlias = str | Path | Source | Prepared | LabelledDocuments | Iter
 def open_documents(
     data: Documents, split: str | None = None, default: str = "test"
 ) -> LabelledDocuments:
-    """Find a part of a dataset: `split`, or if None, the only part or `default`."""
+    """Find a part of a dataset: `split`, or if None, the only part or `default`.
+
+    Example:
+        >>> import setrnn
+        >>> setrnn.open_documents("newsroom").split
+        'test'
+    """
     if isinstance(data, LabelledDocuments):
         return data
     if not isinstance(data, str | Path | Source | Prepared):
@@ -88,11 +94,6 @@ def open_documents(
         return example_batches(tagger, part.read(bad_rows))
 
     return LabelledDocuments(name, batches, bad_rows)
-
-
-def choose_split(splits: Sequence[str], default: str = "test") -> str:
-    """Return the only part of a dataset, or `default`."""
-    return splits[0] if len(splits) == 1 else default
 
 
 def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:

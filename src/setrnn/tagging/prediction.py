@@ -197,13 +197,6 @@ def problem_with_known(
     return None
 
 
-def check_known(labels: LabelVocabulary, known: KnownLabels, max_labels: int | None = None) -> None:
-    """Raise DataError if known labels do not fit the labels of a model."""
-    problem = problem_with_known(labels, known.present, known.absent, max_labels)
-    if problem is not None:
-        raise DataError(problem)
-
-
 def encode_known(
     labels: LabelVocabulary,
     rows: Sequence[KnownLabels],

@@ -39,6 +39,7 @@ from setrnn.tagging.prediction import (
     encode_known,
     list_certificates,
     name_predictions,
+    problem_with_known,
 )
 
 if TYPE_CHECKING:
@@ -294,6 +295,12 @@ class Tagger:
         for tokens, rows, ids in self._batches(documents, known):
             assert ids is not None
             yield from complete_tokens(self.system, self.labels, tokens, rows, ids, top)
+
+    def check_known(self, known: KnownLabels) -> None:
+        """Raise DataError if known labels do not fit the labels of the model."""
+        problem = problem_with_known(self.labels, known.present, known.absent, self.max_labels)
+        if problem is not None:
+            raise DataError(problem)
 
     def _batches(
         self, documents: Iterable[Document], known: Iterable[KnownLabels] | None

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from setrnn.config import ClassicalSettings, Config, TrainingSettings, load_config
+from setrnn.config import WORDS, ClassicalSettings, Config, TrainingSettings, load_config
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.model_folder import refuse_other_folder
 from setrnn.data.prepared import Prepared
-from setrnn.errors import ConfigError, DataError, SetRNNError
+from setrnn.data.vectors import word_vectors
+from setrnn.errors import ConfigError, DataError, SetRNNError, StoppedError
 from setrnn.methods import Method, find_method
+from setrnn.metrics import MEASURES
+from setrnn.model.devices import find_device
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.registry import find_system
-from setrnn.tagging.calibrating import LEAST_DOCUMENTS, fit_calibration
+from setrnn.tagging.calibrating import fit_calibration
+from setrnn.tagging.calibration import LEAST_DOCUMENTS
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.failures import explain_full_gpu
 from setrnn.training.run_folder import has_run, run_folder_of
@@ -26,15 +31,20 @@ from setrnn.training.start import TrainOptions, check_method, train_system
 FEW_STEPS = 300  # with fewer, the default settings learn little
 
 
+# A file, a folder, a prepared folder, `hf:NAME` or "newsroom"; a Source says how to read it.
+Data: TypeAlias = str | Path | Source | Prepared
+Settings: TypeAlias = Mapping[str, Any] | Sequence[str]
+
+
 def train(
-    data: str | Path | Source | Prepared,
+    data: Data,
     method: str = "set-rnn",
     *,
     out: str | Path | None = None,
     valid: str | Path | None = None,
     preset: str = "default",
-    config: Config | None = None,
-    settings: Mapping[str, Any] | None = None,
+    config: Config | str | Path | None = None,
+    settings: Settings = (),
     device: str = "auto",
     seed: int | None = None,
     resume: bool = False,
@@ -43,7 +53,9 @@ def train(
 ) -> Tagger:
     """Train a system on documents with labels, and return it as a tagger.
 
-    The model is saved before it is calibrated, so that a failure in calibration loses nothing.
+    Settings, device and `out` are checked before the data is read. The model is saved before it is
+    calibrated, so that a failure in calibration loses nothing. After Ctrl-C, which raises
+    `StoppedError`, a network in training can be resumed.
 
     Args:
         data: a file, a folder with train/valid/test files, a prepared folder, `hf:NAME` or
@@ -52,8 +64,9 @@ def train(
         out: the model folder to write. A network keeps its checkpoints beside it, in OUT.run.
         valid: a file that becomes the valid part.
         preset: the settings to start from: default, paper or transformer.
-        config: all settings, instead of `preset`.
-        settings: single settings by their dotted names, such as `{"training.epochs": 10}`.
+        config: all settings, or a JSON file of settings to apply after the preset.
+        settings: single settings by their dotted names, such as `{"training.epochs": 10}`, or as
+            `["training.epochs=10"]`.
         device: where to compute: auto, cpu or cuda.
         seed: the seed of the run; 0 if not given.
         resume: continue the run kept in OUT.run.
@@ -67,31 +80,95 @@ def train(
         ('weather', 'storm')
     """
     chosen = find_method(method)
-    overrides = [f"{name}={json.dumps(value)}" for name, value in (settings or {}).items()]
+    overrides = list_overrides(settings)
     if seed is not None:
         overrides.append(f"seed={seed}")
-    full = load_config(preset, overrides=overrides) if config is None else config
-    if config is not None and overrides:
-        raise ConfigError("Give either a config or single settings and a seed, not both.")
+    full = choose_config(preset, config, overrides)
     target = None if out is None else Path(out)
     check_training(chosen, full, device, resume)
     if target is not None:
         refuse_other_folder(target)
-    if not isinstance(data, Prepared):
-        source = data if isinstance(data, Source) else Source(str(data))
-        if valid is not None:
-            source = replace(source, valid=Path(valid))
-        data, full = open_training_data(source, full, overrides, on_progress=on_progress)
     options = TrainOptions(device, None, resume, max_seconds, on_progress)
-    return train_prepared(data, chosen, full, options, target)
+    with _explain_stop(target if chosen.is_network else None):
+        source = make_source(data, valid)
+        prepared, full = open_training_data(source, full, overrides, on_progress=on_progress)
+        return train_prepared(prepared, chosen, full, options, target)
+
+
+def prepare(
+    data: Data,
+    *,
+    out: str | Path | None = None,
+    valid: str | Path | None = None,
+    preset: str = "default",
+    config: Config | str | Path | None = None,
+    settings: Settings = (),
+    vectors: bool = False,
+    on_progress: OnProgress = ignore_progress,
+) -> Prepared:
+    """Turn data into a memory-mapped folder for training, or find the folder made before.
+
+    The prepared folder is made in `out`, or in the cache if that is None. With `vectors`, it also
+    gets the word vectors that networks start from. The other arguments are those of `train`.
+
+    Example:
+        >>> import setrnn
+        >>> prepared = setrnn.prepare("newsroom")
+        >>> prepared.description["n_documents"]["train"]
+        4800
+        >>> tagger = setrnn.train(prepared, "br")
+    """
+    full = choose_config(preset, config, list_overrides(settings))
+    source = make_source(data, valid)
+    folder = None if out is None else Path(out)
+    prepared = open_prepared(source, full.text, folder, _count_documents(on_progress))
+    _warn_of_skipped_rows(prepared, on_progress)
+    if vectors:
+        make_vectors(prepared, full, on_progress)
+    return prepared
+
+
+def make_vectors(prepared: Prepared, config: Config, on_progress: OnProgress) -> None:
+    """Make the word vectors that networks start from, if the settings ask for any."""
+    if config.vectors.source == "none" or config.text.tokenizer != WORDS:
+        return
+
+    def report(detail: str, share: float) -> None:
+        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
+
+    word_vectors(prepared, config.vectors, report)
+
+
+def list_overrides(settings: Settings) -> list[str]:
+    """Return single settings as a list of `key=value`."""
+    if isinstance(settings, Mapping):
+        return [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+    return list(settings)
+
+
+def choose_config(
+    preset: str, config: Config | str | Path | None, overrides: Sequence[str]
+) -> Config:
+    """Return a whole config as it is, or build one: a preset, a JSON file, single settings."""
+    if not isinstance(config, Config):
+        return load_config(preset, None if config is None else Path(config), overrides)
+    if overrides:
+        raise ConfigError("Give either a Config or single settings and a seed, not both.")
+    return config
+
+
+def make_source(data: Data, valid: str | Path | None = None) -> Source:
+    """Return what to read as a Source, with a file as its valid part if one is given."""
+    if isinstance(data, Prepared):
+        data = data.folder
+    source = data if isinstance(data, Source) else Source(str(data))
+    return source if valid is None else replace(source, valid=Path(valid))
 
 
 def check_training(method: Method, config: Config, device: str, resume: bool) -> None:
     """Raise ConfigError if something cannot be trained, before the data is read."""
     check_method(method, config)
     if method.is_network:
-        from setrnn.model.devices import find_device
-
         find_device(device)
     elif resume:
         raise ConfigError(f"'{method.name}' trains in one go and keeps no run: omit --resume.")
@@ -115,13 +192,7 @@ def open_training_data(
         open_with: what prepares the data; called like `open_prepared`.
         on_progress: called with the progress and with notes for the user.
     """
-    n_done: dict[str, int] = {}
-
-    def count(step: str, n_documents: int) -> None:
-        n_done[step] = n_done.get(step, 0) + n_documents
-        on_progress(Progress(step, n_done[step]))
-
-    prepared = open_with(source, config.text, folder, count)
+    prepared = open_with(source, config.text, folder, _count_documents(on_progress))
     # The content of a tokenizer counts, and training checks it; not its place.
     text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
     on_progress(Note(f"Prepared data: {prepared.folder}"))
@@ -130,9 +201,7 @@ def open_training_data(
         raise ConfigError(f"{prepared.folder} was prepared with other text settings than --set.")
     if not len(prepared.labels):
         raise DataError(f"No document of {source.data} has a label: there is nothing to learn.")
-    if prepared.n_skipped_rows:
-        skipped = f"{prepared.n_skipped_rows:,} rows could not be read and were skipped."
-        on_progress(Note(skipped, is_warning=True))
+    _warn_of_skipped_rows(prepared, on_progress)
     if is_other:
         on_progress(Note("The data was prepared with other text settings: its own are used."))
     return prepared, replace(config, text=prepared.text_settings)
@@ -200,12 +269,41 @@ def calibrate_on_valid(
     temperature = calibration.scalings["sets"].temperature
     on_progress(
         Note(
-            f"Calibrated on the {n_documents:,} documents of valid: temperature "
-            f"{temperature:.2f}. Predictions give calibrated probabilities; predict --raw gives "
-            "the model's own."
+            f"Calibrated on the {n_documents:,} valid documents (temperature {temperature:.2f}): "
+            "predict gives calibrated probabilities, predict --raw the model's own."
         )
     )
     return replace(tagger, calibration=calibration)
+
+
+@contextmanager
+def _explain_stop(out: Path | None) -> Iterator[None]:
+    """Explain how to resume when Ctrl-C stops the training of a network at once."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out is None:
+            raise
+        is_saved = has_run(run_folder_of(out))
+        way = "Resume with --resume." if is_saved else "No checkpoint was written: start again."
+        raise StoppedError(f"Stopped. {way}") from None
+
+
+def _count_documents(on_progress: OnProgress) -> Callable[[str, int], None]:
+    """Return a callback that adds up the documents of each step and reports the sum."""
+    n_done: dict[str, int] = {}
+
+    def count(step: str, n_documents: int) -> None:
+        n_done[step] = n_done.get(step, 0) + n_documents
+        on_progress(Progress(step, n_done[step]))
+
+    return count
+
+
+def _warn_of_skipped_rows(prepared: Prepared, on_progress: OnProgress) -> None:
+    if prepared.n_skipped_rows:
+        skipped = f"{prepared.n_skipped_rows:,} rows could not be read and were skipped."
+        on_progress(Note(skipped, is_warning=True))
 
 
 def _note_before(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> None:
@@ -219,8 +317,8 @@ def _note_before(prepared: Prepared, method: Method, config: Config, options: Tr
     if not n_documents.get("valid"):
         options.on_progress(
             Note(
-                "There is no valid part: the last epoch is used, training.metric and "
-                "training.patience have no effect. Add one with --valid FILE."
+                "There is no valid part: the last epoch is used, and training.metric and "
+                "training.patience have no effect. Add a valid part with --valid FILE."
             )
         )
 
@@ -242,7 +340,7 @@ def _note_best_epoch(notes: Mapping[str, Any], config: Config, on_progress: OnPr
     best = notes.get("best_epoch")
     if not best:
         return
-    metric = config.training.metric
+    metric = MEASURES[config.training.metric]
     if len(notes["epochs"]) < config.training.epochs:
         on_progress(Note(f"Stopped early: no better {metric} since epoch {best}."))
     on_progress(Note(f"The model is that of epoch {best}, the best by {metric}."))

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from setrnn.config import TrainingSettings
 from setrnn.errors import ModelError, StoppedError
-from setrnn.model.network import Network
+from setrnn.model.network import Network, select_prefix
 from setrnn.training.failures import not_finite
 from setrnn.training.optimizer import AveragedNetwork
 from setrnn.training.run_folder import Checkpoint, Position, RunFolder
@@ -54,7 +54,7 @@ class Keeper:
             self.average.restore(checkpoint.tensors)
             if position.best_epoch:
                 best = self.run.read_best(position.best_epoch)
-                self.best_weights = _select_prefix(_MODEL, best)
+                self.best_weights = select_prefix(_MODEL, best)
         except (KeyError, RuntimeError) as error:
             raise ModelError(
                 f"The checkpoint in {self.run.folder} does not fit the network. Remove the folder "
@@ -137,7 +137,7 @@ def restore_training_state(
     tensors: Mapping[str, Tensor], network: nn.Module, optimizer: Optimizer, fabric: Fabric
 ) -> None:
     """Restore the training state; the precision and the device may have changed since."""
-    network.load_state_dict(_select_prefix(_MODEL, tensors))
+    network.load_state_dict(select_prefix(_MODEL, tensors))
     is_fused = bool(optimizer.param_groups[0]["fused"])
     for name, parameter in network.named_parameters():
         for key in MOMENTS:
@@ -145,7 +145,7 @@ def restore_training_state(
             if value is not None:
                 place = parameter.device if is_fused or key != "step" else torch.device("cpu")
                 optimizer.state[parameter][key] = value.clone().to(place)
-    scaler = _select_prefix(_PRECISION, tensors)
+    scaler = select_prefix(_PRECISION, tensors)
     if scaler and fabric.strategy.precision.state_dict():
         numbers = {name: float(each) for name, each in scaler.items()}
         fabric.strategy.precision.load_state_dict(
@@ -158,8 +158,3 @@ def restore_training_state(
 
 def _add_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {f"{prefix}{name}": each for name, each in tensors.items()}
-
-
-def _select_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    size = len(prefix)
-    return {name[size:]: each for name, each in tensors.items() if name.startswith(prefix)}

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Mapping
 from contextlib import nullcontext
-from itertools import islice
 from math import isfinite
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +16,7 @@ from torch.optim import Optimizer
 
 from setrnn.config import Config, TrainingSettings
 from setrnn.data.batches import Batch, make_batch, training_batches
-from setrnn.data.prepared import Prepared
+from setrnn.data.prepared import Prepared, prefetch
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
 from setrnn.metrics import LOWER_IS_BETTER
@@ -42,9 +39,6 @@ if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
 SECONDS_BETWEEN_REPORTS = 0.5  # reading the loss makes the GPU wait
-
-Item = TypeVar("Item")
-Made = TypeVar("Made")
 
 
 class Trainer:
@@ -291,23 +285,3 @@ def is_out_of_time(position: Position, seconds: float, max_seconds: float | None
     if max_seconds is None or position.epoch == 0:
         return False
     return seconds * (position.epoch + 1) / position.epoch > max_seconds
-
-
-def prefetch(
-    make: Callable[[Item], Made], items: Iterable[Item], n_ahead: int = 4
-) -> Iterator[Made]:
-    """Yield `make(item)` in order; a thread makes a few ahead while the network computes."""
-    remaining = iter(items)
-    with ThreadPoolExecutor(1) as thread:
-        waiting: deque[Future[Made]] = deque()
-        for item in islice(remaining, n_ahead):
-            waiting.append(thread.submit(make, item))
-        try:
-            while waiting:
-                made = waiting.popleft().result()
-                for item in islice(remaining, 1):
-                    waiting.append(thread.submit(make, item))
-                yield made
-        finally:
-            for future in waiting:
-                future.cancel()

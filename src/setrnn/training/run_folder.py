@@ -12,7 +12,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import re
 import time
 import zlib
@@ -25,8 +24,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from setrnn.data.folders import whole_file
-from setrnn.errors import ConfigError, DataError, ModelError
+from setrnn.data.folders import explain_failed_write, whole_file
+from setrnn.errors import ConfigError, ModelError
 
 FORMAT = 1
 LAST, EPOCHS = "last.safetensors", "epochs.csv"
@@ -134,7 +133,7 @@ class RunFolder:
 
     def begin(self, checkpoint: Checkpoint | None, first_step: int) -> None:
         """Prepare the folder to continue from a checkpoint; without one, remove older files."""
-        with _explain_failed_write(self.folder):
+        with explain_failed_write(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             for file in self.folder.iterdir():
                 is_old = checkpoint is None and _OURS.fullmatch(file.name)
@@ -159,7 +158,7 @@ class RunFolder:
             if old != self._best_file(self._saved_best):
                 old.unlink()
         if self._events is not None:
-            with _explain_failed_write(self.folder):
+            with explain_failed_write(self.folder):
                 self._events.flush()
 
     def read_best(self, epoch: int) -> dict[str, Tensor]:
@@ -173,19 +172,19 @@ class RunFolder:
         writer.writeheader()
         writer.writerows(history)
         file = self.folder / EPOCHS
-        with _explain_failed_write(file), whole_file(file) as stream:
+        with explain_failed_write(file), whole_file(file) as stream:
             stream.write(text.getvalue().encode())
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """Add values to TensorBoard's log."""
         if self._events is not None:
-            with _explain_failed_write(self.folder):
+            with explain_failed_write(self.folder):
                 self._events.add(values, step)
 
     def close(self) -> None:
         """Close the logs."""
         if self._events is not None:
-            with _explain_failed_write(self.folder):
+            with explain_failed_write(self.folder):
                 self._events.close()
 
     def _best_file(self, epoch: int) -> Path:
@@ -225,10 +224,8 @@ def write_checkpoint(file: Path, checkpoint: Checkpoint) -> None:
         "checksum": _checksum(tensors),
     }
     way_out = " Earlier checkpoints are kept: free some space, and resume with --resume."
-    with _explain_failed_write(file, way_out), whole_file(file) as stream:
+    with explain_failed_write(file, way_out), whole_file(file) as stream:
         stream.write(save(tensors, metadata={_KEY: json.dumps(state)}))
-        stream.flush()
-        os.fsync(stream.fileno())
 
 
 def read_checkpoint(file: Path) -> Checkpoint:
@@ -291,14 +288,6 @@ class EventLog:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-
-
-@contextmanager
-def _explain_failed_write(place: Path, way_out: str = "") -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"{place} cannot be written: {error.strerror}.{way_out}") from error
 
 
 @contextmanager

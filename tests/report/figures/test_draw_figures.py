@@ -79,7 +79,9 @@ def test_all_text_is_on_the_paper(name):
         assert x + (1 - before) * long <= width, text.text
 
 
-@pytest.mark.parametrize("name", ["rare-labels", "set-size", "accepted", "learning"])
+@pytest.mark.parametrize(
+    "name", ["rare-labels", "set-size", "accepted", "learning", "training-time", "prediction-speed"]
+)
 def test_names_at_the_ends_of_lines_are_apart(name):
     figure = {figure.name: figure for figure in drawn()}[name]
     root = ElementTree.fromstring(figure.svg)

@@ -41,16 +41,15 @@ def test_group_means_weigh_back_to_the_mean_of_all(measure):
         groups = bin_by_frequency(comparison.label_counts).of_label
     else:
         groups = group_by_size(comparison.truth).of_document
-    means, n = average_groups(values, groups)
-    assert n.sum() == values.shape[1]
+    means = average_groups(values, groups)
+    _, n = np.unique(groups, return_counts=True)
     assert np.average(means, weights=n) == pytest.approx(values.mean())
     assert len(means) > 1
 
 
 def test_a_group_has_the_mean_of_its_members():
-    means, n = average_groups(np.array([[1.0, 0.0, 0.5], [1.0, 1.0, 0.5]]), np.array([4, 4, 7]))
+    means = average_groups(np.array([[1.0, 0.0, 0.5], [1.0, 1.0, 0.5]]), np.array([4, 4, 7]))
     assert means.tolist() == [0.75, 0.5]
-    assert n.tolist() == [2, 1]
 
 
 def test_the_few_largest_sets_share_a_group():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -35,6 +35,7 @@ __all__ = [
     "Format",
     "ReadOptions",
     "Split",
+    "choose_split",
     "open_dataset",
     "write_examples",
     "write_folder",
@@ -51,6 +52,7 @@ READERS: dict[str, Format] = {
     "huggingface": huggingface.FORMAT,
 }
 
+# A synthetic newsroom, which `tools/make_newsroom.py` of the repository writes.
 EMBEDDED = "newsroom"
 _EMBEDDED_FOLDER = Path(__file__).parents[1] / EMBEDDED
 
@@ -76,6 +78,11 @@ class Dataset:
             advice = f"Give a folder that holds {split}.jsonl (or .csv, .parquet)."
         found = ", ".join(sorted(self.splits))
         raise DataError(f"{self.place} has no '{split}' part: found {found}. {advice}")
+
+
+def choose_split(splits: Sequence[str], default: str = "test") -> str:
+    """Return the only part of a dataset, or `default`."""
+    return splits[0] if len(splits) == 1 else default
 
 
 def open_dataset(
@@ -106,19 +113,17 @@ def open_dataset(
     if data == EMBEDDED and reader is None:
         if options.known_fields:
             raise _no_fields(place, EMBEDDED)
-        return _dataset(EMBEDDED, place, jsonl.find(_EMBEDDED_FOLDER, ReadOptions()))
-    if reader is not None and options.known_fields and not READERS[reader].has_fields:
-        raise _no_fields(place, reader)
+        return _dataset(EMBEDDED, place, jsonl.FORMAT.find(_EMBEDDED_FOLDER, ReadOptions()))
     if remote := _prefix_format(place):
         name = place.removeprefix(remote.prefix).partition(":")[0]
         return _dataset(name, place, remote.find(Path(place), options))
     path = Path(data)
     with file_errors(path):
         _check_place(path, place)
-        if reader is None:
-            splits = _find_in_all_formats(path, options)
-        else:
-            splits = READERS[reader].find(path, replace(options, any_suffix=True))
+        formats = READERS
+        if reader is not None:
+            formats, options = {reader: READERS[reader]}, replace(options, any_suffix=True)
+        splits = _find_splits(path, options, formats)
         if not splits:
             raise _nothing_found(path, reader)
         name = path.resolve().name if path.is_dir() else file_stem(path)
@@ -139,10 +144,12 @@ def _prefix_format(place: str) -> Format | None:
     return next((each for each in prefixed if place.startswith(each.prefix)), None)
 
 
-def _find_in_all_formats(path: Path, options: ReadOptions) -> dict[str, Split]:
+def _find_splits(
+    path: Path, options: ReadOptions, formats: Mapping[str, Format]
+) -> dict[str, Split]:
     """Collect the splits of every format; raise if two formats hold the same split."""
     found: dict[str, tuple[str, Split]] = {}
-    for reader, format_ in READERS.items():
+    for reader, format_ in formats.items():
         for name, split in format_.find(path, options).items():
             if name in found:
                 other, first = found[name]
@@ -178,32 +185,26 @@ def _check_place(path: Path, place: str) -> None:
         return
     if path.exists():
         raise DataError(f"{path} is neither a file nor a folder. Save the documents to a file.")
-    if path.parent.is_dir():
-        siblings = [sibling.name for sibling in path.parent.iterdir()]
-        if path.name == place:
-            siblings.append(EMBEDDED)
-        raise DataError(f"{path} does not exist.{_suggest_sibling(path, siblings)}")
-    raise DataError(f"{path} does not exist: there is no folder {path.parent}. Check the path.")
-
-
-def _suggest_sibling(path: Path, names: Iterable[str]) -> str:
+    if not path.parent.is_dir():
+        raise DataError(f"{path} does not exist: there is no folder {path.parent}. Check the path.")
+    names = [sibling.name for sibling in path.parent.iterdir()]
+    if path.name == place:
+        names.append(EMBEDDED)
     close = difflib.get_close_matches(path.name, names, n=1)
-    return f" Did you mean '{printable(close[0])}'?" if close else " Check the name."
+    advice = f"Did you mean '{printable(close[0])}'?" if close else "Check the name."
+    raise DataError(f"{path} does not exist. {advice}")
 
 
 def _nothing_found(path: Path, reader: str | None) -> DataError:
     if reader:
         return DataError(f"{path} holds nothing in the format '{reader}'. Leave out --format.")
     if path.is_file():
-        with_suffix = {name: each for name, each in READERS.items() if each.suffixes}
-        suffixes = chain.from_iterable(each.suffixes for each in with_suffix.values())
+        with_suffix = {name: each.suffixes for name, each in READERS.items() if each.suffixes}
         return DataError(
-            f"{path} has no known suffix ({', '.join(suffixes)}). Rename it, or name its format "
-            f"with --format: {', '.join(with_suffix)}."
+            f"{path} has no known suffix ({', '.join(chain(*with_suffix.values()))}). Rename it, "
+            f"or name its format with --format: {', '.join(with_suffix)}."
         )
-    suffixes = chain.from_iterable(
-        each.suffixes for each in READERS.values() if not each.fixed_names
-    )
+    suffixes = chain(*(each.suffixes for each in READERS.values() if not each.fixed_names))
     fixed_names = [each.fixed_names for each in READERS.values() if each.fixed_names]
     return DataError(
         f"{path} holds no documents: looked for train, valid and test with "

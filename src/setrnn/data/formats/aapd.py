@@ -16,7 +16,7 @@ from setrnn.data.formats.reader import (
     Split,
     numbered_lines,
 )
-from setrnn.data.formats.row import RowProblem, bad_line, decode, nul_byte, too_long
+from setrnn.data.formats.row import RowProblem, bad_line, decode, too_long
 from setrnn.errors import DataError
 
 
@@ -25,70 +25,44 @@ def find(place: Path, options: ReadOptions) -> dict[str, Split]:
     splits: dict[str, Split] = {}
     for stem, split in SPLIT_NAMES.items():
         texts, labels = place / f"text_{stem}", place / f"label_{stem}"
-        has_labels = labels.is_file()
-        if not texts.is_file() or (options.require_labels and not has_labels):
+        files = (texts, labels) if labels.is_file() else (texts,)
+        if not texts.is_file() or (options.require_labels and len(files) == 1):
             continue
         if split in splits:
             other = splits[split].files[0].name
             raise DataError(
                 f"{place} holds the split '{split}' twice: {other} and {texts.name}. Remove one."
             )
-        splits[split] = (
-            Split((texts, labels), partial(_read_pairs, texts, labels, split, options))
-            if has_labels
-            else Split((texts,), partial(_read_texts, texts, split, options))
-        )
+        splits[split] = Split(files, partial(_read, files, split, options))
     return splits
 
 
-def _read_pairs(
-    texts: Path, labels: Path, split: str, options: ReadOptions, bad_rows: BadRows
+def _read(
+    files: tuple[Path, ...], split: str, options: ReadOptions, bad_rows: BadRows
 ) -> Iterator[Example]:
-    """Stream documents with their labels; raise at the end if the files differ in length."""
-    n_texts = n_labels = 0
-    for text_line, label_line in zip_longest(
-        numbered_lines(texts, options.max_row_bytes), numbered_lines(labels, options.max_row_bytes)
-    ):
-        n_texts += text_line is not None
-        n_labels += label_line is not None
-        if text_line is None or label_line is None:
+    """Stream documents, line by line; raise at the end if the files differ in length."""
+    n_lines = [0] * len(files)
+    streams = [numbered_lines(path, options.max_row_bytes) for path in files]
+    for number, lines in enumerate(zip_longest(*streams), start=1):
+        n_lines = [number if line else n for line, n in zip(lines, n_lines, strict=True)]
+        if min(n_lines) < number:
             continue
-        number = text_line[0]
-        path = texts
+        columns = []
         try:
-            text = _decode(text_line[1], options)
-            path = labels
-            names = _decode(label_line[1], options).split()
+            for _, line in lines:
+                if len(line) > options.max_row_bytes:
+                    raise too_long(options.max_row_bytes)
+                columns.append(decode(line).rstrip("\r\n"))
         except RowProblem as problem:
-            bad_rows.add(bad_line(path, number, problem))
+            bad_rows.add(bad_line(files[len(columns)], number, problem))
             continue
-        yield Example(f"{split}-{number}", text, tuple(names))
-    if n_texts != n_labels:
+        labels = columns[1].split() if len(columns) > 1 else ()
+        yield Example(f"{split}-{number}", columns[0], tuple(labels))
+    if min(n_lines) < max(n_lines):
         raise DataError(
-            f"{texts} has {n_texts:,} lines but {labels.name} has {n_labels:,}. "
+            f"{files[0]} has {n_lines[0]:,} lines but {files[1].name} has {n_lines[1]:,}. "
             "They must match line by line: copy both again."
         )
-
-
-def _read_texts(
-    texts: Path, split: str, options: ReadOptions, bad_rows: BadRows
-) -> Iterator[Example]:
-    """Stream documents without labels."""
-    for number, line in numbered_lines(texts, options.max_row_bytes):
-        try:
-            text = _decode(line, options)
-        except RowProblem as problem:
-            bad_rows.add(bad_line(texts, number, problem))
-            continue
-        yield Example(f"{split}-{number}", text)
-
-
-def _decode(line: bytes, options: ReadOptions) -> str:
-    if len(line) > options.max_row_bytes:
-        raise too_long(options.max_row_bytes)
-    if b"\0" in line:
-        raise nul_byte()
-    return decode(line).rstrip("\r\n")
 
 
 FORMAT = Format(find, fixed_names="text_train and label_train (AAPD)")

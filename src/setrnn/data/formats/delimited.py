@@ -5,67 +5,49 @@ from __future__ import annotations
 import csv
 from collections import deque
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
+from typing import TypeAlias
 
 from setrnn.data.example import Example
-from setrnn.data.formats.reader import (
-    BadRows,
-    Format,
-    ReadOptions,
-    Split,
-    file_splits,
-    file_stem,
-    numbered_lines,
-)
+from setrnn.data.formats.reader import BadRows, ReadOptions, file_format, file_stem, numbered_lines
 from setrnn.data.formats.row import (
     RowProblem,
-    bad_line,
     check_columns,
+    decode,
     example_maker,
-    not_utf8,
-    nul_byte,
     printable,
+    read_rows,
     too_long,
 )
 from setrnn.errors import DataError
-
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 
 # After an unclosed quote, lines are read again from the next line on. The bytes read again are at
 # most this many times the largest row.
 _MAX_REREAD = 10
 
-
-def find(place: Path, options: ReadOptions) -> dict[str, Split]:
-    """Find CSV and TSV files."""
-    return file_splits(place, options, SUFFIXES, read)
+# The first line of each row, and the cells of the row or what is wrong with it.
+Rows: TypeAlias = Iterator[tuple[int, "list[str] | RowProblem"]]
 
 
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
     """Stream the documents of one file."""
-    rows = _Rows(path, options)
-    header = _header(path, options, rows)
+    rows = _Lines(path, options).rows()
+    header = _read_header(path, options, rows)
     if header is None:
         return
-    make = example_maker(options, file_stem(path))
-    number = 0
-    while True:
-        try:
-            cells = rows.next()
-            if cells is None:
-                return
-            if not cells:
-                continue
-            number += 1
-            example = make(_name_cells(header, cells, options), number)
-        except RowProblem as problem:
-            bad_rows.add(bad_line(path, rows.first_line, problem))
-            continue
-        yield example
+    make = example_maker(options, file_stem(path), is_decoded=True)
+    row_numbers = count(1)
+
+    def make_from_cells(cells: list[str], line: int) -> Example:
+        number = next(row_numbers)  # ids count rows, not lines
+        return make(_name_cells(header, cells, options), number)
+
+    yield from read_rows(rows, make_from_cells, bad_rows, f"{printable(path.name)} line")
 
 
-class _Rows:
-    """Rows of cells, read so that a broken row does not spoil those after it.
+class _Lines:
+    """The lines of a file for the csv module, read so that a broken row does not spoil the next.
 
     After an unclosed quote, reading continues at the next line.
     """
@@ -82,46 +64,39 @@ class _Rows:
         # The csv module has one limit for all its readers (131,072 at first): only raise it.
         limit = min(options.max_row_bytes, 2**31 - 1)
         csv.field_size_limit(max(csv.field_size_limit(), limit))
-        self._reader = csv.reader(self, delimiter=self._delimiter(), strict=True)
 
-    @property
-    def first_line(self) -> int:
-        """The line where the current row begins."""
-        return self._taken[0][0]
-
-    def next(self) -> list[str] | None:
-        """Return the cells of the next row, or None at the end; raise RowProblem if it is bad."""
-        self._taken, self._n_bytes, self._problem = [], 0, None
-        try:
-            cells = next(self._reader, None)
-        except csv.Error as error:
-            self._give_back()
-            raise RowProblem(_quoting_advice(error)) from None
-        except RowProblem:
-            self._give_back()
-            raise
-        if self._problem is not None:
-            raise self._problem
-        return cells
+    def rows(self) -> Rows:
+        """Yield the rows, without empty ones."""
+        reader = csv.reader(self, delimiter=self._delimiter(), strict=True)
+        cells: list[str] | None = []
+        while cells is not None:
+            self._taken, self._n_bytes, self._problem = [], 0, None
+            try:
+                cells = next(reader, None)
+            except csv.Error as error:
+                self._give_back()
+                self._problem = RowProblem(_quoting_advice(error))
+            except RowProblem as problem:
+                self._give_back()
+                self._problem = problem
+            if self._problem or cells:
+                yield self._taken[0][0], self._problem or cells or []
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        """Give a line to the csv module; `next` reports what is wrong with it."""
+        """Give a line to the csv module; `rows` reports what is wrong with it."""
         number, line = self._again.popleft() if self._again else next(self._lines)
         self._taken.append((number, line))
         self._n_bytes += len(line)
         if self._n_bytes > self._max_bytes:
             raise too_long(self._max_bytes)
-        if b"\0" in line:
-            self._problem = nul_byte()
-            line = line.replace(b"\0", b"?")
         try:
-            return line.decode()
-        except UnicodeDecodeError as error:
-            self._problem = RowProblem(not_utf8(error))
-            return line.decode(errors="replace")
+            return decode(line)
+        except RowProblem as problem:
+            self._problem = problem
+            return line.replace(b"\0", b"?").decode(errors="replace")
 
     def _delimiter(self) -> str:
         name = self._path.name.lower().removesuffix(".gz")
@@ -135,7 +110,7 @@ class _Rows:
         self._n_reread += self._n_bytes
         if self._n_reread > _MAX_REREAD * self._max_bytes:
             raise DataError(
-                f"{self._path} line {self.first_line}: too many quotes are not closed. "
+                f"{self._path} line {self._taken[0][0]}: too many quotes are not closed. "
                 "Double the quotes inside cells, or convert the file to .jsonl."
             )
         self._again.extendleft(reversed(self._taken[1:]))
@@ -149,16 +124,13 @@ def _quoting_advice(error: csv.Error) -> str:
     return f"cannot be split into cells ({error}). Double the quotes inside a quoted cell."
 
 
-def _header(path: Path, options: ReadOptions, rows: _Rows) -> list[str] | None:
+def _read_header(path: Path, options: ReadOptions, rows: Rows) -> list[str] | None:
     """Read and check the column names; return None if the file is empty."""
-    try:
-        cells = rows.next()
-        while cells == []:
-            cells = rows.next()
-    except RowProblem as problem:
-        raise DataError(f"{path} line {rows.first_line}: the header {problem}") from None
+    line, cells = next(rows, (0, None))
     if cells is None:
         return None
+    if isinstance(cells, RowProblem):
+        raise DataError(f"{path} line {line}: the header {cells}")
     header = [cell.strip() for cell in cells]
     check_columns(path, options, header)
     used = {options.id_field, *options.text_fields, *options.list_fields}
@@ -193,4 +165,4 @@ def _split(name: str, cell: str, separator: str) -> list[str]:
     return parts
 
 
-FORMAT = Format(find, SUFFIXES, has_fields=True)
+FORMAT = file_format(read, (".csv", ".csv.gz", ".tsv", ".tsv.gz"))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
 from setrnn.data.formats.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
-from setrnn.data.formats.row import RowProblem, check_characters, example_maker, printable, shown
-from setrnn.errors import BadRowError, DataError, MissingExtraError
+from setrnn.data.formats.row import RowProblem, example_maker, printable, read_rows, shown
+from setrnn.errors import DataError, MissingExtraError
 
 PREFIX = "hf:"
 
@@ -44,10 +45,8 @@ def _load(name: str, split: str) -> Any:  # noqa: ANN401 - the library is option
         import datasets
     except ImportError as error:
         raise MissingExtraError("datasets", "hf", f"Reading {PREFIX}{name}") from error
-    try:
+    with _hub_errors(f"{PREFIX}{name}"):
         return datasets.load_dataset(name, split=split or None, streaming=True)
-    except Exception as error:
-        raise _hub_error(f"{PREFIX}{name}", error) from error
 
 
 def _read(rows: Any, name: str, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:  # noqa: ANN401
@@ -56,31 +55,31 @@ def _read(rows: Any, name: str, options: ReadOptions, bad_rows: BadRows) -> Iter
     class_names = {
         field: names for field in options.list_fields if (names := _class_names(rows, field))
     }
-    for number, row in enumerate(_rows(rows, name), start=1):
-        try:
-            for field, names in class_names.items():
-                row = {**row, field: _name_classes(field, row.get(field), names)}
-            example = make(row, number)
-            check_characters(example, options)
-        except RowProblem as problem:
-            bad_rows.add(BadRowError(f"{name} row {number}", str(problem)))
-            continue
-        yield example
+
+    def make_with_names(row: dict[str, Any], number: int) -> Example:
+        for field, names in class_names.items():
+            row = {**row, field: _name_classes(field, row.get(field), names)}
+        return make(row, number)
+
+    return read_rows(enumerate(_rows(rows, name), 1), make_with_names, bad_rows, f"{name} row")
 
 
 def _rows(rows: Any, name: str) -> Iterator[dict[str, Any]]:  # noqa: ANN401
-    """Yield rows; turn whatever the network or the hub raises into a DataError."""
-    try:
+    with _hub_errors(name):
         yield from rows
-    except Exception as error:
-        raise _hub_error(name, error) from error
 
 
-def _hub_error(name: str, error: Exception) -> DataError:
-    # The hub, the network and file formats raise many classes: no list would be complete.
-    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    reason = printable(reason if len(reason) <= 120 else reason[:120] + "...").rstrip(".")
-    return DataError(f"{name} cannot be read: {reason}. Check the name and the network.")
+@contextmanager
+def _hub_errors(name: str) -> Iterator[None]:
+    """Turn whatever the network or the hub raises into a DataError."""
+    try:
+        yield
+    except Exception as error:  # of many classes: no list would be complete
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        reason = printable(reason if len(reason) <= 120 else reason[:120] + "...").rstrip(".")
+        raise DataError(
+            f"{name} cannot be read: {reason}. Check the name and the network."
+        ) from error
 
 
 def _class_names(rows: Any, field: str) -> list[str] | None:  # noqa: ANN401

@@ -8,55 +8,40 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
-from setrnn.data.formats.reader import (
-    BadRows,
-    Format,
-    ReadOptions,
-    Split,
-    file_splits,
-    file_stem,
-    numbered_lines,
-)
+from setrnn.data.formats.reader import BadRows, ReadOptions, file_format, file_stem, numbered_lines
 from setrnn.data.formats.row import (
     RowProblem,
-    bad_line,
     check_characters,
     decode,
     example_maker,
-    nul_byte,
+    printable,
+    read_rows,
     shown,
     too_long,
 )
-
-SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz")
 
 _ADVICE = 'Write one object per line: {"text": "...", "labels": ["..."]}.'
 _raw_decode = json.JSONDecoder().raw_decode
 
 
-def find(place: Path, options: ReadOptions) -> dict[str, Split]:
-    """Find JSON Lines files."""
-    return file_splits(place, options, SUFFIXES, read)
-
-
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
     """Stream the documents of one file."""
-    make = example_maker(options, file_stem(path))
-    for number, line in numbered_lines(path, options.max_row_bytes):
-        try:
-            if len(line) > options.max_row_bytes:
-                raise too_long(options.max_row_bytes)
-            line = line.strip()
-            if not line:
-                continue
-            example = make(parse_object(line), number)
-            # Only an escape can bring in characters that the decoder would refuse.
-            if b"\\u" in line:
-                check_characters(example, options)
-        except RowProblem as problem:
-            bad_rows.add(bad_line(path, number, problem))
-            continue
-        yield example
+    make = example_maker(options, file_stem(path), is_decoded=True)
+
+    def make_from_line(line: bytes, number: int) -> Example | None:
+        if len(line) > options.max_row_bytes:
+            raise too_long(options.max_row_bytes)
+        line = line.strip()
+        if not line:
+            return None
+        example = make(parse_object(line), number)
+        # Only an escape can bring in characters that the decoder would refuse.
+        if b"\\u" in line:
+            check_characters(example, options)
+        return example
+
+    lines = numbered_lines(path, options.max_row_bytes)
+    return read_rows(lines, make_from_line, bad_rows, f"{printable(path.name)} line")
 
 
 def parse_object(line: bytes, advice: str = _ADVICE) -> dict[str, Any]:
@@ -67,8 +52,6 @@ def parse_object(line: bytes, advice: str = _ADVICE) -> dict[str, Any]:
     except RecursionError:
         raise RowProblem(f"is nested too deeply. {advice}") from None
     except json.JSONDecodeError as error:
-        if b"\0" in line:
-            raise nul_byte() from None
         raise RowProblem(f"is not JSON ({error.msg} at column {error.colno}). {advice}") from None
     except ValueError:
         raise RowProblem("holds a number of too many digits. Write it as a string.") from None
@@ -79,4 +62,4 @@ def parse_object(line: bytes, advice: str = _ADVICE) -> dict[str, Any]:
     return row
 
 
-FORMAT = Format(find, SUFFIXES, has_fields=True)
+FORMAT = file_format(read, (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"))

@@ -7,45 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
-from setrnn.data.formats.reader import (
-    BadRows,
-    Format,
-    ReadOptions,
-    Split,
-    file_errors,
-    file_splits,
-    file_stem,
-)
-from setrnn.data.formats.row import RowProblem, check_characters, check_columns, example_maker
-from setrnn.errors import BadRowError, DataError
-
-SUFFIXES = (".parquet",)
+from setrnn.data.formats.reader import BadRows, ReadOptions, file_errors, file_format, file_stem
+from setrnn.data.formats.row import RowProblem, check_columns, example_maker, printable, read_rows
+from setrnn.errors import DataError
 
 _BATCH_ROWS = 1024
 
 
-def find(place: Path, options: ReadOptions) -> dict[str, Split]:
-    """Find Parquet files."""
-    return file_splits(place, options, SUFFIXES, read)
-
-
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
     """Stream the documents of one file, a record batch at a time."""
+    rows = enumerate(_rows(path, options), start=1)
     make = example_maker(options, file_stem(path))
-    for number, row in enumerate(_rows(path, options), start=1):
-        try:
-            if row is None:
-                raise RowProblem("is not UTF-8. Write its strings as UTF-8.")
-            example = make(row, number)
-            check_characters(example, options)
-        except RowProblem as problem:
-            bad_rows.add(BadRowError(f"{path.name} row {number}", str(problem)))
-            continue
-        yield example
+    return read_rows(rows, make, bad_rows, f"{printable(path.name)} row")
 
 
-def _rows(path: Path, options: ReadOptions) -> Iterator[dict[str, Any] | None]:
-    """Yield each row, or None if its strings cannot be decoded."""
+def _rows(path: Path, options: ReadOptions) -> Iterator[dict[str, Any] | RowProblem]:
+    """Yield each row, or a problem if its strings cannot be decoded."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -63,16 +40,15 @@ def _rows(path: Path, options: ReadOptions) -> Iterator[dict[str, Any] | None]:
             ) from error
 
 
-def _batch_rows(batch: Any) -> Iterator[dict[str, Any] | None]:  # noqa: ANN401 - pyarrow has no types
+def _batch_rows(batch: Any) -> Iterator[dict[str, Any] | RowProblem]:  # noqa: ANN401 - pyarrow has no types
     try:
         yield from batch.to_pylist()
     except UnicodeDecodeError:
         for index in range(batch.num_rows):
             try:
-                row: dict[str, Any] | None = batch.slice(index, 1).to_pylist()[0]
+                yield from batch.slice(index, 1).to_pylist()
             except UnicodeDecodeError:
-                row = None
-            yield row
+                yield RowProblem("is not UTF-8. Write its strings as UTF-8.")
 
 
 def _columns(path: Path, options: ReadOptions, schema: Any) -> list[str]:  # noqa: ANN401
@@ -111,4 +87,4 @@ def _is_list_of_strings(kind: Any) -> bool:  # noqa: ANN401
     return bool(types.is_null(kind) or (is_list and _is_string(kind.value_type)))
 
 
-FORMAT = Format(find, SUFFIXES, has_fields=True)
+FORMAT = file_format(read, (".parquet",))

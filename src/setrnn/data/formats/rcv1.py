@@ -18,7 +18,15 @@ from setrnn.data.formats.reader import (
     find_packed,
     numbered_lines,
 )
-from setrnn.data.formats.row import RowProblem, bad_line, decode, nul_byte, shown, too_long
+from setrnn.data.formats.row import (
+    RowProblem,
+    bad_line,
+    decode,
+    printable,
+    read_rows,
+    shown,
+    too_long,
+)
 from setrnn.errors import DataError
 
 TOKEN_FILES = {
@@ -53,18 +61,16 @@ def _read(
 ) -> Iterator[Example]:
     """Stream the documents of a split; the topics are kept in memory."""
     labels = _read_topics(topics, options, bad_rows) if topics else {}
+
+    def make(lines: list[bytes], line: int) -> Example:
+        document, text = _document(lines, options.max_row_bytes)
+        if options.require_labels and document not in labels:
+            raise RowProblem(f"document {document} is not in {TOPICS_FILE}. Use the complete file.")
+        return Example(str(document), text, labels.get(document, ()))
+
     for path in tokens:
-        for number, lines in _records(path, options):
-            try:
-                document, text = _document(lines, options.max_row_bytes)
-                if options.require_labels and document not in labels:
-                    raise RowProblem(
-                        f"document {document} is not in {TOPICS_FILE}. Use the complete file."
-                    )
-            except RowProblem as problem:
-                bad_rows.add(bad_line(path, number, problem))
-                continue
-            yield Example(str(document), text, labels.get(document, ()))
+        records = _records(path, options.max_row_bytes)
+        yield from read_rows(records, make, bad_rows, f"{printable(path.name)} line")
 
 
 def _read_topics(path: Path, options: ReadOptions, bad_rows: BadRows) -> Topics:
@@ -79,7 +85,7 @@ def _read_topics(path: Path, options: ReadOptions, bad_rows: BadRows) -> Topics:
             if len(fields) != 3 or fields[2] not in (b"0", b"1"):
                 start = line[:100].decode(errors="replace").strip()
                 raise RowProblem(f"must read 'TOPIC DOCUMENT 1', got {shown(start)}. Correct it.")
-            document, topic = _document_number(fields[1]), _decode(fields[0])
+            document, topic = _document_number(fields[1]), decode(fields[0])
         except RowProblem as problem:
             bad_rows.add(bad_line(path, number, problem))
             continue
@@ -89,14 +95,14 @@ def _read_topics(path: Path, options: ReadOptions, bad_rows: BadRows) -> Topics:
     return topics
 
 
-def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, list[bytes]]]:
+def _records(path: Path, max_bytes: int) -> Iterator[tuple[int, list[bytes]]]:
     """Yield the number of the first line and the lines of each record.
 
     A record ends at a blank line or at the next `.I`. A record over the limit is truncated, but
     stays over the limit.
     """
     first, lines, n_bytes = 0, list[bytes](), 0
-    for number, line in numbered_lines(path, options.max_row_bytes):
+    for number, line in numbered_lines(path, max_bytes):
         is_blank = not line.strip()
         if lines and (is_blank or line.startswith(b".I")):
             yield first, lines
@@ -104,7 +110,7 @@ def _records(path: Path, options: ReadOptions) -> Iterator[tuple[int, list[bytes
         if is_blank:
             continue
         first = first if lines else number
-        if n_bytes <= options.max_row_bytes:
+        if n_bytes <= max_bytes:
             lines.append(line)
             n_bytes += len(line)
     if lines:
@@ -123,7 +129,7 @@ def _document(lines: list[bytes], max_bytes: int) -> tuple[int, str]:
         raise RowProblem(f"document {number} has no '.W' line. Put it before the words.")
     if sum(map(len, lines)) > max_bytes:
         raise too_long(max_bytes)
-    return number, " ".join(_decode(line.strip()) for line in lines[2:])
+    return number, " ".join(decode(line.strip()) for line in lines[2:])
 
 
 def _document_number(field: bytes) -> int:
@@ -131,12 +137,6 @@ def _document_number(field: bytes) -> int:
         return int(field)
     start = field[:100].decode(errors="replace")
     raise RowProblem(f"the document must be a number, got {shown(start)}. Correct it.")
-
-
-def _decode(line: bytes) -> str:
-    if b"\0" in line:
-        raise nul_byte()
-    return decode(line)
 
 
 FORMAT = Format(find, fixed_names="lyrl2004_tokens_train.dat (RCV1-v2)")

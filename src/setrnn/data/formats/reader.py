@@ -173,6 +173,15 @@ def file_splits(
     return {split: Split((path,), partial(read, path, options)) for split, path in files.items()}
 
 
+def file_format(read: FileReader, suffixes: tuple[str, ...]) -> Format:
+    """Return a format of files that are found by their suffix and whose rows have named fields."""
+
+    def find(place: Path, options: ReadOptions) -> dict[str, Split]:
+        return file_splits(place, options, suffixes, read)
+
+    return Format(find, suffixes, has_fields=True)
+
+
 def find_files(place: Path, suffixes: tuple[str, ...]) -> dict[str, Path]:
     """Find one file per split by its suffix: `place` itself, or train/valid/test inside it."""
     if place.is_file():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from setrnn.data.example import Example
 from setrnn.data.formats.reader import BadRows, Format, ReadOptions, Split, numbered_lines
-from setrnn.data.formats.row import RowProblem, bad_line, nul_byte, too_long
+from setrnn.data.formats.row import RowProblem, nul_byte, printable, read_rows, too_long
 
 FILES = "reut2-*.sgm"
 SUFFIXES = (".sgm",)
@@ -42,14 +42,9 @@ def _read(
 ) -> Iterator[Example]:
     """Stream the documents of a split."""
     for path in files:
-        for number, record in _records(path, options.max_row_bytes):
-            try:
-                example = _document(record, split, options.max_row_bytes)
-            except RowProblem as problem:
-                bad_rows.add(bad_line(path, number, problem))
-                continue
-            if example is not None:
-                yield example
+        records = _records(path, options.max_row_bytes)
+        make = partial(_document, split, options.max_row_bytes)
+        yield from read_rows(records, make, bad_rows, f"{printable(path.name)} line")
 
 
 def _records(path: Path, max_bytes: int) -> Iterator[tuple[int, bytes]]:
@@ -75,7 +70,7 @@ def _records(path: Path, max_bytes: int) -> Iterator[tuple[int, bytes]]:
         yield first, b"".join(lines)
 
 
-def _document(record: bytes, split: str, max_bytes: int) -> Example | None:
+def _document(split: str, max_bytes: int, record: bytes, line: int) -> Example | None:
     """Read one record; return None if it belongs to another split."""
     content = record.decode("latin-1")
     opening, closed, _ = content.partition(">")

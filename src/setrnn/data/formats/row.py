@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from setrnn.data.example import Example, KnownLabels
-from setrnn.data.formats.reader import ReadOptions
+from setrnn.data.formats.reader import BadRows, ReadOptions
 from setrnn.errors import BadRowError, DataError, nearest_name
 
 _MAX_SHOWN = 40
+
+Row = TypeVar("Row")
 
 
 class RowProblem(Exception):  # noqa: N818 - not an error yet: the reader adds the place
@@ -23,11 +25,36 @@ def bad_line(path: Path, number: int, problem: RowProblem) -> BadRowError:
     return BadRowError(f"{printable(path.name)} line {number}", str(problem))
 
 
-def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any], int], Example]:
-    """Return a function that turns a row and its number into an Example.
+def read_rows(
+    rows: Iterable[tuple[int, Row | RowProblem]],
+    make: Callable[[Row, int], Example | None],
+    bad_rows: BadRows,
+    place: str,
+) -> Iterator[Example]:
+    """Turn numbered rows into Examples; `place` says what the numbers count: "train.jsonl line".
 
-    It checks types, but not characters (see `check_characters`). A row without an id is named
-    after its file and number: `train-41`.
+    `make` raises RowProblem if a row is bad, and returns None to leave it out. A row that cannot
+    even be read is a RowProblem itself.
+    """
+    for number, row in rows:
+        try:
+            if isinstance(row, RowProblem):
+                raise row
+            example = make(row, number)
+        except RowProblem as problem:
+            bad_rows.add(BadRowError(f"{place} {number}", str(problem)))
+            continue
+        if example is not None:
+            yield example
+
+
+def example_maker(
+    options: ReadOptions, stem: str, is_decoded: bool = False
+) -> Callable[[Mapping[str, Any], int], Example]:
+    """Return a function that turns a row and its number into an Example, and checks its types.
+
+    The characters are checked unless the whole row was decoded from UTF-8 (`is_decoded`). A row
+    without an id is named after its file and number: `train-41`.
     """
     id_field, text_fields = options.id_field, options.text_fields
     labels_field, features_field = options.labels_field, options.features_field
@@ -44,13 +71,16 @@ def example_maker(options: ReadOptions, stem: str) -> Callable[[Mapping[str, Any
         labels, features = row.get(labels_field), row.get(features_field)
         if labels is None and require_labels:
             raise _missing_labels(row, labels_field)
-        return Example(
+        example = Example(
             row_id,
             text,
             () if labels is None else strings(labels_field, labels),
             () if features is None else strings(features_field, features),
             _known_labels(row, options) if has_known else None,
         )
+        if not is_decoded:
+            check_characters(example, options)
+        return example
 
     return make
 
@@ -66,17 +96,17 @@ def check_characters(example: Example, options: ReadOptions) -> None:
 
 
 def decode(line: bytes) -> str:
-    """Decode UTF-8; raise RowProblem with the first wrong byte."""
+    """Decode UTF-8; raise RowProblem with the first wrong byte, or if there is a NUL byte."""
     try:
-        return line.decode()
+        text = line.decode()
     except UnicodeDecodeError as error:
-        raise RowProblem(not_utf8(error)) from None
-
-
-def not_utf8(error: UnicodeDecodeError) -> str:
-    """Describe the first byte that is not UTF-8."""
-    byte, column = error.object[error.start], error.start + 1
-    return f"is not UTF-8 (byte 0x{byte:02x} at column {column}). Save the file as UTF-8."
+        byte, column = line[error.start], error.start + 1
+        raise RowProblem(
+            f"is not UTF-8 (byte 0x{byte:02x} at column {column}). Save the file as UTF-8."
+        ) from None
+    if "\0" in text:
+        raise nul_byte()
+    return text
 
 
 def too_long(max_bytes: int) -> RowProblem:
@@ -93,17 +123,14 @@ def nul_byte() -> RowProblem:
 
 def shown(value: object) -> str:
     """Format a value as short JSON on one line."""
-    if isinstance(value, str):
-        cut = value if len(value) <= _MAX_SHOWN else value[:_MAX_SHOWN] + "..."
-        return printable(json.dumps(cut, ensure_ascii=False))
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list | tuple):
         return "a list"
-    if isinstance(value, bool | float) or value is None:
-        return json.dumps(value)
-    text = str(value)
-    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."
+    is_json = value is None or isinstance(value, bool | float)
+    text = json.dumps(value) if is_json else str(value)
+    cut = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."
+    return printable(json.dumps(cut, ensure_ascii=False)) if isinstance(value, str) else cut
 
 
 def printable(text: str) -> str:
@@ -190,14 +217,9 @@ def _missing_labels(row: Mapping[str, Any], name: str) -> RowProblem:
 def strings(name: str, values: Any) -> tuple[str, ...]:  # noqa: ANN401 - it comes from the user
     """Return a list of strings as a tuple; raise RowProblem if it is anything else."""
     if type(values) is not list:
-        if isinstance(values, str) and values:
-            raise RowProblem(
-                f"'{name}' must be a list of strings, got {shown(values)}. Write [{shown(values)}]."
-            )
-        raise RowProblem(
-            f"'{name}' must be a list of strings, got {shown(values)}. "
-            'Write ["..."], or [] for none.'
-        )
+        is_text = isinstance(values, str) and values
+        advice = f"Write [{shown(values)}]." if is_text else 'Write ["..."], or [] for none.'
+        raise RowProblem(f"'{name}' must be a list of strings, got {shown(values)}. {advice}")
     for value in values:
         if type(value) is not str:
             advice = "Remove it." if value is None else "Write each as a string in quotes."

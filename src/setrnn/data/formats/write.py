@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from setrnn.data.example import Example
-from setrnn.data.folders import whole_file, whole_folder
+from setrnn.data.folders import explain_failed_write, whole_file, whole_folder
 from setrnn.data.formats.row import shown
 from setrnn.errors import ConfigError, DataError
 
@@ -33,14 +33,12 @@ def write_examples(examples: Iterable[Example], path: str | Path) -> int:
         '{"id": "1", "text": "Rates rise", "labels": ["economy"]}\n'
     """
     path = Path(path)
-    write = _writer(path)
-    try:
-        with whole_file(path) as stream:
-            return write(examples, stream)
-    except OSError as error:
-        raise DataError(
-            f"{path} cannot be written: {error.strerror or error}. Choose another path."
-        ) from error
+    suffix = next((each for each in WRITERS if path.name.lower().endswith(each)), None)
+    if suffix is None:
+        known = ", ".join(WRITERS)
+        raise DataError(f"{path} has no known suffix. End its name in one of: {known}.")
+    with explain_failed_write(path, " Choose another path."), whole_file(path) as stream:
+        return WRITERS[suffix](examples, stream)
 
 
 def write_folder(
@@ -64,13 +62,6 @@ def write_folder(
             name: write_examples(examples, temporary / f"{name}{suffix}")
             for name, examples in splits.items()
         }
-
-
-def _writer(path: Path) -> Callable[[Iterable[Example], BinaryIO], int]:
-    for suffix, write in WRITERS.items():
-        if path.name.lower().endswith(suffix):
-            return write
-    raise DataError(f"{path} has no known suffix. End its name in one of: {', '.join(WRITERS)}.")
 
 
 def _write_jsonl(examples: Iterable[Example], stream: BinaryIO) -> int:

@@ -1,11 +1,13 @@
-"""A pretrained transformer that reads subwords."""
+"""A pretrained transformer that reads subwords: from a folder, or by its name on the hub."""
 
-# B documents, T subwords, M hidden size, L labels
+# B documents, T subwords, M hidden size, L labels or names
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,13 +15,8 @@ from torch import Tensor, nn
 
 from setrnn.config import Config, ModelSettings
 from setrnn.data.ragged import Ragged
-from setrnn.data.subwords import SubwordEncoder, import_transformers, without_reports
-from setrnn.model.encoders.pretrained import (
-    average_names,
-    check_length,
-    check_pretrained,
-    load_pretrained,
-)
+from setrnn.data.subwords import SubwordEncoder, check_place, pretrained_encoder, quiet_transformers
+from setrnn.errors import ConfigError, MissingExtraError, ModelError
 from setrnn.model.interfaces import Encoding
 from setrnn.progress import OnProgress
 
@@ -27,6 +24,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from setrnn.data.prepared import Prepared
+
+CONFIG = "config.json"
+WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+# Heads on top of an encoder, which are not used: a file may lack their weights.
+HEADS = ("pooler.",)
 
 
 class TransformerEncoder(nn.Module):
@@ -72,11 +74,10 @@ class TransformerEncoder(nn.Module):
     @classmethod
     def from_weights(cls, weights: Mapping[str, Tensor], settings: ModelSettings) -> Self:
         """Build the encoder in the shape of saved weights; their values are assigned later."""
-        transformers = import_transformers()
         values = json.loads(weights["architecture"].cpu().numpy().tobytes())
-        config = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
         # Initial values are replaced: drawing them must not advance the generator.
-        with torch.random.fork_rng(devices=[]), without_reports(transformers):
+        with torch.random.fork_rng(devices=[]), quiet_transformers() as transformers:
+            config = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
             transformer: nn.Module = transformers.AutoModel.from_config(config)
         return cls(transformer.float(), settings)
 
@@ -109,3 +110,110 @@ def _encode_config(config: Any) -> Tensor:  # noqa: ANN401 (transformers' own ty
     for name in ("_name_or_path", "dtype", "torch_dtype"):
         values.pop(name, None)
     return torch.tensor(list(json.dumps(values).encode()), dtype=torch.uint8)
+
+
+def check_pretrained(config: Config) -> None:
+    """Refuse a folder without a usable transformer, before any data is read."""
+    path, folder = config.encoder.path, Path(config.encoder.path)
+    check_place(path)
+    if folder.is_dir():
+        if not (folder / CONFIG).is_file():
+            raise ModelError(f"{path} has no {CONFIG}: it is not the folder of a transformer.")
+        if not any((folder / name).is_file() for name in WEIGHTS):
+            raise ModelError(
+                f"{path} has no weights: {WEIGHTS[0]} is missing. Other formats are not read: "
+                "save the transformer again with save_pretrained."
+            )
+    pretrained_encoder(config.text)
+    with _loading(path, CONFIG) as transformers:
+        architecture = transformers.AutoConfig.from_pretrained(path)
+    if getattr(architecture, "is_encoder_decoder", False):
+        raise ModelError(f"{path} is not an encoder: it also writes. Use an encoder such as BERT.")
+    if not isinstance(getattr(architecture, "hidden_size", None), int):
+        raise ModelError(f"{path} does not read texts: its {CONFIG} has no hidden size.")
+    with _loading(path, CONFIG) as transformers, torch.device("meta"):  # shapes without weights
+        transformer: nn.Module = transformers.AutoModel.from_config(architecture)
+    check_length(transformer, config)
+
+
+def check_length(transformer: nn.Module, config: Config) -> None:
+    """Refuse texts that are longer than the transformer can read."""
+    longest, path = find_longest(transformer), config.encoder.path
+    if longest is not None and config.text.max_tokens > longest:
+        raise ConfigError(
+            f"{path} reads at most {longest} tokens, text.max_tokens is {config.text.max_tokens}. "
+            f"Lower it: --set text.max_tokens={longest}"
+        )
+
+
+def find_longest(transformer: nn.Module) -> int | None:
+    """Return how many tokens a transformer can read at once; None if there is no limit.
+
+    Some architectures (RoBERTa and its descendants, MPNet) count positions from the one after
+    their padding. Their embedding of positions has a padding index.
+    """
+    longest = getattr(transformer.config, "max_position_embeddings", None)
+    if not isinstance(longest, int):
+        return None
+    shifts = [
+        module.padding_idx + 1
+        for name, module in transformer.named_modules()
+        if "position" in name and isinstance(getattr(module, "padding_idx", None), int)
+    ]
+    return longest - max(shifts, default=0)
+
+
+def load_pretrained(path: str, n_tokens: int = 0) -> nn.Module:
+    """Load a transformer in full precision; it must know at least `n_tokens` token ids."""
+    with _loading(path, "weights") as transformers:
+        transformer, found = transformers.AutoModel.from_pretrained(
+            path, use_safetensors=True, output_loading_info=True
+        )
+    missing = [name for name in found["missing_keys"] if not name.startswith(HEADS)]
+    if missing:
+        raise ModelError(
+            f"The weights of {path} do not match its {CONFIG}: {len(missing)} are missing, such as "
+            f"{min(missing)}."
+        )
+    n_known = len(transformer.get_input_embeddings().weight)
+    if n_known < n_tokens:
+        raise ModelError(
+            f"{path} has {n_known:,} embeddings, but its tokenizer has {n_tokens:,} tokens."
+        )
+    loaded: nn.Module = transformer
+    return loaded.float()
+
+
+def average_names(transformer: nn.Module, names: Ragged) -> Tensor:
+    """Return a vector for each name, the mean of the embeddings of its subwords: (L, M).
+
+    The vectors are centred and scaled like random ones: embeddings have a large common part.
+    """
+    embeddings: Tensor = transformer.get_input_embeddings().weight.detach()  # type: ignore[operator]
+    ids = torch.from_numpy(names.values).long()
+    offsets = torch.from_numpy(names.offsets[:-1])
+    vectors = nn.functional.embedding_bag(ids, embeddings, offsets, mode="mean")
+    vectors = vectors - vectors.mean(0)
+    scale = vectors.square().mean().sqrt()
+    if not scale:  # a single label, or names with the same subwords
+        return torch.randn_like(vectors) * 0.1
+    return vectors * (0.1 / scale)
+
+
+@contextmanager
+def _loading(path: str, what: str) -> Iterator[Any]:
+    """Yield the library; turn whatever a broken file or the network raises into a ModelError."""
+    try:
+        with quiet_transformers() as transformers:
+            yield transformers
+    except MissingExtraError:
+        raise
+    except Exception as error:
+        if Path(path).is_dir():
+            raise ModelError(
+                f"The {what} of {path} cannot be read: damaged, or an unknown kind."
+            ) from error
+        raise ModelError(
+            f"'{path}' is not a folder, and its {what} could not be downloaded from the Hugging "
+            "Face hub. Check the name and the connection, or give a folder as encoder.path."
+        ) from error

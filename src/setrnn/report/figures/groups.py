@@ -6,13 +6,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.figure import Figure as Drawing
 
 from setrnn.comparison.records import LabelSets
-from setrnn.report.figures.lines import Groups, draw_over_groups
-from setrnn.report.figures.style import Picture, choose_looks
+from setrnn.report.figures.style import (
+    BOTTOM,
+    LEFT,
+    SMALL_SIZE,
+    TOP,
+    WHOLE,
+    Line,
+    Look,
+    Picture,
+    add_axes,
+    choose_looks,
+    draw_lines,
+    fit_heights,
+    name_lines,
+    names_width,
+    new_drawing,
+    text_width,
+    title_axes,
+    write,
+)
 from setrnn.report.systems import Systems
 from setrnn.report.wording import format_count, format_score, join_names
 
@@ -23,6 +43,16 @@ BASES = (2, 4, 10)
 MOST_BINS, MOST_SIZES = 8, 10
 LEAST_SHARE = 0.01  # of the documents; rarer set sizes share a group
 NEVER = -1  # the bin of labels that do not occur in train
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of a figure from left to right: their places and sizes."""
+
+    x: Values
+    n: Sequence[int]
+    ticks: Sequence[tuple[float, str]]
+    members: str  # the plural of a member: "labels"
 
 
 @dataclass(frozen=True)
@@ -56,22 +86,15 @@ class SizeGroups:
 def draw_rare_labels(systems: Systems) -> Picture | None:
     """Draw the paper's Figure 1: the mean F1 of labels by their training frequency."""
     bins = bin_by_frequency(systems.comparison.label_counts)
-    means = {
+    lines = {
         system.name: average_groups(system.label_f1(system.own_rule), bins.of_label)
         for system in systems.all
     }
-    lines = {name: values for name, (values, _) in means.items()}
-    n = next(iter(means.values()))[1]
-    drawing = draw_over_groups(
-        lines,
-        _make_groups(bins, n.tolist()),
-        choose_looks(systems),
-        "training documents per label",
-        "mean F1 of labels",
-    )
-    n_absent = systems.comparison.n_labels - len(
-        {x for row in systems.comparison.truth for x in row}
-    )
+    n = np.unique(bins.of_label, return_counts=True)[1].tolist()
+    x_label, y_label = "training documents per label", "mean F1 of labels"
+    looks = choose_looks(systems)
+    drawing = draw_over_groups(lines, _make_groups(bins, n), looks, x_label, y_label)
+    n_absent = systems.comparison.n_labels - len(set(chain(*systems.comparison.truth)))
     absent = (
         f" {format_count(n_absent, 'label')} without a test document "
         f"{'counts' if n_absent == 1 else 'count'} as 0."
@@ -81,19 +104,17 @@ def draw_rare_labels(systems: Systems) -> Picture | None:
     rarest = min(int(bins.bins[0] == NEVER), len(n) - 1)  # of those in train
     values = {name: float(line[rarest]) for name, line in lines.items()}
     ranking = sorted(lines, key=lambda name: -values[name])
+    first = [f"{name} has {format_score(values[name])}" for name in ranking[:3]]
+    last = f"; the last is {ranking[-1]} with {format_score(values[ranking[-1]])}"
+    last = last if len(ranking) > 3 else ""
     return Picture(
         "Rare labels",
         f"Mean F1 of the {systems.comparison.n_labels:,} labels, grouped by their number of "
         "training documents. The bars show the number of labels per group. Each system by its own "
         f"rule, {systems.over_seeds}.{absent}",
         f"Lines of mean label F1 by training frequency. In the rarest group "
-        f"({_format_range(bins, int(bins.bins[rarest]))}, {format_count(int(n[rarest]), 'label')}) "
-        + join_names([f"{name} has {format_score(values[name])}" for name in ranking[:3]])
-        + (
-            f"; the last is {ranking[-1]} with {format_score(values[ranking[-1]])}"
-            * (len(ranking) > 3)
-        )
-        + ".",
+        f"({_format_range(bins, int(bins.bins[rarest]))}, {format_count(n[rarest], 'label')}) "
+        f"{join_names(first)}{last}.",
         drawing,
     )
 
@@ -123,22 +144,17 @@ def _format_range(bins: FrequencyBins, place: int) -> str:
 def draw_set_size(systems: Systems) -> Picture | None:
     """Draw instance-F1 by the size of the true set."""
     groups = group_by_size(systems.comparison.truth)
-    means = {
+    lines = {
         system.name: average_groups(system.document_f1(system.own_rule), groups.of_document)
         for system in systems.all
     }
-    lines = {name: values for name, (values, _) in means.items()}
-    n = next(iter(means.values()))[1]
+    n = np.unique(groups.of_document, return_counts=True)[1].tolist()
     x = np.arange(len(n), dtype=np.float64)
-    drawing = draw_over_groups(
-        lines,
-        Groups(x, n.tolist(), list(zip(x.tolist(), groups.names, strict=True)), "documents"),
-        choose_looks(systems),
-        "true labels per document",
-        "instance-F1",
-    )
+    shown = Groups(x, n, list(zip(x.tolist(), groups.names, strict=True)), "documents")
+    x_label, y_label = "true labels per document", "instance-F1"
+    drawing = draw_over_groups(lines, shown, choose_looks(systems), x_label, y_label)
     extremes = [
-        f"{_describe_best(lines, place)} for the {format_count(int(n[place]), 'document')} with "
+        f"{_describe_best(lines, place)} for the {format_count(n[place], 'document')} with "
         f"{_format_size(groups.names[place])}"
         for place in sorted({0, len(n) - 1})
     ]
@@ -158,11 +174,7 @@ def _describe_best(lines: Mapping[str, Values], place: int) -> str:
 
 
 def _format_size(size: str) -> str:
-    return (
-        f"{size.removesuffix('+')} or more labels"
-        if "+" in size
-        else format_count(int(size), "label")
-    )
+    return f"{size[:-1]} or more labels" if "+" in size else format_count(int(size), "label")
 
 
 def bin_by_frequency(label_counts: Sequence[int], most: int = MOST_BINS) -> FrequencyBins:
@@ -189,8 +201,45 @@ def group_by_size(truth: LabelSets, most: int = MOST_SIZES) -> SizeGroups:
     return SizeGroups(grouped, np.unique(grouped), bool(sizes.max() > largest))
 
 
-def average_groups(values: Values, of: Counts) -> tuple[Values, Counts]:
-    """Average (R, L) over runs, then within each group: (G,) means and (G,) sizes."""
+def average_groups(values: Values, of: Counts) -> Values:
+    """Average (R, L) over runs, then within each group: (G,)."""
     _, place, n = np.unique(of, return_inverse=True, return_counts=True)
-    sums = np.bincount(place, weights=values.mean(axis=0))
-    return sums / n, n.astype(np.int64)
+    means: Values = np.bincount(place, weights=values.mean(axis=0)) / n
+    return means
+
+
+def draw_over_groups(
+    lines: Mapping[str, Values],
+    groups: Groups,
+    looks: Mapping[str, Look],
+    x_label: str,
+    y_label: str,
+) -> Drawing:
+    """Draw one line per system over groups, and below it bars with the sizes of the groups."""
+    n_label = f"number of {groups.members}"
+    right = max(names_width(list(lines)), text_width(f" {n_label} ", SMALL_SIZE))
+    drawing = new_drawing(4.3)
+    above = add_axes(drawing, LEFT, 100, right, TOP)
+    below = add_axes(drawing, LEFT, BOTTOM, right, 4.3 * 72 - 86, below=above)
+    full = {name: Line(groups.x, values) for name, values in lines.items()}
+    above.set_xlim(float(groups.x.min()) - 0.6, float(groups.x.max()) + 0.6)
+    fit_heights(above, list(lines.values()))
+    draw_lines(above, full, looks, marker="o")
+    name_lines(above, full, looks)
+    title_axes(above, y_label)
+    above.tick_params(labelbottom=False)
+    below.bar(groups.x, groups.n, width=0.8, color="#d0d0d0", linewidth=0)
+    for x, n in zip(groups.x, groups.n, strict=True):
+        write(below, format_short_count(n), (float(x), n), (0, 1.5), ha="center")
+    below.set_ylim(0, 1.5 * max(groups.n))
+    below.set_yticks([])
+    below.spines["left"].set_visible(False)
+    below.set_xticks([x for x, _ in groups.ticks], [text for _, text in groups.ticks])
+    below.set_xlabel(x_label)
+    write(below, n_label, (1, 0), (4, 1), of=WHOLE)
+    return drawing
+
+
+def format_short_count(n: float) -> str:
+    """Write a count in few characters: 12k."""
+    return f"{n:.0f}" if n < 10_000 else f"{n / 1000:.0f}k"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +41,10 @@ Values = npt.NDArray[np.float64]
 MOST_LABELS = 12
 N_BINS = 40
 _LABEL_ROW, _ENTROPY_ROW = 17, 28  # points
+_MIDDLE: dict[str, Any] = {"ha": "center", "va": "center_baseline"}
+_UPWARDS: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "bottom"}
+_LARGE: dict[str, Any] = {"va": "center", "fontsize": TEXT_SIZE}
+_DOT: dict[str, Any] = {"markersize": 5.5, "markeredgecolor": PAPER, "zorder": 5, "clip_on": False}
 # Blue is first, orange is last, nearly white where a label has no fixed place.
 _PLACES = LinearSegmentedColormap.from_list("places", ("#0072b2", "#f2f2f2", "#e69f00"))
 
@@ -95,26 +100,14 @@ def _draw_orders(
     right = 72 * WIDTH - left - column * len(ranks)
     axes = add_axes(drawing, left, 6 + _LABEL_ROW + 8, right, slant + 12)
     grid = np.array(list(ranks.values())).T  # labels x systems
-    axes.pcolormesh(
-        np.ma.masked_invalid(grid),
-        cmap=_PLACES,
-        vmin=0,
-        vmax=1,
-        edgecolors=PAPER,
-        linewidth=1,
-    )
+    known = np.ma.masked_invalid(grid)
+    axes.pcolormesh(known, cmap=_PLACES, vmin=0, vmax=1, edgecolors=PAPER, linewidth=1)
     axes.invert_yaxis()
     for (row, place), value in np.ndenumerate(grid):
         if np.isfinite(value):
-            axes.text(
-                place + 0.5,
-                row + 0.5,
-                format_decimal(float(value), 2),
-                ha="center",
-                va="center_baseline",
-                fontsize=SMALL_SIZE - 1,
-                color=text_on(_PLACES(float(value))),
-            )
+            text, colour = format_decimal(float(value), 2), text_on(_PLACES(float(value)))
+            at = place + 0.5, row + 0.5
+            write(axes, text, at, color=colour, fontsize=SMALL_SIZE - 1, **_MIDDLE)
     axes.set_yticks(np.arange(len(rows)) + 0.5, rows)
     axes.set_xticks([])
     axes.tick_params(length=0)
@@ -122,24 +115,9 @@ def _draw_orders(
         spine.set_visible(False)
     below = len(rows) + 0.5 + 8 / _LABEL_ROW
     for place, (name, value) in enumerate(agreement.items()):
-        write(
-            axes,
-            clean_name(name),
-            (place + 0.5, 0),
-            (0, 5),
-            rotation=90,
-            ha="center",
-            va="bottom",
-            color=text_colour(colour_of(name)),
-        )
-        axes.text(
-            place + 0.5,
-            below,
-            f"{value:.0%}",
-            ha="center",
-            va="center_baseline",
-            fontsize=SMALL_SIZE,
-        )
+        colour = text_colour(colour_of(name))
+        write(axes, clean_name(name), (place + 0.5, 0), (0, 5), color=colour, **_UPWARDS)
+        write(axes, f"{value:.0%}", (place + 0.5, below), color=INK, **_MIDDLE)
     write(axes, last, (0, below), (-3.5, 0), ha="right", va="center_baseline")
     return drawing
 
@@ -200,46 +178,14 @@ def _draw_row(axes: Axes, row: int, name: str, values: Values) -> None:
     """Draw the distribution of one system, its name and its median."""
     colour = colour_of(name)
     n, edges = np.histogram(values, bins=N_BINS, range=(0, 1))
-    axes.stairs(
-        -row + 0.85 * n / n.max(),
-        edges,
-        baseline=-row,
-        fill=True,
-        color=colour,
-        alpha=0.55,
-        lw=0,
-    )
+    heights = -row + 0.85 * n / n.max()
+    axes.stairs(heights, edges, baseline=-row, fill=True, color=colour, alpha=0.55, lw=0)
     axes.plot((0, 1), (-row, -row), color=MUTED_INK, linewidth=0.5)
     median = float(np.median(values))
-    axes.plot(
-        median,
-        -row,
-        "o",
-        color=text_colour(colour),
-        markersize=5.5,
-        markeredgecolor=PAPER,
-        zorder=5,
-        clip_on=False,
-    )
-    write(
-        axes,
-        clean_name(name),
-        (0, -row + 0.3),
-        (-6, 0),
-        ha="right",
-        va="center",
-        color=text_colour(colour),
-        fontsize=TEXT_SIZE,
-    )
-    write(
-        axes,
-        format_decimal(median, 2),
-        (1, -row + 0.3),
-        (10, 0),
-        va="center",
-        fontsize=TEXT_SIZE,
-        color=INK,
-    )
+    dark = text_colour(colour)
+    axes.plot(median, -row, "o", color=dark, **_DOT)
+    write(axes, clean_name(name), (0, -row + 0.3), (-6, 0), ha="right", color=dark, **_LARGE)
+    write(axes, format_decimal(median, 2), (1, -row + 0.3), (10, 0), color=INK, **_LARGE)
 
 
 def _format_range(low: int, high: int) -> str:

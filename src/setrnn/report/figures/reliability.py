@@ -1,11 +1,10 @@
-"""Figures of whether probabilities can be trusted: reliability, and accepted documents."""
+"""Figures of whether probabilities can be trusted."""
 
-# n documents, T thresholds
+# n documents
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import BinaryIO
 
 import matplotlib as mpl
@@ -15,17 +14,6 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Drawing
 
-from setrnn.report.figures.lines import (
-    BOTTOM,
-    LEFT,
-    TOP,
-    Line,
-    draw_lines,
-    fit_heights,
-    name_lines,
-    names_width,
-    title_axes,
-)
 from setrnn.report.figures.style import (
     FAINT,
     MUTED_INK,
@@ -33,7 +21,6 @@ from setrnn.report.figures.style import (
     WIDTH,
     Picture,
     add_axes,
-    choose_looks,
     clean_name,
     colour_of,
     new_drawing,
@@ -46,18 +33,9 @@ from setrnn.tagging.acceptance import Reliability
 from setrnn.tagging.acceptance import reliability as measure_reliability
 
 Values = npt.NDArray[np.float64]
+_Measured = tuple[Reliability, float]  # a diagram, and its calibration error
 
 N_COLUMNS, N_BINS = 3, 10
-SHARES = np.linspace(0.05, 1, 39)
-TARGET = 0.9
-
-
-@dataclass(frozen=True)
-class _Runs:
-    """The diagram of all runs together, and the mean of their errors."""
-
-    diagram: Reliability
-    error: float
 
 
 def draw_reliability_diagrams(systems: Systems) -> Picture | None:
@@ -71,8 +49,8 @@ def draw_reliability_diagrams(systems: Systems) -> Picture | None:
         return None
     errors = [
         f"{name} "
-        + (f"{format_score(before.error)} before and " if before else "")
-        + f"{format_score(after.error)} after"
+        + (f"{format_score(before[1])} before and " if before else "")
+        + f"{format_score(after[1])} after"
         for name, (before, after) in found.items()
     ]
     return Picture(
@@ -87,17 +65,18 @@ def draw_reliability_diagrams(systems: Systems) -> Picture | None:
     )
 
 
-def _measure_runs(system: System, is_raw: bool) -> _Runs | None:
+def _measure_runs(system: System, is_raw: bool) -> _Measured | None:
+    """Return the diagram of all runs together, and the mean of their errors."""
     found = system.probabilities(is_raw)
     if found is None:
         return None
     probs, is_right = found
     errors = [measure_reliability(*run).error for run in zip(probs, is_right, strict=True)]
     diagram = measure_reliability(probs.ravel(), is_right.ravel(), N_BINS)
-    return _Runs(diagram, float(np.mean(errors)))
+    return diagram, float(np.mean(errors))
 
 
-def _draw_grid(found: Mapping[str, tuple[_Runs | None, _Runs]]) -> Drawing:
+def _draw_grid(found: Mapping[str, tuple[_Measured | None, _Measured]]) -> Drawing:
     n_columns = min(N_COLUMNS, max(len(found), 2))
     n_rows = -(-len(found) // n_columns)
     side = (72 * WIDTH - 34 - 8 - 12 * (n_columns - 1)) / n_columns
@@ -106,8 +85,7 @@ def _draw_grid(found: Mapping[str, tuple[_Runs | None, _Runs]]) -> Drawing:
     drawing = new_drawing(height / 72)
     for place, (name, (before, after)) in enumerate(found.items()):
         row, column = divmod(place, n_columns)
-        left = 34 + column * (side + 12)
-        top = row * (side + head) + head
+        left, top = 34 + column * (side + 12), row * (side + head) + head
         axes = add_axes(drawing, left, height - top - side, 72 * WIDTH - left - side, top)
         _draw_one(axes, name, before, after)
         is_lowest = place + n_columns >= len(found)
@@ -115,42 +93,27 @@ def _draw_grid(found: Mapping[str, tuple[_Runs | None, _Runs]]) -> Drawing:
         axes.set_yticks((0, 0.5, 1), ("0", ".5", "1") if column == 0 else ("", "", ""))
     middle = 34 + (72 * WIDTH - 42) / 2
     drawing.text(middle / (72 * WIDTH), 8 / height, "probability of the predicted set", ha="center")
-    drawing.text(
-        4 / (72 * WIDTH),
-        (44 + n_rows * (side + head) / 2) / height,
-        "share that is right",
-        rotation=90,
-        va="center",
-    )
+    at = 4 / (72 * WIDTH), (44 + n_rows * (side + head) / 2) / height
+    drawing.text(*at, "share that is right", rotation=90, va="center")
     return drawing
 
 
-def _draw_one(axes: Axes, name: str, before: _Runs | None, after: _Runs) -> None:
+def _draw_one(axes: Axes, name: str, before: _Measured | None, after: _Measured) -> None:
     """Draw the diagram of one system, with its name and its errors above."""
     axes.plot((0, 1), (0, 1), color=FAINT, linewidth=0.8)
     if before is not None:
-        _draw_line(axes, before.diagram, MUTED_INK, 0.9)
-    _draw_line(axes, after.diagram, colour_of(name), 1.8)
+        _draw_line(axes, before[0], MUTED_INK, 0.9)
+    _draw_line(axes, after[0], colour_of(name), 1.8)
     axes.set(xlim=(0, 1), ylim=(0, 1))
     write(axes, clean_name(name, 20), (0, 1), (0, 14), of=WHOLE, color=text_colour(colour_of(name)))
-    errors = (
-        f"{format_score(before.error)} → {format_score(after.error)}"
-        if before
-        else format_score(after.error)
-    )
+    errors = " → ".join(format_score(each[1]) for each in (before, after) if each)
     write(axes, errors, (0, 1), (0, 4), of=WHOLE)
 
 
 def _draw_line(axes: Axes, diagram: Reliability, colour: str, width: float) -> None:
-    axes.plot(
-        diagram.mean_probability,
-        diagram.accuracy,
-        "o-",
-        color=colour,
-        linewidth=width,
-        markersize=1.8 * width**0.5,
-        markeredgewidth=0,
-    )
+    x, y = diagram.mean_probability, diagram.accuracy
+    size = 1.8 * width**0.5
+    axes.plot(x, y, "o-", color=colour, linewidth=width, markersize=size, markeredgewidth=0)
 
 
 def draw_reliability(
@@ -159,6 +122,14 @@ def draw_reliability(
     """Draw one model before and after calibration, above the distribution of its documents.
 
     The same numbers give the same bytes.
+
+    Example:
+        >>> import io, setrnn
+        >>> calibrated = setrnn.calibrate(setrnn.train("newsroom", "br"), "newsroom")
+        >>> file = io.BytesIO()
+        >>> setrnn.draw_reliability(calibrated.before, calibrated.after, file)
+        >>> b"</svg>" in file.getvalue()
+        True
     """
     with mpl.rc_context({"svg.hashsalt": "setrnn", "svg.fonttype": "none", "font.size": 8}):
         figure = Drawing(figsize=(6, 3.6), layout="constrained")
@@ -181,82 +152,3 @@ def draw_reliability(
         # Without the date, the file is the same in each run.
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
         figure.savefig(file, format=kind, dpi=150, metadata=metadata)
-
-
-def draw_accepted(systems: Systems) -> Picture | None:
-    """Draw the accuracy of the accepted documents against their share: one line per system."""
-    lines = {}
-    for system in systems.all:
-        found = system.probabilities()
-        if found is not None:
-            runs = [
-                make_acceptance_curve(*run).accuracy_at(SHARES) for run in zip(*found, strict=True)
-            ]
-            lines[system.name] = Line(SHARES, np.mean(runs, axis=0))
-    if not lines:
-        return None
-    drawing = new_drawing(3.9)
-    axes = add_axes(drawing, LEFT, BOTTOM, names_width(list(lines)), TOP)
-    looks = choose_looks(systems)
-    fit_heights(axes, [line.y for line in lines.values()])
-    axes.set_xlim(0, 1)
-    axes.set_xticks((0, 0.25, 0.5, 0.75, 1), ("0%", "25%", "50%", "75%", "100%"))
-    draw_lines(axes, lines, looks)
-    name_lines(axes, lines, looks)
-    title_axes(axes, "accepted documents that are exactly right")
-    axes.set_xlabel("accepted documents")
-    return Picture(
-        "Accepted documents",
-        "The documents with the highest calibrated probability (rule set) are accepted: the share "
-        "of accepted documents with exactly the true set, against the share that is accepted. At "
-        f"100% this is subset accuracy. The lines start at {SHARES[0]:.0%}; {systems.over_seeds}.",
-        "Curves of accuracy against the accepted share. " + _describe_shares(lines),
-        drawing,
-    )
-
-
-def _describe_shares(lines: dict[str, Line]) -> str:
-    ranked = sorted(
-        ((largest_share(line.x, line.y, TARGET), name) for name, line in lines.items()),
-        key=lambda item: (-(item[0] or 0), item[1]),
-    )
-    reached = [f"{name} accepts {part:.0%}" for part, name in ranked[:3] if part is not None]
-    at_most = max((float(line.y[-1]), name) for name, line in lines.items())
-    end = f"With all accepted, {at_most[1]} has the highest accuracy: {format_score(at_most[0])}."
-    if not reached:
-        return f"None accepts {SHARES[0]:.0%} or more with {TARGET:.0%} right. {end}"
-    return f"With {TARGET:.0%} right, {join_names(reached)}. {end}"
-
-
-@dataclass(frozen=True)
-class AcceptanceCurve:
-    """The documents accepted at each threshold, in descending order of probability."""
-
-    threshold: Values  # (T,) descending
-    share: Values  # (T,) of the documents, ascending to 1
-    accuracy: Values  # (T,) of the accepted documents
-
-    def accuracy_at(self, shares: Values) -> Values:
-        """Return the accuracy at given shares; ties in probability are broken at random."""
-        right = np.interp(
-            shares, np.append(0, self.share), np.append(0, self.share * self.accuracy)
-        )
-        return np.asarray(right / shares, dtype=np.float64)
-
-
-def make_acceptance_curve(probs: Values, is_right: npt.NDArray[np.bool_]) -> AcceptanceCurve:
-    """Accept documents (n,) in descending order of probability, equal ones together."""
-    order = np.argsort(-probs, kind="stable")
-    descending, n_right = probs[order], np.cumsum(is_right[order])
-    last = np.append(np.flatnonzero(np.diff(descending)), len(descending) - 1)
-    return AcceptanceCurve(
-        threshold=descending[last],
-        share=(last + 1) / len(descending),
-        accuracy=n_right[last] / (last + 1),
-    )
-
-
-def largest_share(shares: Values, accuracy: Values, target: float) -> float | None:
-    """Return the largest share that reaches the target accuracy, or None."""
-    reaches = np.flatnonzero(accuracy >= target)
-    return float(shares[reaches[-1]]) if len(reaches) else None

@@ -1,28 +1,26 @@
-"""How all figures look: one colour per system, one text size, one way to write SVG.
-
-The user's matplotlib settings are neither used nor changed.
-"""
+"""How all figures look: one colour per system, one text size, names at the ends of lines."""
 
 from __future__ import annotations
 
-import re
 import unicodedata
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from io import StringIO
+from typing import Any
 
-import matplotlib as mpl
-import matplotlib.style
+import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure as Drawing
+from matplotlib.ticker import MaxNLocator
 
 from setrnn.methods import METHODS
 from setrnn.report.systems import CLASSICAL, Systems
+from setrnn.report.wording import format_decimal
+
+Values = npt.NDArray[np.float64]
 
 WIDTH = 5.0  # inches, 360 points: on a phone 360 pixels wide, one point is one pixel
 TEXT_SIZE, SMALL_SIZE = 10.5, 9.5  # points
@@ -34,39 +32,9 @@ FOCUS = ("seq2seq-rnn", "set-rnn", "set-rnn-exact")
 FEW = 5  # up to so many systems, all are drawn in colour
 _LEAST_CONTRAST = 4.5  # of text, as WCAG AA requires
 
-_SETTINGS = {
-    "svg.fonttype": "none",  # keep text as text
-    "text.parse_math": False,  # show a $ in a label as it is
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": TEXT_SIZE,
-    "axes.labelsize": TEXT_SIZE,
-    "axes.titlesize": TEXT_SIZE,
-    "axes.titlelocation": "left",
-    "axes.labelcolor": INK,
-    "axes.edgecolor": MUTED_INK,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "axes.xmargin": 0.03,
-    "grid.color": GRID,
-    "grid.linewidth": 0.6,
-    "xtick.color": MUTED_INK,
-    "ytick.color": MUTED_INK,
-    "xtick.labelsize": SMALL_SIZE,
-    "ytick.labelsize": SMALL_SIZE,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "text.color": INK,
-    "figure.facecolor": PAPER,
-    "axes.facecolor": PAPER,
-}
-
 WHOLE = "axes fraction"  # coordinates between (0, 0) and (1, 1) of the axes
-_NUMBERS = re.compile(r"-?\d+\.\d{2,}")
-_IDS = re.compile(r' id="([^"]+)"')
-_REFERENCES = re.compile(r"(url\(#|href=\"#)([^)\"]+)")
+LEFT, TOP, BOTTOM = 36, 24, 40  # margins, in points
+_LEADER = 12  # points between the axes and the names
 
 
 @dataclass(frozen=True)
@@ -80,14 +48,11 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A figure as SVG text."""
+class Line:
+    """The line of a system."""
 
-    name: str  # of its file: "entropy" becomes entropy.svg
-    title: str
-    caption: str
-    alt: str
-    svg: str
+    x: Values
+    y: Values
 
 
 @dataclass(frozen=True)
@@ -96,24 +61,7 @@ class Look:
 
     colour: str
     text_colour: str
-    is_focus: bool
-
-    @property
-    def width(self) -> float:
-        """The width of the line."""
-        return 1.8 if self.is_focus else 0.9
-
-    @property
-    def order(self) -> int:
-        """The z-order of the line: higher is drawn on top."""
-        return 4 if self.is_focus else 3
-
-
-@contextmanager
-def house_style(name: str) -> Iterator[None]:
-    """Use the settings of this file only, and restore the user's afterwards."""
-    with mpl.style.context(["default", {**_SETTINGS, "svg.hashsalt": f"setrnn-{name}"}]):
-        yield
+    is_focus: bool  # in colour, and drawn above the others
 
 
 def new_drawing(height: float) -> Drawing:
@@ -153,7 +101,7 @@ def choose_looks(systems: Systems) -> dict[str, Look]:
     focus |= {system.name for system in systems.all if system.is_added}
     if len(names) <= FEW:
         focus = set(names)
-    return {name: _make_look(name, name in focus) for name in names}
+    return {name: make_look(name, name in focus) for name in names}
 
 
 def colour_of(name: str) -> str:
@@ -161,11 +109,10 @@ def colour_of(name: str) -> str:
     return METHODS[name].colour if name in METHODS else ADDED
 
 
-def _make_look(name: str, is_focus: bool) -> Look:
+def make_look(name: str, is_focus: bool = True) -> Look:
+    """Return how a system is drawn: in its colour, or in grey where it is not in focus."""
     colour = colour_of(name)
-    if is_focus:
-        return Look(colour, text_colour(colour), True)
-    return Look(FAINT, MUTED_INK, False)
+    return Look(colour, text_colour(colour), True) if is_focus else Look(FAINT, MUTED_INK, False)
 
 
 def text_colour(colour: str) -> str:
@@ -173,7 +120,7 @@ def text_colour(colour: str) -> str:
     red, green, blue = to_rgb(colour)
     while contrast(red, green, blue) < _LEAST_CONTRAST:
         red, green, blue = 0.95 * red, 0.95 * green, 0.95 * blue
-    return mpl.colors.to_hex((red, green, blue))
+    return to_hex((red, green, blue))
 
 
 def text_on(colour: tuple[float, ...]) -> str:
@@ -193,29 +140,11 @@ def write(
     at: tuple[float, float],
     shift: tuple[float, float] = (0, 0),
     of: str | tuple[str, str] = "data",
-    *,
-    color: str = MUTED_INK,
-    fontsize: float = SMALL_SIZE,
-    fontweight: str = "normal",
-    ha: str = "left",
-    va: str = "baseline",
-    rotation: float = 0,
+    **style: Any,  # noqa: ANN401 (any of matplotlib's text properties)
 ) -> None:
     """Write a text at a place in or beside the axes, shifted by points."""
-    axes.annotate(
-        text,
-        at,
-        shift,
-        xycoords=of,
-        textcoords="offset points",
-        annotation_clip=False,
-        color=color,
-        fontsize=fontsize,
-        fontweight=fontweight,
-        ha=ha,
-        va=va,
-        rotation=rotation,
-    )
+    style = {"color": MUTED_INK, "fontsize": SMALL_SIZE, "annotation_clip": False, **style}
+    axes.annotate(text, at, shift, xycoords=of, textcoords="offset points", **style)
 
 
 def text_width(text: str, size: float = TEXT_SIZE) -> float:
@@ -242,47 +171,92 @@ def join_key(*entries: str) -> str:
     return "\u00a0\u00a0 ".join(entry.replace(" ", "\u00a0") for entry in entries)
 
 
-def to_svg(drawing: Drawing, name: str, alt: str) -> str:
-    """Write a drawing as SVG that can stand in a page with others.
-
-    It is small, its ids are unique, and the same numbers give the same bytes.
-    """
-    stream = StringIO()
-    with warnings.catch_warnings():
-        # The fonts of the viewer have the characters that ours lacks.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        drawing.savefig(stream, format="svg", metadata={"Date": None})
-    svg = stream.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"\s*<!--.*?-->", "", svg, flags=re.DOTALL)
-    # A style element would apply to the whole page.
-    svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
-    svg = re.sub(r' transform="rotate\(-?0 [^)]*\)"', "", svg)
-    svg = re.sub(
-        r"(?<= d=\")[^\"]*|(?<=transform=\")[^\"]*|(?<= [xy]=\")[^\"]*", _round_numbers, svg
-    )
-    svg = _make_ids_unique(re.sub(r">\s+<", ">\n<", svg), name)
-    opening = (
-        f'<svg role="img" aria-label="{escape(alt)}" font-family="sans-serif" '
-        'stroke-linejoin="round" stroke-linecap="butt"'
-    )
-    return svg.replace("<svg", opening, 1)
+def names_width(names: Sequence[str]) -> float:
+    """Return the width that names at the right end need, in points."""
+    return _LEADER + 6 + max(text_width(clean_name(name), SMALL_SIZE) for name in names)
 
 
-def _round_numbers(found: re.Match[str]) -> str:
-    text = _NUMBERS.sub(
-        lambda number: f"{float(number.group()):.2f}".rstrip("0").rstrip("."), found.group()
-    )
-    return re.sub(r"\s*\n\s*", " ", text).strip()
+def draw_lines(
+    axes: Axes, lines: Mapping[str, Line], looks: Mapping[str, Look], marker: str = ""
+) -> None:
+    """Draw the lines; set the limits of the axes before `name_lines`."""
+    for name, line in lines.items():
+        look = looks[name]
+        axes.plot(
+            line.x,
+            line.y,
+            color=look.colour,
+            linewidth=1.8 if look.is_focus else 0.9,
+            zorder=4 if look.is_focus else 3,
+            marker="o" if len(line.x) == 1 else marker,
+            markersize=3.5 if look.is_focus else 2,
+            markeredgewidth=0,
+        )
 
 
-def _make_ids_unique(svg: str, name: str) -> str:
-    """Drop ids without references, and prefix the others with the name of the figure."""
-    used = {found[1] for found in _REFERENCES.findall(svg)}
+def name_lines(axes: Axes, lines: Mapping[str, Line], looks: Mapping[str, Look]) -> None:
+    """Write each name right of its line without overlap, connected by a thin line."""
+    box = axes.get_window_extent()
+    scale = 72 / axes.figure.dpi
+    ends = [(float(line.x[-1]), float(line.y[-1])) for line in lines.values()]
+    points = axes.transData.transform(ends) * scale
+    right = box.x1 * scale
+    gap = SMALL_SIZE * LINE_HEIGHT
+    n_over = max(gap * len(ends) - box.height * scale, 0)
+    low, high = box.y0 * scale - n_over + 2, box.y1 * scale + 4
+    heights = spread([point[1] for point in points], gap, low, high)
+    to_data = axes.transData.inverted()
+    for (name, point), height in zip(zip(lines, points, strict=True), heights, strict=True):
+        look = looks[name]
+        path = [(point[0] + 3, point[1]), (right + 3, point[1]), (right + _LEADER - 2, height)]
+        x, y = to_data.transform(np.array(path) / scale).T
+        axes.plot(x, y, color=look.colour, linewidth=0.5, zorder=2, clip_on=False)
+        place, text = (right + _LEADER, height), clean_name(name)
+        write(axes, text, place, of="figure points", va="center", color=look.text_colour)
 
-    def rename(found: re.Match[str]) -> str:
-        return f' id="{name}-{found[1]}"' if found[1] in used else ""
 
-    return _REFERENCES.sub(rf"\1{name}-\2", _IDS.sub(rename, svg))
+def fit_heights(axes: Axes, values: Sequence[Values]) -> None:
+    """Choose limits that contain all values, and ticks in the form of the tables."""
+    low, high = (float(limit(np.concatenate(values))) for limit in (np.min, np.max))
+    room = max(0.06 * (high - low), 0.02)
+    axes.set_ylim(max(low - room, -0.02), min(high + room, 1.02))
+    set_plain_ticks(axes.yaxis)
+    axes.grid(axis="y")
+
+
+def title_axes(axes: Axes, text: str) -> None:
+    """Write the label of the y axis above the axis, where it is readable."""
+    write(axes, text, (0, 1), (-LEFT + 4, 8), of=WHOLE, color=INK, fontsize=TEXT_SIZE)
+
+
+def set_plain_ticks(axis: Axis, most: int = 7) -> None:
+    """Set ticks in the form of the tables, .60 and .65, on an axis with known limits."""
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
+    low, high = sorted(axis.get_view_interval())
+    values = [round(float(value), 6) for value in axis.get_majorticklocs()]
+    values = [value for value in values if low <= value <= high]
+    digits = max((len(f"{value:g}".partition(".")[2]) for value in values), default=0)
+    texts = [
+        f"{value:.0f}" if value in (0, 1) else format_decimal(value, digits) for value in values
+    ]
+    axis.set_ticks(values, labels=texts)
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> Values:
+    """Move heights as little as possible, so that they are a gap apart and within limits."""
+    heights = np.asarray(wanted, dtype=np.float64)
+    order = np.argsort(heights, kind="stable")
+    steps = gap * np.arange(len(heights))
+    # Without the steps, "apart" means ascending: pool neighbours that descend.
+    pools: list[tuple[float, int]] = []
+    for value in heights[order] - steps:
+        total, n = float(value), 1
+        while pools and pools[-1][0] / pools[-1][1] > total / n:
+            before = pools.pop()
+            total, n = total + before[0], n + before[1]
+        pools.append((total, n))
+    level = np.repeat([total / n for total, n in pools], [n for _, n in pools])
+    room = max(high - low - (steps[-1] if len(steps) else 0), 0)
+    placed = np.empty_like(heights)
+    placed[order] = np.clip(level, low, low + room) + steps
+    return placed

@@ -8,7 +8,7 @@ from setrnn.config import ModelSettings, load_config
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, MissingExtraError, ModelError
 from setrnn.model.encoders import TransformerEncoder
-from setrnn.model.encoders.pretrained import (
+from setrnn.model.encoders.transformer import (
     average_names,
     check_pretrained,
     find_longest,

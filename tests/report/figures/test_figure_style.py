@@ -1,0 +1,26 @@
+from itertools import combinations, pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from setrnn.report.figures.style import spread
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=10))
+def test_spread_keeps_the_order_the_gap_and_the_limits(wanted):
+    placed = spread(wanted, gap=10, low=0, high=100)
+    assert all(b - a >= 10 - 1e-6 for a, b in pairwise(sorted(placed)))
+    assert placed.min() >= -1e-6
+    assert placed.max() <= 100 + 1e-6
+    for (a, x), (b, y) in combinations(zip(wanted, placed, strict=True), 2):
+        if a < b:
+            assert x < y
+
+
+def test_spread_leaves_those_that_are_apart():
+    assert spread([50, 10, 30], 10, 0, 100).tolist() == [50, 10, 30]
+
+
+def test_spread_moves_two_at_one_height_by_half_a_gap_each():
+    assert spread([40, 40], 10, 0, 100) == pytest.approx([35, 45])
