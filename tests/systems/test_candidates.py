@@ -10,6 +10,7 @@ from setrnn.systems.candidates import (
     SetCandidates,
     log_sigmoid,
     pack_labels,
+    to_probability,
 )
 
 one_set = st.sets(st.integers(0, 9), max_size=4)
@@ -171,3 +172,9 @@ def test_certificates_are_joined_if_all_batches_have_them():
     assert joined.certificates.is_proved.tolist() == [True]
     assert joined.certificates.pruned.tolist() == [0.25]
     assert SetCandidates.concatenate([with_one, without]).certificates is None
+
+
+def test_rounding_errors_do_not_make_a_probability_exceed_one():
+    assert to_probability(1e-7) == 1.0
+    assert to_probability(-np.inf) == 0.0
+    assert to_probability(np.log(0.3)) == pytest.approx(0.3)

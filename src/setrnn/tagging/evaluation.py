@@ -333,10 +333,8 @@ def _true_log_probs(tagger: Tagger, tokens: Ragged, labels: list[tuple[str, ...]
     """Return log p of the true sets, for the documents all of whose labels are known."""
     is_known = [all(name in tagger.labels.index for name in row) for row in labels]
     rows = np.flatnonzero(is_known)
-    sets = tagger.labels.encode([labels[row] for row in rows])
-    return tagger.system.set_log_probs(take_rows(tokens, rows), sets.padded(min_width=1)[:, None])[
-        :, 0
-    ]
+    sets = tagger.labels.encode([labels[row] for row in rows]).padded(min_width=1)
+    return tagger.system.set_log_probs(take_rows(tokens, rows), sets[:, None])[:, 0]
 
 
 def _log_likelihood(log_probs: Floats) -> SetLogLikelihood:
