@@ -159,11 +159,9 @@ def acceptance_note(acceptance: Acceptance) -> str:
     target, confidence = f"{acceptance.target:g}", f"{acceptance.confidence:g}"
     if acceptance.threshold is None:
         return (
-            f"An accuracy of {target} with confidence {confidence} cannot be shown, so nothing is "
-            f"accepted: the lower confidence bound of the accuracy must reach {target}, for the "
-            "most probable predictions first. The accuracy itself, "
-            f"{acceptance.accuracy:.3f} at best, is not enough. Lower --target-accuracy, or "
-            "calibrate on more documents."
+            f"No prediction is accepted: the accuracy is {acceptance.accuracy:.3f} at best, and its "
+            f"lower bound with confidence {confidence} is below {target}. Lower --target-accuracy, "
+            "or calibrate on more documents."
         )
     n_right = round(acceptance.accuracy * acceptance.n_accepted)
     low, high = accuracy_interval(n_right, acceptance.n_accepted)
