@@ -79,8 +79,8 @@ def test_a_small_valid_part_is_not_calibrated_on(setrnn, corpus, tmp_path):
 def test_a_target_out_of_reach_is_said_and_nothing_is_accepted(setrnn, larger, trained, tmp_path):
     result = setrnn("calibrate", trained, larger, "--target-accuracy", 0.999)
     assert result.code == 0, result.err
-    (line,) = [each for each in result.out.splitlines() if "nothing is accepted" in each]
-    assert "accuracy of 0.999 with confidence 0.9" in line
+    (line,) = [each for each in result.out.splitlines() if "No prediction is accepted" in each]
+    assert "confidence 0.9 is below 0.999" in line
     out = tmp_path / "out.jsonl"
     assert setrnn("predict", trained, larger, "--out", out).code == 0
     assert not any(row["accepted"] for row in read_rows(out))

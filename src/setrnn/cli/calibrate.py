@@ -159,9 +159,9 @@ def acceptance_note(acceptance: Acceptance) -> str:
     target, confidence = f"{acceptance.target:g}", f"{acceptance.confidence:g}"
     if acceptance.threshold is None:
         return (
-            f"No prediction is accepted: the accuracy is {acceptance.accuracy:.3f} at best, and its "
-            f"lower bound with confidence {confidence} is below {target}. Lower --target-accuracy, "
-            "or calibrate on more documents."
+            f"No prediction is accepted: the accuracy is {acceptance.accuracy:.3f} at best, and "
+            f"its lower bound with confidence {confidence} is below {target}. Lower "
+            "--target-accuracy, or calibrate on more documents."
         )
     n_right = round(acceptance.accuracy * acceptance.n_accepted)
     low, high = accuracy_interval(n_right, acceptance.n_accepted)
