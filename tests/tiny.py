@@ -82,7 +82,7 @@ def ordered() -> TinyCorpus:
     Snow falls when it is wet and cold; the sky is grey when it is one of the two. The
     same holds for a rush (early and full) and a queue (one of the two). `grey` is an
     exclusive-or of words, which no log-linear step can express, unless `snow` is known:
-    grey = wet + cold - 2 snow. Rare first, every step is log-linear; by falling
+    grey = wet + cold - 2 snow. Rare first, every step is log-linear; in descending
     frequency, no model of that capacity is right. The set is certain given the text.
     """
     truth = {}

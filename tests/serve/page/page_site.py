@@ -62,7 +62,7 @@ def reopened(tab, site, *, may_fail=False):
 
 
 def is_as_good_as_new(tab, site):
-    """Tell whether a page keeps nothing but what the buttons clear, and nothing went wrong."""
+    """Return whether a page keeps nothing but what the buttons clear, and nothing went wrong."""
     return tab.url == site.address and tab.evaluate(
         """() => document.documentElement.dataset.ready && localStorage.length === 0 &&
             document.querySelector("dialog[open]") === null &&

@@ -48,7 +48,7 @@ def fill_disk(tab):
 
 
 def is_asked_on_leaving(tab):
-    """Tell whether the page would have the browser ask."""
+    """Return whether the page would have the browser ask."""
     return tab.evaluate("!window.dispatchEvent(new Event('beforeunload', { cancelable: true }))")
 
 
