@@ -131,10 +131,10 @@ class Child:
         with suppress(ProcessLookupError):
             os.kill(self.process.pid, number)
 
-    def kill_all(self):
-        """Kill the child and its own children, as the end of a session does."""
+    def kill_all(self, number=signal.SIGKILL):
+        """Send a signal to the child and its own children."""
         with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+            os.killpg(self.process.pid, number)
 
     def wait_until_stopped(self, seconds=SECONDS):
         """Return whether the child has stopped at its trap; False if it ended before."""
@@ -269,9 +269,7 @@ def watch(world, notes, trap):
         with suppress(OSError):  # a limit on the size of files
             os.write(log, (json.dumps([event, path.removeprefix(here)]) + "\n").encode())
         if trap is not None and number == trap.at:
-            if trap.number == signal.SIGKILL:
-                os.killpg(0, trap.number)
-            os.kill(os.getpid(), trap.number)
+            os.killpg(0, trap.number)
 
     flush = os.fsync
 

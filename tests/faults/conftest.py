@@ -6,6 +6,7 @@
 
 import random
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,9 @@ def chance(request):
 
 
 @pytest.fixture(scope="session")
-def base(make_once):
-    return make_once("faults", make_base)
+def base(make_once, is_short):
+    """The world that every try copies its parts from."""
+    return make_once("faults", partial(make_base, is_short=is_short))
 
 
 @pytest.fixture(scope="session")

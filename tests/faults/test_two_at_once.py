@@ -110,7 +110,7 @@ def interleave(world, first, second, number):
     stopped.wait_until_stopped()
     other = Child(world, second)
     other.process.join(WAITING)  # it may wait for a lock of the first
-    stopped.kill(signal.SIGCONT)
+    stopped.kill_all(signal.SIGCONT)
     return [stopped.wait(), other.wait()]
 
 

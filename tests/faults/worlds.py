@@ -34,8 +34,8 @@ ONLY_NAMED = (".run/", "out/compared/report/")  # files with times in them, by a
 EVENTS = "events.out.tfevents"
 
 
-def make_base(base):
-    """Make all parts, with the commands themselves."""
+def make_base(base, is_short=False):
+    """Make all parts, with the commands themselves; the comparison only for the whole suite."""
     base.mkdir(parents=True)
     for split, size in SIZES.items():
         (base / "data").mkdir(exist_ok=True)
@@ -50,7 +50,7 @@ def make_base(base):
         ("predict", "models/br", "data/test.jsonl", "--out", "rows-of-br.jsonl"),
         ("data", "prepare", "data", "--out", "prepared", *SETTINGS),
         ("data", "prepare", "other-data", "--out", "other-prepared", *SETTINGS),
-        (*compare, *NETWORK[2:]),
+        *([] if is_short else [(*compare, *NETWORK[2:])]),
     ):
         ended = run(base, work)
         assert ended.is_done, f"{ended.code} {ended.output!r}"
@@ -59,7 +59,8 @@ def make_base(base):
     found.rename(base / "prepared-data")
     prepared.rmdir()
     page = base / "compared" / "report" / "index.html"  # so that the old report is another one
-    page.write_text(page.read_text() + "<!-- old -->")
+    if not is_short:
+        page.write_text(page.read_text() + "<!-- old -->")
 
 
 def copy_parts(base, world, needs, copies=()):
