@@ -204,8 +204,8 @@ def _work(world, work, output, calls, trap, before):
     for stream in (1, 2):
         os.dup2(output.fileno(), stream)
     output.close()
-    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115, PTH123
-    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115, PTH123
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
     os.chdir(world)
     os.environ |= {"SETRNN_CACHE": str(world / "cache"), "COLUMNS": "200"}
     fork_runs_of_comparisons()
@@ -252,17 +252,12 @@ def watch(world, notes, trap):
             return
         path = arguments[0]
         if isinstance(path, int):
-            try:
-                path = os.readlink(f"/proc/self/fd/{path}")
-            except OSError:
-                return
-        try:
-            path = os.fsdecode(path)
-        except TypeError:
-            return
+            path = f"/proc/self/fd/{path}"
+            path = os.readlink(path) if os.path.lexists(path) else ""  # noqa: PTH115
+        path = os.fsdecode(path or "/")
         if event == "open" and not (arguments[2] or 0) & WRITING:
             return
-        if os.path.isabs(path) and not path.startswith(here):
+        if path.startswith("/") and not path.startswith(here):
             return
         number = int.from_bytes(count[:8], "little") + 1
         count[:8] = number.to_bytes(8, "little")

@@ -5,6 +5,8 @@ A new command is one more `Command` in COMMANDS: every fault is then tried on it
 
 from dataclasses import dataclass, field
 
+import pytest
+
 import setrnn
 
 TINY = (
@@ -20,6 +22,7 @@ TINY = (
 )
 SETTINGS = tuple(each for setting in TINY for each in ("--set", setting))
 NETWORK = ("--method", "set-rnn-exact", "--device", "cpu", *SETTINGS)
+COMPARED = ("--methods", "br,sigmoid", "--seeds", "1", *NETWORK[2:])
 CLASSICAL = ("--method", "br", "--set", "classical.max_steps=5")
 
 
@@ -89,8 +92,7 @@ COMMANDS = (
     ),
     Command(
         "compare",
-        ("compare", "data", "--out", "out/compared", "--methods", "br,sigmoid", "--seeds", "1")
-        + NETWORK[2:],
+        ("compare", "data", "--out", "out/compared", *COMPARED),
         needs=("data", "cache"),
         most_tries=20,
         uses_cache=True,
@@ -112,3 +114,13 @@ COMMANDS = (
     ),
 )
 BY_NAME = {command.name: command for command in COMMANDS}
+
+
+def each_command(*short):
+    """Return every command as a parameter; those named are also part of the short selection."""
+    return [
+        pytest.param(
+            command, id=command.name, marks=[pytest.mark.short] if command.name in short else []
+        )
+        for command in COMMANDS
+    ]

@@ -1,7 +1,7 @@
 """The fault suite: `make faults` runs all of it, `make test` a short selection.
 
-    -m faults     all tests, with all their tries
-    otherwise     the tests marked `short`, with a few tries each
+-m faults     all tests, with all their tries
+otherwise     the tests marked `short`, with a few tries each
 """
 
 import random

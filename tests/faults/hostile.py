@@ -105,7 +105,9 @@ def with_weight(value):
     """Return a change of one number in every array of weights."""
 
     def change(folder):
-        arrays = {name: array.copy() for name, array in load_file(folder / "model.safetensors").items()}
+        arrays = {
+            name: array.copy() for name, array in load_file(folder / "model.safetensors").items()
+        }
         for array in arrays.values():
             if array.dtype.kind == "f" and array.size:
                 array.reshape(-1)[0] = value

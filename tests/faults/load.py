@@ -10,6 +10,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+HEAD = b"POST /v1/tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 LONG = "9" * 5_500_000 + "a"  # panics a tokenizer that does not bound it
 DEEP = b'{"texts":["a"],"x":[' + b"[]," * 1_300_000 + b"[]]}"  # 4 MiB of empty lists
 TOLERANCE = 1e-3  # of a probability: the last digits depend on the rest of the batch
@@ -121,8 +122,7 @@ def ask_much(port, tally, stop, labels):
 
 def ask_slowly(port, tally, stop):
     """Send a head or a body byte by byte, and wait for the end."""
-    head = b"POST /v1/tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    whole = head + b"Content-Length: 100000\r\n\r\n" + b" " * 200
+    whole = HEAD + b"Content-Length: 100000\r\n\r\n" + b" " * 200
     while not stop.is_set():
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as client:
             for byte in whole:
@@ -135,10 +135,10 @@ def ask_slowly(port, tally, stop):
 def leave(port, tally, stop, texts):
     """Send a good request, and close without waiting for its answer."""
     body = json.dumps({"texts": texts[:32]}).encode()
-    head = f"POST /v1/tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode()
     while not stop.wait(0.05):
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as client:
-            client.sendall(head.encode() + body)
+            client.sendall(head + body)
         tally.add()
 
 
@@ -169,7 +169,9 @@ def start_clients(port, stop, texts, expected, labels, seed):
         *((ask_slowly, (tallies["slow"], stop)) for _ in range(20)),
         (leave, (tallies["leaving"], stop, texts)),
     ]
-    threads = [threading.Thread(target=work, args=(port, *rest), daemon=True) for work, rest in works]
+    threads = [
+        threading.Thread(target=work, args=(port, *rest), daemon=True) for work, rest in works
+    ]
     for thread in threads:
         thread.start()
     return threads, tallies

@@ -10,7 +10,7 @@ from commands import CLASSICAL, NETWORK
 from worlds import copy_parts, snapshot
 
 short = pytest.mark.short
-N_FLIPS = 6
+N_FLIPS, N_DIGITS = 6, 4
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,15 @@ def predict(model):
 
 
 TRAIN = ("train", "prepared-data", "--out", "out/model")
-EVALUATE = ("evaluate", "models/br", "prepared-data", "--split", "test", "--json", "out/scores.json")
+EVALUATE = (
+    "evaluate",
+    "models/br",
+    "prepared-data",
+    "--split",
+    "test",
+    "--json",
+    "out/scores.json",
+)
 RESUME = ("train", "data", "--out", "out/network", *NETWORK, "--resume")
 REPORT = ("report", "compared")
 SUMMARY = "compared/report/summary.json"
@@ -134,6 +142,10 @@ def damages_of(file, chance):
         return [("one byte more", lambda content: content + b"x")]
     places = [0, size - 1, *(chance.randrange(size) for _ in range(N_FLIPS))]
     flips = [(f"bit flipped at {at}", flip(at, chance.randrange(8))) for at in places]
+    if file.suffix == ".json":  # a flipped bit that leaves it JSON
+        digits = [at for at, byte in enumerate(file.read_bytes()) if byte in b"2468"]
+        chosen = chance.sample(digits, min(N_DIGITS, len(digits)))
+        flips += [(f"digit changed at {at}", flip(at, 0)) for at in chosen]
     lengths = [0, size // 2, size - 1]
     cuts = [(f"cut to {length}", lambda content, n=length: content[:n]) for length in lengths]
     zeros = [("second half zeroed", lambda content: content[: size // 2] + bytes(size - size // 2))]

@@ -8,15 +8,9 @@ from functools import partial
 
 import pytest
 from children import run
-from commands import COMMANDS
+from commands import each_command
 from worlds import differences, snapshot
 
-short = pytest.mark.short
-SHORT = {"Tagger.save", "predict"}
-EACH = [
-    pytest.param(each, marks=[short] if each.name in SHORT else [], id=each.name)
-    for each in COMMANDS
-]
 PAGE = 4096
 FREE_PAGES = (0, 1, 4, 12, 30, 60, 120)  # left on the disk
 FILE_BYTES = (0, 100, 2_000, 20_000)  # the most bytes of a file
@@ -39,7 +33,7 @@ def disk(tmp_path):
         subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-@pytest.mark.parametrize("command", EACH)
+@pytest.mark.parametrize("command", each_command("Tagger.save", "predict"))
 def test_a_full_disk_is_refused_and_loses_nothing(command, references, tries, few, disk):
     reference, (place, resize) = references[command.name], disk
     with tries("full disk", command.name) as found:
@@ -58,7 +52,7 @@ def test_a_full_disk_is_refused_and_loses_nothing(command, references, tries, fe
             found.add(problems + reference.problems_again(world), f"{n_free} pages free")
 
 
-@pytest.mark.parametrize("command", EACH)
+@pytest.mark.parametrize("command", each_command())
 def test_a_limit_on_file_sizes_is_refused_and_loses_nothing(command, references, tries, few):
     reference = references[command.name]
     with tries("file-size limit", command.name) as found:
@@ -69,7 +63,7 @@ def test_a_limit_on_file_sizes_is_refused_and_loses_nothing(command, references,
             found.add(problems + reference.problems_again(world), f"{n_bytes} bytes")
 
 
-@pytest.mark.parametrize("command", EACH)
+@pytest.mark.parametrize("command", each_command())
 def test_a_read_only_folder_is_refused_and_loses_nothing(command, references, tries):
     reference = references[command.name]
     with tries("read-only folder", command.name) as found:

@@ -50,7 +50,10 @@ def world(base, tmp_path):
 def write_rows(world, line):
     """Write good rows around a hostile one."""
     line = line.encode() if isinstance(line, str) else line
-    good = [json.dumps({"text": f"{GOOD} {n}", "labels": ["sport"]}).encode() for n in range(BEFORE + AFTER)]
+    good = [
+        json.dumps({"text": f"{GOOD} {n}", "labels": ["sport"]}).encode()
+        for n in range(BEFORE + AFTER)
+    ]
     rows = [*good[:BEFORE], line, *good[BEFORE:]]
     (world / "rows.jsonl").write_bytes(b"\n".join(rows) + b"\n")
 

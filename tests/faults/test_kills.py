@@ -5,12 +5,12 @@ import time
 
 import pytest
 from children import Child, Trap, run
-from commands import COMMANDS
+from commands import BY_NAME, each_command
+from worlds import differences, snapshot
 
-short = pytest.mark.short
-SHORT = {"Tagger.save", "predict", "calibrate"}
-EACH = [pytest.param(each, marks=[short] if each.name in SHORT else [], id=each.name) for each in COMMANDS]
+TRAIN = BY_NAME["train set-rnn-exact"]
 N_RANDOM = 10
+MOST_KILLS = 40
 
 
 def choose_calls(calls):
@@ -22,7 +22,7 @@ def choose_calls(calls):
     return sorted({*first.values(), *last.values()})
 
 
-@pytest.mark.parametrize("command", EACH)
+@pytest.mark.parametrize("command", each_command("Tagger.save", "predict", "calibrate"))
 def test_a_kill_at_every_call_loses_nothing(command, references, tries, few):
     reference = references[command.name]
     with tries("kill -9 at every file-system call", command.name) as found:
@@ -31,10 +31,11 @@ def test_a_kill_at_every_call_loses_nothing(command, references, tries, few):
             world = reference.new_world("world")
             ended = run(world, command.work, trap=Trap(number))
             problems = [] if ended.code in (-signal.SIGKILL, 0) else [f"not killed: {ended}"]
-            found.add(problems_after(reference, world, problems), f"{number} {calls[number - 1]}")
+            problems += reference.problems_now(world) + reference.problems_again(world)
+            found.add(problems, f"{number} {calls[number - 1]}")
 
 
-@pytest.mark.parametrize("command", EACH)
+@pytest.mark.parametrize("command", each_command())
 def test_a_kill_at_a_random_moment_loses_nothing(command, references, tries, few, chance):
     """Half of the kills reach the process alone, and half its own children too."""
     reference = references[command.name]
@@ -49,8 +50,67 @@ def test_a_kill_at_a_random_moment_loses_nothing(command, references, tries, few
             else:
                 child.kill_all()
             child.wait()
-            found.add(problems_after(reference, world, []), f"after {moment:.3f} s")
+            problems = reference.problems_now(world) + reference.problems_again(world)
+            found.add(problems, f"after {moment:.3f} s")
 
 
-def problems_after(reference, world, problems):
-    return problems + reference.problems_now(world) + reference.problems_again(world)
+@pytest.mark.short
+def test_a_training_killed_again_and_again_ends_with_the_same_bits(references, tries, chance):
+    reference = references[TRAIN.name]
+    with tries("kill -9 again and again, --resume each time", TRAIN.name) as found:
+        n_calls = len(reference.ended.calls)
+        world = reference.new_world("world")
+        for _ in range(MOST_KILLS):
+            trap = Trap(chance.randint(n_calls // 8, n_calls // 3))
+            ended = run(world, TRAIN.work_again, trap=trap)
+            if ended.code != -signal.SIGKILL:
+                break
+            found.add(reference.problems_now(world))
+        assert found.n_tries > 1
+        problems = [] if ended.is_done else [f"again: {ended}"]
+        found.add(problems + differences(snapshot(world), reference.files))
+
+
+@pytest.mark.short
+def test_a_stopped_training_is_saved_and_continues(references, tries):
+    reference = references[TRAIN.name]
+    with tries("Ctrl-C and SIGTERM, then --resume", TRAIN.name) as found:
+        reference.ended  # noqa: B018
+        world = reference.new_world("world")
+        last = world / "out/network.run/last.safetensors"
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before = written_at(last)
+            child = Child(world, TRAIN.work_again)
+            while written_at(last) == before and child.process.is_alive():
+                time.sleep(0.001)
+            child.kill(number)
+            ended = child.wait()
+            found.add([] if ended.code == 130 else [f"not stopped: {ended}"])
+        found.add(reference.problems_again(world))
+
+
+def test_a_finished_run_whose_model_was_not_written_is_kept(references, tries, few):
+    """The same command without --resume saves it, or is refused; it never trains it again."""
+    reference = references[TRAIN.name]
+    with tries("kill -9 between the end of training and its model", TRAIN.name) as found:
+        calls = reference.ended.calls
+        folder = "/out/.network."
+        saving = [n for n, call in enumerate(calls, 1) if call.path.startswith(folder)]
+        for number in few(saving[:6]):
+            world = reference.new_world("world")
+            run(world, TRAIN.work, trap=Trap(number))
+            run_files = {each: written_at(each) for each in world.glob("out/network.run/best-*")}
+            ended = run(world, TRAIN.work)
+            problems = [] if ended.is_done or "--resume" in ended.output else [f"{ended}"]
+            if {each: written_at(each) for each in run_files} != run_files:
+                problems.append("the finished run was deleted")
+            found.add(problems + reference.problems_again(world), f"{number} {calls[number - 1]}")
+
+
+def written_at(file):
+    """Return when a file was written, and which one it is."""
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_ino

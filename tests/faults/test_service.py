@@ -34,7 +34,8 @@ def service(base, tmp_path):
     child = Child(world, ("serve", "served/model", *LIMITS))
     end = time.monotonic() + 60
     while "Ready" not in child.output:
-        assert child.process.is_alive() and time.monotonic() < end, child.output
+        assert child.process.is_alive(), child.output
+        assert time.monotonic() < end, child.output
         time.sleep(0.05)
     port = int(re.search(r"http://127\.0\.0\.1:(\d+)", child.output)[1])
     yield child, port, world

@@ -7,15 +7,9 @@ import time
 
 import pytest
 from children import Child, Trap, run
-from commands import BY_NAME, CLASSICAL, COMMANDS, NETWORK
-from worlds import differences, snapshot, state_of
+from commands import BY_NAME, CLASSICAL, COMMANDS, NETWORK, each_command
+from worlds import copy_parts, differences, snapshot, state_of
 
-short = pytest.mark.short
-SHORT = {"calibrate"}
-EACH = [
-    pytest.param(each, marks=[short] if each.name in SHORT else [], id=each.name)
-    for each in COMMANDS
-]
 N_TRIES, N_STOPS = 5, 8
 WAITING = 5.0  # seconds for the second command, which may wait for the first that is stopped
 
@@ -34,7 +28,7 @@ def problems_of_both(ended):
     return problems
 
 
-@pytest.mark.parametrize("command", EACH)
+@pytest.mark.parametrize("command", each_command("calibrate"))
 def test_the_same_command_twice_on_one_folder(command, references, tries, few, chance):
     reference = references[command.name]
     with tries("twice at once, one folder", command.name) as found:
@@ -49,11 +43,13 @@ def test_the_same_command_twice_on_one_folder(command, references, tries, few, c
             found.add(problems + differences(snapshot(world), reference.files))
 
 
-@pytest.mark.parametrize("command", EACH)
+@pytest.mark.parametrize("command", each_command())
 def test_the_same_command_while_the_first_is_stopped_at_a_call(command, references, tries, few):
     """The first stops at a call, the second runs to its end, then the first continues."""
     reference = references[command.name]
-    with tries("twice at once, the second at a file-system call of the first", command.name) as found:
+    with tries(
+        "twice at once, the second at a file-system call of the first", command.name
+    ) as found:
         calls = reference.ended.calls
         for number in few(range(1, len(calls) + 1), min(N_STOPS, command.most_tries // 3)):
             world = reference.new_world("world")
@@ -89,9 +85,8 @@ def test_the_same_command_with_a_fresh_cache(command, references, tries, few, ch
                     for out in outs[1:]
                     if model_files(files, out) != model_files(files, own)
                 ]
-                expected = {path: each for path, each in reference.files.items()}
                 first = {p: each for p, each in files.items() if not p.startswith(tuple(outs[1:]))}
-                problems += differences(first, expected)
+                problems += differences(first, reference.files)
             found.add(problems)
 
 
@@ -157,8 +152,6 @@ def test_two_commands_on_one_model(name, base, references, tmp_path, tries, few,
     needs, copies = ("data", "cache"), {"models/other": "out/model"}
 
     def new_world():
-        from worlds import copy_parts
-
         shutil.rmtree(tmp_path / "world", ignore_errors=True)
         return copy_parts(base, tmp_path / "world", needs, copies)
 

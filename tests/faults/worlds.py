@@ -6,13 +6,14 @@ It is made once per test run; every try works in a copy of the parts that it nee
 import hashlib
 import json
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
 from children import Ended, run
-from commands import CLASSICAL, NETWORK, SETTINGS, Command
+from commands import CLASSICAL, COMPARED, NETWORK, SETTINGS, Command
 
 from setrnn.data import newsroom
 from setrnn.data.folders import recovered
@@ -42,7 +43,6 @@ def make_base(base, is_short=False):
         write_examples(islice(newsroom.examples(split), size), base / "data" / f"{split}.jsonl")
     (base / "other-data").mkdir()
     write_examples(islice(newsroom.examples("train"), 50, 80), base / "other-data" / "train.jsonl")
-    compare = ("compare", "data", "--out", "compared", "--methods", "br,sigmoid", "--seeds", "1")
     for work in (
         ("train", "data", "--out", "models/network", *NETWORK),
         ("train", "data", "--out", "models/other", *NETWORK, "--seed", "1"),
@@ -50,7 +50,7 @@ def make_base(base, is_short=False):
         ("predict", "models/br", "data/test.jsonl", "--out", "rows-of-br.jsonl"),
         ("data", "prepare", "data", "--out", "prepared", *SETTINGS),
         ("data", "prepare", "other-data", "--out", "other-prepared", *SETTINGS),
-        *([] if is_short else [(*compare, *NETWORK[2:])]),
+        *([] if is_short else [("compare", "data", "--out", "compared", *COMPARED)]),
     ):
         ended = run(base, work)
         assert ended.is_done, f"{ended.code} {ended.output!r}"
@@ -94,7 +94,9 @@ def differences(found, expected):
     """Describe in a few words how two snapshots differ."""
     more = sorted(found.keys() - expected.keys())
     folders = [path for path in more if path.endswith("/")]
-    more = [path for path in more if not any(path.startswith(each) and path != each for each in folders)]
+    more = [
+        path for path in more if not any(path.startswith(each) and path != each for each in folders)
+    ]
     return [
         *(f"left over: {path}" for path in more),
         *(f"missing: {path}" for path in sorted(expected.keys() - found.keys())),
@@ -129,10 +131,8 @@ def _is_hidden(path):
 def _hash(file):
     content = file.read_bytes()
     if file.suffix == ".json":
-        try:
+        with suppress(ValueError):
             content = json.dumps(_without_times(json.loads(content))).encode()
-        except ValueError:
-            pass
     return hashlib.sha256(content).hexdigest()
 
 
