@@ -318,6 +318,16 @@ def test_a_later_write_removes_what_a_killed_process_left(tmp_path):
     assert names_in(tmp_path) == ["other.json"]
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux has /proc")
+def test_a_killed_process_that_nobody_waited_for_counts_as_ended(tmp_path):
+    """In a container, the first process may never wait for those that it adopts."""
+    killed = subprocess.Popen([sys.executable, "-c", WRITE_AND_DIE, str(tmp_path)])
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)  # it stays a zombie
+    remove_leftovers(tmp_path)
+    assert names_in(tmp_path) == []
+    killed.wait()
+
+
 def test_what_a_running_process_writes_and_what_is_not_ours_stays(tmp_path):
     others = [".model.0123abcd", ".scores.json.swp", "setrnn-0123ab-1-01234567"]
     for name in others:

@@ -172,6 +172,15 @@ def run(world, work, seconds=SECONDS, **options):
     return Child(world, work, **options).wait(seconds)
 
 
+def choose_calls(calls):
+    """Return the numbers of the first and the last call of each kind."""
+    first, last = {}, {}
+    for number, call in enumerate(calls, 1):
+        first.setdefault(call.kind, number)
+        last[call.kind] = number
+    return sorted({*first.values(), *last.values()})
+
+
 @cache
 def forks():
     """Return the context whose children are forked from one process that has imported torch."""

@@ -103,7 +103,7 @@ COMMANDS = (
         needs=(),
         copies={"compared": "out/compared"},
         keeps=("out/compared/report", "out/compared/runs"),
-        most_tries=24,
+        most_tries=15,
     ),
     Command(
         "Tagger.save",

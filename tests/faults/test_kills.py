@@ -4,22 +4,13 @@ import signal
 import time
 
 import pytest
-from children import Child, Trap, run
+from children import Child, Trap, choose_calls, run
 from commands import BY_NAME, each_command
 from worlds import differences, snapshot
 
 TRAIN = BY_NAME["train set-rnn-exact"]
 N_RANDOM = 10
 MOST_KILLS = 40
-
-
-def choose_calls(calls):
-    """Return the numbers of the first and the last call of each kind."""
-    first, last = {}, {}
-    for number, call in enumerate(calls, 1):
-        first.setdefault(call.kind, number)
-        last[call.kind] = number
-    return sorted({*first.values(), *last.values()})
 
 
 @pytest.mark.parametrize("command", each_command("Tagger.save", "predict", "calibrate"))

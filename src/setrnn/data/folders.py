@@ -265,6 +265,9 @@ def _is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
+    with suppress(OSError, IndexError):  # Linux: has it ended, and only nobody waited for it?
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        return state != "Z"
     return True
 
 
