@@ -5,6 +5,7 @@ otherwise     the tests marked `short`, with a few tries each
 """
 
 import random
+import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,10 @@ from worlds import Reference, make_base
 SEED = 14
 SECONDS = 580  # per test; the whole suite is bounded to about 10 minutes
 N_SHORT = 3  # tries of each test in the short selection
+
+
+if sys.platform == "win32":  # no forks, no signals to processes
+    collect_ignore_glob = ["test_*.py"]
 
 
 def pytest_addoption(parser):

@@ -18,7 +18,7 @@ import setrnn
 from setrnn.data.folders import whole_folder
 from setrnn.serve.registry import version_of
 
-SECONDS, SHORT_SECONDS = 40.0, 4.0
+SECONDS = 40.0
 HEALTH_SECONDS = 0.2  # for nearly all answers of /healthz,
 HEALTH_SHARE = 0.02  # but this share on a machine whose cores are all busy,
 SLOWEST_SECONDS = 1.0  # and this for all
@@ -57,8 +57,7 @@ def get(port, route):
     return answer.status
 
 
-@pytest.mark.short
-def test_the_service_answers_rightly_under_any_load(service, tries, tmp_path, is_short, chance):
+def test_the_service_answers_rightly_under_any_load(service, tries, tmp_path, chance):
     child, port, world = service
     texts = [json.loads(line)["text"] for line in (world / "data/valid.jsonl").open()][:40]
     expected, labels = {}, []
@@ -71,14 +70,13 @@ def test_the_service_answers_rightly_under_any_load(service, tries, tmp_path, is
     health = forks().Process(target=poll_health, args=(port, str(log)), daemon=True)
     health.start()
     threads, tallies = start_clients(port, stop, texts, expected, labels, chance.random())
-    seconds = SHORT_SECONDS if is_short else SECONDS
     start, memory, n_reloads = time.monotonic(), 0, 0
-    while time.monotonic() < start + seconds and child.process.is_alive():
+    while time.monotonic() < start + SECONDS and child.process.is_alive():
         time.sleep(1)
         n_reloads += 1
         replace_folder(world / MODELS[n_reloads % 2], world / "served/model")
         child.kill(signal.SIGHUP)
-        if not memory and time.monotonic() > start + seconds / 3:
+        if not memory and time.monotonic() > start + SECONDS / 3:
             memory = memory_of(child.process.pid)
     stop.set()
     for thread in threads:

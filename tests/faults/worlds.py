@@ -36,7 +36,12 @@ EVENTS = "events.out.tfevents"
 
 
 def make_base(base, is_short=False):
-    """Make all parts, with the commands themselves; the comparison only for the whole suite."""
+    """Make the parts, with the commands themselves; all of them only for the whole suite."""
+
+    def make(work):
+        ended = run(base, work)
+        assert ended.is_done, ended.output
+
     base.mkdir(parents=True)
     for split, size in SIZES.items():
         (base / "data").mkdir(exist_ok=True)
@@ -48,19 +53,19 @@ def make_base(base, is_short=False):
         ("train", "data", "--out", "models/other", *NETWORK, "--seed", "1"),
         ("train", "data", "--out", "models/br", *CLASSICAL),
         ("predict", "models/br", "data/test.jsonl", "--out", "rows-of-br.jsonl"),
-        ("data", "prepare", "data", "--out", "prepared", *SETTINGS),
-        ("data", "prepare", "other-data", "--out", "other-prepared", *SETTINGS),
-        *([] if is_short else [("compare", "data", "--out", "compared", *COMPARED)]),
     ):
-        ended = run(base, work)
-        assert ended.is_done, f"{ended.code} {ended.output!r}"
+        make(work)
+    if is_short:
+        return
+    make(("data", "prepare", "data", "--out", "prepared", *SETTINGS))
+    make(("data", "prepare", "other-data", "--out", "other-prepared", *SETTINGS))
+    make(("compare", "data", "--out", "compared", *COMPARED))
     prepared = base / "prepared"
     (found,) = prepared.iterdir()
     found.rename(base / "prepared-data")
     prepared.rmdir()
     page = base / "compared" / "report" / "index.html"  # so that the old report is another one
-    if not is_short:
-        page.write_text(page.read_text() + "<!-- old -->")
+    page.write_text(page.read_text() + "<!-- old -->")
 
 
 def copy_parts(base, world, needs, copies=()):
