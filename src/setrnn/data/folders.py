@@ -10,8 +10,8 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -142,6 +142,18 @@ def locked(target: Path, wait: bool = True) -> Iterator[None]:
         with suppress(OSError):  # nor does it remove one
             file.unlink()
         lock.release()
+
+
+@contextmanager
+def locked_after(target: Path, on_wait: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of a file or folder; if another process holds it, say so and wait."""
+    with ExitStack() as lock:
+        try:
+            lock.enter_context(locked(target, wait=False))
+        except BusyError as busy:
+            on_wait(f"{busy} Waiting for it.")
+            lock.enter_context(locked(target))
+        yield
 
 
 def _holder(lock: Path) -> str:
