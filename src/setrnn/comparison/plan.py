@@ -123,7 +123,7 @@ def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
         made.save(folder)
         return made
     comparison = Comparison.load(folder)
-    # The hash covers only settings and sizes.
+    # The file of the comparison may have been edited: the hash is that of the data.
     shared = ("data_hash", "labels", "label_counts", "ids", "truth")
     if any(getattr(comparison, name) != getattr(made, name) for name in shared):
         raise DataError(
@@ -228,10 +228,10 @@ def failed_record(task: Task, comparison: Comparison, failure: Failure) -> Recor
 
 
 def refuse_unequal_treatment(
-    folder: Path, comparison: Comparison, treatment: Mapping[str, Any], config: Config
+    folder: Path, records: Iterable[Record], treatment: Mapping[str, Any], config: Config
 ) -> None:
     """Refuse to add runs to runs that had other settings, another budget or other trials."""
-    for record in load_records(folder, comparison):
+    for record in records:
         if record.failure is None and not record.is_added:
             is_searched = bool(record.treatment.get("n_trials") or treatment.get("n_trials"))
             before = _treatment(record.treatment, record.config, is_searched)

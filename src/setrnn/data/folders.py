@@ -72,17 +72,18 @@ def whole_folder(target: Path, way_out: str = "") -> Iterator[Path]:
 
 
 @contextmanager
-def temporary_folder(target: Path) -> Iterator[Path]:
+def temporary_folder(target: Path, is_private: bool = False) -> Iterator[Path]:
     """Yield a folder beside `target` that is removed at the end, or after a kill by a later write.
 
-    Others have the permissions that they have for `target`, if that exists.
+    Others have the permissions that they have for `target`, if that exists, or none at all in a
+    private folder.
     """
     folder = _beside(target)
     with explain_failed_write(target):
         remove_leftovers(target.parent)
-        folder.mkdir()
+        folder.mkdir(0o700 if is_private else 0o777)
     try:
-        if target.exists():
+        if target.exists() and not is_private:
             folder.chmod(stat.S_IMODE(target.stat().st_mode) | stat.S_IRWXU)
         yield folder
     finally:

@@ -65,19 +65,10 @@ class KeptVectors:
 
     def load(self, shape: tuple[int, int]) -> Vectors:
         """Map the vectors into memory, after checking that they are as they were written."""
-        again = f"Delete {self.file}: it will be made again."
-        seals = {self.file.name: _read_description(self._description).get("file", NO_SEAL)}
-        if damage := next(find_damage(self.folder, seals, is_hashed=lambda name: True), None):
-            raise DataError(f"{self.folder} is damaged: {damage}. {again}")
-        try:
-            vectors = np.load(self.file, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
-            raise DataError(f"{self.file} is damaged. {again}") from error
-        if vectors.shape != shape or vectors.dtype != np.float32:
-            raise DataError(f"{self.file} belongs to other data. {again}")
-        if not _is_finite(vectors):
-            raise DataError(f"{self.file} holds numbers that are not finite. {again}")
-        return cast(Vectors, vectors)
+        vectors = _load_checked(self.file)
+        if vectors.shape != shape:
+            raise DataError(f"{self.file} belongs to other data. {_again(self.file)}")
+        return vectors
 
     def note_source(self) -> None:
         """Keep how the file of vectors looks now, if that is new; not where nothing is written."""
@@ -143,6 +134,31 @@ def find_vectors(folder: Path, settings: VectorSettings, on_progress: Progress) 
 
 def _time_of_change(look: tuple[Any, ...]) -> int:
     return int(look[CHANGED])
+
+
+def check_vectors(folder: Path) -> None:
+    """Raise if vectors in a prepared folder are not as they were written."""
+    for file in sorted(folder.glob(f"{PREFIX}*.npy")):
+        if file.with_suffix(".json").exists():  # otherwise they will be made again
+            _load_checked(file)
+
+
+def _load_checked(file: Path) -> Vectors:
+    """Map vectors into memory, after checking that they are as they were written."""
+    seals = {file.name: _read_description(file.with_suffix(".json")).get("file", NO_SEAL)}
+    if damage := next(find_damage(file.parent, seals, is_hashed=lambda name: True), None):
+        raise DataError(f"{file.parent} is damaged: {damage}. {_again(file)}")
+    try:
+        vectors = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"{file} is damaged. {_again(file)}") from error
+    if vectors.dtype != np.float32 or not _is_finite(vectors):
+        raise DataError(f"{file} holds other values than finite numbers. {_again(file)}")
+    return cast(Vectors, vectors)
+
+
+def _again(file: Path) -> str:
+    return f"Delete {file}: it will be made again."
 
 
 def look_of(file: Path) -> Look:

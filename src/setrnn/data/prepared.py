@@ -37,6 +37,7 @@ from tokenizers import Encoding
 from setrnn.config import WORDS, TextSettings, from_dict, settings_hash, to_dict
 from setrnn.data.example import Example
 from setrnn.data.folders import whole_folder
+from setrnn.data.kept_vectors import check_vectors
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.data.seals import find_damage, seal_folder
@@ -95,6 +96,7 @@ class Prepared:
     def check(self) -> None:
         """Raise DataError if any file is not as it was written, however large the folder."""
         self._refuse_damage(lambda name: True)
+        check_vectors(self.folder)
         for name in self.splits:
             self.split(name)
 
