@@ -31,7 +31,6 @@ PREFIX = "word_vectors-"
 
 # The path, size, times and number on the disk of a file; a file that looks the same is the same.
 Look = list[str | int]
-NO_SEAL = {"bytes": -1}  # of vectors whose description is damaged
 CHANGED = 3  # where in a look the time of the last change is
 
 
@@ -145,7 +144,11 @@ def check_vectors(folder: Path) -> None:
 
 def _load_checked(file: Path) -> Vectors:
     """Map vectors into memory, after checking that they are as they were written."""
-    seals = {file.name: _read_description(file.with_suffix(".json")).get("file", NO_SEAL)}
+    description = _read_description(file.with_suffix(".json"))
+    if not description:
+        name = file.with_suffix(".json").name
+        raise DataError(f"{file.parent} is damaged: {name} has been changed. {_again(file)}")
+    seals = {file.name: description["file"]}
     if damage := next(find_damage(file.parent, seals, is_hashed=lambda name: True), None):
         raise DataError(f"{file.parent} is damaged: {damage}. {_again(file)}")
     try:

@@ -68,6 +68,17 @@ class PreparedSplit:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def is_sound(self, n_documents: int, n_tokens: int, n_labels: int) -> bool:
+        """Return whether no offset and no id is out of range."""
+        all_rows = (self.tokens, self.labels, self.id_bytes)
+        return (
+            {len(rows) for rows in all_rows} == {n_documents}
+            and self.tokens.is_sound(n_tokens)
+            and self.labels.is_sound(n_labels)
+            and self.labels.holds_sets()
+            and self.id_bytes.is_sound(256)
+        )
+
     def ids(self, start: int, stop: int) -> list[str]:
         """Return the ids of consecutive documents."""
         rows = self.id_bytes.rows(start, stop)
@@ -89,7 +100,7 @@ class Prepared:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.description = _read_description(folder)
-        self._splits: dict[str, PreparedSplit] = {}
+        self._checked: set[str] = set()  # splits whose ids are known to be in range
         n_bytes = sum(seal["bytes"] for seal in self.description["files"].values())
         self._refuse_damage(lambda name: n_bytes <= HASHED_BYTES or name.endswith(".json"))
 
@@ -162,29 +173,17 @@ class Prepared:
             raise DataError(
                 f"{self.folder} has no '{name}' part: it holds {', '.join(self.splits)}."
             )
-        if name not in self._splits:
-            self._splits[name] = self._open_split(name)
-        return self._splits[name]
-
-    def _open_split(self, name: str) -> PreparedSplit:
-        """Map the files of a split, and check that no id is out of range."""
         part, known = self.folder / name, self.description
         split = PreparedSplit(
             tokens=_open_ragged(part, "token", known["token_dtype"]),
             labels=_open_ragged(part, "label", "int32"),
             id_bytes=_open_ragged(part, "id", "uint8"),
         )
-        n_labels = known["n_labels"] + len(known["unseen_labels"])
-        is_sound = (
-            {len(rows) for rows in (split.tokens, split.labels, split.id_bytes)}
-            == {known["n_documents"][name]}
-            and split.tokens.is_sound(known["n_tokens"])
-            and split.labels.is_sound(n_labels)
-            and split.labels.holds_sets()
-            and split.id_bytes.is_sound(256)
-        )
-        if not is_sound:
-            raise _damaged(self.folder, name)
+        if name not in self._checked:
+            n_labels = known["n_labels"] + len(known["unseen_labels"])
+            if not split.is_sound(known["n_documents"][name], known["n_tokens"], n_labels):
+                raise _damaged(self.folder, name)
+            self._checked.add(name)
         return split
 
 
