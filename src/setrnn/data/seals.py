@@ -19,7 +19,7 @@ def seal_file(file: Path) -> dict[str, Any]:
         >>> file = Path(tempfile.mkdtemp()) / "labels.json"
         >>> _ = file.write_text("[]")
         >>> seal_file(file)
-        {'bytes': 2, 'blake2b': '6c3ad25534d15ed0c17f4cdef4f33bd8'}
+        {'bytes': 2, 'blake2b': '7ebb3c7c2a87b1a2f8a7ed729ecb040d'}
     """
     return {"bytes": file.stat().st_size, "blake2b": file_hash(file)}
 
