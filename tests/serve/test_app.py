@@ -129,9 +129,7 @@ def test_what_fails_here_is_answered_500_without_a_word_of_it(ask_in_vain, caplo
     assert MARKER not in body.decode() + out + err + caplog.text
 
 
-def test_a_panic_of_a_library_is_answered_500_and_the_next_request_200(
-    served, monkeypatch, caplog
-):
+def test_a_panic_of_a_library_is_answered_500_and_the_next_request_200(served, monkeypatch, caplog):
     class PanicError(BaseException):
         pass
 
