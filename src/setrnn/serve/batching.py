@@ -257,7 +257,7 @@ class Batcher:
 
     def _forget(self, job: _Job) -> None:
         """Remove a request from the queue if it was cancelled or has failed."""
-        if job in self._waiting:
+        if job.n_left and job in self._waiting:
             self._waiting.remove(job)
             self.n_waiting -= job.n_left
 

@@ -135,7 +135,7 @@ class Connections:
         self.n_requests += 1
         connection.request_started()
         try:
-            if _head_bytes(scope) > MAX_HEAD_BYTES:
+            if connection.n_unread > MAX_HEAD_BYTES and _head_bytes(scope) > MAX_HEAD_BYTES:
                 await problem_response(_HEAD_TOO_LARGE)(scope, receive_counted, send_closing)
             else:
                 await self.app(scope, receive_counted, send_closing)
@@ -179,7 +179,7 @@ class LimitedConnection(asyncio.Protocol):
         self._is_refused = False  # answered without the server; what still comes is discarded
         self._is_counted = False  # as one of the open connections
         self._n_requests = 0  # that the application works on
-        self._n_unread = 0  # bytes since the last answer, less the body as far as it was read
+        self.n_unread = 0  # bytes since the last answer, less the body as far as it was read
         self._head_timer: asyncio.TimerHandle | None = None
         self._read_timer: asyncio.TimerHandle | None = None
 
@@ -209,13 +209,13 @@ class LimitedConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass data on, and check its amount after the request has started that it completes."""
-        self._n_unread += len(data)
+        self.n_unread += len(data)
         if self._is_refused:
-            if self._n_unread > MAX_DISCARDED_BYTES:
+            if self.n_unread > MAX_DISCARDED_BYTES:
                 self._transport.abort()
             return
         self.inner.data_received(data)
-        if self._n_unread > MAX_HEAD_BYTES:
+        if self.n_unread > MAX_HEAD_BYTES:
             self._loop.call_soon(self._check_amount)
 
     def eof_received(self) -> bool | None:
@@ -240,12 +240,12 @@ class LimitedConnection(asyncio.Protocol):
 
     def body_read(self, n_bytes: int) -> None:
         """Count bytes of a body, and the frames that may have been around them."""
-        self._n_unread -= n_bytes * (1 + FRAME_BYTES)
+        self.n_unread -= n_bytes * (1 + FRAME_BYTES)
 
     def request_ended(self) -> None:
         """Wait for the head of the next request."""
         self._n_requests -= 1
-        self._n_unread = 0
+        self.n_unread = 0
         if not self._transport.is_closing():
             self._wait_for_head()
 
@@ -254,10 +254,10 @@ class LimitedConnection(asyncio.Protocol):
             return
         if self._is_refused:
             return
-        if self._n_requests == 0 and self._n_unread > MAX_HEAD_BYTES:
+        if self._n_requests == 0 and self.n_unread > MAX_HEAD_BYTES:
             self.connections.count_closed("with too large a head")
             self._refuse(_HEAD_TOO_LARGE)
-        elif self._n_unread > MAX_UNREAD_BYTES:
+        elif self.n_unread > MAX_UNREAD_BYTES:
             self.connections.count_closed("with too much around a body")
             self._transport.abort()
 

@@ -265,11 +265,11 @@ def _check_texts(settings: ServeSettings, texts: Sequence[str]) -> None:
 
 def _check_cost(model: ServedModel, rule: str, limits: Limits, n_texts: int) -> None:
     """Refuse many texts with large sets if each set is scored by a sum over its subsets."""
-    if not (find_rule(rule).needs_best_only and isinstance(model.tagger.system, OrderFreeSystem)):
-        return
     n_labels = max(limits.min_labels, len(limits.required), 1)
     most = max(MAX_SCORED_LABELS // n_labels**2, 1)
-    if n_texts > most:
+    if n_texts <= most or not find_rule(rule).needs_best_only:
+        return
+    if isinstance(model.tagger.system, OrderFreeSystem):
         raise ProblemError(
             "invalid",
             f"#/texts: With rule '{rule}' and sets of {n_labels} labels or more, a request to this "
