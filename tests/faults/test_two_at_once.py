@@ -1,6 +1,5 @@
 """Two commands at once: both do their work, or one is refused; nothing is lost or mixed up."""
 
-import json
 import shutil
 import signal
 import time
@@ -9,6 +8,8 @@ import pytest
 from children import Child, Trap, choose_calls, run
 from commands import BY_NAME, CLASSICAL, COMMANDS, NETWORK, each_command
 from worlds import copy_parts, differences, snapshot, state_of
+
+import setrnn
 
 N_TRIES, N_STOPS = 5, 8
 WAITING = 5.0  # seconds for the second command, which may wait for the first that is stopped
@@ -120,8 +121,8 @@ def trained_weights_stay(world, reference, ended):
 
 def both_rules_stay(world, reference, ended):
     """Two calibrations that ended well must both be kept."""
-    values = json.loads((world / "out/model/calibration.json").read_text())
-    rules = set(values.get("acceptance", {}))
+    calibration = setrnn.load(world / "out/model", "cpu").calibration
+    rules = set(calibration.acceptance)
     if all(each.is_done for each in ended) and rules != {"set", "f1"}:
         return [f"of two acceptances only {sorted(rules)} is kept"]
     return []
