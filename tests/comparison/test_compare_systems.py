@@ -262,7 +262,9 @@ def test_the_public_name_stays_the_function():
     assert setrnn.compare is setrnn.comparison.compare.compare
 
 
-@pytest.mark.parametrize("wrong", [{"seeds": 0}, {"seeds": -2}, {"jobs": -1}, {"tune": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"seeds": 0}, {"seeds": -2}, {"seeds": 10**9}, {"jobs": -1}, {"tune": -1}]
+)
 def test_numbers_that_make_no_sense_are_refused_at_once(tmp_path, wrong):
     (name,) = wrong
     with pytest.raises(ConfigError, match=f"{name} must be at least"):

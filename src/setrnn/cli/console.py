@@ -7,27 +7,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from setrnn.cli.terminal import Terminal, escape_line
 from setrnn.data.folders import whole_file
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 
-stdout = Console()
-stderr = Console(stderr=True)
+stdout = Terminal()
+stderr = Terminal(stderr=True)
 
 
 def note(message: str) -> None:
     """Print a note to standard error."""
-    stderr.print(message, markup=False, highlight=False, soft_wrap=True)
+    stderr.print(escape_line(message), markup=False, highlight=False, soft_wrap=True)
 
 
 def warn(message: str) -> None:
     """Print a warning to standard error."""
-    stderr.print(
-        f"warning: {message}", style="yellow", markup=False, highlight=False, soft_wrap=True
-    )
+    line = escape_line(f"warning: {message}")
+    stderr.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def scores_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:

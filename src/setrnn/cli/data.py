@@ -17,6 +17,7 @@ import setrnn
 from setrnn.cli.console import note, stdout, warn, write_json
 from setrnn.cli.options import ConfigFile, Data, JsonFile, Reading, SetOption, Valid, with_reading
 from setrnn.cli.progress import documents_progress, terminal_progress
+from setrnn.cli.terminal import escape_controls
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
 from setrnn.data.formats.write import WRITERS
@@ -143,7 +144,8 @@ def prepare_folder(
         prepared = setrnn.prepare(
             source, out=out, config=config, settings=overrides, vectors=True, on_progress=show
         )
-    typer.echo(prepared.folder)
+    place = str(prepared.folder)  # for scripts as it is; on a terminal without control characters
+    typer.echo(escape_controls(place) if stdout.is_terminal else place)
 
 
 def refuse_own_input(data: str, out: Path) -> None:

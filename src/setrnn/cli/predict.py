@@ -25,6 +25,7 @@ from setrnn.cli.options import (
     with_reading,
 )
 from setrnn.cli.progress import documents_progress
+from setrnn.cli.terminal import escape_json
 from setrnn.data.cache import Source
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.folders import check_file_place, whole_file
@@ -153,7 +154,7 @@ def predict(
         found = tagger.tag_stream(documents, rule, top, wanted, calibrated=not raw)
         rows = _write_rows(for_ids, found)
     if str(out) == "-":
-        sys.stdout.writelines(rows)
+        sys.stdout.writelines(map(escape_json, rows))
     else:
         with whole_file(out) as file, documents_progress() as advance:
             for row in rows:

@@ -47,6 +47,7 @@ from setrnn.tagging.train import (
 )
 
 N_SEEDS = 3
+MOST_RUNS = 10_000  # per method
 # A small network that two cores train in a minute or two; chosen on the valid part of newsroom.
 QUICK_SETTINGS = {
     "vectors.dimensions": 100,
@@ -156,8 +157,10 @@ def compare(
     if budget is not None and not 0 < budget < float("inf"):
         raise ConfigError(f"budget must be above 0 minutes, got {budget:g}.")
     for name, value, least in (("seeds", seeds, 1), ("jobs", jobs, 1), ("tune", tune, 0)):
-        if value is not None and value < least:
-            raise ConfigError(f"{name} must be at least {least}, got {value}.")
+        if value is not None and not least <= value <= MOST_RUNS:
+            raise ConfigError(
+                f"{name} must be at least {least} and at most {MOST_RUNS:,}, got {value}."
+            )
     if quick and (preset != "default" or config is not None):
         raise ConfigError("quick has settings of its own: omit preset and config.")
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Document = tuple[str, Sequence[str]]  # a text and its features
 
+MOST_SETS = 10_000  # that may be asked for per document
 _NUMBERS = (int, float, complex, np.number, np.bool_)
 
 
@@ -75,9 +76,11 @@ def encode_batches(
 
 
 def check_top(top: int) -> None:
-    """Raise ConfigError if `top` is not a positive whole number."""
-    if not isinstance(top, int) or top < 1:
-        raise ConfigError(f"top must be a whole number of at least 1, got {top}.")
+    """Raise ConfigError if `top` is not a positive whole number, or absurdly large."""
+    if not isinstance(top, int) or not 1 <= top <= MOST_SETS:
+        raise ConfigError(
+            f"top must be a whole number of at least 1 and at most {MOST_SETS:,}, got {top}."
+        )
 
 
 def read_texts(texts: Iterable[Any]) -> list[str]:
