@@ -22,7 +22,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,7 +32,7 @@ import numpy.typing as npt
 from tokenizers import Encoding
 
 from setrnn.config import WORDS, TextSettings, from_dict, to_dict
-from setrnn.data.example import Example
+from setrnn.data.example import Example, name_example
 from setrnn.data.folders import whole_folder
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
@@ -302,7 +302,9 @@ def prepare(
     n_documents = {}
 
     def tokenize(batch: list[Example]) -> tuple[list[Example], list[Encoding]]:
-        return batch, encoder.tokenize([example.text for example in batch])
+        return batch, encoder.tokenize(
+            [example.text for example in batch], partial(name_example, batch)
+        )
 
     with whole_folder(target) as folder:
         for split, stream in splits.items():

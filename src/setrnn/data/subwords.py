@@ -19,7 +19,7 @@ from tokenizers import Encoding, Tokenizer
 
 from setrnn.config import WORDS, Config, TextSettings
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import TextEncoder, read_tokenizer
+from setrnn.data.tokenizing import TextEncoder, break_runs, read_tokenizer, run_tokenizer
 from setrnn.errors import DataError, MissingExtraError, ModelError
 
 TOKENIZER_FILE = "tokenizer.json"
@@ -70,7 +70,7 @@ class SubwordEncoder(TextEncoder):
 
     def encode_names(self, names: Sequence[str]) -> list[list[int]]:
         """Return the ids of names, such as labels, without special tokens."""
-        found = self.tokenizer.encode_batch_fast(list(names), add_special_tokens=False)
+        found = run_tokenizer(self.tokenizer, [*map(break_runs, names)], special=False)
         return [each.ids for each in found]
 
     def _with_tags(self, row: list[int], tags: list[int]) -> list[int]:
