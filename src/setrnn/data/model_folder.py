@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import Config, from_dict, settings_hash, to_dict
+from setrnn.data.arrays import load_arrays
 from setrnn.data.folders import file_hash, recovered, whole_folder
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.subwords import load_text_encoder
@@ -29,6 +30,7 @@ from setrnn.errors import ConfigError, ModelError
 FORMAT = 1
 CONFIG, ARRAYS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 LABELS, CALIBRATION, README = "labels.json", "calibration.json", "README.md"
+MOST_BYTES = 2**26  # of a JSON file: 64 MiB
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,6 @@ def refuse_other_folder(folder: Path) -> None:
 
 def load_model(folder: Path) -> SavedModel:
     """Read a model folder, after checking that it is complete and undamaged."""
-    from safetensors.numpy import load_file
-
     if not recovered(folder).is_dir():
         raise ModelError(f"{folder} is not a model: there is no such folder.")
     description = _read_description(folder)
@@ -114,7 +114,7 @@ def load_model(folder: Path) -> SavedModel:
         config=config,
         encoder=load_text_encoder(folder / TOKENIZER, config.text),
         labels=LabelVocabulary.load(folder / LABELS),
-        arrays=load_file(folder / ARRAYS),
+        arrays=load_arrays(folder / ARRAYS),
         notes=description["notes"],
         calibration=_read_object(folder / CALIBRATION) if calibrated else None,
     )
@@ -122,6 +122,7 @@ def load_model(folder: Path) -> SavedModel:
 
 def _read_object(file: Path) -> dict[str, Any]:
     """Read a JSON file that holds an object."""
+    _check_length(file)
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -147,6 +148,13 @@ def _read_description(folder: Path) -> dict[str, Any]:
         )
     if description.pop("seal", None) != settings_hash(description):
         raise _damaged(file)
+    kinds = {"method": str, "config": dict, "notes": dict, "files": dict}
+    is_sound = all(isinstance(description.get(name), kind) for name, kind in kinds.items())
+    seals = (
+        [description["files"].get(name) for name in (ARRAYS, TOKENIZER, LABELS)] if is_sound else []
+    )
+    if not is_sound or not all(isinstance(each, dict) and "bytes" in each for each in seals):
+        raise _damaged(file)
     return description
 
 
@@ -154,9 +162,16 @@ def _seal(file: Path) -> dict[str, Any]:
     return {"bytes": file.stat().st_size, "blake2b": file_hash(file)}
 
 
+def _check_length(file: Path) -> None:
+    """Refuse a JSON file that no model has: reading it could exhaust the memory."""
+    if file.suffix == ".json" and file.stat().st_size > MOST_BYTES:
+        raise ModelError(f"{file} is larger than {MOST_BYTES:,} bytes: it is not of a model.")
+
+
 def _check(file: Path, seal: Mapping[str, Any]) -> None:
     if not file.is_file():
         raise ModelError(f"{file.parent} lacks {file.name}. Train or copy the model again.")
+    _check_length(file)
     if file.stat().st_size != seal["bytes"]:
         raise ModelError(
             f"{file} is cut short: {file.stat().st_size:,} of {seal['bytes']:,} bytes. "

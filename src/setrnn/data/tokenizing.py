@@ -127,8 +127,17 @@ class TextEncoder:
     def load(cls, file: Path, max_words: int) -> TextEncoder:
         """Read the JSON file of a tokenizer that setrnn learned."""
         tokenizer = read_tokenizer(file)
-        if tokenizer.token_to_id(STOP_WORDS) is None:
+        vocabulary = tokenizer.get_vocab()
+        has_all_ids = {*vocabulary.values()} == {*range(len(vocabulary))}
+        if not has_all_ids or not {*SPECIAL_TOKENS, STOP_WORDS} <= vocabulary.keys():
             raise ModelError(f"{file} is a tokenizer, but not one that setrnn wrote.")
+        # The rest is always the same. Anything else, such as a rule that multiplies the text, could
+        # exhaust the memory.
+        if tokenizer.to_str() != _blank_tokenizer(vocabulary).to_str():
+            raise ModelError(
+                f"{file} splits texts in another way than this version of setrnn. Train or "
+                "prepare again."
+            )
         return cls(tokenizer, max_words)
 
 

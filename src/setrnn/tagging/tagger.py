@@ -411,6 +411,7 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
         seen_sets = None
         if SEEN_SETS in arrays:
             seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
+            seen_sets.check_ids(len(saved.labels))
         system = find_system(method).from_arrays(arrays, method, saved.config, device)
         system.check_sizes(saved.encoder.n_tokens, len(saved.labels))
     except ConfigError:  # such as a device that this machine lacks
@@ -423,6 +424,7 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
     calibration = None
     if saved.calibration is not None:
         calibration = Calibration.from_dict(saved.calibration, f"{Path(folder) / CALIBRATION}")
+        calibration.check_labels(len(saved.labels), f"{Path(folder) / CALIBRATION}")
     return Tagger(
         saved.method,
         saved.config,
