@@ -11,7 +11,14 @@ if TYPE_CHECKING:
     from setrnn.data.example import Example
     from setrnn.data.formats import ReadOptions, open_dataset
     from setrnn.data.prepared import Prepared
-    from setrnn.errors import ConfigError, DataError, ModelError, SetRNNError, TrainingError
+    from setrnn.errors import (
+        BusyError,
+        ConfigError,
+        DataError,
+        ModelError,
+        SetRNNError,
+        TrainingError,
+    )
     from setrnn.report.build import build_report
     from setrnn.report.figures.reliability import draw_reliability
     from setrnn.systems.limits import Limits
@@ -53,11 +60,13 @@ _HOMES = {
     "SetRNNError": "setrnn.errors",
     "ConfigError": "setrnn.errors",
     "DataError": "setrnn.errors",
+    "BusyError": "setrnn.errors",
     "ModelError": "setrnn.errors",
     "TrainingError": "setrnn.errors",
 }
 
 __all__ = [
+    "BusyError",
     "ComparisonResult",
     "Completion",
     "ConfigError",

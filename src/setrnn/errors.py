@@ -44,6 +44,10 @@ class BadRowError(DataError):
         return f"{self.args[0]}: {self.args[1]}"
 
 
+class BusyError(SetRNNError):
+    """A file or folder that another process is writing."""
+
+
 class ModelError(SetRNNError):
     """A model folder that cannot be used."""
 

@@ -1,11 +1,17 @@
+import errno
 import os
+import re
 import shutil
+import signal
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from setrnn.data.folders import recovered, whole_file, whole_folder
-from setrnn.errors import DataError
+from setrnn.data.folders import locked, recovered, remove_leftovers, whole_file, whole_folder
+from setrnn.errors import BusyError, DataError
 
 
 class Interrupted(BaseException):
@@ -54,6 +60,7 @@ def test_files_are_flushed_through_descriptors_open_for_writing(target, monkeypa
         flushed.append(os.write(descriptor, b""))  # raises OSError if it is read-only
 
     monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr("setrnn.data.folders._flush_folder", lambda folder: None)
     write(target, "new")
     assert flushed == [0, 0]
     assert content_of(target) == "new"
@@ -65,7 +72,7 @@ def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.append(file.exists()))
     with whole_file(file) as stream:
         stream.write(b"{}")
-    assert flushed == [False]
+    assert flushed == [False, True], "first the content, then the name"
     assert file.read_bytes() == b"{}"
 
 
@@ -245,3 +252,130 @@ def test_a_file_in_the_way_is_not_lost(target):
         assert target.read_text() == "precious"
     else:
         assert not target.with_name(".model.previous").exists(), "moved aside without a word"
+
+
+def mode_of(path):
+    return path.stat().st_mode & 0o777
+
+
+def test_a_private_folder_stays_private(target):
+    write(target, "old")
+    target.chmod(0o700)
+    (target / "a.txt").chmod(0o600)
+    with whole_folder(target) as folder:
+        assert mode_of(folder) == 0o700, "private from the start"
+        (folder / "a.txt").write_text("new")
+        (folder / "more.txt").write_text("new")
+    assert [mode_of(path) for path in (target, target / "a.txt", target / "more.txt")] == [
+        0o700,
+        0o600,
+        0o600,
+    ]
+
+
+def test_a_private_file_stays_private(tmp_path):
+    file = tmp_path / "predictions.jsonl"
+    file.write_text("old")
+    file.chmod(0o600)
+    with whole_file(file) as stream:
+        (temporary,) = set(tmp_path.iterdir()) - {file}
+        assert mode_of(temporary) == 0o600, "private from the start"
+        stream.write(b"new")
+    assert (mode_of(file), file.read_text()) == (0o600, "new")
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_names_the_file_and_the_way_out(tmp_path, code):
+    file, folder = tmp_path / "scores.json", tmp_path / "model"
+    full = OSError(code, os.strerror(code))
+    with pytest.raises(DataError, match=r"scores\.json.* Free"), whole_file(file, " Free some."):
+        raise full
+    with pytest.raises(DataError, match=r"model.* Free"), whole_folder(folder, " Free some."):
+        raise full
+    assert names_in(tmp_path) == []
+
+
+def test_an_error_of_reading_is_not_called_one_of_writing(tmp_path):
+    with pytest.raises(PermissionError), whole_file(tmp_path / "scores.json"):
+        raise PermissionError(errno.EACCES, "Permission denied", "input.csv")
+
+
+WRITE_AND_DIE = """
+import os, signal, sys
+from pathlib import Path
+from setrnn.data.folders import whole_file, whole_folder
+with whole_file(Path(sys.argv[1]) / "scores.json"), whole_folder(Path(sys.argv[1]) / "model"):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_later_write_removes_what_a_killed_process_left(tmp_path):
+    killed = subprocess.run([sys.executable, "-c", WRITE_AND_DIE, str(tmp_path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(names_in(tmp_path)) == 2
+    with whole_file(tmp_path / "other.json"):
+        pass
+    assert names_in(tmp_path) == ["other.json"]
+
+
+def test_what_a_running_process_writes_and_what_is_not_ours_stays(tmp_path):
+    others = [".model.0123abcd", ".scores.json.swp", "setrnn-0123ab-1-01234567"]
+    for name in others:
+        (tmp_path / name).write_text("")
+    with whole_file(tmp_path / "scores.json") as stream, whole_folder(tmp_path / "model"):
+        remove_leftovers(tmp_path)
+        stream.write(b"{}")
+    assert names_in(tmp_path) == sorted([*others, "model", "scores.json"])
+
+
+def test_what_another_machine_writes_stays(tmp_path):
+    """Its process is not ours to see."""
+    name = ".model.setrnn-000000-999999999-01234567"
+    (tmp_path / name).mkdir()
+    remove_leftovers(tmp_path)
+    assert names_in(tmp_path) == [name]
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from setrnn.data.folders import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def holder(target):
+    """A process that holds the lock of the target."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(target)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout.readline() == b"held\n"
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_lock_that_is_held_is_refused_with_the_process(target, holder):
+    with pytest.raises(BusyError, match=f"model.*process {holder.pid}"), locked(target, wait=False):
+        pass
+
+
+def test_a_lock_is_waited_for(target, holder):
+    timer = threading.Timer(0.2, holder.stdin.close)
+    timer.start()
+    with locked(target):
+        assert holder.wait(10) == 0
+    timer.join()
+    assert names_in(target.parent) == []
+
+
+def test_the_lock_of_a_killed_process_is_free(target, holder):
+    holder.kill()
+    holder.wait()
+    with locked(target, wait=False):
+        (lock,) = target.parent.iterdir()
+        assert re.fullmatch(r"\d+\n", lock.read_text())
+    assert names_in(target.parent) == [], "no lock file stays"

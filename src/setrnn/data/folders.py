@@ -1,21 +1,26 @@
-"""Write files and folders atomically: completely, or not at all."""
+"""Write files and folders atomically: completely, or not at all; one process at a time."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
 import os
+import platform
+import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from setrnn.errors import DataError
+from setrnn.errors import BusyError, DataError
 
 PREVIOUS = ".previous"
 MAX_TRIES = 20
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors that only writing can cause
+_TEMPORARY = re.compile(r"\..+\.setrnn-(?P<host>[0-9a-f]{6})-(?P<pid>\d+)-[0-9a-f]{8}")
 
 
 @contextmanager
@@ -29,12 +34,12 @@ def explain_failed_write(place: Path, way_out: str = "") -> Iterator[None]:
 
 
 @contextmanager
-def whole_folder(target: Path) -> Iterator[Path]:
+def whole_folder(target: Path, way_out: str = "") -> Iterator[Path]:
     """Yield a temporary folder that becomes `target` if the block succeeds.
 
-    An existing folder is replaced by two renames. If the process is killed between them, the
-    old folder lies beside `target` under a name that `recovered` finds, so a complete folder
-    always exists.
+    An existing folder is replaced by two renames; its permissions are kept. If the process is
+    killed between the renames, the old folder lies beside `target` under a name that `recovered`
+    finds, so a complete folder always exists.
 
     Example:
         >>> import tempfile
@@ -47,40 +52,103 @@ def whole_folder(target: Path) -> Iterator[Path]:
     target = target.resolve()  # replace what a link points to, not the link
     if target.exists() and not target.is_dir():
         raise DataError(f"{target} is a file. Remove it, or name another folder.")
-    temporary = _beside(target)
-    with explain_failed_write(target):
+    with explain_failed_write(target, way_out):
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary.mkdir()
     try:
-        yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_file():
-                with file.open("rb+") as stream:  # Windows does not flush a read-only one
-                    os.fsync(stream.fileno())
-        _exchange(temporary, target)
+        with temporary_folder(target) as temporary:
+            with _explain_full_disk(target, way_out):
+                yield temporary
+            with explain_failed_write(target, way_out):
+                for file in temporary.rglob("*"):
+                    if file.is_file():
+                        with file.open("rb+") as stream:  # Windows does not flush a read-only one
+                            os.fsync(stream.fileno())
+                _keep_permissions(target, temporary)
+                _exchange(temporary, target)
+                _flush_folder(target.parent)
     except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
         recovered(target)
         raise
 
 
 @contextmanager
-def whole_file(target: Path) -> Iterator[BinaryIO]:
-    """Yield a stream to a temporary file that becomes `target` if the block succeeds."""
+def temporary_folder(target: Path) -> Iterator[Path]:
+    """Yield a folder beside `target` that is removed at the end, or after a kill by a later write.
+
+    Others have the permissions that they have for `target`, if that exists.
+    """
+    folder = _beside(target)
+    with explain_failed_write(target):
+        remove_leftovers(target.parent)
+        folder.mkdir()
+    try:
+        if target.exists():
+            folder.chmod(stat.S_IMODE(target.stat().st_mode) | stat.S_IRWXU)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def whole_file(target: Path, way_out: str = "") -> Iterator[BinaryIO]:
+    """Yield a stream to a temporary file that becomes `target` if the block succeeds.
+
+    The permissions of an existing file are kept.
+    """
     check_file_place(target)
     target = target.resolve()  # replace what a link points to, not the link
     temporary = _beside(target)
-    with explain_failed_write(target):
+    with explain_failed_write(target, way_out):
         target.parent.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(target.parent)
         stream = temporary.open("xb")
     try:
-        with stream:
+        with _explain_full_disk(target, way_out), stream:
+            if target.exists():
+                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        temporary.replace(target)
+        with explain_failed_write(target, way_out):
+            temporary.replace(target)
+            _flush_folder(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(target: Path, wait: bool = True) -> Iterator[None]:
+    """Hold the lock of a file or folder, which need not exist; a kill releases it.
+
+    Raises BusyError if another process holds it and `wait` is False. The lock is a file beside
+    `target`, which is removed at the end.
+    """
+    from filelock import FileLock, Timeout
+
+    target = target.resolve()
+    file = target.with_name(f".{target.name}.lock")
+    lock = FileLock(file, timeout=-1 if wait else 0, thread_local=False)
+    with explain_failed_write(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise BusyError(f"{target} is being written by {_holder(file)}.") from None
+    try:
+        with suppress(OSError):  # Windows does not write to a locked file
+            file.write_text(f"{os.getpid()}\n", encoding="ascii")
+        yield
+    finally:
+        with suppress(OSError):  # nor does it remove one
+            file.unlink()
+        lock.release()
+
+
+def _holder(lock: Path) -> str:
+    """Name the process that holds a lock."""
+    with suppress(OSError, ValueError):
+        return f"process {int(lock.read_text(encoding='ascii'))}"
+    return "another process"
 
 
 def check_file_place(target: Path) -> None:
@@ -109,6 +177,51 @@ def recovered(target: Path) -> Path:
     return target
 
 
+def is_temporary(name: str) -> bool:
+    """Return whether a name is one of our temporary files and folders."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes of this machine were writing into a folder."""
+    with os.scandir(folder) as entries:
+        found = [(entry.name, _TEMPORARY.fullmatch(entry.name)) for entry in entries]
+    for name, match in found:
+        if match is None or match["host"] != _host() or _is_alive(int(match["pid"])):
+            continue
+        path = folder / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+
+
+@contextmanager
+def _explain_full_disk(target: Path, way_out: str) -> Iterator[None]:
+    """Name the file that a full disk refused; other errors may come from reading."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        raise DataError(f"{target} cannot be written: {error.strerror}.{way_out}") from error
+
+
+def _keep_permissions(target: Path, temporary: Path) -> None:
+    """Give files the permissions they had in the old folder; new ones no more than the folder."""
+    if not target.exists():
+        return
+    mode = stat.S_IMODE(target.stat().st_mode)
+    for file in temporary.rglob("*"):
+        old = target / file.relative_to(temporary)
+        if old.exists():
+            file.chmod(stat.S_IMODE(old.stat().st_mode))
+        else:
+            file.chmod(stat.S_IMODE(file.stat().st_mode) & mode)
+    temporary.chmod(mode)
+
+
 def _exchange(temporary: Path, target: Path) -> None:
     """Replace the old folder by the new one.
 
@@ -118,7 +231,8 @@ def _exchange(temporary: Path, target: Path) -> None:
     for _ in range(MAX_TRIES):
         if target.exists():
             shutil.rmtree(previous, ignore_errors=True)
-            target.rename(previous)
+            with suppress(FileNotFoundError):  # another process moved it first
+                target.rename(previous)
         try:
             temporary.rename(target)
         except OSError as error:
@@ -131,8 +245,40 @@ def _exchange(temporary: Path, target: Path) -> None:
     shutil.rmtree(previous, ignore_errors=True)
 
 
+def _flush_folder(folder: Path) -> None:
+    """Write the names in a folder to disk; Windows cannot, and does not need to."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _is_alive(pid: int) -> bool:
+    """Return whether a process of this machine runs; on Windows, asking would end it."""
+    if os.name == "nt":
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _host() -> str:
+    """Return a short name of the machine and the container whose processes we can see."""
+    container = ""
+    with suppress(OSError):
+        container = str(Path("/proc/self/ns/pid").stat().st_ino)
+    return hashlib.blake2b(f"{platform.node()} {container}".encode(), digest_size=3).hexdigest()
+
+
 def _beside(target: Path) -> Path:
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    token = f"setrnn-{_host()}-{os.getpid()}-{secrets.token_hex(4)}"
+    return target.with_name(f".{target.name}.{token}")
 
 
 def _previous(target: Path) -> Path:

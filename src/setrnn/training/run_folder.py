@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from setrnn.data.folders import explain_failed_write, whole_file
+from setrnn.data.folders import explain_failed_write, remove_leftovers, whole_file
 from setrnn.errors import ConfigError, ModelError
 
 FORMAT = 1
@@ -44,7 +44,6 @@ CHANGEABLE = {
 _OURS = re.compile(
     r"(last\.safetensors|best-epoch-\d+\.safetensors|epochs\.csv|events\.out\.tfevents\..*)"
 )
-_CUT_SHORT = re.compile(r"\.(last|best-epoch-\d+|epochs)\.(safetensors|csv)\.[0-9a-f]{8}")
 _KEY = "setrnn"
 
 
@@ -135,9 +134,9 @@ class RunFolder:
         """Prepare the folder to continue from a checkpoint; without one, remove older files."""
         with explain_failed_write(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(self.folder)
             for file in self.folder.iterdir():
-                is_old = checkpoint is None and _OURS.fullmatch(file.name)
-                if is_old or _CUT_SHORT.fullmatch(file.name):
+                if checkpoint is None and _OURS.fullmatch(file.name):
                     file.unlink()
             self._saved_best = checkpoint.position.best_epoch if checkpoint else 0
             self._events = EventLog(self.folder, first_step)
@@ -172,7 +171,7 @@ class RunFolder:
         writer.writeheader()
         writer.writerows(history)
         file = self.folder / EPOCHS
-        with explain_failed_write(file), whole_file(file) as stream:
+        with whole_file(file) as stream:
             stream.write(text.getvalue().encode())
 
     def log(self, values: Mapping[str, float], step: int) -> None:
@@ -224,7 +223,7 @@ def write_checkpoint(file: Path, checkpoint: Checkpoint) -> None:
         "checksum": _checksum(tensors),
     }
     way_out = " Earlier checkpoints are kept: free some space, and resume with --resume."
-    with explain_failed_write(file, way_out), whole_file(file) as stream:
+    with whole_file(file, way_out) as stream:
         stream.write(save(tensors, metadata={_KEY: json.dumps(state)}))
 
 
