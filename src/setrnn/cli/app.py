@@ -145,10 +145,8 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:  # noqa: BLE001 (no failure may end in a traceback)
-        if hasattr(error, "exit_code") and hasattr(error, "show"):  # wrong usage
-            message = escape_controls(error.format_message())
-            error.format_message = lambda: message
-            error.show()
+        if hasattr(error, "exit_code") and hasattr(error, "show"):
+            _show_usage(error)
             sys.exit(error.exit_code)
         if is_debugging:
             sys.stderr.write(escape_controls(traceback.format_exc()))
@@ -185,6 +183,13 @@ def _write_error(error: Exception) -> str:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     what = " ".join(str(error).split())[:300]
     return f"unexpected {type(error).__name__}: {what}. Add --debug to see where."
+
+
+def _show_usage(error: Any) -> None:  # noqa: ANN401 (an exception of click)
+    """Show what is wrong with the arguments."""
+    message = escape_controls(error.format_message())
+    error.format_message = lambda: message
+    error.show()
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,16 @@ def labels_text(labels: Sequence[str]) -> str:
 
 
 def write_json(file: Path, values: Mapping[str, Any]) -> None:
-    """Write a JSON file, whole or not at all."""
+    """Write a JSON file, whole or not at all; null for numbers that are not finite."""
+    text = json.dumps(_with_null(values), indent=2, ensure_ascii=False, allow_nan=False)
     with whole_file(file) as stream:
-        stream.write((json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
+        stream.write((text + "\n").encode())
+
+
+def _with_null(values: Any) -> Any:  # noqa: ANN401 (JSON values)
+    """Replace NaN and infinite numbers, which JSON cannot write."""
+    if isinstance(values, Mapping):
+        return {name: _with_null(each) for name, each in values.items()}
+    if isinstance(values, list | tuple):
+        return [_with_null(each) for each in values]
+    return None if isinstance(values, float) and not math.isfinite(values) else values

@@ -30,7 +30,8 @@ from setrnn.data.cache import Source
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.data.formats import BadRows, choose_split
-from setrnn.errors import ConfigError
+from setrnn.data.formats.row import printable
+from setrnn.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from setrnn import Completion, Limits, Prediction, Tagger
@@ -168,7 +169,15 @@ def _write_rows(
     examples: Iterable[Example], found: Iterable[Prediction | Completion]
 ) -> Iterator[str]:
     for example, each in zip(examples, found, strict=True):
-        yield json.dumps({"id": example.id, **each.as_dict()}, ensure_ascii=False) + "\n"
+        row = {"id": example.id, **each.as_dict()}
+        try:
+            yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+        except ValueError as error:
+            name = printable(example.id)
+            raise ModelError(
+                f"Document '{name}': the model gives values that are not numbers. Train or copy it "
+                "again."
+            ) from error
 
 
 def _read_known_fields(

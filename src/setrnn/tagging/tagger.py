@@ -187,7 +187,8 @@ class Tagger:
         """
         check_top(top)
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
-        tokens = self.encoder.encode(*zip(*documents, strict=True))
+        texts, features = zip(*documents, strict=True)
+        tokens = self.encoder.encode(texts, features)
         source, n_sets = find_rule(name).source, self.n_candidates(name, top, set_limits)
         n_sets = max(n_sets, count_candidates()) if source == "sets" else n_sets
         search = BatchSearch(self.system, tokens, {source: n_sets})
