@@ -45,7 +45,7 @@ from setrnn.data.subwords import load_text_encoder, pretrained_encoder
 from setrnn.data.tokenizing import TextEncoder, learn_tokenizer
 from setrnn.errors import DataError
 
-FORMAT = 2
+FORMAT = 3
 DESCRIPTION_FILE = "prepared.json"
 BATCH = 4096
 HASHED_BYTES = 1 << 30  # a larger folder is hashed only on request: about a second per GiB
