@@ -207,7 +207,7 @@ def test_a_failed_calibration_leaves_a_saved_model_and_a_warning(
         assert load(model).method == method, "saved before"
         raise error
 
-    monkeypatch.setattr("setrnn.tagging.train.fit_calibration", fail)
+    monkeypatch.setattr("setrnn.tagging.calibrating.fit_calibration", fail)
     small = [f"--set={each}" for each in (*SMALL_OVERRIDES, "training.epochs=1")]
     settings = small if method == "sigmoid" else []
     result = setrnn("train", larger, "--method", method, "--out", model, *settings)

@@ -94,7 +94,7 @@ def main(folder):
 
     chance, n_kills, killed = random.Random(0), 0, folder / "killed"
     while True:
-        code = result(start(killed, folder, "--resume", die_at=chance.randint(6, 24)))
+        code = result(start(killed, folder, "--resume", die_at=chance.randint(6, 44)))
         if code == 0:
             break
         assert code == -signal.SIGKILL, (folder / "output.txt").read_text()

@@ -241,7 +241,9 @@ class Calibration:
                 {rule: Acceptance(**each) for rule, each in acceptance.items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelError(f"{place} is damaged. Train or copy the model again.") from error
+            raise ModelError(
+                f"{place} is damaged. Remove it, and calibrate the model again."
+            ) from error
 
 
 def _read_scaling(values: Mapping[str, Any]) -> Scaling:
