@@ -59,7 +59,9 @@ def test_a_calibration_is_another_version_and_is_loaded(folder):
     registry = Registry({"model": folder}, "cpu")
     registry.load()
     before = registry.find(None)
-    calibration = Calibration(100, acceptance={"set": Acceptance("set", 0.9, 0.9, 0.5, 50, 0.9, 1)})
+    calibration = Calibration(
+        100, acceptance={"set": Acceptance("set", 0.9, 0.9, 0.5, 0.5, 0.9, 50)}
+    )
     replace(load(folder, "cpu"), calibration=calibration).save_calibration(folder)
     assert version_of(folder) != before.version
     (line,) = registry.reload()

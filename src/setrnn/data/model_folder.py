@@ -17,6 +17,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ import numpy.typing as npt
 
 from setrnn.config import Config, from_dict, settings_hash, to_dict
 from setrnn.data.folders import (
+    explain_failed_write,
     file_hash,
     is_temporary,
     locked,
@@ -116,7 +118,7 @@ def save_calibration(
     with locked(folder if is_beside else file):
         if read_version(folder) != read:
             raise ModelError(
-                f"{folder} has changed since it was read, so the calibration was not written. "
+                f"{folder} has changed in the meantime: the calibration was not written. "
                 "Calibrate it again."
             )
         content, saved = _seal_calibration(calibration, read)
@@ -155,11 +157,8 @@ def check_model_place(folder: Path) -> None:
     parent = folder.resolve().parent
     while not parent.exists():
         parent = parent.parent
-    if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        problem = "is not writable" if parent.is_dir() else "is a file"
-        raise ModelError(
-            f"{folder} cannot be written: {parent} {problem}. Name a folder in another place."
-        )
+    with explain_failed_write(folder, " Name a folder in another place."):
+        TemporaryDirectory(dir=parent, prefix=".setrnn-").cleanup()
 
 
 def load_model(folder: Path) -> SavedModel:
