@@ -208,3 +208,19 @@ def test_prepared_folders_are_for_training_only(setrnn, corpus, place):
     result = setrnn("data", "convert", folder, "out")
     assert result.code == 1
     assert "is a prepared folder" in result.err
+
+
+def test_info_of_a_prepared_folder_finds_damage(setrnn, corpus, place):
+    folder = place / setrnn("data", "prepare", corpus, "--vectors", "none").out.strip()
+    result = setrnn("data", "info", folder, "--json", "info.json")
+    assert result.code == 0, result.err
+    assert "400" in result.out
+    assert "as they were written" in result.err
+    assert json.loads((place / "info.json").read_text())["n_documents"]["train"] == 400
+    file = folder / "train" / "ids.bin"
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    for arguments in (("data", "info", folder), ("train", folder, "--method", "br", "--out", "m")):
+        result = setrnn(*arguments)
+        assert result.code == 1
+        (line,) = result.error_lines
+        assert all(part in line for part in ("train/ids.bin", "setrnn data prepare DATA"))

@@ -86,6 +86,17 @@ def test_a_failed_run_is_recorded_does_not_stop_the_others_and_is_tried_again(
     assert ran.count("br-0") == 1
 
 
+def test_a_damaged_record_is_named_and_its_run_is_done_again(compare, ran, out):
+    compare("br,pcc")
+    (out / "runs" / "br-0.json").write_bytes(b"")
+    events = []
+    result = compare("br,pcc", on_progress=events.append)
+    assert ran == ["br-0", "pcc-0", "br-0"]
+    assert {each.name for each in result.records} == {"br-0", "pcc-0"}
+    (warning,) = [each.text for each in events if isinstance(each, Note) and each.is_warning]
+    assert "br-0.json is damaged" in warning
+
+
 def test_when_every_run_fails_so_does_the_comparison(compare, monkeypatch, out):
     def fail(task, on_progress):
         raise ZeroDivisionError("nothing there")

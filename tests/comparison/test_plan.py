@@ -121,6 +121,30 @@ def test_done_runs_are_passed_over_and_failed_ones_are_not(comparison, task):
     assert plan.tasks == [other]
 
 
+def test_a_run_whose_record_is_damaged_is_done_again(comparison, task):
+    other = replace(task, method="pcc")
+    done(task)
+    done(other)
+    (task.folder / "runs" / "br-0.json").write_bytes(b"")
+    plan = make_plan(task.folder, comparison, [task, other])
+    assert [each.name for each in plan.done] == ["pcc-0"]
+    assert plan.tasks == [task]
+
+
+def test_a_damaged_file_of_the_comparison_is_made_again_once_removed(
+    comparison, task, small_prepared
+):
+    done(task)
+    file = task.folder / "comparison.json"
+    file.write_bytes(b"")
+    with pytest.raises(DataError, match=r"comparison.json is damaged. Remove it"):
+        open_comparison(task.folder, small_prepared)
+    file.unlink()
+    again = open_comparison(task.folder, small_prepared)
+    assert again == comparison
+    assert [each.name for each in load_records(task.folder, again)] == ["br-0"]
+
+
 def test_a_done_run_with_other_settings_is_refused_with_what_differs(comparison, task):
     done(task)
     changed = replace(task, config=load_config(overrides=["classical.l1=0.7"]))
@@ -130,10 +154,11 @@ def test_a_done_run_with_other_settings_is_refused_with_what_differs(comparison,
 
 def test_runs_with_another_budget_do_not_stand_beside_each_other(comparison, task):
     done(task)
-    refuse_unequal_treatment(task.folder, comparison, task.treatment, task.config)
+    records = load_records(task.folder, comparison)
+    refuse_unequal_treatment(task.folder, records, task.treatment, task.config)
     with pytest.raises(ConfigError, match="budget_minutes was None, now 5"):
         refuse_unequal_treatment(
-            task.folder, comparison, {"n_trials": 0, "budget_minutes": 5}, task.config
+            task.folder, records, {"n_trials": 0, "budget_minutes": 5}, task.config
         )
 
 
@@ -189,18 +214,29 @@ def test_another_system_with_other_settings_is_refused(comparison, task):
     with pytest.raises(
         ConfigError, match=r"br-0 with other settings: training.epochs was 20, now 3"
     ):
-        refuse_unequal_treatment(task.folder, comparison, task.treatment, other)
-    refuse_unequal_treatment(task.folder, comparison, task.treatment, replace(Config(), seed=5))
+        refuse_unequal_treatment(
+            task.folder, load_records(task.folder, comparison), task.treatment, other
+        )
+    refuse_unequal_treatment(
+        task.folder,
+        load_records(task.folder, comparison),
+        task.treatment,
+        replace(Config(), seed=5),
+    )
 
 
 def test_settings_that_were_searched_may_differ(comparison, task):
     treatment = {"n_trials": 4, "budget_minutes": None}
     tuned = load_config(overrides=["classical.l1=0.5"])
     done(replace(task, config=tuned, treatment=treatment))
-    refuse_unequal_treatment(task.folder, comparison, treatment, Config())
+    refuse_unequal_treatment(
+        task.folder, load_records(task.folder, comparison), treatment, Config()
+    )
     other = load_config(overrides=["training.epochs=3"])
     with pytest.raises(ConfigError, match=r"training.epochs was 20, now 3"):
-        refuse_unequal_treatment(task.folder, comparison, treatment, other)
+        refuse_unequal_treatment(
+            task.folder, load_records(task.folder, comparison), treatment, other
+        )
 
 
 SETTINGS = TextSettings()

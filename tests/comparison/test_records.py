@@ -50,8 +50,13 @@ def test_a_run_on_other_data_is_refused(folder):
         load_records(folder, Comparison.load(folder))
 
 
-def test_a_damaged_record_is_named(folder):
-    file = folder / "runs" / "br-0.json"
-    file.write_text(file.read_text()[:100])
-    with pytest.raises(DataError, match=r"br-0.json is not JSON"):
-        load_record(file)
+@pytest.mark.parametrize("content", [b"", b'{"format"', b"null", b"\0" * 50, b'{"format": 1}'])
+def test_a_damaged_record_counts_as_missing_and_is_named(folder, content):
+    (folder / "runs" / "set-rnn-0.json").write_bytes(content)
+    said = []
+    records = load_records(folder, Comparison.load(folder), said.append)
+    assert [record.name for record in records] == ["br-0", "set-rnn-1"]
+    (message,) = said
+    assert "set-rnn-0.json is damaged" in message
+    with pytest.raises(DataError, match=r"set-rnn-0\.json"):
+        load_record(folder / "runs" / "set-rnn-0.json")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from setrnn.config import settings_hash
 from setrnn.data.prepared import (
     DESCRIPTION_FILE,
     Prepared,
@@ -40,7 +41,7 @@ def refused(action):
     assert "prepared" in message, "it names the folder or file"
 
 
-def write_split(folder, batches, dtype=np.uint16):
+def write_split(folder, batches, dtype=np.uint16, n_tokens=2**16):
     """Write batches of (id, tokens, labels) as the only split, train."""
     folder.mkdir()
     with SplitWriter(folder / "train", dtype) as writer:
@@ -53,7 +54,11 @@ def write_split(folder, batches, dtype=np.uint16):
     (folder / "tokenizer.json").touch()
     (folder / "labels.json").touch()
     description = {
+        "text": {},
         "n_documents": {"train": writer.n_documents},
+        "n_tokens": n_tokens,
+        "n_labels": 90,
+        "unseen_labels": [str(label) for label in range(90, 100)],
         "token_dtype": np.dtype(dtype).name,
     }
     write_description(folder, description)
@@ -63,7 +68,9 @@ def write_split(folder, batches, dtype=np.uint16):
 @given(
     st.lists(
         st.lists(
-            st.tuples(ids, st.lists(st.integers(0, 65535)), st.lists(st.integers(0, 99))),
+            st.tuples(
+                ids, st.lists(st.integers(0, 65535)), st.sets(st.integers(0, 99)).map(sorted)
+            ),
             max_size=4,
         ),
         max_size=4,
@@ -80,7 +87,8 @@ def test_written_documents_come_back_whatever_the_batches(tmp_path_factory, batc
 
 
 def test_ids_past_two_bytes_are_kept(tmp_path):
-    split = write_split(tmp_path / "prepared", [[("1", [70_000, 1, 2**31 - 1], [])]], np.int32)
+    batches = [[("1", [70_000, 1, 2**31 - 1], [])]]
+    split = write_split(tmp_path / "prepared", batches, np.int32, 2**31)
     assert split.tokens[0].tolist() == [70_000, 1, 2**31 - 1]
 
 
@@ -162,17 +170,108 @@ def test_a_description_cut_short_is_refused(folder, file):
         refused(read_all)
 
 
-@pytest.mark.parametrize("content", ["[]", "3", "null", '"x"', '{"format": 1}'])
+@pytest.mark.parametrize("content", ["[]", "3", "null", '"x"', '{"format": 2}', '{"format": 1}'])
 def test_a_description_that_is_something_else_is_refused(folder, content):
     (folder / DESCRIPTION_FILE).write_text(content)
     refused(lambda: Prepared(folder).split("train"))
 
 
-def test_another_format_is_refused_with_the_way_out(folder):
+@pytest.mark.parametrize("number", [1, 99])
+def test_another_format_is_refused_with_the_way_out(folder, number):
     description = json.loads((folder / DESCRIPTION_FILE).read_text())
-    (folder / DESCRIPTION_FILE).write_text(json.dumps({**description, "format": 99}))
-    with pytest.raises(DataError, match="Prepare the data again"):
+    (folder / DESCRIPTION_FILE).write_text(json.dumps({**description, "format": number}))
+    with pytest.raises(DataError, match=r"another version.*Prepare the data again"):
         Prepared(folder)
+
+
+def open_all(folder):
+    prepared = Prepared(folder)
+    return [prepared.encoder, prepared.labels, *map(prepared.split, prepared.splits)]
+
+
+def flip_bit(file, byte, bit):
+    content = bytearray(file.read_bytes())
+    content[byte] ^= 1 << bit
+    file.write_bytes(content)
+
+
+def test_no_flipped_bit_is_let_in(folder):
+    random = np.random.default_rng(0)
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    assert len(files) == 3 + 3 * len(ARRAY_FILES)
+    for file in files:
+        whole = file.read_bytes()
+        for byte in {0, len(whole) - 1, *random.integers(0, len(whole), 4).tolist()}:
+            flip_bit(file, byte, int(random.integers(8)))
+            refused(lambda: open_all(folder))
+            file.write_bytes(whole)
+    open_all(folder)
+
+
+def test_a_folder_too_large_to_be_hashed_at_once_is_hashed_on_request(folder, monkeypatch):
+    """Sizes, descriptions and ranges are checked all the same."""
+    monkeypatch.setattr("setrnn.data.prepared.HASHED_BYTES", 0)
+    tokens = folder / "train" / "tokens.bin"
+    whole = tokens.read_bytes()
+    flip_bit(tokens, 0, 0)
+    open_all(folder)
+    with pytest.raises(DataError, match=r"train/tokens.bin has been changed.*again"):
+        Prepared(folder).check()
+    tokens.write_bytes(whole)
+    Prepared(folder).check()
+    flip_bit(folder / "labels.json", 30, 0)
+    with pytest.raises(DataError, match=r"labels\.json"):
+        Prepared(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "position", "value"),
+    [
+        ("tokens.bin", 0, np.uint16(0xFFFF)),
+        ("labels.bin", 0, np.int32(-1)),
+        ("labels.bin", -1, np.int32(9999)),
+        ("label_offsets.bin", 0, np.int64(1)),
+        ("token_offsets.bin", 5, np.int64(2**40)),
+        ("id_offsets.bin", 5, np.int64(-1)),
+    ],
+)
+def test_ids_and_offsets_out_of_range_are_refused_without_a_hash(
+    folder, monkeypatch, file, position, value
+):
+    monkeypatch.setattr("setrnn.data.prepared.HASHED_BYTES", 0)
+    monkeypatch.setattr("setrnn.data.ragged.CHECKED_AT_ONCE", 7)
+    open_all(folder)
+    path = folder / "train" / file
+    array = np.fromfile(path, dtype=value.dtype)
+    array[position] = value
+    array.tofile(path)
+    refused(lambda: open_all(folder))
+
+
+def test_a_repeated_label_is_refused(tmp_path):
+    refused(lambda: write_split(tmp_path / "prepared", [[("1", [3], [5, 5])]]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": 3},
+        {"files": {}},
+        {"n_tokens": "many"},
+        {"n_tokens": 10},
+        {"n_labels": 3},
+        {"n_documents": {"train": -1}},
+        {"token_dtype": "object"},
+        {"unseen_labels": None},
+        {"text": []},
+    ],
+)
+def test_a_sealed_description_that_does_not_fit_is_refused(folder, change):
+    values = json.loads((folder / DESCRIPTION_FILE).read_text()) | change
+    del values["seal"]
+    text = json.dumps({**values, "seal": settings_hash(values)})
+    (folder / DESCRIPTION_FILE).write_text(text)
+    refused(lambda: open_all(folder))
 
 
 def test_only_a_prepared_folder_is_taken_for_one(small_prepared, tmp_path):

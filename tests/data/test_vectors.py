@@ -1,15 +1,21 @@
 import gzip
 import os
+import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from setrnn.config import TextSettings, VectorSettings
 from setrnn.data.example import Example
-from setrnn.data.prepared import prepare
+from setrnn.data.folders import locked
+from setrnn.data.kept_vectors import find_vectors
+from setrnn.data.prepared import Prepared, prepare
 from setrnn.data.ragged import Ragged
+from setrnn.data.seals import seal_file
 from setrnn.data.tokenizing import FEATURE_PREFIX
 from setrnn.data.vectors import NAME_WEIGHT, weave, word_vectors
 from setrnn.errors import ConfigError, DataError
@@ -48,7 +54,7 @@ def row_of(prepared, name):
 
 
 def kept_files(prepared):
-    return sorted(prepared.folder.glob("*word_vectors*"))
+    return sorted(prepared.folder.glob("word_vectors*.npy"))
 
 
 class TestKeeping:
@@ -67,7 +73,8 @@ class TestKeeping:
 
     def test_only_the_finished_file_is_left(self, prepared):
         word_vectors(prepared, SMALL)
-        assert [file.suffix for file in kept_files(prepared)] == [".npy"]
+        found = [file.suffix for file in prepared.folder.glob("*word_vectors*")]
+        assert sorted(found) == [".json", ".npy"]
 
     def test_other_settings_are_kept_in_another_file(self, prepared):
         word_vectors(prepared, SMALL)
@@ -80,21 +87,65 @@ class TestKeeping:
 
         with pytest.raises(KeyboardInterrupt):
             word_vectors(prepared, SMALL, interrupt)
-        assert kept_files(prepared) == []
+        assert list(prepared.folder.glob("*word_vectors*")) == []
 
-    def test_a_file_cut_short_is_named(self, prepared):
+    @pytest.mark.parametrize("change", ["cut short", "bit", "shape", "description"])
+    def test_damage_is_refused_and_what_is_deleted_is_made_again(self, prepared, change):
+        whole = np.array(word_vectors(prepared, SMALL))
+        [kept] = kept_files(prepared)
+        if change == "cut short":
+            kept.write_bytes(kept.read_bytes()[:-4])
+        elif change == "shape":
+            np.save(kept, np.zeros((2, 8), dtype=np.float32))
+        else:
+            file = kept if change == "bit" else kept.with_suffix(".json")
+            content = bytearray(file.read_bytes())
+            content[len(content) * 2 // 3] ^= 1
+            file.write_bytes(content)
+        with pytest.raises(DataError, match=r"damaged.*Delete .*word_vectors-\w+\.npy"):
+            word_vectors(prepared, SMALL)
+        kept.unlink()
+        assert np.array_equal(word_vectors(prepared, SMALL), whole)
+
+    def test_numbers_that_are_not_finite_are_refused(self, prepared):
         word_vectors(prepared, SMALL)
         [kept] = kept_files(prepared)
-        kept.write_bytes(kept.read_bytes()[:-4])
-        with pytest.raises(DataError, match=r"word_vectors-\w+\.npy is cut short. Delete it"):
+        vectors = np.load(kept)
+        vectors[3, 3] = np.nan
+        store = find_vectors(prepared.folder, SMALL, lambda *_: None)
+        with pytest.raises(DataError, match="not finite"):
+            store.save(vectors)
+        np.save(kept, vectors)
+        store._describe(seal_file(kept))
+        with pytest.raises(DataError, match=r"finite.*Delete"):
             word_vectors(prepared, SMALL)
 
-    def test_a_file_of_another_shape_is_refused(self, prepared):
-        word_vectors(prepared, SMALL)
+    def test_vectors_without_their_description_are_made_again(self, prepared):
+        whole = np.array(word_vectors(prepared, SMALL))
         [kept] = kept_files(prepared)
-        np.save(kept, np.zeros((2, 8), dtype=np.float32))
-        with pytest.raises(DataError, match="belongs to other data"):
-            word_vectors(prepared, SMALL)
+        kept.write_bytes(b"killed before the description was written")
+        kept.with_suffix(".json").unlink()
+        assert np.array_equal(word_vectors(prepared, SMALL), whole)
+
+    def test_a_process_that_finds_others_at_work_takes_what_they_made(self, prepared, monkeypatch):
+        made = np.array(word_vectors(prepared, SMALL))
+        [kept] = kept_files(prepared)
+        description = kept.with_suffix(".json")
+        content = description.read_bytes()
+        description.unlink()
+        monkeypatch.setattr("setrnn.data.vectors._learn", None)
+        said = []
+
+        def finish(message, share):
+            """Be the other process, which ends now."""
+            said.append(message)
+            description.write_bytes(content)
+            other.close()
+
+        with ExitStack() as other:
+            other.enter_context(locked(kept))
+            assert np.array_equal(word_vectors(prepared, SMALL, finish), made)
+        assert [f"process {os.getpid()}" in message for message in said] == [True]
 
     def test_none_makes_no_vectors(self, prepared):
         with pytest.raises(ConfigError, match=r"vectors.source is 'none'"):
@@ -378,16 +429,72 @@ class TestFiles:
         n_words = prepared.encoder.tokens.index(FEATURE_PREFIX + "keen fan") - 3
         assert said[-1] == (f"4 of {n_words} words found in vectors.txt", 1.0)
 
-    def test_a_newer_file_is_read_again_and_a_lost_one_is_not_missed(self, prepared, tmp_path):
-        from_file(prepared, tmp_path, FORMATS["glove.txt"])
-        newer = kept_files(prepared)[0].stat().st_mtime + 10
-        file = tmp_path / "vectors.txt"
-        file.write_bytes(text_file([("goal", [8, 8, 8])]))
-        os.utime(file, (newer, newer))
-        settings = VectorSettings(source=str(file), dimensions=3)
-        assert word_vectors(prepared, settings)[row_of(prepared, "goal")].tolist() == [8, 8, 8]
+    @pytest.fixture
+    def two_of_a_name(self, tmp_path, monkeypatch):
+        """Two files of one name in two folders; the second is older than all that is made."""
+        contents = {"a": FORMATS["glove.txt"], "b": text_file([("goal", [8, 8, 8])])}
+        for name, content in contents.items():
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "vec.txt").write_bytes(content)
+        os.utime(tmp_path / "b" / "vec.txt", (0, 0))
+        return lambda name: monkeypatch.chdir(tmp_path / name)
+
+    def test_files_of_one_name_are_told_apart_by_their_content(self, prepared, two_of_a_name):
+        settings = VectorSettings(source="vec.txt", dimensions=3)
+        for folder, first in (("a", 1), ("b", 8), ("a", 1)):
+            two_of_a_name(folder)
+            assert word_vectors(prepared, settings)[row_of(prepared, "goal")][0] == first
+        assert len(kept_files(prepared)) == 2
+
+    def test_a_lost_file_is_not_missed(self, prepared, tmp_path, two_of_a_name):
+        settings = VectorSettings(source="vec.txt", dimensions=3)
+        two_of_a_name("a")
+        word_vectors(prepared, settings)
+        Path("vec.txt").write_bytes(text_file([("goal", [5, 5, 5])]))
+        word_vectors(prepared, settings)
+        carried = Prepared(shutil.copytree(prepared.folder, tmp_path / "elsewhere"))
+        Path("vec.txt").unlink()
+        said = []
+        found = word_vectors(carried, settings, lambda message, _: said.append(message))
+        assert found[row_of(prepared, "goal")][0] == 5, "the last content of the file"
+        assert "there is no file vec.txt" in said[0]
+        two_of_a_name("b")
+        word_vectors(prepared, settings)
+        Path("vec.txt").unlink()
+        with pytest.raises(DataError, match=r"no file vec.txt.* different files"):
+            word_vectors(prepared, settings)
+
+    def test_a_file_that_looks_the_same_is_not_hashed_again(self, prepared, tmp_path, monkeypatch):
+        """Not even under another name, which is then known too."""
+        vectors = from_file(prepared, tmp_path, FORMATS["glove.txt"])
+        file, link = tmp_path / "vectors.txt", tmp_path / "link.txt"
+        link.symlink_to(file)
+        monkeypatch.setattr("setrnn.data.kept_vectors.file_hash", None)
+        settings = VectorSettings(source=str(link), dimensions=3)
+        assert np.array_equal(word_vectors(prepared, settings), vectors)
         file.unlink()
-        assert word_vectors(prepared, settings)[row_of(prepared, "goal")].tolist() == [8, 8, 8]
+        assert np.array_equal(word_vectors(prepared, settings), vectors)
+        assert len(kept_files(prepared)) == 1
+
+    def test_a_file_that_is_written_while_it_is_read_is_refused(self, prepared, tmp_path):
+        def rewrite(message, share):
+            (tmp_path / "vectors.txt").write_bytes(FORMATS["glove.txt"] * 2)
+
+        with pytest.raises(DataError, match=r"vectors.txt was changed while"):
+            from_file(prepared, tmp_path, FORMATS["glove.txt"], on_progress=rewrite)
+        assert kept_files(prepared) == []
+
+    def test_a_folder_that_cannot_be_written_serves_the_same_content_under_another_name(
+        self, prepared, tmp_path, monkeypatch
+    ):
+        vectors = from_file(prepared, tmp_path, FORMATS["glove.txt"], "a.txt")
+
+        def refuse(*_):
+            raise DataError("read-only")
+
+        monkeypatch.setattr("setrnn.data.kept_vectors.whole_file", refuse)
+        again = from_file(prepared, tmp_path, FORMATS["glove.txt"], "b.txt")
+        assert np.array_equal(again, vectors)
 
     def test_words_that_are_no_utf8_and_phrases_and_blank_lines_are_passed_over(
         self, prepared, tmp_path

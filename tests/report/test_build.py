@@ -84,6 +84,15 @@ def test_a_report_of_failures_alone_says_so(tmp_path):
     assert "No run succeeded" in text
 
 
+def test_a_damaged_record_is_a_caveat_and_the_others_are_shown(tmp_path, without_figures):
+    folder = save(tmp_path, *made_comparison(("br", "sgm"), 1, 25))
+    (folder / "runs" / "sgm-0.json").write_bytes(b"")
+    report = build_report(folder)
+    assert [row.name for row in report.systems.rows] == ["br"]
+    assert "sgm-0.json is damaged" in report.caveats[0]
+    assert "sgm-0.json is damaged" in report.page.read_text(encoding="utf-8")
+
+
 def test_an_old_report_stays_when_a_new_one_fails(tmp_path, monkeypatch, without_figures):
     folder = save(tmp_path, *made_comparison(("br",), 1, 25))
     report = build_report(folder)

@@ -1,5 +1,6 @@
 import copy
 import io
+import os
 import pickle
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import setrnn
 from setrnn.data import newsroom
+from setrnn.data.folders import temporary_folder
+from setrnn.data.prepared import prepare
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.methods import METHODS
 from setrnn.tagging.estimator import SetRNNClassifier
@@ -402,6 +405,27 @@ def test_fit_leaves_no_files_and_holds_none(method, tmp_path, monkeypatch):
     maps = Path("/proc/self/maps")
     if maps.exists():
         assert str(tmp_path) not in maps.read_text()
+
+
+def test_fit_works_in_a_private_folder_and_sweeps_what_a_killed_one_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    seen = []
+
+    def watch(streams, target, *rest, **more):
+        seen.append(
+            (target.parent.stat().st_mode & 0o777, [each.name for each in tmp_path.iterdir()])
+        )
+        return prepare(streams, target, *rest, **more)
+
+    with temporary_folder(tmp_path / "texts") as folder:
+        left = folder.name.replace(str(os.getpid()), "999999999")
+    (tmp_path / left).mkdir()
+    monkeypatch.setattr("setrnn.tagging.estimator.prepare", watch)
+    quick("br").fit(FEW_TEXTS, FEW_SETS)
+    ((mode, names),) = seen
+    assert mode == 0o700
+    assert len(names) == 1
+    assert left not in names
 
 
 def test_a_failed_fit_leaves_no_files(tmp_path, monkeypatch):

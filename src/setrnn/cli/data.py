@@ -18,8 +18,10 @@ from setrnn.cli.console import note, stdout, warn, write_json
 from setrnn.cli.options import ConfigFile, Data, JsonFile, Reading, SetOption, Valid, with_reading
 from setrnn.cli.progress import documents_progress, terminal_progress
 from setrnn.data.example import Example
+from setrnn.data.folders import recovered
 from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
 from setrnn.data.formats.write import WRITERS
+from setrnn.data.prepared import Prepared, is_prepared
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
 from setrnn.errors import ConfigError, DataError
@@ -35,7 +37,13 @@ EIGHTHS = " ▏▎▍▌▋▊▉█"
 @app.command()
 @with_reading
 def info(data: Data, reading: Reading, json: JsonFile = None) -> None:
-    """Show the statistics of data, and what to correct before training."""
+    """Show the statistics of data, and what to correct before training.
+
+    Of a prepared folder, every file is checked for damage.
+    """
+    if is_prepared(recovered(Path(data))):
+        show_prepared(Path(data), json)
+        return
     source = reading.source(data)
     dataset = source.open()
     bad_rows = BadRows(source.on_bad_row)
@@ -144,6 +152,32 @@ def prepare_folder(
             source, out=out, config=config, settings=overrides, vectors=True, on_progress=show
         )
     typer.echo(prepared.folder)
+
+
+def show_prepared(folder: Path, json: Path | None = None) -> None:
+    """Check every file of a prepared folder, then show its numbers."""
+    prepared = Prepared(folder)
+    prepared.check()
+    if json is not None:
+        write_json(json, {"data": prepared.name, **prepared.description})
+    table = Table(title=escape(prepared.name), title_justify="left")
+    table.add_column("")
+    for name in prepared.splits:
+        table.add_column(escape(name), justify="right")
+    splits = [prepared.split(name) for name in prepared.splits]
+    table.add_row("documents", *(f"{len(split):,}" for split in splits))
+    for row, parts in (
+        ("labels per document", [split.labels for split in splits]),
+        ("words per document", [split.tokens for split in splits]),
+    ):
+        table.add_row(row, *(f"{len(each.values) / max(len(each), 1):.1f}" for each in parts))
+    stdout.print(table)
+    seals = prepared.description["files"].values()
+    note(
+        f"{len(prepared.labels):,} labels, {prepared.encoder.n_tokens:,} different words and "
+        f"features. All {len(seals)} files ({sum(seal['bytes'] for seal in seals) / 1e6:,.1f} MB) "
+        "and the word vectors are as they were written."
+    )
 
 
 def refuse_own_input(data: str, out: Path) -> None:

@@ -211,11 +211,12 @@ def compare(
     busy = " Wait until it ends, or choose another --out."
     with locked(folder / COMPARISON_FILE, wait=False, way_out=busy):
         comparison = open_comparison(folder, prepared)
-        refuse_unequal_treatment(folder, comparison, treatment, config)
+        records = load_records(folder, comparison, lambda text: on_progress(Note(text, True)))
+        refuse_unequal_treatment(folder, records, treatment, config)
         if not tune:
             make_plan(folder, comparison, tasks)  # refuses other settings before anything runs
         if files:
-            for record in make_added_records(comparison, files, load_records(folder, comparison)):
+            for record in make_added_records(comparison, files, records):
                 record.save(folder)
         if command is None:
             command = f"setrnn.compare({source.data!r}, {names!r}, out={str(out)!r}, ...)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from setrnn.data.prepared import Prepared, is_prepared
 from setrnn.data.splits import VALID_SHARE
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS, find_method
+from setrnn.progress import OnProgress, ignore_progress
 
 ALL = "all"
 PREPARED = "prepared"  # prepared data may be kept in the folder too
@@ -58,7 +59,7 @@ def open_comparable(
     source: Source,
     settings: TextSettings,
     folder: Path | None = None,
-    on_documents: Callable[[str, int], None] = lambda step, n_documents: None,
+    on_progress: OnProgress = ignore_progress,
 ) -> Prepared:
     """Prepare data as `open_prepared` does; a missing valid part is cut from train.
 
@@ -66,9 +67,9 @@ def open_comparable(
     """
     place = Path(source.data)
     if is_prepared(recovered(place)):
-        return _require_all_parts(open_prepared(source, settings, folder, on_documents))
+        return _require_all_parts(open_prepared(source, settings, folder, on_progress))
     _require_test(source.open())
-    return open_prepared(replace(source, cut_valid=True), settings, folder, on_documents)
+    return open_prepared(replace(source, cut_valid=True), settings, folder, on_progress)
 
 
 def describe_cut(prepared: Prepared) -> str:
@@ -122,7 +123,7 @@ def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
         made.save(folder)
         return made
     comparison = Comparison.load(folder)
-    # The hash covers only settings and sizes.
+    # The file of the comparison may have been edited: the hash is that of the data.
     shared = ("data_hash", "labels", "label_counts", "ids", "truth")
     if any(getattr(comparison, name) != getattr(made, name) for name in shared):
         raise DataError(
@@ -227,10 +228,10 @@ def failed_record(task: Task, comparison: Comparison, failure: Failure) -> Recor
 
 
 def refuse_unequal_treatment(
-    folder: Path, comparison: Comparison, treatment: Mapping[str, Any], config: Config
+    folder: Path, records: Iterable[Record], treatment: Mapping[str, Any], config: Config
 ) -> None:
     """Refuse to add runs to runs that had other settings, another budget or other trials."""
-    for record in load_records(folder, comparison):
+    for record in records:
         if record.failure is None and not record.is_added:
             is_searched = bool(record.treatment.get("n_trials") or treatment.get("n_trials"))
             before = _treatment(record.treatment, record.config, is_searched)

@@ -12,7 +12,7 @@ Reports are made from comparison.json and runs/ alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,10 @@ COMPARISON_FILE, RUNS, MODELS, REPORT = "comparison.json", "runs", "models", "re
 GIVEN = "given"  # the rule of predictions that were added
 
 LabelSets = Sequence[Sequence[int]]  # label ids per document
+
+
+class DamagedFileError(DataError):
+    """A file of a comparison that was not written completely."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +61,16 @@ class Comparison:
     @classmethod
     def load(cls, folder: Path) -> Comparison:
         """Read the file of a comparison from its folder."""
-        values = _read(folder / COMPARISON_FILE)
         try:
+            values = _read(folder / COMPARISON_FILE)
             for name in ("labels", "label_counts", "ids", "commands"):
                 values[name] = tuple(values[name])
             return cls(**values)
-        except (KeyError, TypeError) as error:
-            raise DataError(f"{folder / COMPARISON_FILE} is damaged: {error}.") from error
+        except (KeyError, TypeError, DamagedFileError) as error:
+            raise DamagedFileError(
+                f"{folder / COMPARISON_FILE} is damaged. Remove it and give the same 'setrnn "
+                "compare' again: it makes the file, and the runs are kept."
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -163,17 +170,28 @@ def load_record(file: Path) -> Record:
                 values[name] = kind(**values[name])
         return Record(**values)
     except (KeyError, TypeError) as error:
-        raise DataError(
-            f"{file} is damaged: {error}. Remove it and run the comparison again."
-        ) from error
+        raise DamagedFileError(f"{file} is damaged: {error}.") from error
 
 
-def load_records(folder: Path, comparison: Comparison) -> list[Record]:
-    """Read all records of a comparison; refuse other data, and two records of one run."""
+def load_records(
+    folder: Path, comparison: Comparison, on_damage: Callable[[str], None] = lambda message: None
+) -> list[Record]:
+    """Read all records of a comparison; refuse other data, and two records of one run.
+
+    A record that was not written completely is left out, as if the run was still to be done;
+    `on_damage` is called with a message.
+    """
     found: dict[str, Path] = {}
     records = []
     for file in sorted((folder / RUNS).glob("*.json")):
-        record = load_record(file)
+        try:
+            record = load_record(file)
+        except DamagedFileError:
+            on_damage(
+                f"{file} is damaged: the run {file.stem} counts as missing. 'setrnn compare' with "
+                "its method and seed makes it again."
+            )
+            continue
         if record.data_hash != comparison.data_hash:
             raise DataError(
                 f"{file} is a run on other data than {folder / COMPARISON_FILE}. Remove it."
@@ -195,10 +213,10 @@ def _read(file: Path) -> dict[str, Any]:
         values = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise DataError(f"{file} is not JSON: {error}.") from error
+    except (ValueError, RecursionError) as error:
+        raise DamagedFileError(f"{file} is not JSON: {error}.") from error
     if not isinstance(values, dict) or "format" not in values:
-        raise DataError(f"{file} is not part of a comparison.")
+        raise DamagedFileError(f"{file} is not part of a comparison.")
     if values["format"] != FORMAT:
         raise DataError(
             f"{file} was written by another version of setrnn ({values.get('setrnn', 'unknown')}): "

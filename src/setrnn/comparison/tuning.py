@@ -8,6 +8,7 @@ has the settings as given, so that the result is never worse than they are.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -257,9 +258,9 @@ def _drop_incomplete_line(journal: Path) -> None:
     if not journal.exists():
         return
     content = journal.read_bytes()
-    complete = content[: content.rfind(b"\n") + 1]
-    if len(complete) < len(content):
-        journal.write_bytes(complete)
+    n_complete = content.rfind(b"\n") + 1
+    if n_complete < len(content):
+        os.truncate(journal, n_complete)  # in place: a kill here loses no line
 
 
 def _list_ended(study: Study) -> list[FrozenTrial]:

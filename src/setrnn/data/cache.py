@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.example import Example
-from setrnn.data.folders import file_hash, recovered
+from setrnn.data.folders import file_hash, locked_after, recovered
 from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.data.formats.reader import OnBadRow, file_errors
 from setrnn.data.prepared import FORMAT, Prepared, is_prepared, prepare
@@ -19,6 +19,7 @@ from setrnn.data.splits import SEED, VALID_SHARE, with_valid
 from setrnn.data.subwords import pretrained_encoder
 from setrnn.data.tokenizing import read_stop_words
 from setrnn.errors import DataError
+from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 
 CACHE_VARIABLE = "SETRNN_CACHE"
 
@@ -57,16 +58,18 @@ def open_prepared(
     source: Source,
     settings: TextSettings,
     folder: Path | None = None,
-    on_documents: Callable[[str, int], None] = lambda step, n_documents: None,
+    on_progress: OnProgress = ignore_progress,
 ) -> Prepared:
     """Return the prepared form of a DATA argument; make it if it does not exist.
+
+    If another process is making it, wait and open what that process made: a folder that is
+    complete is never replaced, since others may be reading it.
 
     Args:
         source: a prepared folder, or any data.
         settings: how texts become words.
         folder: the folder of prepared folders; the cache if not given.
-        on_documents: called with the step and the number of documents processed since the last
-            call.
+        on_progress: called with the progress and with notes for the user.
     """
     place = Path(source.data)
     if is_prepared(recovered(place)):
@@ -76,20 +79,33 @@ def open_prepared(
     dataset = source.open()
     dataset.require("train")
     target = prepared_path(source, dataset, settings, folder)
-    if is_prepared(recovered(target)):
-        return Prepared(target)
+    if not is_prepared(recovered(target)):
+        with locked_after(target, lambda busy: on_progress(Note(busy))):
+            if not is_prepared(recovered(target)):
+                return _prepare(source, dataset, settings, target, on_progress)
+    return Prepared(target)
+
+
+def _prepare(
+    source: Source, dataset: Dataset, settings: TextSettings, target: Path, on_progress: OnProgress
+) -> Prepared:
     bad_rows = {name: BadRows(source.on_bad_row) for name in dataset.splits}
     streams = {
         name: partial(_read_again, split, bad_rows, name) for name, split in dataset.splits.items()
     }
-    origin = {"data": dataset.name, "synthetic": source.data == EMBEDDED}
+    n_done: dict[str, int] = {}
+
+    def count(step: str, n_documents: int) -> None:
+        n_done[step] = n_done.get(step, 0) + n_documents
+        on_progress(Progress(step, n_done[step]))
+
     return prepare(
         streams,
         target,
         dataset.name,
         settings,
-        origin,
-        on_documents,
+        {"data": dataset.name, "synthetic": source.data == EMBEDDED},
+        count,
         count_skipped=lambda: {name: rows.n_skipped for name, rows in bad_rows.items()},
         valid_is_cut=dataset.valid_is_cut,
     )

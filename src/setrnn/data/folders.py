@@ -10,8 +10,8 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -72,17 +72,18 @@ def whole_folder(target: Path, way_out: str = "") -> Iterator[Path]:
 
 
 @contextmanager
-def temporary_folder(target: Path) -> Iterator[Path]:
+def temporary_folder(target: Path, is_private: bool = False) -> Iterator[Path]:
     """Yield a folder beside `target` that is removed at the end, or after a kill by a later write.
 
-    Others have the permissions that they have for `target`, if that exists.
+    Others have the permissions that they have for `target`, if that exists, or none at all in a
+    private folder.
     """
     folder = _beside(target)
     with explain_failed_write(target):
         remove_leftovers(target.parent)
-        folder.mkdir()
+        folder.mkdir(0o700 if is_private else 0o777)
     try:
-        if target.exists():
+        if target.exists() and not is_private:
             folder.chmod(stat.S_IMODE(target.stat().st_mode) | stat.S_IRWXU)
         yield folder
     finally:
@@ -142,6 +143,18 @@ def locked(target: Path, wait: bool = True, way_out: str = "") -> Iterator[None]
         with suppress(OSError):  # nor does it remove one
             file.unlink()
         lock.release()
+
+
+@contextmanager
+def locked_after(target: Path, on_wait: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of a file or folder; if another process holds it, say so and wait."""
+    with ExitStack() as lock:
+        try:
+            lock.enter_context(locked(target, wait=False))
+        except BusyError as busy:
+            on_wait(f"{busy} Waiting for it.")
+            lock.enter_context(locked(target))
+        yield
 
 
 def _holder(lock: Path) -> str:

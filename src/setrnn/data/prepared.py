@@ -1,7 +1,7 @@
 """The prepared form of a dataset: a memory-mapped folder, which is all that training reads.
 
     NAME-HASH/
-        prepared.json      format, settings, sources, sizes
+        prepared.json      format, settings, sources, numbers, the size and hash of every file
         tokenizer.json     texts to ids
         labels.json        the labels of train, in descending order of frequency
         train/ valid/ test/
@@ -9,6 +9,9 @@
         word_vectors-HASH.npy   one row per token id, then one per label
 
 A label of valid or test that train lacks has an id after the others: see `unseen_labels`.
+
+A damaged folder is refused before anything is learned from it. Opening it checks the size of every
+file and, up to HASHED_BYTES, its hash; opening a split checks that all ids are in range.
 
 `prepare` makes the folder in two passes and bounded memory. The first pass over train counts
 labels and features and collects texts for the vocabulary. The second turns every split into ids:
@@ -23,26 +26,31 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain, islice, product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Encoding
 
-from setrnn.config import WORDS, TextSettings, from_dict, to_dict
+from setrnn.config import WORDS, TextSettings, from_dict, settings_hash, to_dict
 from setrnn.data.example import Example
 from setrnn.data.folders import whole_folder
+from setrnn.data.kept_vectors import check_vectors
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
+from setrnn.data.seals import find_damage, seal_folder
 from setrnn.data.subwords import load_text_encoder, pretrained_encoder
 from setrnn.data.tokenizing import TextEncoder, learn_tokenizer
 from setrnn.errors import DataError
 
-FORMAT = 1
+FORMAT = 2
 DESCRIPTION_FILE = "prepared.json"
 BATCH = 4096
+HASHED_BYTES = 1 << 30  # a larger folder is hashed only on request: about a second per GiB
+TOKEN_DTYPES = ("uint16", "int32")
+AGAIN = "Remove the folder and prepare the data again: setrnn data prepare DATA."
 
 Stream = Callable[[], Iterable[Example]]
 T = TypeVar("T")
@@ -60,9 +68,21 @@ class PreparedSplit:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def is_sound(self, n_documents: int, n_tokens: int, n_labels: int) -> bool:
+        """Return whether no offset and no id is out of range."""
+        all_rows = (self.tokens, self.labels, self.id_bytes)
+        return (
+            {len(rows) for rows in all_rows} == {n_documents}
+            and self.tokens.is_sound(n_tokens)
+            and self.labels.is_sound(n_labels)
+            and self.labels.holds_sets()
+            and self.id_bytes.is_sound(256)
+        )
+
     def ids(self, start: int, stop: int) -> list[str]:
         """Return the ids of consecutive documents."""
-        return [row.tobytes().decode() for row in self.id_bytes.rows(start, stop)]
+        rows = self.id_bytes.rows(start, stop)
+        return [row.tobytes().decode(errors="replace") for row in rows]
 
 
 class Prepared:
@@ -79,22 +99,23 @@ class Prepared:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        try:
-            self.description: dict[str, Any] = json.loads(
-                (folder / DESCRIPTION_FILE).read_text(encoding="utf-8")
-            )
-        except (OSError, ValueError) as error:
-            raise DataError(f"{folder} is not a prepared folder, or is cut short.") from error
-        is_dict = isinstance(self.description, dict)
-        if is_dict and self.description.get("format") != FORMAT:
-            raise DataError(
-                f"{folder} was prepared by another version of setrnn. Prepare the data again."
-            )
-        if not is_dict or not {"n_documents", "token_dtype"} <= self.description.keys():
-            raise DataError(f"{folder / DESCRIPTION_FILE} is damaged. Prepare the data again.")
-        for name in ("tokenizer.json", "labels.json"):
-            if not (folder / name).is_file():
-                raise DataError(f"{folder} lacks {name}. Prepare the data again.")
+        self.description = _read_description(folder)
+        self._checked: set[str] = set()  # splits whose ids are known to be in range
+        n_bytes = sum(seal["bytes"] for seal in self.description["files"].values())
+        self._refuse_damage(lambda name: n_bytes <= HASHED_BYTES or name.endswith(".json"))
+
+    def check(self) -> None:
+        """Raise DataError if any file is not as it was written, however large the folder."""
+        self._refuse_damage(lambda name: True)
+        check_vectors(self.folder)
+        for name in self.splits:
+            self.split(name)
+
+    def _refuse_damage(self, is_hashed: Callable[[str], bool]) -> None:
+        damage = list(find_damage(self.folder, self.description["files"], is_hashed))
+        if damage:
+            more = f" (and {len(damage) - 1} more files)" if len(damage) > 1 else ""
+            raise DataError(f"{self.folder} is damaged: {damage[0]}{more}. {AGAIN}")
 
     @property
     def name(self) -> str:
@@ -114,12 +135,18 @@ class Prepared:
     @cached_property
     def encoder(self) -> TextEncoder:
         """The tokenizer."""
-        return load_text_encoder(self.folder / "tokenizer.json", self.text_settings)
+        encoder = load_text_encoder(self.folder / "tokenizer.json", self.text_settings)
+        if encoder.n_tokens != self.description["n_tokens"]:
+            raise _damaged(self.folder, "tokenizer.json")
+        return encoder
 
     @cached_property
     def labels(self) -> LabelVocabulary:
         """The labels of train."""
-        return LabelVocabulary.load(self.folder / "labels.json")
+        labels = LabelVocabulary.load(self.folder / "labels.json")
+        if len(labels) != self.description["n_labels"]:
+            raise _damaged(self.folder, "labels.json")
+        return labels
 
     @property
     def n_skipped_rows(self) -> int:
@@ -146,16 +173,17 @@ class Prepared:
             raise DataError(
                 f"{self.folder} has no '{name}' part: it holds {', '.join(self.splits)}."
             )
-        part = self.folder / name
-        dtype = np.dtype(self.description["token_dtype"])
+        part, known = self.folder / name, self.description
         split = PreparedSplit(
-            tokens=_open_ragged(part, "token", dtype),
-            labels=_open_ragged(part, "label", np.dtype(np.int32)),
-            id_bytes=_open_ragged(part, "id", np.dtype(np.uint8)),
+            tokens=_open_ragged(part, "token", known["token_dtype"]),
+            labels=_open_ragged(part, "label", "int32"),
+            id_bytes=_open_ragged(part, "id", "uint8"),
         )
-        n_documents = self.description["n_documents"][name]
-        if {len(split.tokens), len(split.labels), len(split.id_bytes)} != {n_documents}:
-            raise DataError(f"{part} is cut short. Prepare the data again.")
+        if name not in self._checked:
+            n_labels = known["n_labels"] + len(known["unseen_labels"])
+            if not split.is_sound(known["n_documents"][name], known["n_tokens"], n_labels):
+                raise _damaged(self.folder, name)
+            self._checked.add(name)
         return split
 
 
@@ -197,27 +225,68 @@ def is_prepared(place: Path) -> bool:
     return (place / DESCRIPTION_FILE).is_file()
 
 
-def _open_ragged(part: Path, name: str, dtype: np.dtype[Any]) -> Ragged:
-    offsets = _open_array(part / f"{name}_offsets.bin", np.dtype(np.int64))
-    values = _open_array(part / f"{name}s.bin", dtype)
-    if not len(offsets) or int(offsets[-1]) != len(values):
-        raise DataError(f"{part} is cut short. Prepare the data again.")
-    return Ragged(values, offsets)
+def _open_ragged(part: Path, name: str, dtype: str) -> Ragged:
+    offsets = _open_array(part / f"{name}_offsets.bin", "int64")
+    return Ragged(_open_array(part / f"{name}s.bin", dtype), offsets)
 
 
-def _open_array(file: Path, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _open_array(file: Path, dtype: str) -> npt.NDArray[Any]:
     try:
         if file.stat().st_size == 0:  # an empty file cannot be mapped
             return np.empty(0, dtype=dtype)
         return np.memmap(file, dtype=dtype, mode="r")
     except (OSError, ValueError) as error:
-        raise DataError(f"{file} is missing or cut short. Prepare the data again.") from error
+        raise _damaged(file.parent.parent, f"{file.parent.name}/{file.name}") from error
+
+
+def _damaged(folder: Path, name: str) -> DataError:
+    return DataError(f"{folder} is damaged: {name} is not as it was written. {AGAIN}")
 
 
 def write_description(folder: Path, description: dict[str, Any]) -> None:
-    """Write the description of a prepared folder."""
-    text = json.dumps({"format": FORMAT, **description}, indent=2, ensure_ascii=False)
+    """Write the description of a prepared folder, with the seals of the files that it holds."""
+    values = {"format": FORMAT, **description, "files": seal_folder(folder)}
+    values["seal"] = settings_hash(values)
+    text = json.dumps(values, indent=2, ensure_ascii=False)
     (folder / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
+
+
+def _read_description(folder: Path) -> dict[str, Any]:
+    """Read the description of a prepared folder; refuse another version, and damage."""
+    try:
+        values = json.loads((folder / DESCRIPTION_FILE).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{folder} is not a prepared folder: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise _damaged(folder, DESCRIPTION_FILE) from error
+    if isinstance(values, dict) and values.get("format") != FORMAT:
+        raise DataError(
+            f"{folder} was prepared by another version of setrnn. Prepare the data again: "
+            "setrnn data prepare DATA."
+        )
+    try:
+        if values.pop("seal") != settings_hash(values) or not _is_complete(values):
+            raise _damaged(folder, DESCRIPTION_FILE)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise _damaged(folder, DESCRIPTION_FILE) from error
+    return cast(dict[str, Any], values)
+
+
+def _is_complete(values: Mapping[str, Any]) -> bool:
+    """Return whether a description has all that is read from it, with the seal of every file."""
+    arrays = (
+        f"{name}{kind}.bin" for name in ("token", "label", "id") for kind in ("s", "_offsets")
+    )
+    needed = {f"{split}/{name}" for split, name in product(values["n_documents"], arrays)}
+    numbers = [values["n_tokens"], values["n_labels"], *values["n_documents"].values()]
+    numbers += [seal["bytes"] for seal in values["files"].values()]
+    return (
+        values["files"].keys() >= {"tokenizer.json", "labels.json", *needed}
+        and all(isinstance(number, int) and number >= 0 for number in numbers)
+        and values["token_dtype"] in TOKEN_DTYPES
+        and isinstance(values["unseen_labels"], list)
+        and isinstance(values["text"], dict)
+    )
 
 
 def smallest_dtype(n_values: int) -> np.dtype[Any]:

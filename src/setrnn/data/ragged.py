@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+CHECKED_AT_ONCE = 1 << 22  # values or rows; a memory-mapped array is read in such pieces
+
 
 @dataclass(frozen=True)
 class Ragged:
@@ -78,6 +80,34 @@ class Ragged:
         """Return the rows from `start` to `stop`, without copying their values."""
         offsets = np.asarray(self.offsets[start : stop + 1])
         return Ragged(self.values[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+    def is_sound(self, n_values: int) -> bool:
+        """Return whether the rows cover the values, and these are at least 0 and below `n_values`.
+
+        Unsound rows would be read from other places of the memory.
+        """
+        offsets, values = self.offsets, self.values
+        if not len(offsets) or offsets[0] != 0 or offsets[-1] != len(values):
+            return False
+        for start in range(0, len(self), CHECKED_AT_ONCE):
+            if (np.diff(offsets[start : start + CHECKED_AT_ONCE + 1]) < 0).any():
+                return False
+        for start in range(0, len(values), CHECKED_AT_ONCE):
+            piece = values[start : start + CHECKED_AT_ONCE]
+            if piece.min() < 0 or piece.max() >= n_values:
+                return False
+        return True
+
+    def holds_sets(self) -> bool:
+        """Return whether the values of each row ascend, as those of a label set do."""
+        for start in range(0, len(self), CHECKED_AT_ONCE):
+            part = self.rows(start, min(start + CHECKED_AT_ONCE, len(self)))
+            is_above = np.diff(part.values) > 0
+            starts = part.offsets[(part.offsets > 0) & (part.offsets < len(part.values))]
+            is_above[starts - 1] = True  # between two rows
+            if not is_above.all():
+                return False
+        return True
 
     def keep(self, is_kept: npt.NDArray[np.bool_]) -> Ragged:
         """Drop the values that are not kept from their rows."""

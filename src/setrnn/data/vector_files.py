@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TypeAlias, cast
 
@@ -63,19 +64,30 @@ def _entries(
 ) -> Iterator[Entry]:
     """Stream the entries of a file."""
     split = _binary_entries if is_binary else _text_entries
+    with reading_errors(file), file.open("rb") as raw:
+        is_compressed = file.name.endswith(".gz")
+        stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if is_compressed else raw
+        size = max(file.stat().st_size, 1)
+        for entry in split(stream, file, dimensions):
+            if entry[0] % ENTRIES_BETWEEN_REPORTS == 0:
+                on_progress(f"reading {file.name}", raw.tell() / size)
+            yield entry
+
+
+def missing_file(file: Path) -> DataError:
+    """Return the error of a file of vectors that does not exist."""
+    return DataError(
+        f"There is no file {file}. vectors.source is 'word2vec', 'none' or a file of vectors."
+    )
+
+
+@contextmanager
+def reading_errors(file: Path) -> Iterator[None]:
+    """Turn the errors of reading a file of vectors into a DataError of one line."""
     try:
-        with file.open("rb") as raw:
-            is_compressed = file.name.endswith(".gz")
-            stream = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if is_compressed else raw
-            size = max(file.stat().st_size, 1)
-            for entry in split(stream, file, dimensions):
-                if entry[0] % ENTRIES_BETWEEN_REPORTS == 0:
-                    on_progress(f"reading {file.name}", raw.tell() / size)
-                yield entry
+        yield
     except FileNotFoundError as error:
-        raise DataError(
-            f"There is no file {file}. vectors.source is 'word2vec', 'none' or a file of vectors."
-        ) from error
+        raise missing_file(file) from error
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or "it is cut short, or not what its name says"
         raise DataError(f"{file} cannot be read: {reason}.") from error

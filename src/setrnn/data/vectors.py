@@ -10,25 +10,23 @@ of their names.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from itertools import chain, count
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from setrnn.config import VectorSettings, settings_hash, to_dict
-from setrnn.data.folders import explain_failed_write, whole_file
+from setrnn.config import VectorSettings
+from setrnn.data.folders import explain_failed_write, locked_after, temporary_folder
+from setrnn.data.kept_vectors import LEARNED, KeptVectors, find_vectors, look_of
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER, PAD, SPECIAL_TOKENS, UNKNOWN, TextEncoder
 from setrnn.data.vector_files import Mask, Progress, Vectors, read_vectors
 from setrnn.errors import ConfigError, DataError
 
-FORMAT = 1  # raised when the same settings give other vectors
 NEGATIVE_SAMPLES = 5
 # Drops occurrences of frequent words, and most of labels, which follow every word.
 SUBSAMPLING = 1e-4
@@ -46,32 +44,32 @@ def word_vectors(
 ) -> Vectors:
     """Return the vectors of a prepared folder, memory-mapped: (R, D). Make them if needed.
 
-    The vector of the padding is zero. A file of vectors is read again if it is newer than the
-    stored vectors; a folder with stored vectors needs neither the file nor gensim.
+    The vector of the padding is zero. Other vectors are made if the content of a file of vectors
+    has changed. A folder with stored vectors needs neither the file nor gensim.
     """
     if settings.source == "none":
         raise ConfigError("vectors.source is 'none': there are no word vectors to make.")
-    kept = prepared.folder / f"word_vectors-{settings_hash(FORMAT, to_dict(settings))}.npy"
-    if not _is_up_to_date(kept, settings):
-        make = _learn if settings.source == "word2vec" else _read
-        with explain_failed_write(kept):
-            made = make(prepared, settings, on_progress)
-            with whole_file(kept) as file:
-                np.save(file, made)
-    try:
-        vectors = np.load(kept, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{kept} is cut short. Delete it; it will be made again.") from error
-    if vectors.shape != (_n_rows(prepared), settings.dimensions) or vectors.dtype != np.float32:
-        raise DataError(f"{kept} belongs to other data. Delete it; it will be made again.")
-    return cast(Vectors, vectors)
+    kept = find_vectors(prepared.folder, settings, on_progress)
+    if not kept.exist:
+        with locked_after(kept.file, lambda busy: on_progress(busy, 0.0)):
+            if not kept.exist:  # another process may have made them meanwhile
+                kept.save(_make(prepared, settings, kept, on_progress))
+    kept.note_source()
+    return kept.load((_n_rows(prepared), settings.dimensions))
 
 
-def _is_up_to_date(kept: Path, settings: VectorSettings) -> bool:
-    source = Path(settings.source).expanduser()
-    if not kept.is_file() or settings.source == "word2vec" or not source.is_file():
-        return kept.is_file()
-    return source.stat().st_mtime_ns <= kept.stat().st_mtime_ns
+def _make(
+    prepared: Prepared, settings: VectorSettings, kept: KeptVectors, on_progress: Progress
+) -> Vectors:
+    """Learn or read vectors; refuse a file that is written while it is read."""
+    if settings.source == LEARNED:
+        with temporary_folder(kept.file) as folder, explain_failed_write(kept.file):
+            return _learn(prepared, settings, folder / "sentences.txt", on_progress)
+    vectors = _read(prepared, settings, on_progress)
+    file = Path(settings.source).expanduser()
+    if kept.sources[settings.source] != look_of(file):
+        raise DataError(f"{file} was changed while it was read. Try again.")
+    return vectors
 
 
 def _n_rows(prepared: Prepared) -> int:
@@ -101,8 +99,10 @@ def _words_and_tags(prepared: Prepared) -> Iterator[tuple[Ragged, Ragged]]:
         )
 
 
-def _learn(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
-    """Train skip-gram with negative sampling on the training documents.
+def _learn(
+    prepared: Prepared, settings: VectorSettings, corpus: Path, on_progress: Progress
+) -> Vectors:
+    """Train skip-gram with negative sampling on the training documents, written to `corpus`.
 
     It uses one thread: two took a third less time, but the result then differs between runs.
     """
@@ -140,19 +140,17 @@ def _learn(prepared: Prepared, settings: VectorSettings, on_progress: Progress) 
     epochs = CallbackAny2Vec()
     epochs.on_epoch_end = report
     on_progress("writing sentences", 0.0)
-    with tempfile.TemporaryDirectory(prefix=".word_vectors-", dir=prepared.folder) as folder:
-        corpus = Path(folder) / "sentences.txt"
-        counts = _write_sentences(prepared, corpus, random)
-        seen = np.flatnonzero(counts)
-        if not len(seen):
-            return vectors
-        model.build_vocab_from_freq({str(row): int(counts[row]) for row in seen})
-        model.train(
-            corpus_file=str(corpus),
-            total_words=int(counts.sum()),
-            epochs=settings.epochs,
-            callbacks=[epochs],
-        )
+    counts = _write_sentences(prepared, corpus, random)
+    seen = np.flatnonzero(counts)
+    if not len(seen):
+        return vectors
+    model.build_vocab_from_freq({str(row): int(counts[row]) for row in seen})
+    model.train(
+        corpus_file=str(corpus),
+        total_words=int(counts.sum()),
+        epochs=settings.epochs,
+        callbacks=[epochs],
+    )
     vectors[seen] = model.wv.vectors
     return vectors
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,9 @@ def build_report(
         'instance-F1: set-rnn, .914 (.895 to .933); significantly better than every other system'
     """
     folder = Path(folder)
-    comparison, records = _read(folder)
-    others = [_read(Path(each)) for each in beside]
+    damage: list[str] = []
+    comparison, records = _read(folder, damage.append)
+    others = [_read(Path(each), damage.append) for each in beside]
     target = folder / REPORT if out is None else Path(out)
     _check_target(target, folder)
     with threadpool_limits(1):  # many small products, where waiting for a busy core costs more
@@ -75,7 +76,7 @@ def build_report(
             tables.append(joint_systems_table([(comparison, records, draws), *rest]))
         figures = draw_figures(comparison, records)
         findings = find(comparison, records, draws)
-    caveats = list_caveats(comparison, records)
+    caveats = damage + list_caveats(comparison, records)
     texts = {
         f"{table.name}.{ending}": form(table) for table in tables for ending, form in FORMS.items()
     }
@@ -171,7 +172,7 @@ def _summarise_standing(draws: Bootstrap, own: Mapping[str, Entry], measure: str
     }
 
 
-def _read(folder: Path) -> tuple[Comparison, list[Record]]:
+def _read(folder: Path, on_damage: Callable[[str], None]) -> tuple[Comparison, list[Record]]:
     """Read a comparison; refuse a folder without one, or without runs."""
     if not (folder / COMPARISON_FILE).is_file():
         raise DataError(
@@ -179,7 +180,7 @@ def _read(folder: Path) -> tuple[Comparison, list[Record]]:
             "'setrnn compare --out' wrote."
         )
     comparison = Comparison.load(folder)
-    records = load_records(folder, comparison)
+    records = load_records(folder, comparison, on_damage)
     if not records:
         raise DataError(f"{folder} holds no runs yet. Run 'setrnn compare' first.")
     places = {name: place for place, name in enumerate(order_systems(records))}

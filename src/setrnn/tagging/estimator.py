@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from numbers import Real
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import gettempdir
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from setrnn.config import Config, load_config
 from setrnn.data.example import Example
+from setrnn.data.folders import temporary_folder
 from setrnn.data.prepared import prepare
 from setrnn.data.splits import stratified_split
 from setrnn.errors import ConfigError, DataError
@@ -266,9 +267,9 @@ def _train(
 ) -> Tagger:
     """Train on a temporary prepared folder; the tagger keeps no reference to it."""
     check_training(method, config, options.device, resume=False)
-    with TemporaryDirectory(prefix="setrnn-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder(Path(gettempdir()) / "texts", is_private=True) as folder:
         streams = {name: partial(iter, examples) for name, examples in splits.items()}
-        prepared = prepare(streams, Path(folder) / "texts", "texts", config.text, source={})
+        prepared = prepare(streams, folder / "texts", "texts", config.text, source={})
         return train_prepared(prepared, method, config, options)
 
 

@@ -121,7 +121,7 @@ def prepare(
     full = choose_config(preset, config, list_overrides(settings))
     source = make_source(data, valid)
     folder = None if out is None else Path(out)
-    prepared = open_prepared(source, full.text, folder, _count_documents(on_progress))
+    prepared = open_prepared(source, full.text, folder, on_progress)
     _warn_of_skipped_rows(prepared, on_progress)
     if vectors:
         make_vectors(prepared, full, on_progress)
@@ -197,7 +197,7 @@ def open_training_data(
         open_with: what prepares the data; called like `open_prepared`.
         on_progress: called with the progress and with notes for the user.
     """
-    prepared = open_with(source, config.text, folder, _count_documents(on_progress))
+    prepared = open_with(source, config.text, folder, on_progress)
     # The content of a tokenizer counts, and training checks it; not its place.
     text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
     on_progress(Note(f"Prepared data: {prepared.folder}"))
@@ -280,17 +280,6 @@ def _explain_stop(out: Path | None) -> Iterator[None]:
         is_saved = has_run(run_folder_of(out))
         way = "Resume with --resume." if is_saved else "No checkpoint was written: start again."
         raise StoppedError(f"Stopped. {way}") from None
-
-
-def _count_documents(on_progress: OnProgress) -> Callable[[str, int], None]:
-    """Return a callback that adds up the documents of each step and reports the sum."""
-    n_done: dict[str, int] = {}
-
-    def count(step: str, n_documents: int) -> None:
-        n_done[step] = n_done.get(step, 0) + n_documents
-        on_progress(Progress(step, n_done[step]))
-
-    return count
 
 
 def _warn_of_skipped_rows(prepared: Prepared, on_progress: OnProgress) -> None:

@@ -1,0 +1,153 @@
+"""Several processes that need the same prepared data: one makes it, the others wait for it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from setrnn.config import TextSettings, VectorSettings
+from setrnn.data import cache
+from setrnn.data.cache import Source, open_prepared
+from setrnn.data.folders import is_temporary
+from setrnn.data.formats import write_examples
+from setrnn.data.prepared import Prepared
+from setrnn.data.vectors import word_vectors
+from setrnn.errors import DataError
+from setrnn.progress import Note, Progress
+
+SETTINGS, VECTORS = TextSettings(min_count=1), VectorSettings(dimensions=8, epochs=1)
+N_AT_ONCE = 4
+
+
+@pytest.fixture
+def data(small_examples, tmp_path):
+    write_examples(small_examples["train"][:50], tmp_path / "data.jsonl")
+    return Source(str(tmp_path / "data.jsonl"))
+
+
+def leftovers(folder):
+    found = [path.name for path in folder.rglob(".*")]
+    assert all(is_temporary(name) for name in found), found
+    return found
+
+
+def at_once(action):
+    barrier = threading.Barrier(N_AT_ONCE)
+
+    def act(number):
+        barrier.wait()
+        return action(number)
+
+    with ThreadPoolExecutor(N_AT_ONCE) as threads:
+        return list(threads.map(act, range(N_AT_ONCE)))
+
+
+def test_data_that_many_need_at_once_is_prepared_once(data, tmp_path, monkeypatch):
+    made, events = [], []
+    prepare = cache.prepare
+
+    def prepare_slowly(*arguments, **options):
+        made.append(1)
+        is_noted.wait(10)  # until the others have found the lock
+        return prepare(*arguments, **options)
+
+    def note(event):
+        events.append(event)
+        if sum(isinstance(each, Note) for each in events) == N_AT_ONCE - 1:
+            is_noted.set()
+
+    is_noted = threading.Event()
+    monkeypatch.setattr(cache, "prepare", prepare_slowly)
+    found = at_once(lambda _: open_prepared(data, SETTINGS, tmp_path / "cache", note))
+    assert len(made) == 1
+    assert len({each.folder for each in found}) == 1
+    assert {len(each.split("train")) for each in found} == {50}
+    notes = [event.text for event in events if isinstance(event, Note)]
+    assert all(f"process {os.getpid()}. Waiting" in text for text in notes)
+    assert [event.n_done for event in events if isinstance(event, Progress)] == [50, 50]
+    assert leftovers(tmp_path / "cache") == []
+
+
+def test_vectors_that_many_need_at_once_are_learned_once(data, tmp_path):
+    said = []
+    prepared = open_prepared(data, SETTINGS, tmp_path / "cache")
+    found = at_once(
+        lambda _: word_vectors(
+            Prepared(prepared.folder), VECTORS, lambda message, _: said.append(message)
+        )
+    )
+    assert len({vectors.tobytes() for vectors in found}) == 1
+    assert said.count("writing sentences") == 1
+    assert leftovers(prepared.folder) == []
+
+
+def test_a_complete_folder_is_never_replaced(data, tmp_path, monkeypatch):
+    first = open_prepared(data, SETTINGS, tmp_path / "cache")
+    number = first.folder.stat().st_ino
+    is_prepared = cache.is_prepared
+    # As if another process finished between the question and the lock; first, it asks about DATA.
+    answers = iter([False, False])
+    monkeypatch.setattr(cache, "is_prepared", lambda place: next(answers, is_prepared(place)))
+    again = open_prepared(data, SETTINGS, tmp_path / "cache")
+    assert again.folder.stat().st_ino == number
+
+
+HANGS = """
+import sys, time
+from pathlib import Path
+from setrnn.config import TextSettings, VectorSettings
+from setrnn.data import prepared, vectors
+from setrnn.data.cache import Source, open_prepared
+
+def hang(*_):
+    print("ready", flush=True)
+    time.sleep(600)
+
+file, folder, place = sys.argv[1:]
+if place == "prepare":
+    prepared.SplitWriter.append = hang
+else:
+    vectors._write_sentences = hang
+made = open_prepared(Source(file), TextSettings(min_count=1), Path(folder))
+vectors.word_vectors(made, VectorSettings(dimensions=8, epochs=1))
+"""
+
+
+@pytest.mark.parametrize("place", ["prepare", "vectors"])
+def test_after_a_kill_the_next_one_makes_it_and_sweeps(data, tmp_path, place):
+    folder = tmp_path / "cache"
+    arguments = [sys.executable, "-c", HANGS, data.data, str(folder), place]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"ready\n"
+        assert len(leftovers_of_work := [*folder.rglob(".*setrnn-*")]) >= 1, leftovers_of_work
+        said = []
+
+        def kill_when_waiting(message):
+            said.append(message)
+            if "Waiting" in message:
+                os.kill(other.pid, signal.SIGKILL)
+                other.wait()
+
+        def on_progress(event):
+            if isinstance(event, Note):
+                kill_when_waiting(event.text)
+
+        prepared = open_prepared(data, SETTINGS, folder, on_progress)
+        word_vectors(prepared, VECTORS, lambda message, _: kill_when_waiting(message))
+    assert any(f"process {other.pid}. Waiting" in message for message in said)
+    assert leftovers(folder) == []
+
+
+def test_an_older_folder_in_the_cache_is_made_again(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(cache, "FORMAT", 1)
+    monkeypatch.setattr("setrnn.data.prepared.FORMAT", 1)
+    older = open_prepared(data, SETTINGS, tmp_path / "cache")
+    monkeypatch.undo()
+    newer = open_prepared(data, SETTINGS, tmp_path / "cache")
+    assert newer.folder != older.folder
+    with pytest.raises(DataError, match="another version"):
+        open_prepared(Source(str(older.folder)), SETTINGS)
