@@ -26,7 +26,6 @@ import numpy.typing as npt
 from setrnn.config import Config, from_dict, settings_hash, to_dict
 from setrnn.data.folders import (
     explain_failed_write,
-    file_hash,
     is_temporary,
     locked,
     recovered,
@@ -34,6 +33,7 @@ from setrnn.data.folders import (
     whole_folder,
 )
 from setrnn.data.labels import LabelVocabulary
+from setrnn.data.seals import seal_file
 from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, ModelError
@@ -93,7 +93,7 @@ def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "")
                 "config": to_dict(model.config),
                 "notes": dict(model.notes),
                 "files": {
-                    name: _describe(temporary / name) for name in (ARRAYS, TOKENIZER, LABELS)
+                    name: seal_file(temporary / name) for name in (ARRAYS, TOKENIZER, LABELS)
                 },
             }
         )
@@ -297,10 +297,6 @@ def _seal(values: Mapping[str, Any]) -> str:
     return settings_hash({name: value for name, value in values.items() if name != "seal"})
 
 
-def _describe(file: Path) -> dict[str, Any]:
-    return {"bytes": file.stat().st_size, "blake2b": file_hash(file)}
-
-
 def _check(file: Path, seal: Mapping[str, Any]) -> None:
     if not file.is_file():
         raise ModelError(f"{file.parent} lacks {file.name}. Train or copy the model again.")
@@ -309,7 +305,7 @@ def _check(file: Path, seal: Mapping[str, Any]) -> None:
             f"{file} is cut short: {file.stat().st_size:,} of {seal['bytes']:,} bytes. "
             "Train or copy the model again."
         )
-    if _describe(file) != dict(seal):
+    if seal_file(file) != dict(seal):
         raise _damaged(file)
 
 

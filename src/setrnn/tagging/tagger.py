@@ -419,7 +419,7 @@ class Tagger:
             >>> tagger = setrnn.train("newsroom", "br", out="model")
             >>> calibrated = setrnn.calibrate(tagger, "newsroom", target=0.8)
             >>> calibrated.tagger.save_calibration("model")
-            <Tagger br: 44 labels, calibrated>
+            <Tagger br: 65 labels, calibrated>
         """
         if self.calibration is None:
             raise ConfigError("The tagger has no calibration. Make one with setrnn.calibrate.")
