@@ -39,7 +39,7 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, ModelError
 
 FORMAT = 2
-TRIES = 3  # to read a folder that is being replaced
+TRIES = 10  # to read a folder that is being replaced
 CONFIG, ARRAYS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 LABELS, CALIBRATION, README = "labels.json", "calibration.json", "README.md"
 

@@ -15,7 +15,7 @@ from setrnn.data.cache import Source, open_prepared
 from setrnn.data.model_folder import check_model_place
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
-from setrnn.errors import ConfigError, DataError, ModelError, StoppedError
+from setrnn.errors import ConfigError, DataError, SetRNNError, StoppedError
 from setrnn.methods import Method, find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device
@@ -259,7 +259,7 @@ def _save(tagger: Tagger, out: Path, options: TrainOptions) -> Tagger:
     if run is not None:
         way_out = f" The run is kept in {run}: add --resume to write the model."
     if options.resume:
-        with suppress(ModelError):
+        with suppress(SetRNNError, OSError):
             before = load(out, "cpu")
     saved = tagger.saved_to(out, way_out)
     if run is not None:
