@@ -57,15 +57,24 @@ def change_arrays(folder, **changes):
 
 
 def seal(folder):
+    """Seal config.json, and calibration.json for it."""
     file = folder / "config.json"
     description = json.loads(file.read_text())
-    description.pop("seal")
     for name in description["files"]:
         path, size = folder / name, (folder / name).stat().st_size
         hashed = file_hash(path) if size < 2**30 else ""
         description["files"][name] = {"bytes": size, "blake2b": hashed}
-    description["seal"] = settings_hash(description)
-    file.write_text(json.dumps(description))
+    write_sealed(file, description)
+    calibration = folder / "calibration.json"
+    if calibration.exists() and calibration.stat().st_size < 2**30:
+        values = json.loads(calibration.read_text()) | {"model": description["seal"]}
+        write_sealed(calibration, values)
+
+
+def write_sealed(file, values):
+    values.pop("seal", None)
+    values["seal"] = settings_hash(values)
+    file.write_text(json.dumps(values))
 
 
 def refuse(folder, *words):
@@ -103,7 +112,7 @@ def test_a_calibration_that_is_not_finite_is_named(model, name, text):
     folder = model("br")
     file = folder / "calibration.json"
     values = json.loads(file.read_text())
-    values["thresholds"][name] = "HERE" if name == "common" else ["HERE"]
+    values["calibration"]["thresholds"][name] = "HERE" if name == "common" else ["HERE"]
     file.write_text(json.dumps(values).replace('"HERE"', text))
     seal(folder)
     refuse(folder, "calibration.json", f"'thresholds.{name}'", "not finite")
@@ -131,7 +140,7 @@ ACCEPTANCE |= {"accuracy": 0.9, "n_accepted": 10}
 )
 def test_a_calibration_of_another_model_is_refused(model, changes):
     folder = model("br")
-    change_json(folder, "calibration.json", lambda values: values.update(changes))
+    change_json(folder, "calibration.json", lambda values: values["calibration"].update(changes))
     refuse(folder, "calibration.json")
 
 
@@ -238,7 +247,7 @@ def test_a_json_file_that_is_far_too_large_is_not_read(model):
             file.truncate(2**40)  # takes no room on the disk
         if name != "config.json":
             seal(copy)
-        refuse(copy, name, "larger than")
+        refuse(copy, name, "damaged" if name == "calibration.json" else "larger than")
 
 
 @pytest.mark.parametrize("name", ["method", "config", "notes", "files"])
@@ -246,10 +255,8 @@ def test_a_json_file_that_is_far_too_large_is_not_read(model):
 def test_a_description_of_another_form_is_refused(model, name, value):
     folder = model("br")
     file = folder / "config.json"
-    description = json.loads(file.read_text()) | {name: value}
-    description.pop("seal")
-    description["seal"] = settings_hash(description)
-    file.write_text(json.dumps(description))
+    write_sealed(file, json.loads(file.read_text()) | {name: value})
+    (folder / "calibration.json").unlink()
     if name == "method" and value == "x":
         refuse(folder, "'x'")
     else:

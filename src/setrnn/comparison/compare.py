@@ -26,10 +26,19 @@ from setrnn.comparison.plan import (
     refuse_unequal_treatment,
 )
 from setrnn.comparison.pool import Ended, Job, Overall, run_jobs
-from setrnn.comparison.records import RUNS, Comparison, Failure, Record, load_records, order_systems
+from setrnn.comparison.records import (
+    COMPARISON_FILE,
+    RUNS,
+    Comparison,
+    Failure,
+    Record,
+    load_records,
+    order_systems,
+)
 from setrnn.comparison.run import Task, run
 from setrnn.comparison.tuning import TUNING, Tuned, tune_method
 from setrnn.config import Config
+from setrnn.data.folders import locked
 from setrnn.errors import ConfigError, StoppedError, TrainingError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
@@ -179,7 +188,6 @@ def compare(
     )
     if prepared.valid_is_cut:
         on_progress(Note(describe_cut(prepared)))
-    comparison = open_comparison(folder, prepared)
     treatment = {
         "preset": preset,
         "settings": overrides,
@@ -202,21 +210,25 @@ def compare(
         for method in names
         for seed in list_seeds(method, seeds or (QUICK_SEEDS if quick else N_SEEDS))
     ]
-    records = load_records(folder, comparison, lambda text: on_progress(Note(text, True)))
-    refuse_unequal_treatment(folder, records, treatment, config)
-    if not tune:
-        make_plan(folder, comparison, tasks)  # refuses other settings before anything runs
-    if files:
-        for record in make_added_records(comparison, files, records):
-            record.save(folder)
-    if command is None:
-        command = f"setrnn.compare({source.data!r}, {names!r}, out={str(out)!r}, ...)"
-    comparison = add_command(folder, comparison, command)
-    with _explained_stop(folder):
-        if any(find_method(method).is_network for method in names):
-            make_vectors(prepared, config, on_progress)  # before the runs, which share them
-        _run_tasks(comparison, tasks, tune, on_progress)
-    return ComparisonResult(folder, comparison, load_records(folder, comparison))
+    # A second comparison in the same folder would do the same runs, and lose records.
+    busy = " Wait until it ends, or choose another --out."
+    with locked(folder / COMPARISON_FILE, wait=False, way_out=busy):
+        comparison = open_comparison(folder, prepared)
+        records = load_records(folder, comparison, lambda text: on_progress(Note(text, True)))
+        refuse_unequal_treatment(folder, records, treatment, config)
+        if not tune:
+            make_plan(folder, comparison, tasks)  # refuses other settings before anything runs
+        if files:
+            for record in make_added_records(comparison, files, records):
+                record.save(folder)
+        if command is None:
+            command = f"setrnn.compare({source.data!r}, {names!r}, out={str(out)!r}, ...)"
+        comparison = add_command(folder, comparison, command)
+        with _explained_stop(folder):
+            if any(find_method(method).is_network for method in names):
+                make_vectors(prepared, config, on_progress)  # before the runs, which share them
+            _run_tasks(comparison, tasks, tune, on_progress)
+        return ComparisonResult(folder, comparison, load_records(folder, comparison))
 
 
 @contextmanager

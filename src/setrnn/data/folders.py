@@ -118,11 +118,11 @@ def whole_file(target: Path, way_out: str = "") -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def locked(target: Path, wait: bool = True) -> Iterator[None]:
+def locked(target: Path, wait: bool = True, way_out: str = "") -> Iterator[None]:
     """Hold the lock of a file or folder, which need not exist; a kill releases it.
 
-    Raises BusyError if another process holds it and `wait` is False. The lock is a file beside
-    `target`, which is removed at the end.
+    Raises BusyError, with the way out, if another process holds it and `wait` is False. The lock
+    is a file beside `target`, which is removed at the end.
     """
     from filelock import FileLock, Timeout
 
@@ -134,7 +134,7 @@ def locked(target: Path, wait: bool = True) -> Iterator[None]:
         try:
             lock.acquire()
         except Timeout:
-            raise BusyError(f"{target} is being written by {_holder(file)}.") from None
+            raise BusyError(f"{target} is being written by {_holder(file)}.{way_out}") from None
     try:
         with suppress(OSError):  # Windows does not write to a locked file
             file.write_text(f"{os.getpid()}\n", encoding="ascii")

@@ -237,7 +237,7 @@ class Calibration:
         if name := _find_not_finite(values):
             raise ModelError(
                 f"{place}: '{name}' holds values that are not finite numbers (NaN or infinite). "
-                "Calibrate the model again, or copy it again."
+                "Remove it, and calibrate the model again."
             )
         try:
             thresholds = values["thresholds"]
@@ -249,15 +249,17 @@ class Calibration:
                 {rule: Acceptance(**each) for rule, each in acceptance.items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise ModelError(f"{place} is damaged. Train or copy the model again.") from error
+            raise ModelError(
+                f"{place} is damaged. Remove it, and calibrate the model again."
+            ) from error
 
     def check_labels(self, n_labels: int, place: str = "calibration.json") -> None:
         """Raise ModelError if the thresholds are for another number of labels."""
         shape = (n_labels,) if self.thresholds is None else np.shape(self.thresholds.by_label)
         if shape != (n_labels,):
             raise ModelError(
-                f"{place} has thresholds of shape {shape} for {n_labels:,} labels. Calibrate the "
-                "model again, or copy it again."
+                f"{place} has thresholds of shape {shape} for {n_labels:,} labels. Remove it, and "
+                "calibrate the model again."
             )
 
 
