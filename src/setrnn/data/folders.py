@@ -55,7 +55,7 @@ def whole_folder(target: Path, way_out: str = "") -> Iterator[Path]:
     with explain_failed_write(target, way_out):
         target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with temporary_folder(target) as temporary:
+        with temporary_folder(target, way_out=way_out) as temporary:
             with _explain_full_disk(target, way_out):
                 yield temporary
             with explain_failed_write(target, way_out):
@@ -72,14 +72,14 @@ def whole_folder(target: Path, way_out: str = "") -> Iterator[Path]:
 
 
 @contextmanager
-def temporary_folder(target: Path, is_private: bool = False) -> Iterator[Path]:
+def temporary_folder(target: Path, is_private: bool = False, way_out: str = "") -> Iterator[Path]:
     """Yield a folder beside `target` that is removed at the end, or after a kill by a later write.
 
     Others have the permissions that they have for `target`, if that exists, or none at all in a
     private folder.
     """
     folder = _beside(target)
-    with explain_failed_write(target):
+    with explain_failed_write(target, way_out):
         remove_leftovers(target.parent)
         folder.mkdir(0o700 if is_private else 0o777)
     try:

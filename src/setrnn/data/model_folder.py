@@ -17,7 +17,6 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,10 @@ import numpy.typing as npt
 from setrnn.config import Config, from_dict, settings_hash, to_dict
 from setrnn.data.arrays import load_arrays
 from setrnn.data.folders import (
-    explain_failed_write,
     is_temporary,
     locked,
     recovered,
+    temporary_folder,
     whole_file,
     whole_folder,
 )
@@ -159,8 +158,8 @@ def check_model_place(folder: Path) -> None:
     parent = folder.resolve().parent
     while not parent.exists():
         parent = parent.parent
-    with explain_failed_write(folder, " Name a folder in another place."):
-        TemporaryDirectory(dir=parent, prefix=".setrnn-").cleanup()
+    with temporary_folder(parent / folder.name, way_out=" Name a folder in another place."):
+        pass
 
 
 def load_model(folder: Path) -> SavedModel:
