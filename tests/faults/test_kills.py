@@ -76,6 +76,7 @@ def test_a_stopped_training_is_saved_and_continues(references, tries):
         found.add(reference.problems_again(world))
 
 
+@pytest.mark.short
 def test_a_finished_run_whose_model_was_not_written_is_kept(references, tries, few):
     """The same command without --resume saves it, or is refused; it never trains it again."""
     reference = references[TRAIN.name]
