@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from setrnn.data.folders import locked, recovered, remove_leftovers, whole_file, whole_folder
+from setrnn.data.folders import (
+    locked,
+    recovered,
+    remove_leftovers,
+    remove_stale_lock,
+    whole_file,
+    whole_folder,
+)
 from setrnn.errors import BusyError, DataError
 
 
@@ -379,6 +386,15 @@ def test_a_lock_is_waited_for(target, holder):
     with locked(target):
         assert holder.wait(10) == 0
     timer.join()
+    assert names_in(target.parent) == []
+
+
+def test_the_lock_of_a_killed_process_is_removed_and_that_of_a_running_one_stays(target, holder):
+    remove_stale_lock(target)
+    assert names_in(target.parent) == [".model.lock"]
+    holder.kill()
+    holder.wait()
+    remove_stale_lock(target)
     assert names_in(target.parent) == []
 
 

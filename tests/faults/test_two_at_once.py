@@ -12,7 +12,7 @@ from worlds import copy_parts, differences, snapshot, state_of
 import setrnn
 
 N_TRIES, N_STOPS = 5, 8
-WAITING = 5.0  # seconds for the second command, which may wait for the first that is stopped
+WAITING = 2.0  # seconds for the second command, which may wait for the first that is stopped
 
 
 def out_of(work, out):
