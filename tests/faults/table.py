@@ -67,17 +67,31 @@ def _general(problem):
     return text.replace("|", "/")[:110]
 
 
+def merge(rows):
+    """Put what nothing was lost of into one row per fault; what was lost keeps its own."""
+    merged = []
+    for fault in dict.fromkeys(row.fault for row in rows):
+        of_fault = [row for row in rows if row.fault == fault]
+        whole = [row for row in of_fault if row.lost == NOTHING]
+        if whole:
+            where = ", ".join(f"{row.where} ({row.n_tries:,})" for row in whole)
+            n_tries = sum(row.n_tries for row in whole)
+            merged.append(Row(fault, where, n_tries, n_tries, NOTHING))
+        merged += [row for row in of_fault if row.lost != NOTHING]
+    return merged
+
+
 def as_markdown(rows):
     """Lay out the table as a page shows it."""
     n_tries, n_survived = sum(row.n_tries for row in rows), sum(row.n_survived for row in rows)
     lines = [
         f"{n_survived:,} of {n_tries:,} tries survived.",
         "",
-        "| fault | on | tries | survived | what was lost |",
+        "| fault | on (tries) | tries | survived | what was lost |",
         "|---|---|---:|---:|---|",
         *(
             f"| {row.fault} | {row.where} | {row.n_tries:,} | {row.n_survived:,} | {row.lost} |"
-            for row in rows
+            for row in merge(rows)
         ),
     ]
     return "\n".join(lines)
