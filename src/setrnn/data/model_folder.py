@@ -2,7 +2,7 @@
 
 model.safetensors   the learned arrays
 config.json         the method, its settings, and the size and hash of the other files
-tokenizer.json      texts to ids
+tokenizer.json      texts to ids; a mixture may also have tokenizer-1.json, tokenizer-2.json ...
 labels.json         the labels, in descending order of frequency
 calibration.json    optional: thresholds and other values fitted after training
 README.md           optional: a description for people; kept when the model is saved again
@@ -11,6 +11,7 @@ README.md           optional: a description for people; kept when the model is s
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.config import Config, from_dict, settings_hash, to_dict
+from setrnn.config import Config, MixtureConfig, from_dict, settings_hash, to_dict
 from setrnn.data.folders import file_hash, recovered, whole_folder
+from setrnn.data.joint_encoder import join_encoders
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
@@ -29,6 +31,7 @@ from setrnn.errors import ConfigError, ModelError
 FORMAT = 1
 CONFIG, ARRAYS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 LABELS, CALIBRATION, README = "labels.json", "calibration.json", "README.md"
+_MORE_TOKENIZERS = re.compile(r"tokenizer-[1-9]\d*\.json")  # of a mixture
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,11 @@ def save_model(folder: Path, model: SavedModel, version: str) -> None:
             (temporary / README).write_bytes(readme.read_bytes())
         arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
         (temporary / ARRAYS).write_bytes(save(arrays))
-        model.encoder.save(temporary / TOKENIZER)
+        tokenizers = list_tokenizers(model.config)
+        for name, encoder in zip(tokenizers, model.encoder.parts, strict=True):
+            encoder.save(temporary / name)
         model.labels.save(temporary / LABELS)
-        names = [ARRAYS, TOKENIZER, LABELS]
+        names = [ARRAYS, *tokenizers, LABELS]
         if model.calibration is not None:
             text = json.dumps(dict(model.calibration), indent=1)
             (temporary / CALIBRATION).write_text(text, encoding="utf-8")
@@ -75,11 +80,17 @@ def save_model(folder: Path, model: SavedModel, version: str) -> None:
         (temporary / CONFIG).write_text(text, encoding="utf-8")
 
 
+def list_tokenizers(config: Config) -> list[str]:
+    """Return the name of the file of each tokenizer."""
+    return [TOKENIZER, *(f"tokenizer-{n}.json" for n in range(1, len(config.texts)))]
+
+
 def refuse_other_folder(folder: Path) -> None:
     """Raise if `folder` exists and is not a model, or holds files of another kind."""
     if not folder.exists():
         return
     names = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}
+    names -= {name for name in names if _MORE_TOKENIZERS.fullmatch(name)}
     others = sorted(names - {CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION, README})
     if CONFIG in names:
         is_model = b'"setrnn"' in (folder / CONFIG).read_bytes()
@@ -102,17 +113,24 @@ def load_model(folder: Path) -> SavedModel:
         raise ModelError(f"{folder} is not a model: there is no such folder.")
     description = _read_description(folder)
     files = description["files"]
-    calibrated = CALIBRATION in files
-    for name in (ARRAYS, TOKENIZER, LABELS, *([CALIBRATION] if calibrated else [])):
-        _check(folder / name, files[name])
     try:
-        config = from_dict(Config, description["config"])
-    except (ConfigError, AttributeError) as error:
+        kind = MixtureConfig if "members" in description["config"] else Config
+        config = from_dict(kind, description["config"])
+    except (ConfigError, AttributeError, TypeError) as error:
         raise ModelError(f"{folder} cannot be used: {error}") from error
+    calibrated, tokenizers = CALIBRATION in files, list_tokenizers(config)
+    for name in (ARRAYS, *tokenizers, LABELS, *([CALIBRATION] if calibrated else [])):
+        if name not in files:
+            raise _damaged(folder / CONFIG)
+        _check(folder / name, files[name])
+    encoders = [
+        load_text_encoder(folder / name, text)
+        for name, text in zip(tokenizers, config.texts, strict=True)
+    ]
     return SavedModel(
         method=str(description["method"]),
         config=config,
-        encoder=load_text_encoder(folder / TOKENIZER, config.text),
+        encoder=join_encoders(encoders),
         labels=LabelVocabulary.load(folder / LABELS),
         arrays=load_file(folder / ARRAYS),
         notes=description["notes"],

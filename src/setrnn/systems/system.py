@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy.typing as npt
@@ -80,6 +80,15 @@ class System(Protocol):
     def sequences(self) -> RecurrentSystem | None:
         """The same system if it emits sequences; None otherwise."""
         return None
+
+    def for_rule(self, rule: str) -> System:
+        """Return the system by which a rule predicts: itself, unless it is a mixture."""
+        return self
+
+    @property
+    def members(self) -> Sequence[System]:
+        """The systems that it mixes; none, unless it is a mixture."""
+        return ()
 
     def with_beam_width(self, beam_width: int) -> Self | None:
         """Return the same system with another beam width; None if it has no search to widen."""

@@ -1,0 +1,102 @@
+"""`setrnn mix`: make one model of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+import setrnn
+from setrnn.cli.console import note, stdout
+from setrnn.cli.options import Device, Reading, with_reading
+from setrnn.cli.progress import terminal_progress
+from setrnn.data.model_folder import refuse_other_folder
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES
+
+
+@with_reading
+def mix(
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MODEL...", help="Model folders with the same labels.", show_default=False
+        ),
+    ],
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="Documents with labels that no model was trained on: a file, a folder with a "
+            "valid part, a prepared folder, hf:NAME, or newsroom.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The model folder to write.")],
+    reading: Reading,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            "--split", help="The part of DATA to read.", show_default="valid, or the only one"
+        ),
+    ] = None,
+    device: Device = "auto",
+) -> None:
+    """Make one model of several: p(set) is the weighted mean of their p(set).
+
+    The weights are fitted on DATA for each prediction rule. The table shows, for each rule, its
+    measure on these documents, of each model and of the mixture, and the weights.
+    """
+    refuse_other_folder(out)
+    with terminal_progress() as show:
+        tagger = setrnn.mix(
+            models, reading.source(data), split=split, device=device, on_progress=show
+        )
+    tagger.save(out)
+    found = tagger.notes["mixture"]
+    stdout.print(_scores_table(found), _weights_table(found), sep="\n")
+    note(f"Wrote {out}")
+
+
+def _scores_table(found: Mapping[str, Any]) -> Table:
+    """Show the measure of each rule for each member and the mixture; the best is bold."""
+    title = f"Measured on the {found['n_documents']:,} documents that the weights are fitted on"
+    table = Table(title=title, title_justify="left")
+    table.add_column("", min_width=max(map(len, [*found["members"], "mixture"])))
+    columns = []
+    for rule, fitted in found["rules"].items():
+        table.add_column(f"{MEASURES[fitted['measure']]}\nby {rule}", justify="right")
+        columns.append((fitted["measure"], [*fitted["members"], fitted["mixture"]]))
+    table.add_column("log p\n(true set)", justify="right")
+    likelihood = found["log_likelihood"]
+    columns.append(("log_likelihood", [*likelihood["members"], likelihood["mixture"]]))
+    for number, name in enumerate([*found["members"], "mixture"]):
+        cells = []
+        for measure, values in columns:
+            known = [value for value in values if value is not None]
+            if not known:
+                cells.append("-")
+                continue
+            best = min(known) if measure in LOWER_IS_BETTER else max(known)
+            cell = f"{values[number]:.{4 if measure in LOWER_IS_BETTER else 3}f}"
+            cells.append(f"[bold]{cell}[/bold]" if values[number] == best else cell)
+        table.add_row(escape(name), *cells)
+    return table
+
+
+def _weights_table(found: Mapping[str, Any]) -> Table:
+    """Show the weights of each rule."""
+    table = Table(title="Weights by rule", title_justify="left")
+    table.add_column("rule")
+    for name in found["members"]:
+        table.add_column(escape(name), justify="right")
+    table.add_column("chosen")
+    for rule, fitted in found["rules"].items():
+        weights = [f"{weight:.2f}" for weight in fitted["weights"]]
+        table.add_row(rule, *weights, fitted["chosen"])
+    weights = [f"{weight:.2f}" for weight in found["weights"]]
+    table.add_row("others, and completion", *weights, "likelihood")
+    return table
