@@ -63,14 +63,15 @@ def mix(
 
 def _scores_table(found: Mapping[str, Any]) -> Table:
     """Show the measure of each rule for each member and the mixture; the best is bold."""
-    title = f"Measured on the {found['n_documents']:,} documents that the weights are fitted on"
+    title = f"Each measure by its own rule, on the {found['n_documents']:,} documents fitted on"
     table = Table(title=title, title_justify="left")
     table.add_column("", min_width=max(map(len, [*found["members"], "mixture"])))
     columns = []
-    for rule, fitted in found["rules"].items():
-        table.add_column(f"{MEASURES[fitted['measure']]}\nby {rule}", justify="right")
+    for fitted in found["rules"].values():
+        name = MEASURES[fitted["measure"]].replace("-", " ").replace(" ", "\n")
+        table.add_column(name, justify="right")
         columns.append((fitted["measure"], [*fitted["members"], fitted["mixture"]]))
-    table.add_column("log p\n(true set)", justify="right")
+    table.add_column("log p\n(set)", justify="right")
     likelihood = found["log_likelihood"]
     columns.append(("log_likelihood", [*likelihood["members"], likelihood["mixture"]]))
     for number, name in enumerate([*found["members"], "mixture"]):

@@ -226,11 +226,6 @@ class MixtureSystem(System):
     weights: Weights
     n_labels: int
 
-    @property
-    def members(self) -> Sequence[System]:
-        """The systems that it mixes."""
-        return self.systems
-
     def for_rule(self, rule: str) -> MixtureSystem:
         """Return the mixture with the weights of a rule."""
         weights = self.weights.for_rule(rule)

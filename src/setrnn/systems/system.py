@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy.typing as npt
@@ -84,11 +84,6 @@ class System(Protocol):
     def for_rule(self, rule: str) -> System:
         """Return the system by which a rule predicts: itself, unless it is a mixture."""
         return self
-
-    @property
-    def members(self) -> Sequence[System]:
-        """The systems that it mixes; none, unless it is a mixture."""
-        return ()
 
     def with_beam_width(self, beam_width: int) -> Self | None:
         """Return the same system with another beam width; None if it has no search to widen."""

@@ -36,6 +36,7 @@ ROUNDS, STEPS, LEAST_GAIN = 3, (0.5, 0.2), 1e-4  # of the search
 LINE = np.linspace(0, 1, 11)  # from the weights of maximum likelihood to the best member
 
 EQUAL, LIKELIHOOD, SEARCHED, BEST = "equal", "likelihood", "searched", "best member"
+TOWARDS_BEST = "likelihood, towards the best member"
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class FittedRule:
 
     rule: str
     weights: Floats  # (I,)
-    chosen: str  # how: equal, likelihood, searched or best member
+    chosen: str  # how: see the module
     measure: str
     score: float
     member_scores: tuple[float, ...]
@@ -148,7 +149,8 @@ def fit_set_rule(outputs: Outputs) -> FittedRule:
         weights = (1 - share) * likelihood + share * best
         if measured.value(weights) >= measured.value(best):
             break
-    return measured.fitted(weights, BEST if share == 1 else LIKELIHOOD)
+    way = LIKELIHOOD if share == 0 else BEST if share == 1 else TOWARDS_BEST
+    return measured.fitted(weights, way)
 
 
 def fit_rule(outputs: Outputs, rule: str) -> FittedRule:

@@ -24,6 +24,7 @@ from setrnn.methods import METHODS, find_method
 from setrnn.systems.candidates import Floats32
 from setrnn.systems.known import Known
 from setrnn.systems.limits import Limits, SetLimits
+from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.relabelled import RelabelledSystem
@@ -262,9 +263,10 @@ class Tagger:
         """The models that a mixture is made of, without their calibrations; () for others."""
         if not isinstance(self.config, MixtureConfig):
             return ()
+        assert isinstance(self.system, MixtureSystem)
         return tuple(
             _member_tagger(self, settings, system)
-            for settings, system in zip(self.config.members, self.system.members, strict=True)
+            for settings, system in zip(self.config.members, self.system.systems, strict=True)
         )
 
     @overload
