@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from asgi import asked, leaving, part, tag_body, until
 
+from setrnn.serve import batching
 from setrnn.serve.app import PAGE, make_app
 from setrnn.serve.registry import Registry
 from setrnn.serve.settings import ServeSettings
@@ -126,6 +127,60 @@ def test_what_fails_here_is_answered_500_without_a_word_of_it(ask_in_vain, caplo
     out, err = capfd.readouterr()
     assert "failed: RuntimeError at test_app.py" in caplog.text
     assert MARKER not in body.decode() + out + err + caplog.text
+
+
+def test_a_panic_of_a_library_is_answered_500_and_the_next_request_200(served, monkeypatch, caplog):
+    class PanicError(BaseException):
+        pass
+
+    run_well = Tagging.run
+
+    def run_or_panic(self, documents):
+        if any(MARKER in text for text, _ in documents):
+            raise PanicError(documents)
+        return run_well(self, documents)
+
+    monkeypatch.setattr(Tagging, "run", run_or_panic)
+    app = make_app(Registry.of(*served), ServeSettings(workers=2))
+
+    async def run():
+        for _ in range(3):
+            status, _, body = await asked(app, [part(tag_body(MARKER))])
+            assert status == 500
+            assert json.loads(body)["type"] == "urn:setrnn:problem:internal"
+        status, _, _ = await asyncio.wait_for(asked(app, [part(tag_body("x"))]), 10)
+        assert status == 200
+        await queue_of(app).close()
+
+    asyncio.run(run())
+    assert "failed: PanicError at test_app.py" in caplog.text
+    assert MARKER not in caplog.text
+
+
+def test_without_a_worker_it_is_not_ready_and_says_so(served, monkeypatch):
+    monkeypatch.setattr(batching, "RESTART_SECONDS", 0.05)
+    app = make_app(Registry.of(*served), ServeSettings(workers=1))
+    queue = queue_of(app)
+
+    async def run():
+        assert (await asked(app, [part(tag_body("x"))]))[0] == 200
+        for worker in queue._workers:
+            worker.cancel()
+        await until(lambda: not queue.is_alive)
+        for found in (
+            await asked(app, [], path="/readyz", method="GET"),
+            await asked(app, [part(tag_body("x"))]),
+        ):
+            status, headers, body = found
+            assert status == 503
+            assert int(headers["retry-after"]) >= 1
+            assert json.loads(body)["type"] == "urn:setrnn:problem:not-ready"
+        assert (await asked(app, [], path="/healthz", method="GET"))[0] == 200
+        await until(lambda: queue.is_alive)
+        assert (await asked(app, [part(tag_body("x"))]))[0] == 200
+        await queue.close()
+
+    asyncio.run(run())
 
 
 def test_a_log_that_cannot_be_written_shows_no_text_either(ask_in_vain, capfd):

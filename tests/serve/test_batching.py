@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 import pytest
 from asgi import until
 
-from setrnn.serve.batching import Batcher, QueueFullError
+from setrnn.serve import batching
+from setrnn.serve.batching import Batcher, NoWorkerError, QueueFullError, WorkError
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Doubling:
     batches: list = field(default_factory=list, compare=False)
     gate: threading.Event = field(default_factory=threading.Event, compare=False)
     threads: set = field(default_factory=set, compare=False)
+    may_be_slow: bool = False
 
     def run(self, documents):
         assert self.gate.wait(10)
@@ -85,7 +87,7 @@ def test_batches_are_bounded_and_keep_the_order():
         others = [queue.submit(work, [n] * 3) for n in (1, 2)] + [queue.submit(work, [3] * 9)]
         work.gate.set()
         assert await asyncio.gather(first, *others) == [[0], [2] * 3, [4] * 3, [6] * 9]
-        assert work.batches == [[0], [1] * 3, [2] * 3, [3] * 9]  # the last is larger than any
+        assert work.batches == [[0], [1] * 3, [2] * 3, [3] * 4, [3] * 4, [3]]  # the last was cut
         await queue.close()
 
     asyncio.run(run())
@@ -236,6 +238,152 @@ def test_nothing_hangs_when_it_is_closed_and_it_opens_again():
         assert first.done()
         assert waiting.done()
         assert await queue.submit(work, [5]) == [10]
+        await queue.close()
+
+    asyncio.run(run())
+
+
+class Panic(BaseException):
+    """As a panic of a library in Rust: not an Exception."""
+
+
+@dataclass(frozen=True)
+class Raising(Doubling):
+    """Work that raises a given error for negative numbers."""
+
+    error: type[BaseException] = Panic
+
+    def run(self, documents):
+        try:
+            return super().run(documents)
+        except ValueError:
+            raise self.error from None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        Panic,
+        StopIteration,
+        StopAsyncIteration,
+        SystemExit,
+        KeyboardInterrupt,
+        GeneratorExit,
+        asyncio.CancelledError,
+    ],
+)
+def test_a_worker_survives_whatever_its_work_raises(error):
+    async def run():
+        queue, work = batcher(), Raising(error=error)
+        first = await begun(queue, work)
+        good, bad, fine = (queue.submit(work, [each]) for each in (1, -1, 2))
+        work.gate.set()
+        results = await asyncio.gather(first, good, bad, fine, return_exceptions=True)
+        assert [results[0], results[1], results[3]] == [[0], [2], [4]]
+        assert isinstance(results[2], WorkError)
+        assert isinstance(results[2].__cause__, error)
+        with pytest.raises(WorkError):
+            await queue.submit(work, [-1])
+        assert await asyncio.wait_for(queue.submit(work, [5]), 5) == [10]
+        assert queue.is_alive
+        await queue.close()
+
+    asyncio.run(run())
+
+
+@dataclass(frozen=True)
+class Miscounting(Doubling):
+    """Work that returns no result for negative numbers."""
+
+    def run(self, documents):
+        return [2 * each for each in documents if each >= 0]
+
+
+def test_a_wrong_number_of_results_fails_only_its_own_request():
+    async def run():
+        queue, work = batcher(wait_seconds=0.02), Miscounting()
+        asked = [queue.submit(work, each) for each in ([1, 2], [3, -1], [4])]
+        results = await asyncio.gather(*asked, return_exceptions=True)
+        assert results[::2] == [[2, 4], [8]]
+        assert isinstance(results[1], WorkError)
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_a_worker_that_ends_is_replaced_and_nobody_waits_for_it(monkeypatch, caplog):
+    monkeypatch.setattr(batching, "RESTART_SECONDS", 0.1)
+    broken = [True]
+
+    def on_batch(n_documents):
+        if broken:
+            broken.clear()
+            raise RuntimeError("marker")
+
+    async def run():
+        queue, work = batcher(on_batch=on_batch), Doubling()
+        first = await begun(queue, work)
+        waiting = queue.submit(work, [1])
+        work.gate.set()
+        results = await asyncio.gather(first, waiting, return_exceptions=True)
+        assert [type(each) for each in results] == [RuntimeError, NoWorkerError]
+        assert not queue.is_alive
+        assert queue.n_waiting == 0
+        with pytest.raises(NoWorkerError):
+            queue.submit(work, [2])
+        await until(lambda: queue.is_alive)
+        assert await queue.submit(work, [2]) == [4]
+        await queue.close()
+
+    asyncio.run(run())
+    assert "failed: RuntimeError" in caplog.text
+    assert "marker" not in caplog.text
+
+
+def slow_work(monkeypatch):
+    """Return work of which a batch should hold one document only."""
+    monkeypatch.setattr(batching, "BATCH_SECONDS", 1e-9)
+    return Doubling("slow", may_be_slow=True)
+
+
+def test_a_slow_request_is_cut_and_others_are_served_between(monkeypatch):
+    async def run():
+        queue, slow = batcher(), slow_work(monkeypatch)
+        quick = opened(Doubling("quick", slow.batches))
+        long = queue.submit(slow, [1, 2, 3, 4])
+        await until(lambda: queue.n_waiting == 0)
+        short = queue.submit(quick, [5])
+        slow.gate.set()
+        assert await short == [10]
+        assert not long.done()
+        assert await long == [2, 4, 6, 8]
+        assert slow.batches == [[1], [5], [2], [3], [4]]
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_quick_requests_are_not_cut_once_their_cost_is_known():
+    async def run():
+        queue, work = batcher(), opened(Doubling(may_be_slow=True))
+        assert await queue.submit(work, list(range(5))) == [0, 2, 4, 6, 8]
+        assert await queue.submit(work, list(range(5))) == [0, 2, 4, 6, 8]
+        assert work.batches == [[0], [1, 2, 3, 4], [0, 1, 2, 3, 4]]
+        await queue.close()
+
+    asyncio.run(run())
+
+
+def test_what_is_left_of_a_request_is_dropped_when_its_client_leaves(monkeypatch):
+    async def run():
+        queue, slow = batcher(), slow_work(monkeypatch)
+        gone, kept = queue.submit(slow, [1, 2, 3]), queue.submit(slow, [4, 5])
+        await until(lambda: queue.n_waiting == 2)
+        gone.cancel()
+        slow.gate.set()
+        assert await kept == [8, 10]
+        assert slow.batches == [[1], [4], [5]]
+        assert queue.n_waiting == 0
         await queue.close()
 
     asyncio.run(run())

@@ -1,7 +1,10 @@
 """Slow, silent and talkative clients, over real connections."""
 
+import json
 import socket
 import time
+import urllib.error
+import urllib.request
 from contextlib import suppress
 
 import pytest
@@ -20,14 +23,15 @@ POST = b"POST /v1/tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/j
 
 @pytest.fixture(scope="module")
 def port(served):
-    with serving(make_app(Registry.of(*served))) as port:
+    limits = ConnectionLimits(linger_seconds=0.5)
+    with serving(make_app(Registry.of(*served)), limits=limits) as port:
         yield port
 
 
 @pytest.fixture(scope="module")
 def impatient_port(served):
     """A server that waits only for fractions of a second."""
-    limits = ConnectionLimits(head_seconds=0.1, read_seconds=0.2)
+    limits = ConnectionLimits(head_seconds=0.1, read_seconds=0.2, linger_seconds=0.1)
     with serving(make_app(Registry.of(*served)), limits=limits) as port:
         yield port
 
@@ -104,6 +108,60 @@ def test_a_head_of_some_length_is_answered_too_large(connection):
     assert b"urn:setrnn:problem:head-too-large" in answer
 
 
+@pytest.mark.parametrize("n_headers", [10_000, 40_000])
+def test_many_headers_are_answered_too_large(connection, n_headers):
+    headers = b"".join(b"X-%d: a\r\n" % number for number in range(n_headers))
+    connection.sendall(HEAD + headers + b"\r\n")
+    answer = all_of(connection)
+    assert answer.startswith(b"HTTP/1.1 431")
+    assert b"urn:setrnn:problem:head-too-large" in answer
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+def test_a_client_that_sends_a_large_body_before_it_reads_gets_the_answer(port, is_chunked):
+    body = b'{"texts": ["' + b"x" * 20_000_000 + b'"]}'
+    content = iter([body[:10_000_000], body[10_000_000:]]) if is_chunked else body
+    asked = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/tag", content, {"Content-Type": "application/json"}
+    )
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(asked, timeout=20)
+    with refused.value as answer:
+        assert answer.code == 413
+        assert json.load(answer)["type"] == "urn:setrnn:problem:body-too-large"
+
+
+def test_a_client_that_never_stops_sending_is_cut_off(impatient_port):
+    with connect(impatient_port) as connection, suppress(ConnectionError):
+        connection.sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n")
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            connection.sendall(b"10000\r\n" + b"x" * 65_536 + b"\r\n")
+        pytest.fail("it was not cut off")
+
+
+def test_connections_beyond_the_limit_are_refused_until_others_are_closed(served, caplog):
+    limits = ConnectionLimits(n_open=2)
+    ask = HEAD + b"Connection: close\r\n\r\n"
+    with serving(make_app(Registry.of(*served)), limits=limits) as port:
+        first, second = connect(port), connect(port)
+        with first, second:
+            for _ in range(3):
+                with connect(port) as refused:
+                    refused.sendall(ask)
+                    answer = all_of(refused)
+                    assert answer.startswith(b"HTTP/1.1 503 Service Unavailable")
+                    assert b"urn:setrnn:problem:too-many-connections" in answer
+                    assert b"retry-after: 1" in answer
+            first.sendall(ask)
+            assert all_of(first).startswith(b"HTTP/1.1 200")
+            with connect(port) as third:
+                third.sendall(ask)
+                assert all_of(third).startswith(b"HTTP/1.1 200")
+    lines = [each.message for each in caplog.records if "refused" in each.message]
+    assert lines == ["connections: 1 refused, too many; 2 open"]  # the next line comes later
+
+
 def test_a_long_body_is_no_long_head(connection):
     body = b'{"texts": ["' + b"x " * connections.MAX_HEAD_BYTES + b'"]}'
     head = POST + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
@@ -175,7 +233,8 @@ def test_a_connection_serves_one_request_after_the_other(connection):
 def test_a_refusal_before_the_body_closes_the_connection(served, tmp_path, length):
     (tmp_path / "keys").write_text("0123456789abcdef")
     app = make_app(Registry.of(*served), keys=ApiKeys(tmp_path / "keys"))
-    with serving(app) as port, connect(port) as connection:
+    limits = ConnectionLimits(linger_seconds=0.1)
+    with serving(app, limits=limits) as port, connect(port) as connection:
         connection.sendall(POST + b"Content-Length: %s\r\n\r\n" % length)
         answer = all_of(connection)
     assert answer.startswith(b"HTTP/1.1 401")

@@ -5,7 +5,7 @@ import pytest
 from asgi import asked, leaving, part, until
 
 from setrnn.errors import ConfigError
-from setrnn.serve.guards import ApiKeys, ReadBodies
+from setrnn.serve.guards import ApiKeys, ReadBodies, count_values
 from setrnn.serve.settings import ServeSettings
 
 KEY, OTHER = "0123456789abcdef-one", "0123456789abcdef-two"
@@ -84,6 +84,43 @@ def test_a_client_that_drips_is_not_waited_for_either():
     parts = [part(b"a", True, after=0.04) for _ in range(50)]
     status, _, _, bodies = answered(parts, settings=settings)
     assert status == 408
+    assert bodies == []
+
+
+def test_a_body_that_comes_too_slowly_is_not_waited_for_in_all():
+    settings = ServeSettings(body_seconds=0.2)
+    parts = [part(b"a", True, after=0.03) for _ in range(20)]
+    status, _, _, bodies = answered([*parts, part(b"a")], settings=settings)
+    assert status == 408
+    assert bodies == []
+
+
+@pytest.mark.parametrize(
+    ("value", "counts"),
+    [
+        ({"a": [1, "[{,:", {"b": None}], "c": 'x"]:, \\'}, (3, 3, 7)),
+        (["\\", '\\"', '"[', "\\\\["] * 100, (0, 1, 401)),
+        ('\\",[' * 1_000, (0, 0, 1)),
+    ],
+)
+def test_values_are_counted_without_those_in_strings(value, counts):
+    assert count_values(json.dumps(value).encode()) == counts
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b'"x": [' + b"[]," * 30_000 + b"[]]", "10,064 lists and objects"),
+        (b'"x": [' + b"[[[[[]]]]]," * 6_000 + b"[]]", "10,064 lists and objects"),
+        (b'"x": {' + b",".join(b'"%d": 1' % each for each in range(9_000)) + b"}", "100 fields"),
+        (b'"x": [' + b"1," * 700_000 + b"1]", "600,000 values"),
+    ],
+)
+def test_a_body_of_many_small_values_is_not_parsed(content, said):
+    body = b'{"texts": ["a"], ' + content + b"}"
+    status, _, answer, bodies = answered([part(body)], settings=ServeSettings())
+    assert status == 422
+    assert f"A request may have {said}" in json.loads(answer)["detail"]
     assert bodies == []
 
 

@@ -3,7 +3,10 @@ import time
 
 import numpy as np
 import pytest
+from fastapi.testclient import TestClient
 
+from setrnn.serve.app import make_app
+from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.systems.limits import Limits
 
@@ -232,7 +235,8 @@ REFUSED = {
     "not UTF-8": ("/v1/tag", b'{"texts": ["\xff"]}', 400, ""),
     "no body": ("/v1/tag", b"", 400, "bad-json"),
     "no object": ("/v1/tag", b"[1]", 422, "invalid"),
-    "deep": ("/v1/tag", b"[" * 100_000, 400, ""),
+    "deep": ("/v1/tag", b"[" * 10_000, 400, ""),
+    "very deep": ("/v1/tag", b"[" * 100_000, 422, "invalid"),
     "long number": ("/v1/tag", b'{"top": ' + b"1" * 5_000 + b"}", 400, ""),
     "no texts": ("/v1/tag", b'{"texts": []}', 422, "invalid"),
     "a text": ("/v1/tag", b'{"texts": "marker"}', 422, "invalid"),
@@ -352,6 +356,21 @@ def test_another_method_is_refused(client):
     assert answer.status_code == 405
     assert answer.headers["Allow"] == "POST"
     assert answer.json()["type"] == "urn:setrnn:problem:method-not-allowed"
+
+
+def test_large_sets_of_many_texts_are_refused_where_they_are_summed_over_subsets(taggers, served):
+    exact = ServedModel("exact", "version-three", taggers["set-rnn-exact"])
+    names = exact.tagger.labels.names
+    asked = {"texts": ["x"] * 64, "min_labels": 17, "top": 2, "marginals": True}
+    with TestClient(make_app(Registry.of(exact, served[1]))) as client:
+        answer = client.post("/v1/tag", json={**asked, "rule": "set"})
+        assert answer.status_code == 422
+        assert "17 labels" in answer.json()["detail"]
+        assert "may have 56 texts" in answer.json()["detail"]
+        for change in ({"rule": "f1"}, {"model": "classical"}, {"min_labels": 1}):
+            assert client.post("/v1/tag", json={**asked, **change}).status_code == 200
+        few = {**asked, "texts": ["x"] * 2, "require": list(names[:3]), "min_labels": 17}
+        assert client.post("/v1/tag", json=few).status_code == 200
 
 
 def test_limits_of_the_service_can_be_set(client_of):

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from setrnn.errors import ConfigError
-from setrnn.serve.settings import name_folders
+from setrnn.serve.listening import MAX_OPEN_FILES, raise_open_files
+from setrnn.serve.settings import ServeSettings, name_folders
 
 
 def test_folders_are_named_by_themselves_or_otherwise(tmp_path, monkeypatch):
@@ -35,3 +36,22 @@ def test_a_link_is_named_by_itself(tmp_path, monkeypatch):
     (tmp_path / "set-rnn-7" / "inner").mkdir()
     monkeypatch.chdir(tmp_path / "set-rnn-7" / "inner")
     assert list(name_folders([".."])) == ["set-rnn-7"]
+
+
+@pytest.mark.parametrize("name", ["max_texts", "queue", "workers", "max_connections"])
+def test_a_service_that_could_answer_nobody_is_refused(name):
+    option = "--" + name.replace("_", "-")
+    with pytest.raises(ConfigError, match=f"{option} must be at least 1"):
+        ServeSettings(**{name: 0})
+
+
+def test_the_limit_of_open_files_is_raised():
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    hard = MAX_OPEN_FILES if before[1] == resource.RLIM_INFINITY else before[1]
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (200, before[1]))
+        assert raise_open_files() == min(hard, MAX_OPEN_FILES)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(hard, MAX_OPEN_FILES)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -62,6 +62,9 @@ def serve(
     max_texts: Annotated[int, typer.Option(help="The most texts per request.")] = 64,
     max_words: Annotated[int, typer.Option(help="The most words per text.")] = 10_000,
     max_body_bytes: Annotated[int, typer.Option(help="The most bytes per request.")] = 4 << 20,
+    max_connections: Annotated[
+        int, typer.Option(help="The most open connections; more are answered 503.")
+    ] = 1_000,
     queue: Annotated[
         int,
         typer.Option(help="The most documents that may wait; more are answered 503."),
@@ -79,7 +82,16 @@ def serve(
     for library in LIBRARIES:
         if find_spec(library) is None:
             raise MissingExtraError(library, "serve", "Serving")
-    settings = ServeSettings(max_texts, max_words, max_body_bytes, queue, batch, batch_ms, workers)
+    settings = ServeSettings(
+        max_texts,
+        max_words,
+        max_body_bytes,
+        queue,
+        batch,
+        batch_ms,
+        workers,
+        max_connections=max_connections,
+    )
     check_host_names(allow_host or ())
     folders = name_folders(models)
     keys = _keys(api_key_file)

@@ -14,8 +14,12 @@ from time import monotonic
 from typing import Any, Protocol
 
 from setrnn.model.devices import find_device, n_cores
+from setrnn.serve.observation import log_failure
 
 MIN_SHARE = 16  # documents: fewer are not split among threads, as small batches are slower
+BATCH_SECONDS = 0.5  # that a batch should take at most: a larger request is cut
+MAX_KINDS = 256  # of work whose cost is remembered
+RESTART_SECONDS = 1.0  # until a worker that has ended is replaced
 MAX_RETRY_SECONDS = 30
 SMOOTHING = 0.2  # weight of the last batch in the measured speed
 
@@ -27,6 +31,10 @@ def default_workers(device: str) -> int:
 
 class Work(Hashable, Protocol):
     """What to do with documents; requests with equal work share a batch."""
+
+    @property
+    def may_be_slow(self) -> bool:
+        """Whether one document may take seconds: then the first is measured alone."""
 
     def run(self, documents: Sequence[Any]) -> Sequence[Any]:
         """Return one result per document, in order."""
@@ -40,14 +48,35 @@ class QueueFullError(Exception):
         self.retry_after = retry_after  # seconds
 
 
+class NoWorkerError(Exception):
+    """No worker is left; one is started again soon."""
+
+
+class WorkError(Exception):
+    """The work raised what a future cannot carry, or returned the wrong number of results."""
+
+
 @dataclass(eq=False)
 class _Job:
-    """One request: its documents and the future of their results."""
+    """One request: its documents, the results so far, and the future of all results."""
 
     work: Work
     documents: Sequence[Any]
     results: asyncio.Future[Sequence[Any]]
+    kind: int  # the hash of the work: its cost is remembered, and not the model it refers to
+    found: list[Any] = field(default_factory=list)
+    share: Sequence[Any] = ()  # the documents of the current batch
     arrived: float = field(default_factory=monotonic)
+
+    @property
+    def n_left(self) -> int:
+        """The number of documents without results."""
+        return len(self.documents) - len(self.found)
+
+    def cut(self, n_documents: int) -> None:
+        """Choose the next documents as the share of a batch."""
+        start = len(self.found)
+        self.share = self.documents[start : start + n_documents]
 
 
 Outcome = Sequence[Any] | Exception
@@ -56,8 +85,11 @@ Outcome = Sequence[Any] | Exception
 class Batcher:
     """A queue of requests, and threads that process it in batches.
 
+    A request is cut if it has more documents than a batch, or if its kind of work is slow; other
+    requests are served between its shares.
+
     Args:
-        max_batch: documents per batch; a larger request is a batch of its own.
+        max_batch: documents per batch.
         max_waiting: documents that may wait.
         wait_seconds: how long the first request of a batch waits for others.
         n_workers: batches processed at once, each in a thread of its own.
@@ -77,35 +109,67 @@ class Batcher:
         self.n_waiting = 0  # documents
         self._waiting: deque[_Job] = deque()
         self._speed = 0.0  # documents/s of one worker
+        self._costs: dict[int, float] = {}  # seconds per document by kind of work
         self._n_idle = 0  # workers
         self._changed = asyncio.Event()
-        self._workers: list[asyncio.Task[None]] = []
+        self._is_open = False
+        self._workers: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a worker runs or will be started by the next request."""
+        return bool(self._workers) or not self._is_open
 
     def submit(self, work: Work, documents: Sequence[Any]) -> asyncio.Future[Sequence[Any]]:
         """Queue documents and return the future of their results.
 
-        Cancelling the future drops the request unless its batch has started. Raises QueueFullError
-        if too many documents are waiting.
+        Cancelling the future drops what has not been started. Raises QueueFullError if too many
+        documents are waiting, and NoWorkerError if no worker is left.
         """
-        loop = asyncio.get_running_loop()
+        if not self.is_alive:
+            raise NoWorkerError
         if self._waiting and self.n_waiting + len(documents) > self.max_waiting:
             raise QueueFullError(self._retry_after())
-        job = _Job(work, documents, loop.create_future())
+        results = asyncio.get_running_loop().create_future()
+        job = _Job(work, documents, results, hash(work))
         job.results.add_done_callback(lambda results: self._forget(job))
-        self._waiting.append(job)
-        self.n_waiting += len(documents)
-        self._changed.set()
-        if not self._workers:
-            self._changed, self._n_idle = asyncio.Event(), self.n_workers
-            self._workers = [loop.create_task(self._work()) for _ in range(self.n_workers)]
+        if not self._is_open:
+            self._is_open, self._changed, self._n_idle = True, asyncio.Event(), 0
+            for _ in range(self.n_workers):
+                self._start_worker()
+        self._queue(job)
         return job.results
 
     async def close(self) -> None:
         """Finish the current batches, drop the waiting requests, and stop."""
-        workers, self._workers = self._workers, []
+        self._is_open = False
+        workers = list(self._workers)
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
+        for job in [*self._waiting]:
+            job.results.cancel()
+
+    def _start_worker(self) -> None:
+        if self._is_open and len(self._workers) < self.n_workers:
+            worker = asyncio.get_running_loop().create_task(self._work())
+            self._workers.add(worker)
+            self._n_idle += 1
+            worker.add_done_callback(self._replace_worker)
+
+    def _replace_worker(self, worker: asyncio.Task[None]) -> None:
+        """Replace a worker that has ended, whatever the reason; let no request wait for none."""
+        self._workers.discard(worker)
+        self._n_idle -= 1
+        error = None if worker.cancelled() else worker.exception()
+        if not self._is_open:
+            return
+        if error is not None:
+            log_failure(error)
+        asyncio.get_running_loop().call_later(RESTART_SECONDS, self._start_worker)
+        if not self._workers:
+            for job in [*self._waiting]:
+                job.results.set_exception(NoWorkerError())
 
     async def _work(self) -> None:
         """Process batches in one thread until the queue is closed."""
@@ -117,12 +181,20 @@ class Batcher:
                     await self._gather()
                     jobs, start = self._take(), monotonic()
                     self._n_idle -= 1
-                    outcomes = await loop.run_in_executor(thread, _run, jobs)
-                    self._n_idle += 1
-                    self._count(sum(len(job.documents) for job in jobs), monotonic() - start)
-                    _deliver(jobs, outcomes)
+                    try:
+                        outcomes = await loop.run_in_executor(thread, _run, jobs)
+                    finally:
+                        self._n_idle += 1
+                    self._count(jobs, monotonic() - start)
+                    self._deliver(jobs, outcomes)
+                    jobs = []
+        except Exception as error:
+            for job in jobs:
+                if not job.results.done():
+                    job.results.set_exception(_as_exception(error))
+            raise
         finally:
-            for job in (*jobs, *self._waiting):
+            for job in jobs:
                 job.results.cancel()
 
     async def _gather(self) -> None:
@@ -138,35 +210,68 @@ class Batcher:
             with suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), left)
 
+    def _queue(self, job: _Job) -> None:
+        self._waiting.append(job)
+        self.n_waiting += job.n_left
+        self._changed.set()
+
     def _take(self) -> list[_Job]:
         """Take the oldest request and those with equal work, up to a batch or an even share."""
-        taken: list[_Job] = []
-        kept: deque[_Job] = deque()
-        n_documents = 0
-        share = max(math.ceil(self.n_waiting / self._n_idle), MIN_SHARE)
-        limit = min(share, self.max_batch)
+        first = self._waiting.popleft()
+        most = self._most_at_once(first)
+        limit = min(max(math.ceil(self.n_waiting / self._n_idle), MIN_SHARE), most)
+        first.cut(most)
+        self.n_waiting -= first.n_left
+        taken, kept, n_documents = [first], deque[_Job](), len(first.share)
         for job in self._waiting:
-            fits = not taken or n_documents + len(job.documents) <= limit
-            if fits and (not taken or job.work == taken[0].work):
+            if n_documents + job.n_left <= limit and job.work == first.work:
+                job.cut(job.n_left)
                 taken.append(job)
-                n_documents += len(job.documents)
+                n_documents += job.n_left
+                self.n_waiting -= job.n_left
             else:
                 kept.append(job)
         self._waiting = kept
-        self.n_waiting -= n_documents
         return taken
 
-    def _forget(self, job: _Job) -> None:
-        """Remove a cancelled request from the queue if it is still there."""
-        if job.results.cancelled() and job in self._waiting:
-            self._waiting.remove(job)
-            self.n_waiting -= len(job.documents)
+    def _most_at_once(self, job: _Job) -> int:
+        """Return how many documents a batch may have, by the measured cost of such work."""
+        cost = self._costs.get(job.kind)
+        if cost is None:
+            return 1 if job.work.may_be_slow else self.max_batch
+        return min(max(int(BATCH_SECONDS / cost), 1), self.max_batch)
 
-    def _count(self, n_documents: int, seconds: float) -> None:
-        if n_documents:
-            speed = n_documents / max(seconds, 1e-6)
-            self._speed += (SMOOTHING if self._speed else 1.0) * (speed - self._speed)
-            self.on_batch(n_documents)
+    def _deliver(self, jobs: Sequence[_Job], outcomes: Sequence[Outcome]) -> None:
+        """Give each request its results or its error; a request that was cut waits again."""
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            if job.results.done():  # the client has disconnected
+                continue
+            if isinstance(outcome, Exception):
+                job.results.set_exception(outcome)
+                continue
+            job.found.extend(outcome)
+            if job.n_left:
+                self._queue(job)
+            else:
+                job.results.set_result(job.found)
+
+    def _forget(self, job: _Job) -> None:
+        """Remove a request from the queue if it was cancelled or has failed."""
+        if job.n_left and job in self._waiting:
+            self._waiting.remove(job)
+            self.n_waiting -= job.n_left
+
+    def _count(self, jobs: Sequence[_Job], seconds: float) -> None:
+        n_documents = sum(len(job.share) for job in jobs)
+        if not n_documents:
+            return
+        seconds = max(seconds, 1e-6)
+        self._speed += (SMOOTHING if self._speed else 1.0) * (n_documents / seconds - self._speed)
+        self._costs.pop(jobs[0].kind, None)
+        self._costs[jobs[0].kind] = seconds / n_documents  # the last in order
+        if len(self._costs) > MAX_KINDS:
+            del self._costs[next(iter(self._costs))]
+        self.on_batch(n_documents)
 
     def _retry_after(self) -> int:
         """Estimate when half of the waiting documents will be done, in seconds."""
@@ -176,28 +281,27 @@ class Batcher:
         return min(max(math.ceil(seconds), 1), MAX_RETRY_SECONDS)
 
 
-def _deliver(jobs: Sequence[_Job], outcomes: Sequence[Outcome]) -> None:
-    """Give each request its results or its error."""
-    for job, outcome in zip(jobs, outcomes, strict=True):
-        if job.results.done():  # the client has disconnected
-            continue
-        if isinstance(outcome, Exception):
-            job.results.set_exception(outcome)
-        else:
-            job.results.set_result(outcome)
-
-
 def _run(jobs: Sequence[_Job]) -> list[Outcome]:
     """Process requests together; if that fails, one by one, so that only the bad one fails."""
-    if not jobs:
-        return []
+    documents = [each for job in jobs for each in job.share]
     try:
-        results = jobs[0].work.run([each for job in jobs for each in job.documents])
-    except Exception as error:  # noqa: BLE001 (the request gets it, whatever it is)
+        results = jobs[0].work.run(documents)
+        if len(results) != len(documents):
+            raise WorkError(f"{len(results)} results for {len(documents)} documents")
+    except BaseException as error:  # noqa: BLE001 (also a panic, an exit or a StopIteration)
         if len(jobs) == 1:
-            return [error]
+            return [_as_exception(error)]
         return [outcome for job in jobs for outcome in _run([job])]
     ends = [0]
     for job in jobs:
-        ends.append(ends[-1] + len(job.documents))
+        ends.append(ends[-1] + len(job.share))
     return [results[start:stop] for start, stop in pairwise(ends)]
+
+
+def _as_exception(error: BaseException) -> Exception:
+    """Return an error that a future can carry without ending the task that waits for it."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
+        return error
+    failure = WorkError(type(error).__name__)
+    failure.__cause__ = error
+    return failure

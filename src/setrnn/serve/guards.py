@@ -9,6 +9,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
+import numpy as np
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from setrnn.errors import ConfigError
@@ -17,7 +19,9 @@ from setrnn.serve.settings import ServeSettings
 
 MIN_KEY_LENGTH = 16
 MAX_PAUSES = 6  # a whole body may take this many times the longest pause
+MIN_RATE = 1_000  # bytes/s of a body, on average, after the first pause
 SMALL_BODY = 64 << 10  # bytes; small bodies are read even while large ones fill the memory limit
+COUNTED_BODY = 64 << 10  # bytes; the values of smaller bodies are not counted, they are few
 _OTHER_HOST = ProblemError(
     "other-host",
     "Use localhost or an address, or start the service with --allow-host NAME for this name.",
@@ -156,6 +160,7 @@ class ReadBodies:
         self.app, self.settings = app, settings
         self.n_held = 0  # bytes of all current requests
         self.small_body = min(SMALL_BODY, settings.max_body_bytes // 16)
+        self._counter = anyio.CapacityLimiter(1)  # of threads that count values
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the body and pass it on in one piece."""
@@ -166,7 +171,10 @@ class ReadBodies:
         try:
             self._check_head(dict(scope["headers"]))
             await self._read(receive, body)
-            await self.app(scope, _replay(bytes(body), receive), send)
+            whole = bytes(body)
+            if len(whole) > COUNTED_BODY:
+                await self._check_values(whole)
+            await self.app(scope, _replay(whole, receive), send)
         except ProblemError as problem:
             await problem_response(problem)(scope, receive, send)
         except ClientGoneError:
@@ -188,11 +196,10 @@ class ReadBodies:
 
     async def _read(self, receive: Receive, body: bytearray) -> None:
         pause = self.settings.body_seconds
-        end = anyio.current_time() + pause * MAX_PAUSES
+        start = anyio.current_time()
         with anyio.move_on_after(pause) as patience:
             while True:
                 message = await receive()
-                patience.deadline = min(anyio.current_time() + pause, end)
                 if message["type"] == "http.disconnect":
                     raise ClientGoneError
                 part = message.get("body", b"")
@@ -204,18 +211,46 @@ class ReadBodies:
                     raise _TOO_MANY_BODIES
                 if not message.get("more_body", False):
                     return
+                allowed = min(pause + len(body) / MIN_RATE, pause * MAX_PAUSES)
+                patience.deadline = min(anyio.current_time() + pause, start + allowed)
         # The body is incomplete, whichever deadline has passed.
         raise ProblemError(
             "too-slow",
-            f"No part of the body arrived for {pause:g} seconds, or it took more than "
-            f"{pause * MAX_PAUSES:g} seconds in all.",
+            f"No part of the body arrived for {pause:g} seconds, fewer than {MIN_RATE:,} bytes per "
+            f"second after that time, or it took more than {pause * MAX_PAUSES:g} seconds in all.",
         )
+
+    async def _check_values(self, body: bytes) -> None:
+        """Refuse a body of many small values, which would take a second to parse."""
+        found = await anyio.to_thread.run_sync(count_values, body, limiter=self._counter)
+        limits = self.settings.max_fields, self.settings.max_lists, self.settings.max_values
+        kinds = "fields", "lists and objects", "values"
+        for n_found, most, kind in zip(found, limits, kinds, strict=True):
+            if n_found > most:
+                raise ProblemError(
+                    "invalid", f"#/: A request may have {most:,} {kind}, got {n_found:,}."
+                )
 
     def _too_large(self) -> ProblemError:
         limit = self.settings.max_body_bytes
         return ProblemError(
             "body-too-large", f"A body may have {limit:,} bytes. Send fewer texts per request."
         )
+
+
+def count_values(body: bytes) -> tuple[int, int, int]:
+    """Count the fields, the lists and objects, and all values in JSON, without parsing it.
+
+    Example:
+        >>> count_values(b'{"texts": ["a, [b]", "c"], "top": 2}')
+        (2, 2, 5)
+    """
+    plain = body.replace(b"\\\\", b"").replace(b'\\"', b"")  # without escaped quotes
+    marks = np.frombuffer(plain, dtype=np.uint8)
+    is_inside = np.cumsum(marks == ord('"'), dtype=np.uint8) & 1  # a string; may wrap at 256
+    outside = marks[is_inside == 0].tobytes()
+    n_lists = outside.count(b"[") + outside.count(b"{")
+    return outside.count(b":"), n_lists, n_lists + outside.count(b",") + 1
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

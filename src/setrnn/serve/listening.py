@@ -7,10 +7,13 @@ import ipaddress
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from setrnn.errors import ConfigError
+
+MAX_OPEN_FILES = 65_536  # that are asked for
+OTHER_FILES = 96  # open files that are no connections: models, logs, refused connections
 
 
 def bind_address(host: str, port: int) -> socket.socket:
@@ -49,6 +52,23 @@ def address_of(listener: socket.socket) -> str:
 def is_loopback(listener: socket.socket) -> bool:
     """Return whether only this machine can reach a listening socket."""
     return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
+
+
+def raise_open_files() -> int | None:
+    """Raise the limit of open files as far as this process may; return it, None if unknown."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return None
+    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
+    if wanted > soft:
+        with suppress(OSError, ValueError):  # a system may allow less than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+    return soft
 
 
 class EarlySignals:

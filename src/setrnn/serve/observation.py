@@ -143,7 +143,9 @@ class Observe:
 
 
 def log_failure(error: BaseException) -> None:
-    """Log an error's class and place; its message could contain a text."""
+    """Log the class and place of an error's first cause; a message could contain a text."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     logger.error("failed: %s%s", type(error).__name__, place)

@@ -35,6 +35,7 @@ KINDS = {
     "internal": (500, "Internal error"),
     "queue-full": (503, "The queue is full"),
     "stopping": (503, "The service is stopping"),
+    "too-many-connections": (503, "Too many connections"),
     "not-ready": (503, "The service is not ready"),
 }
 _DETAILS = {"extra_forbidden": "Unknown field", "missing": "This field is required"}

@@ -12,7 +12,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
 from setrnn.data.example import KnownLabels
-from setrnn.serve.batching import Batcher, QueueFullError, Work
+from setrnn.serve.batching import Batcher, NoWorkerError, QueueFullError, Work
 from setrnn.serve.guards import ClientGoneError
 from setrnn.serve.observation import Metrics
 from setrnn.serve.problems import KINDS, MEDIA_TYPE, ProblemError
@@ -32,10 +32,14 @@ from setrnn.serve.schemas import (
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import Completing, Explaining, Tagging, list_labels, list_models
 from setrnn.systems.limits import Limits
+from setrnn.systems.order_free import OrderFreeSystem
+from setrnn.systems.rules import find_rule
 from setrnn.tagging.explanation import choose_explained_rule, given_set
 
 VERSION_HEADER = "X-Model-Version"
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
+# Texts times squared labels: set-rnn-exact scores a set of n labels in a time that grows with n^2.
+MAX_SCORED_LABELS = 64 * 16**2
 NO_LIMITS, NOTHING_KNOWN = Limits(), KnownLabels()
 
 
@@ -89,6 +93,7 @@ async def tag(wanted: TagRequest, request: Request, response: Response) -> TagAn
         forbidden=wanted.forbid,
     )
     rule = model.tagger.rule_or_own(wanted.rule)
+    _check_cost(model, rule, limits, len(wanted.texts))
     if limits != NO_LIMITS:  # slow with many labels or seen sets
         await asyncio.to_thread(model.tagger.known_limits, limits)
     features = wanted.features or [[]] * len(wanted.texts)
@@ -163,9 +168,12 @@ async def health(request: Request) -> Health:
 
 @router.get("/readyz", responses=describe_problems("not-ready"))
 async def ready(request: Request) -> Health:
-    """Report whether the models are loaded."""
-    if not _service(request).registry.is_ready:
+    """Report whether the models are loaded and can answer."""
+    service = _service(request)
+    if not service.registry.is_ready:
         raise NotReadyError()
+    if not all(batcher.is_alive for batcher in service.batchers.values()):
+        raise _no_worker()
     return Health(status="ready")
 
 
@@ -194,6 +202,8 @@ async def _process(
     response.headers[VERSION_HEADER] = model.version
     try:
         results = service.batchers[model.name].submit(work, documents)
+    except NoWorkerError:
+        raise _no_worker() from None
     except QueueFullError as full:
         service.metrics.refused.labels(model.name).inc()
         raise ProblemError(
@@ -204,6 +214,8 @@ async def _process(
     watch = asyncio.create_task(_cancel_when_gone(request, results))
     try:
         return await results
+    except NoWorkerError:
+        raise _no_worker() from None
     except asyncio.CancelledError:
         if watch.done() and not watch.cancelled():
             raise ClientGoneError from None
@@ -214,6 +226,14 @@ async def _process(
         ) from None
     finally:
         watch.cancel()
+
+
+def _no_worker() -> ProblemError:
+    return ProblemError(
+        "not-ready",
+        "The model's workers have failed and are started again. See the server's log.",
+        headers={"Retry-After": str(RETRY_SECONDS)},
+    )
 
 
 async def _cancel_when_gone(request: Request, results: asyncio.Future[Any]) -> None:
@@ -241,3 +261,18 @@ def _check_texts(settings: ServeSettings, texts: Sequence[str]) -> None:
                 f"A text may have {limit:,} words, but text {number} has {n_words:,}. Send its "
                 "beginning: models read no further.",
             )
+
+
+def _check_cost(model: ServedModel, rule: str, limits: Limits, n_texts: int) -> None:
+    """Refuse many texts with large sets if each set is scored by a sum over its subsets."""
+    n_labels = max(limits.min_labels, len(limits.required), 1)
+    most = max(MAX_SCORED_LABELS // n_labels**2, 1)
+    if n_texts <= most or not find_rule(rule).needs_best_only:
+        return
+    if isinstance(model.tagger.system, OrderFreeSystem):
+        raise ProblemError(
+            "invalid",
+            f"#/texts: With rule '{rule}' and sets of {n_labels} labels or more, a request to this "
+            f"model may have {most} texts, got {n_texts}. Send fewer texts per request, require "
+            "fewer labels, or choose rule 'f1'.",
+        )

@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import PydanticCustomError
 
 from setrnn.data.tokenizing import whole_characters
+from setrnn.serve.settings import MAX_FIELDS
 from setrnn.systems.candidates import ScoredSet
 from setrnn.systems.rules import RULES
 from setrnn.tagging.explanation import NamedSet
@@ -16,12 +17,14 @@ from setrnn.tagging.prediction import Certificate
 MAX_SETS = 50  # that a request may ask for
 MAX_LABELS = 1_000  # that a request may name
 MAX_NAME = 1_000  # characters of a label, a feature, a model or a rule
-MAX_FIELDS = 100  # of a request: reporting each unknown one would take long
+MANY = 100_000  # values of a list that nobody needs
 
 
 def _replace_half_emoji(value: Any) -> Any:  # noqa: ANN401 (whatever was sent)
     """Replace unpaired surrogates by question marks, in a text or in a list of them."""
     if isinstance(value, list):
+        if len(value) > MANY:
+            return value  # of too many texts: they are refused without a look at each
         return [_replace_half_emoji(each) if isinstance(each, str) else each for each in value]
     return whole_characters(value) if isinstance(value, str) and not value.isascii() else value
 

@@ -19,7 +19,7 @@ from setrnn.errors import SetRNNError
 from setrnn.serve.app import make_app
 from setrnn.serve.connections import ConnectionLimits, Connections
 from setrnn.serve.guards import ApiKeys
-from setrnn.serve.listening import port_in_use
+from setrnn.serve.listening import OTHER_FILES, port_in_use, raise_open_files
 from setrnn.serve.observation import log_failure
 from setrnn.serve.registry import Registry
 from setrnn.serve.settings import ServeSettings
@@ -50,7 +50,9 @@ def serve(
         listener.listen(BACKLOG)
     except OSError as error:  # another process listens there since the port was bound
         raise port_in_use(*listener.getsockname()[:2]) from error
-    server = Server(make_app(registry, settings, keys, hosts), registry, keys, greeting, say)
+    limits = ConnectionLimits(n_open=_n_connections(settings.max_connections, say))
+    app = make_app(registry, settings, keys, hosts)
+    server = Server(app, limits, registry, keys, greeting, say)
     server.run([listener])
     if server.failure is not None:
         raise server.failure
@@ -59,6 +61,16 @@ def serve(
     else:
         say("Stopped; all requests were answered.")
     return server.n_unanswered
+
+
+def _n_connections(wanted: int, say: Say) -> int:
+    """Return how many connections the limit of open files allows, at most those wanted."""
+    n_files = raise_open_files()
+    if n_files is None or wanted <= n_files - OTHER_FILES:
+        return wanted
+    allowed = max(n_files - OTHER_FILES, 1)
+    say(f"At most {allowed} connections: this process may open {n_files} files (ulimit -n).")
+    return allowed
 
 
 def limited_config(app: ASGIApp, limits: ConnectionLimits | None = None) -> uvicorn.Config:
@@ -81,9 +93,15 @@ class Server(uvicorn.Server):
     """A server that loads its models while it already answers."""
 
     def __init__(
-        self, app: ASGIApp, registry: Registry, keys: ApiKeys | None, greeting: str, say: Say
+        self,
+        app: ASGIApp,
+        limits: ConnectionLimits,
+        registry: Registry,
+        keys: ApiKeys | None,
+        greeting: str,
+        say: Say,
     ) -> None:
-        super().__init__(limited_config(app))
+        super().__init__(limited_config(app, limits))
         self.registry, self.keys, self.greeting, self.say = registry, keys, greeting, say
         self.failure: Exception | None = None
         self.n_unanswered = 0

@@ -11,6 +11,9 @@ from setrnn.data.tokenizing import whole_characters
 from setrnn.errors import ConfigError
 
 MAX_BATCH_MS = 1_000
+MAX_FIELDS = 100  # of a request: reporting each unknown one would take long
+MAX_LISTS, MAX_VALUES = 10_000, 600_000  # in a body: more take too long to parse
+FEATURES_PER_TEXT = 1_000
 _HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
 
 
@@ -27,6 +30,7 @@ class ServeSettings:
         batch_ms: how long the first request of a batch waits for others, in milliseconds.
         workers: batches processed at once; None: one per core, or one on a GPU.
         body_seconds: how long a client may pause while it sends a body.
+        max_connections: open connections; more are refused.
 
     Example:
         >>> ServeSettings(max_texts=16).max_texts
@@ -41,10 +45,19 @@ class ServeSettings:
     batch_ms: float = 3.0
     workers: int | None = None
     body_seconds: float = 10.0
+    max_connections: int = 1_000
 
     def __post_init__(self) -> None:
         """Refuse values that allow no request at all."""
-        for name in ("max_texts", "max_words", "max_body_bytes", "queue", "batch", "workers"):
+        for name in (
+            "max_texts",
+            "max_words",
+            "max_body_bytes",
+            "queue",
+            "batch",
+            "workers",
+            "max_connections",
+        ):
             value = getattr(self, name)
             if value is not None and value < 1:
                 option = "--" + name.replace("_", "-")
@@ -53,6 +66,21 @@ class ServeSettings:
             raise ConfigError(
                 f"--batch-ms must be between 0 and {MAX_BATCH_MS:,}, got {self.batch_ms:g}."
             )
+
+    @property
+    def max_fields(self) -> int:
+        """Fields of all objects in a body."""
+        return MAX_FIELDS
+
+    @property
+    def max_lists(self) -> int:
+        """Lists and objects in a body: far more than a request needs."""
+        return self.max_texts + MAX_LISTS
+
+    @property
+    def max_values(self) -> int:
+        """Values in a body: more than a request needs."""
+        return max(FEATURES_PER_TEXT * self.max_texts, MAX_VALUES)
 
     @property
     def max_held_bytes(self) -> int:

@@ -35,6 +35,11 @@ class Tagging:
     is_calibrated: bool
     with_marginals: bool
 
+    @property
+    def may_be_slow(self) -> bool:
+        """Whether one document may take seconds: with limits, large sets may be scored."""
+        return self.limits != Limits()
+
     def run(self, documents: Sequence[Document]) -> list[schemas.TaggedText]:
         """Tag a batch."""
         tagger, wanted = self.model.tagger, (self.rule, self.top, self.limits)
@@ -73,6 +78,7 @@ class Completing:
 
     model: ServedModel
     top: int
+    may_be_slow = False
 
     def run(
         self, documents: Sequence[tuple[Document, KnownLabels]]
@@ -98,6 +104,7 @@ class Explaining:
     rule: str | None
     top: int
     labels: Sequence[str] | None = None
+    may_be_slow = False
 
     def run(self, documents: Sequence[Document]) -> list[schemas.ExplainAnswer]:
         """Explain each text."""

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -94,3 +96,18 @@ def test_a_rule_is_one_function():
     labels, log_probs = choose_sets(first_label, choice_of(random_distributions(2)))
     assert set(as_sets(labels)) == {(0,)}
     np.testing.assert_allclose(np.exp(log_probs), random_distributions(2)[:, 1], atol=1e-12)
+
+
+def test_as_many_sets_are_scored_under_limits_however_many_are_found():
+    n_labels, asked = 60, []
+    sets = np.arange(50, dtype=np.int32)[None, :, None]  # one label each
+    limits = replace(no_limits(n_labels), min_labels=20)
+
+    def set_log_probs(rows, label_sets):
+        asked.append(label_sets.shape[1])
+        return np.zeros(label_sets.shape[:2])
+
+    for n_sets in (16, 50):
+        candidates = SetCandidates(sets[:, :n_sets], np.log(np.full((1, n_sets), 0.01)))
+        choose_sets(find_rule("set"), Choice(candidates, limits, set_log_probs))
+    assert asked[0] == asked[2]

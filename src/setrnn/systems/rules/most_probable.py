@@ -17,6 +17,7 @@ from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
 
 N_SEEN, N_ONLY_SEEN = 8, 16  # sets of training to propose
+N_REPAIRED = 16  # candidates to propose with changes, however many are shown
 NEAR_SIZES = np.arange(-2, 3)  # around the expected size
 
 
@@ -41,7 +42,8 @@ def _choose(choice: Choice, is_settled: Bools) -> Ids:
         return chosen
     has_one = choice.fits[rows].any(axis=1)
     found = np.where(has_one, candidates.log_probs[rows, first[rows]], -np.inf)
-    proposed = propose(choice.limits, candidates.labels[rows], choice.marginals[rows])  # (m, G, S)
+    best_found = candidates.labels[rows, :N_REPAIRED]
+    proposed = propose(choice.limits, best_found, choice.marginals[rows])  # (m, G, S)
     log_probs = choice.log_probs_of(proposed, rows)
     best = log_probs.argmax(axis=1)
     # If no set has a positive probability, the first proposal at least fits.
