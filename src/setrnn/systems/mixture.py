@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,14 +31,14 @@ from setrnn.systems.candidates import (
 )
 from setrnn.systems.known import Known, check_known, make_completions, refuse_sequences
 from setrnn.systems.limits import set_keys
-from setrnn.systems.relabelled import LabelOrder, RelabelledSystem
+from setrnn.systems.relabelled import LABEL_IDS, LabelOrder, RelabelledSystem
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.system import Arrays, System
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-WEIGHTS, N_LABELS, LABEL_IDS = "mixture.weights", "mixture.n_labels", "label_ids"  # arrays
+WEIGHTS, N_LABELS = "mixture.weights", "mixture.n_labels"  # arrays
 FIRST = 1e6  # more than any log-probability: the best set of a member is always kept
 
 
@@ -65,7 +65,7 @@ class Weights:
     @property
     def used(self) -> list[int]:
         """The members with a weight above 0."""
-        return np.flatnonzero(self.current > 0).tolist()
+        return [int(member) for member in np.flatnonzero(self.current > 0)]
 
     def for_rule(self, rule: str) -> Weights:
         """Return the weights with those of a rule as the current ones."""
@@ -191,7 +191,9 @@ class MixtureCandidates(SetCandidates):
         return np.where(np.isnan(of_candidates), self.weights.mix(of_members), of_candidates)
 
 
-def align_tables(tables: Sequence[LabelSizeProbs]) -> tuple[Ids, Any]:
+def align_tables(
+    tables: Sequence[LabelSizeProbs],
+) -> tuple[Ids, Callable[[int], Floats]]:
     """Return the labels of all tables, (n, M), and a function that gives a table by its number.
 
     The function returns p(label in the set, size), (n, M, Z), with the same labels and sizes for
@@ -247,35 +249,35 @@ class MixtureSystem(System):
             for system, part in zip(self.systems, rows, strict=True)
         ]
         labels, is_set = unite(found, max(n_sets, len(found)), self.n_labels)
-        log_probs = np.where(is_set, self.member_log_probs(tokens, found, labels), -np.inf)
+        log_probs = np.where(is_set, self.member_log_probs(tokens, labels, found), -np.inf)
         return MixtureCandidates.of(Pool(labels, log_probs), found, self.weights, known)
 
     def member_log_probs(
-        self, tokens: Ragged, found: Sequence[SetCandidates], label_sets: Ids
+        self, tokens: Ragged, label_sets: Ids, found: Sequence[SetCandidates] = ()
     ) -> Floats:
-        """Return log p (I, n, G) of given sets by each member, which has found candidates."""
+        """Return log p (I, n, G) of given sets (n, G, S) by each member.
+
+        Members that found candidates are asked only for the other sets.
+        """
         rows = self._split(tokens)
-        return np.stack(
-            [
+        if not found:
+            scores = [
+                system.set_log_probs(part, label_sets)
+                for system, part in zip(self.systems, rows, strict=True)
+            ]
+        else:
+            scores = [
                 _score(system, part, each, label_sets)
                 for system, part, each in zip(self.systems, rows, found, strict=True)
             ]
-        )
+        return np.stack(scores)
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-        used = set(self.weights.used)
-        nothing = np.full(label_sets.shape[:2], -np.inf)
-        return self.weights.mix(
-            np.stack(
-                [
-                    system.set_log_probs(part, label_sets) if member in used else nothing
-                    for member, (system, part) in enumerate(
-                        zip(self.systems, self._split(tokens), strict=True)
-                    )
-                ]
-            )
-        )
+        used = self.weights.used
+        rows = self._split(tokens)
+        found = [self.systems[member].set_log_probs(rows[member], label_sets) for member in used]
+        return Weights(self.weights.current[used]).mix(np.stack(found))
 
     def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L): the mean of the members' own."""
@@ -316,8 +318,6 @@ class MixtureSystem(System):
         for member, system in enumerate(self.systems):
             prefix = f"members.{member}."
             arrays |= {prefix + name: array for name, array in system.arrays().items()}
-            if isinstance(system, RelabelledSystem):
-                arrays[prefix + LABEL_IDS] = system.order.own_ids
         return arrays
 
     @classmethod
@@ -346,10 +346,9 @@ class MixtureSystem(System):
                 for name, array in arrays.items()
                 if name.startswith(prefix)
             }
-            label_ids = own.pop(LABEL_IDS, None)
             kind = METHODS[member.method]
-            system = find_system(kind).from_arrays(own, kind, member.config, device)
-            systems.append(relabel(system, label_ids))
+            build = RelabelledSystem if LABEL_IDS in own else find_system(kind)
+            systems.append(build.from_arrays(own, kind, member.config, device))
         parts = tuple(member.tokenizer for member in config.members)
         return cls(tuple(systems), parts, weights, int(arrays[N_LABELS][0]))
 
@@ -392,14 +391,13 @@ def unite(found: Sequence[SetCandidates], n_sets: int, n_labels: int) -> tuple[I
 
 def _rank(found: SetCandidates) -> Floats:
     """Return log p of the candidates, (n, K), with the first above all others."""
-    value = found.log_probs.copy()
-    value[:, :1] += FIRST  # -inf stays
-    return value
+    bonus = np.where(np.arange(found.log_probs.shape[1]) == 0, FIRST, 0.0)
+    return np.asarray(found.log_probs + bonus)  # -inf stays
 
 
 def _score(system: System, tokens: Ragged, found: SetCandidates, label_sets: Ids) -> Floats:
     """Return log p (n, K) of sets by a member, which is asked only for what it did not find."""
-    log_probs = found.log_probs_of(label_sets)
+    log_probs: Floats = found.log_probs_of(label_sets)
     is_asked = np.isnan(log_probs)
     rows = np.flatnonzero(is_asked.any(axis=1))
     if not len(rows):

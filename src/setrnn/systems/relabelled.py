@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from setrnn.config import Config
 from setrnn.data.ragged import Ragged
+from setrnn.methods import Method
 from setrnn.systems.candidates import (
     Floats,
     Floats32,
@@ -22,10 +24,12 @@ from setrnn.systems.candidates import (
     pack_labels,
 )
 from setrnn.systems.known import Known
-from setrnn.systems.system import System
+from setrnn.systems.system import Arrays, System
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+LABEL_IDS = "label_ids"  # an array
 
 
 @dataclass(frozen=True)
@@ -137,5 +141,20 @@ class RelabelledSystem(System):
         return None if own is None else replace(self, own=own)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return all learned weights of the system by name."""
-        return self.own.arrays()
+        """Return all learned weights of the system by name, and its ids of the labels."""
+        return {**self.own.arrays(), LABEL_IDS: self.order.own_ids}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
+        """Rebuild the system of a method, with its ids of the labels."""
+        from setrnn.systems.registry import find_system  # it imports this file
+
+        own = dict(arrays)
+        order = LabelOrder(np.asarray(own.pop(LABEL_IDS), dtype=np.int32))
+        return cls(find_system(method).from_arrays(own, method, config, device), order)
+
+    def check_sizes(self, n_tokens: int, n_labels: int) -> None:
+        """Raise ValueError if the weights are for another vocabulary or other labels."""
+        if len(self.order.own_ids) != n_labels:
+            raise ValueError(f"a member does not have the {n_labels:,} labels of the list")
+        self.own.check_sizes(n_tokens, n_labels)

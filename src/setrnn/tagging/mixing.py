@@ -43,7 +43,8 @@ from setrnn.tagging.calibration import LEAST_DOCUMENTS
 from setrnn.tagging.evaluation import Batch, Documents, LabelledDocuments, open_documents
 from setrnn.tagging.mixture_weights import (
     BEST,
-    LEAST_PROB,
+    LEAST_IN_SET,
+    LEAST_MARGINAL,
     N_FOLDS,
     PREDICT,
     FittedRule,
@@ -245,7 +246,7 @@ class _Part:
         truth = labels.encode(names)
         is_known = truth.lengths == np.array([len(set(each)) for each in names])
         true_sets = pack_labels(truth.padded(min_width=1))[:, None]
-        true_log_probs = system.member_log_probs(tokens, found.found, true_sets)[:, :, 0]
+        true_log_probs = system.member_log_probs(tokens, true_sets)[:, :, 0]
         true_log_probs = np.where(is_known, true_log_probs, np.nan)
         is_true = np.zeros((len(names), len(labels)), dtype=bool)
         is_true[truth.row_numbers, truth.values] = True
@@ -299,7 +300,7 @@ def _stack(arrays: Sequence[npt.NDArray[Any]], fill: float) -> npt.NDArray[Any]:
 
 
 def _list_pairs(marginals: Sequence[Floats32], is_true: Bools, fold: Ints) -> Pairs:
-    is_kept = is_true | (np.maximum.reduce(list(marginals)) >= LEAST_PROB)
+    is_kept = is_true | (np.maximum.reduce(list(marginals)) >= LEAST_MARGINAL)
     document, label = np.nonzero(is_kept)
     rest = np.zeros((len(marginals), N_FOLDS, is_true.shape[1]))
     for number, each in enumerate(marginals):
@@ -314,7 +315,7 @@ def _list_tables(tables: Sequence[LabelSizeProbs]) -> LabelSizeProbs:
     """
     labels, align = align_tables(tables)
     probs = np.stack([align(number) for number in range(len(tables))])
-    is_kept = (labels >= 0) & (probs.sum(axis=3).max(axis=0) >= LEAST_PROB)
+    is_kept = (labels >= 0) & (probs.sum(axis=3).max(axis=0) >= LEAST_IN_SET)
     M = max(int(is_kept.sum(axis=1).max(initial=0)), 1)
     places = np.argsort(~is_kept, axis=1, kind="stable")[:, :M]
     is_kept = np.take_along_axis(is_kept, places, axis=1)

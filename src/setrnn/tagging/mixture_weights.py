@@ -28,7 +28,9 @@ from setrnn.systems.rules.expected_f1 import find_best
 from setrnn.systems.rules.marginal_rules import EXPECTED_WEIGHT, OVER_HALF, find_best_thresholds
 
 N_FOLDS = 5
-LEAST_PROB = 0.01  # a pair that no member gives this much is predicted by no rule
+# Pairs of a document and a label that no member gives this much are predicted by no threshold,
+# and are in no set of highest expected F1.
+LEAST_MARGINAL, LEAST_IN_SET = 0.001, 0.01
 LEAST_LIKELIHOOD = 1e-12  # so that one impossible set does not decide: as in `evaluate`
 EM_STEPS, EM_GAIN = 2_000, 1e-9
 LEAST_WEIGHT = 1e-3  # smaller weights of maximum likelihood become 0
@@ -215,7 +217,7 @@ class _Measured:
         """Search from the best of a few weights, in steps towards and away from each member."""
         value = partial(self.value, folds=folds)
         starts = [self.equal, self.likelihood(folds), *np.eye(len(self.equal))]
-        best = max(starts, key=value)
+        best: Floats = max(starts, key=value)
         for _ in range(ROUNDS):
             found = max(_neighbours(best), key=value, default=best)
             if value(found) < value(best) + LEAST_GAIN:
@@ -248,7 +250,7 @@ def _neighbours(weights: Floats) -> Iterator[Floats]:
 # documents of some folds. The result is a sparse matrix of 0 and 1, like `Outputs.truth`.
 
 
-def _as_matrix(outputs: Outputs, document: Ints, label: Ints) -> Any:  # noqa: ANN401
+def _as_matrix(outputs: Outputs, document: Ints, label: Ints | Ids) -> Any:  # noqa: ANN401
     ones = np.ones(len(document))
     return sp.csr_matrix((ones, (document, label)), shape=outputs.truth.shape)
 
