@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setrnn.config import (
+    BOUNDS,
     PRESETS,
     ClassicalSettings,
     Config,
+    EncoderSettings,
     ModelSettings,
     SearchSettings,
     TextSettings,
@@ -160,6 +162,30 @@ def test_values_out_of_range_are_refused_with_their_key(override):
     assert f"'{override.partition('=')[0]}'" in one_line(error)
 
 
+def test_every_number_has_bounds():
+    rate = typing.get_type_hints(EncoderSettings)["learning_rate"]
+    keys = [*all_keys(), ("encoder.learning_rate", rate)]
+    assert {key for key, wanted in keys if wanted in (int, float)} == {*BOUNDS}
+
+
+@pytest.mark.parametrize("key", BOUNDS)
+def test_every_number_takes_its_bounds_and_nothing_beyond(key):
+    for edge, beyond in zip(BOUNDS[key], (-1, 1), strict=True):
+        assert value_of(load_config(overrides=[f"{key}={edge}"]), key) == edge
+        with pytest.raises(ConfigError, match=f"'{key}' must be between") as error:
+            load_config(overrides=[f"{key}={edge + beyond}"])
+        one_line(error)
+
+
+@pytest.mark.parametrize("value", [-1, 2**70, -(10**40)])
+@pytest.mark.parametrize("key", ["seed", "vectors.seed"])
+def test_seeds_that_no_generator_takes_are_refused(key, value):
+    with pytest.raises(ConfigError, match=f"'{key}' must be between 0"):
+        load_config(overrides=[f"{key}={value}"])
+    with pytest.raises(ConfigError, match="'seed' must be between 0"):
+        Config(seed=value)
+
+
 @pytest.mark.parametrize(
     "override",
     ["text.max_words=1", "text.max_features=0", "classical.l1=0", "classical.l2=0.0"],
@@ -246,8 +272,8 @@ configs = st.builds(
     ),
     classical=st.builds(
         ClassicalSettings,
-        l1=st.floats(0, 1e300),
-        l2=st.floats(0, 1e300),
+        l1=st.floats(0, 1e9),
+        l2=st.floats(0, 1e9),
         tune=st.booleans(),
         tolerance=st.floats(0, 1),
     ),
@@ -260,7 +286,7 @@ configs = st.builds(
     training=st.builds(
         TrainingSettings,
         epochs=st.integers(1, 99),
-        learning_rate=st.floats(1e-300, 1e300),
+        learning_rate=st.floats(1e-12, 100),
         decay=st.sampled_from(["linear", "none"]),
     ),
 )
@@ -386,8 +412,8 @@ def test_a_transformer_reads_with_its_own_tokenizer():
     [
         (["encoder.name=transformer"], "--set encoder.path=NAME"),
         (["encoder.path=a/b"], "encoder.name=transformer"),
-        (["encoder.learning_rate=0"], "'encoder.learning_rate'.* above 0"),
-        (["text.max_tokens=3"], "'text.max_tokens'.* at least 4"),
+        (["encoder.learning_rate=0"], "'encoder.learning_rate'.* between"),
+        (["text.max_tokens=3"], "'text.max_tokens'.* between 4 and"),
     ],
 )
 def test_an_encoder_that_cannot_be_is_one_line(overrides, said):

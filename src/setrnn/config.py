@@ -20,6 +20,49 @@ from setrnn.metrics import MEASURES
 Settings = TypeVar("Settings")
 
 WORDS = "words"  # the text.tokenizer of networks over words
+MOST_MEMBERS = 100  # of a mixture
+
+# The least and the greatest value of every number. The greatest are far beyond what is useful: they
+# keep a typing error or a hostile model folder from exhausting the memory or running forever.
+BOUNDS: dict[str, tuple[float, float]] = {
+    "seed": (0, 2**63 - 1),  # what both NumPy and torch take
+    "text.max_words": (1, 1_000_000),
+    "text.max_vocabulary": (1, 2_000_000),
+    "text.min_count": (1, 1_000_000_000),
+    "text.max_features": (0, 2_000_000),
+    "text.vocabulary_documents": (1, 1_000_000_000),
+    "text.max_tokens": (4, 100_000),  # special tokens, and at least one token of the text
+    "vectors.dimensions": (1, 10_000),
+    "vectors.epochs": (1, 10_000),
+    "vectors.window": (1, 10_000),
+    "vectors.seed": (0, 2**63 - 1),
+    "classical.l1": (0, 1e9),
+    "classical.l2": (0, 1e9),
+    "classical.max_pairs": (0, 10_000_000),
+    "classical.max_steps": (1, 1_000_000),
+    "classical.tolerance": (0, 1),
+    "classical.beam_width": (1, 1_000),
+    "encoder.learning_rate": (1e-12, 100),
+    "model.encoder_units": (2, 16_384),
+    "model.decoder_units": (1, 16_384),
+    "model.decoder_layers": (1, 64),
+    "model.dropout": (0, 0.999999),
+    "model.word_dropout": (0, 0.999999),
+    "model.max_labels": (1, 10_000),
+    "search.beam_width": (1, 1_000),
+    "search.exact_sets": (0, 1_000),
+    "training.epochs": (1, 1_000_000),
+    "training.random_share": (0, 1),
+    "training.batch_size": (1, 1_000_000),
+    "training.learning_rate": (1e-12, 100),
+    "training.warm_up": (0, 1),
+    "training.clip_norm": (0, 1e9),
+    "training.weight_decay": (0, 1e9),
+    "training.average": (0, 0.999999),
+    "training.patience": (0, 1_000_000),
+    "training.valid_documents": (1, 1_000_000_000),
+    "training.checkpoint_minutes": (0, 1e9),
+}
 
 
 @dataclass(frozen=True)
@@ -36,12 +79,8 @@ class TextSettings:
     max_tokens: int = 256  # the most tokens per document for a transformer
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a number is too small."""
-        for name in ("max_words", "max_vocabulary", "min_count", "vocabulary_documents"):
-            _require(getattr(self, name) >= 1, f"text.{name}", "at least 1", getattr(self, name))
-        # special tokens, and at least one token of the text
-        _require(self.max_tokens >= 4, "text.max_tokens", "at least 4", self.max_tokens)
-        _require(self.max_features >= 0, "text.max_features", "at least 0", self.max_features)
+        """Raise ConfigError if a number is out of range."""
+        _check_numbers(self, "text.")
 
 
 @dataclass(frozen=True)
@@ -55,10 +94,8 @@ class VectorSettings:
     seed: int = 0  # of word2vec, or of random vectors
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a number is too small."""
-        for name in ("dimensions", "epochs", "window"):
-            _require(getattr(self, name) >= 1, f"vectors.{name}", "at least 1", getattr(self, name))
-        _require(self.seed >= 0, "vectors.seed", "0 or more", self.seed)
+        """Raise ConfigError if a number is out of range."""
+        _check_numbers(self, "vectors.")
 
 
 @dataclass(frozen=True)
@@ -75,13 +112,7 @@ class ClassicalSettings:
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a number is out of range."""
-        for name in ("l1", "l2", "tolerance"):
-            value = getattr(self, name)
-            _require(0 <= value < float("inf"), f"classical.{name}", "0 or more", value)
-        _require(self.max_pairs >= 0, "classical.max_pairs", "at least 0", self.max_pairs)
-        for name in ("max_steps", "beam_width"):
-            value = getattr(self, name)
-            _require(value >= 1, f"classical.{name}", "at least 1", value)
+        _check_numbers(self, "classical.")
 
 
 @dataclass(frozen=True)
@@ -94,14 +125,13 @@ class EncoderSettings:
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a transformer has no path, or a GRU has one."""
+        _check_numbers(self, "encoder.")
         if self.name == "transformer" and not self.path:
             raise ConfigError(
                 "encoder.name=transformer needs a folder or hub name: --set encoder.path=NAME"
             )
         if self.name == "gru" and self.path:
             raise ConfigError("encoder.path needs --set encoder.name=transformer.")
-        rate = self.learning_rate
-        _require(0 < rate < float("inf"), "encoder.learning_rate", "above 0", rate)
 
     @property
     def is_pretrained(self) -> bool:
@@ -122,15 +152,10 @@ class ModelSettings:
     max_labels: int = 50  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a number is out of range."""
-        for name in ("decoder_units", "decoder_layers", "max_labels"):
-            _require(getattr(self, name) >= 1, f"model.{name}", "at least 1", getattr(self, name))
-        units = self.encoder_units
-        is_even = units >= 2 and units % 2 == 0
-        _require(is_even, "model.encoder_units", "an even number of at least 2", units)
-        for name in ("dropout", "word_dropout"):
-            value = getattr(self, name)
-            _require(0 <= value < 1, f"model.{name}", "at least 0 and below 1", value)
+        """Raise ConfigError if a number is out of range or a name is unknown."""
+        _check_numbers(self, "model.")
+        if self.encoder_units % 2:
+            raise ConfigError(f"'model.encoder_units' must be even, got {self.encoder_units}.")
         _require_one_of("model.word_vectors", self.word_vectors, ("auto", "tuned", "frozen"))
 
 
@@ -142,9 +167,8 @@ class SearchSettings:
     exact_sets: int = 4  # set-rnn-exact computes the exact probability of this many sets
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a number is too small."""
-        _require(self.beam_width >= 1, "search.beam_width", "at least 1", self.beam_width)
-        _require(self.exact_sets >= 0, "search.exact_sets", "at least 0", self.exact_sets)
+        """Raise ConfigError if a number is out of range."""
+        _check_numbers(self, "search.")
 
 
 @dataclass(frozen=True)
@@ -168,19 +192,7 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a number is out of range or a name is unknown."""
-        for name in ("epochs", "batch_size", "valid_documents"):
-            value = getattr(self, name)
-            _require(value >= 1, f"training.{name}", "at least 1", value)
-        for name in ("random_share", "warm_up"):
-            value = getattr(self, name)
-            _require(0 <= value <= 1, f"training.{name}", "between 0 and 1", value)
-        for name in ("clip_norm", "weight_decay", "patience", "checkpoint_minutes"):
-            value = getattr(self, name)
-            _require(0 <= value < float("inf"), f"training.{name}", "0 or more", value)
-        is_share = 0 <= self.average < 1
-        _require(is_share, "training.average", "at least 0 and below 1", self.average)
-        rate = self.learning_rate
-        _require(0 < rate < float("inf"), "training.learning_rate", "above 0", rate)
+        _check_numbers(self, "training.")
         _require_one_of("training.decay", self.decay, ("linear", "none"))
         _require_one_of("training.precision", self.precision, ("float32", "bfloat16", "float16"))
         _require_one_of("training.metric", self.metric, tuple(MEASURES))
@@ -206,7 +218,8 @@ class Config:
     training: TrainingSettings = field(default_factory=TrainingSettings)
 
     def __post_init__(self) -> None:
-        """Use the tokenizer of a pretrained encoder."""
+        """Check the seed, and use the tokenizer of a pretrained encoder."""
+        _check_numbers(self)
         if self.encoder.is_pretrained:
             text = dataclasses.replace(self.text, tokenizer=self.encoder.path)
             object.__setattr__(self, "text", text)
@@ -243,6 +256,8 @@ class MixtureConfig(Config):
         numbers = {each.tokenizer for each in self.members}
         if not numbers or numbers != set(range(len(numbers))):
             raise ConfigError("A mixture needs members, with tokenizers numbered from 0.")
+        if len(self.members) > MOST_MEMBERS:
+            raise ConfigError(f"A mixture has at most {MOST_MEMBERS} members.")
 
     @property
     def texts(self) -> tuple[TextSettings, ...]:
@@ -415,6 +430,22 @@ def _require_one_of(key: str, value: str, names: Sequence[str]) -> None:
         raise ConfigError(f"'{key}' has no choice '{value}'. {nearest_name(value, names)}")
 
 
-def _require(is_met: bool, key: str, wanted: str, value: object) -> None:
-    if not is_met:
-        raise ConfigError(f"'{key}' must be {wanted}, got {value!r}.")
+def check_bounds(key: str, value: float) -> None:
+    """Raise ConfigError if the value of a setting is out of its bounds.
+
+    Example:
+        >>> check_bounds("seed", -1)
+        Traceback (most recent call last):
+        ...
+        setrnn.errors.ConfigError: 'seed' must be between 0 and 9,223,372,036,854,775,807, got -1.
+    """
+    least, most = BOUNDS[key]
+    if not least <= value <= most:  # also false for NaN
+        raise ConfigError(f"'{key}' must be between {least:,} and {most:,}, got {value!r:.40}.")
+
+
+def _check_numbers(settings: Any, prefix: str = "") -> None:  # noqa: ANN401 (settings)
+    """Raise ConfigError if a number of a settings dataclass is out of its bounds."""
+    for each in dataclasses.fields(settings):
+        if prefix + each.name in BOUNDS:
+            check_bounds(prefix + each.name, getattr(settings, each.name))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 MOST_NAMES = 20  # listed in a message
+# How NumPy and torch say how much memory they asked for, on the CPU and on a GPU.
+_ASKED_FOR = re.compile(r"allocate ([\d.]+ (?:bytes|[KMGTPE]iB))")
+_NO_MEMORY = ("can't allocate memory", "out of memory", "bad_alloc", "Cannot allocate memory")
 
 
 class SetRNNError(Exception):
@@ -83,3 +87,24 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
         return f"Did you mean '{close[0]}'?"
     more = f" and {len(known) - MOST_NAMES} more" if len(known) > MOST_NAMES else ""
     return f"Known: {', '.join(known[:MOST_NAMES])}{more}."
+
+
+def find_memory_problem(error: BaseException) -> str | None:
+    """Describe in one line an error of too little memory; return None for any other error.
+
+    Example:
+        >>> find_memory_problem(MemoryError("Unable to allocate 8.5 TiB for an array"))[:45]
+        'There is not enough memory for 8.5 TiB more. '
+        >>> find_memory_problem(ValueError("no"))
+    """
+    text = str(error)
+    is_torch = isinstance(error, RuntimeError) and any(each in text for each in _NO_MEMORY)
+    if not isinstance(error, MemoryError) and not is_torch:
+        return None
+    size = _ASKED_FOR.search(text)
+    more = f" for {size[1]} more" if size else ""
+    return (
+        f"There is not enough memory{more}. Lower --beam-width or --top in prediction; in training "
+        "training.batch_size, search.beam_width, text.max_words, text.max_vocabulary, "
+        "vectors.dimensions, model.encoder_units or model.decoder_units."
+    )

@@ -1,5 +1,7 @@
 import json
 import os
+import shutil
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -8,6 +10,7 @@ from json_lines import read_rows
 from setrnn.data import newsroom
 from setrnn.data.formats import write_examples
 from setrnn.errors import DataError
+from setrnn.tagging.acceptance import fit_acceptance
 from setrnn.tagging.tagger import load
 from small_taggers import SMALL_OVERRIDES
 
@@ -180,6 +183,63 @@ def test_an_accuracy_above_the_target_is_not_enough_if_its_lower_bound_is_below(
     assert "No threshold reaches" not in result.out
 
 
+@pytest.fixture
+def meanwhile(monkeypatch):
+    """Do something while a calibration is being fitted."""
+
+    def install(work):
+        def fit(*arguments):
+            monkeypatch.setattr("setrnn.tagging.calibrating.fit_acceptance", fit_acceptance)
+            work()
+            return fit_acceptance(*arguments)
+
+        monkeypatch.setattr("setrnn.tagging.calibrating.fit_acceptance", fit)
+
+    return install
+
+
+def test_a_model_that_is_replaced_meanwhile_stays(setrnn, taggers, larger, trained, meanwhile):
+    meanwhile(lambda: taggers["pcc"].save(trained))
+    result = setrnn("calibrate", trained, larger)
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert "changed" in line
+    assert "again" in line
+    assert load(trained).method == "pcc"
+    assert load(trained).calibration is None
+
+
+def test_an_acceptance_that_is_written_meanwhile_stays(setrnn, larger, trained, meanwhile):
+    def calibrate():
+        assert setrnn("calibrate", trained, larger, "--rule", "set").code == 0
+
+    meanwhile(calibrate)
+    result = setrnn("calibrate", trained, larger, "--rule", "f1")
+    assert result.code == 1
+    assert "changed" in result.error_lines[0]
+    assert list(load(trained).calibration.acceptance) == ["set"]
+    assert setrnn("calibrate", trained, larger, "--rule", "f1").code == 0
+    assert set(load(trained).calibration.acceptance) == {"set", "f1"}
+
+
+@pytest.mark.parametrize("valid", ["without labels", "with other labels"])
+@pytest.mark.parametrize("method", ["br", "sigmoid"])
+def test_a_valid_part_that_cannot_be_calibrated_on_costs_no_model(
+    setrnn, larger, tmp_path, method, valid
+):
+    shutil.copy(larger / "train.jsonl", tmp_path)
+    rows = islice(newsroom.examples("valid"), 120)
+    labels = () if valid == "without labels" else ("other",)
+    write_examples((replace(each, labels=labels) for each in rows), tmp_path / "valid.jsonl")
+    model, small = tmp_path / "model", [f"--set={each}" for each in SMALL_OVERRIDES]
+    arguments = [tmp_path, "--method", method, "--out", model, *small, "--set=training.epochs=1"]
+    for more in [[], ["--resume"]] if method == "sigmoid" else [[]]:
+        result = setrnn("train", *arguments, *more)
+        assert result.code == 0, result.err
+        assert "warning: The model is not calibrated" in result.err
+        assert load(model).tag(["The cup final"])
+
+
 def test_a_model_folder_with_a_readme_is_calibrated_and_keeps_it(setrnn, larger, trained):
     (trained / "README.md").write_text("# My model\n")
     result = setrnn("calibrate", trained, larger)
@@ -195,6 +255,7 @@ def test_a_model_folder_with_a_readme_is_calibrated_and_keeps_it(setrnn, larger,
         ("br", MemoryError("Unable to allocate 7 GiB")),
         ("br", DataError("No labels.")),
         ("sigmoid", MemoryError()),
+        ("sigmoid", RuntimeError("DefaultCPUAllocator: can't allocate memory")),
     ],
 )
 def test_a_failed_calibration_leaves_a_saved_model_and_a_warning(
@@ -207,13 +268,14 @@ def test_a_failed_calibration_leaves_a_saved_model_and_a_warning(
         assert load(model).method == method, "saved before"
         raise error
 
-    monkeypatch.setattr("setrnn.tagging.train.fit_calibration", fail)
+    monkeypatch.setattr("setrnn.tagging.calibrating.fit_calibration", fail)
     small = [f"--set={each}" for each in (*SMALL_OVERRIDES, "training.epochs=1")]
     settings = small if method == "sigmoid" else []
     result = setrnn("train", larger, "--method", method, "--out", model, *settings)
     assert result.code == 0, result.err
     (line,) = [each for each in result.err.splitlines() if "not calibrated" in each]
     assert line.startswith("warning: ")
-    assert (str(error) or "out of memory") in line
+    reason = "" if isinstance(error, RuntimeError) else str(error)
+    assert (reason or "out of memory") in line
     assert load(model).calibration is None
     assert len(load(model).tag(["The cup final"])) == 1

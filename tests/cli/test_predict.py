@@ -1,6 +1,11 @@
 """`setrnn predict`, and what `evaluate` shares with it: rules and limits on the sets."""
 
 import json
+import signal
+import stat
+import subprocess
+import sys
+import time
 
 import pytest
 from json_lines import read_rows
@@ -157,3 +162,26 @@ def test_what_no_set_can_meet_is_one_line(
     (line,) = result.error_lines
     assert message in line
     assert not (tmp_path / "o").exists()
+
+
+def test_a_killed_predict_leaves_the_old_file_and_the_next_one_leaves_nothing_else(
+    setrnn, corpus, trained, tmp_path
+):
+    folder, rows = tmp_path / "out", (corpus / "test.jsonl").read_bytes()
+    folder.mkdir()
+    out, long = folder / "out.jsonl", tmp_path / "long.jsonl"
+    out.write_text("old\n")
+    out.chmod(0o600)
+    long.write_bytes(rows * 1000)
+    command = [sys.executable, "-m", "setrnn", "predict", trained, long, "--out", out]
+    with subprocess.Popen(list(map(str, command)), stderr=subprocess.DEVNULL) as process:
+        while len(list(folder.iterdir())) == 1:
+            assert process.poll() is None, "it ended too early"
+            time.sleep(0.01)
+        process.kill()
+    assert process.returncode == -signal.SIGKILL
+    assert out.read_text() == "old\n"
+    assert setrnn("predict", trained, corpus / "test.jsonl", "--out", out).code == 0
+    assert len(read_rows(out)) == rows.count(b"\n")
+    assert list(folder.iterdir()) == [out]
+    assert stat.S_IMODE(out.stat().st_mode) == 0o600

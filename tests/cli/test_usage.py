@@ -87,6 +87,57 @@ def test_wrong_settings_are_one_line_with_the_way_out(setrnn, corpus, tmp_path, 
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.parametrize(
+    ("option", "key"),
+    [
+        (["--seed", "-1"], "'seed'"),
+        (["--seed", str(2**70)], "'seed'"),
+        (["--set", "model.encoder_units=1000000000"], "'model.encoder_units'"),
+        (["--set", "model.decoder_layers=1000000"], "'model.decoder_layers'"),
+        (["--set", "search.beam_width=1000000000"], "'search.beam_width'"),
+        (["--set", "training.batch_size=100000000000000000000"], "'training.batch_size'"),
+    ],
+)
+def test_absurd_numbers_are_refused_before_anything_is_read(setrnn, tmp_path, option, key):
+    result = setrnn("train", "nowhere", "--method", "set-rnn", "--out", tmp_path / "m", *option)
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert f"{key} must be between" in line
+
+
+def test_absurd_arguments_are_refused(setrnn, corpus, trained, tmp_path):
+    split = setrnn("data", "split", corpus / "train.jsonl", tmp_path / "s", "--seed", "-1")
+    assert "'seed' must be between" in split.error_lines[0]
+    predict = ["predict", trained, corpus / "test.jsonl", "--out", "-"]
+    assert "top must be" in setrnn(*predict, "--top", "1000000000").error_lines[0]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        MemoryError("Unable to allocate 8.45 TiB for an array with shape (1162, 1000000000)"),
+        RuntimeError(
+            "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't "
+            "allocate memory: you tried to allocate 1800000000000 bytes."
+        ),
+    ],
+)
+def test_too_little_memory_is_one_line_that_says_what_to_lower(
+    setrnn, corpus, tmp_path, monkeypatch, error
+):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("setrnn.systems.classical.br.fit_logistic", fail)
+    result = setrnn("train", corpus, "--method", "br", "--out", tmp_path / "m")
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert "not enough memory" in line
+    assert "unexpected" not in line
+    assert "training.batch_size" in line
+
+
 def test_wrong_usage_exits_with_2(setrnn, corpus):
     assert setrnn("train", corpus).code == 2
     assert setrnn("trian").code == 2

@@ -1,6 +1,7 @@
 """`setrnn.compare`: many runs, here faked, with what is kept, refused and continued."""
 
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,8 @@ from setrnn.comparison.compare import QUICK_SETTINGS
 from setrnn.comparison.records import Comparison, Failure, load_records
 from setrnn.comparison.tuning import Tuned
 from setrnn.config import Config, load_config
-from setrnn.errors import ConfigError, DataError, StoppedError, TrainingError
+from setrnn.data.folders import locked
+from setrnn.errors import BusyError, ConfigError, DataError, StoppedError, TrainingError
 from setrnn.progress import Note, Progress
 
 
@@ -52,6 +54,17 @@ def test_the_same_call_continues_also_with_more_methods_and_seeds(compare, ran, 
     result = compare(["br", "sigmoid", "sgm"], seeds=2)
     assert sorted(ran) == ["br-0", "sgm-0", "sgm-1", "sigmoid-0", "sigmoid-1"]
     assert len(ran) == len(result.records)
+
+
+def test_one_comparison_at_a_time_runs_in_a_folder(compare, ran, out):
+    with (
+        locked(out / "comparison.json"),
+        pytest.raises(BusyError, match=rf"out.*process {os.getpid()}.*--out"),
+    ):
+        compare("br")
+    assert not ran
+    compare("br")
+    assert ran == ["br-0"]
 
 
 def test_a_failed_run_is_recorded_does_not_stop_the_others_and_is_tried_again(
@@ -273,7 +286,9 @@ def test_the_public_name_stays_the_function():
     assert setrnn.compare is setrnn.comparison.compare.compare
 
 
-@pytest.mark.parametrize("wrong", [{"seeds": 0}, {"seeds": -2}, {"jobs": -1}, {"tune": -1}])
+@pytest.mark.parametrize(
+    "wrong", [{"seeds": 0}, {"seeds": -2}, {"seeds": 10**9}, {"jobs": -1}, {"tune": -1}]
+)
 def test_numbers_that_make_no_sense_are_refused_at_once(tmp_path, wrong):
     (name,) = wrong
     with pytest.raises(ConfigError, match=f"{name} must be at least"):

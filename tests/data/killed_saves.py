@@ -2,8 +2,8 @@
 
 `python killed_saves.py FOLDER` expects two models there, `a` and `b`, and kills a process that
 saves one over the other, first at every call that touches the file system, then at random
-moments. It prints the number of kills, and fails if a model cannot be loaded after one. It does
-not import torch: forks are then quick.
+moments; then one that replaces a calibration. It prints the number of kills, and fails if a model
+cannot be loaded after one. It does not import torch: forks are then quick.
 """
 
 import os
@@ -18,7 +18,7 @@ import numpy as np
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"  # threads do not survive a fork
 
-from setrnn.data.model_folder import load_model, save_model
+from setrnn.data.model_folder import load_model, read_version, save_calibration, save_model
 
 TOUCHING = ("open", "os.", "shutil.", "tempfile.")
 N_RANDOM = 20
@@ -52,7 +52,7 @@ def was_killed(child):
     return os.WIFSIGNALED(status)
 
 
-def save_and_die(n, model, target):
+def do_and_die(n, work):
     """Save, and be killed at the n-th audited event that touches the file system."""
     events = iter(range(1, 1_000_000))
 
@@ -61,7 +61,7 @@ def save_and_die(n, model, target):
             die()
 
     sys.addaudithook(hook)
-    save_model(target, model, "0")
+    work()
 
 
 def main(folder):
@@ -81,7 +81,8 @@ def main(folder):
     while is_killed:
         n_events += 1
         save_model(target, first, "0")
-        is_killed = was_killed(start_child(partial(save_and_die, n_events, second, target)))
+        save = partial(save_model, target, second, "0")
+        is_killed = was_killed(start_child(partial(do_and_die, n_events, save)))
         check()
     assert seen == {0, 1}, "the kills must reach both sides of the exchange"
 
@@ -99,7 +100,27 @@ def main(folder):
         check()
     save_model(target, first, "0")
     check()
-    sys.stdout.write(f"{n_events - 1 + N_RANDOM}\n")
+    n_kills = n_events - 1 + N_RANDOM + kill_calibrations(target)
+    check()
+    sys.stdout.write(f"{n_kills}\n")
+
+
+def kill_calibrations(target):
+    """Kill a process that replaces the calibration; the old or the new one is there."""
+    n, is_killed, seen = 0, True, set()
+    while is_killed:
+        n += 1
+        version = save_calibration(target, {"n_documents": 0}, read_version(target))
+        save = partial(save_calibration, target, {"n_documents": n}, version)
+        is_killed = was_killed(start_child(partial(do_and_die, n, save)))
+        found = load_model(target).calibration["n_documents"]
+        assert found in (0, n), "neither the old calibration nor the new one"
+        seen.add(found > 0)
+    assert seen == {False, True}, "the kills must reach both sides of the renaming"
+    save_calibration(target, {"n_documents": 0}, read_version(target))
+    left = {file.name for file in target.iterdir() if file.name.startswith(".")}
+    assert not left, left
+    return n - 1
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 import ast
 import errno
+import json
 import os
 import pickle
 import shutil
+import stat
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,9 +15,21 @@ import pytest
 
 import setrnn
 from setrnn.config import Config
+from setrnn.data import model_folder
+from setrnn.data.folders import locked
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.model_folder import FORMAT, SavedModel, load_model, save_model
-from setrnn.errors import ModelError
+from setrnn.data.model_folder import (
+    FORMAT,
+    NOWHERE,
+    SavedModel,
+    check_model_place,
+    load_model,
+    read_version,
+    save_calibration,
+    save_model,
+)
+from setrnn.errors import ConfigError, DataError, ModelError
+from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.tagger import load
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "labels.json")
@@ -345,12 +359,159 @@ def test_no_module_can_load_a_pickle():
             assert not {name.partition(".")[0] for name in names} & forbidden, source
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", "null", "{}", '{"n_documents": 5}'])
-def test_a_calibration_that_says_nothing_is_refused(folder, text, monkeypatch):
-    """Even where its hash fits, as after an edit by another program."""
-    saved = load_model(folder)
-    save_model(folder, replace(saved, calibration={"n_documents": 5, "thresholds": None}), "0")
-    assert load(folder).calibration is not None
-    monkeypatch.setattr("setrnn.data.model_folder._check", lambda file, seal: None)
-    (folder / "calibration.json").write_text(text)
+def test_an_older_format_is_refused_with_the_way_out(taggers, tmp_path, monkeypatch):
+    with monkeypatch.context() as past:
+        past.setattr("setrnn.data.model_folder.FORMAT", FORMAT - 1)
+        taggers["br"].save(tmp_path / "model")
+    refused(tmp_path / "model", "older", "Train the model again")
+    taggers["br"].save(tmp_path / "model")
+    assert load(tmp_path / "model").method == "br"
+
+
+def test_a_model_that_is_replaced_while_it_is_read_is_read_again(taggers, folder, monkeypatch):
+    check, new = model_folder._check, taggers["br"]
+
+    def replace_first(file, seal):
+        monkeypatch.undo()
+        new.save(folder)
+        check(file, seal)
+
+    monkeypatch.setattr("setrnn.data.model_folder._check", replace_first)
+    assert load(folder).method == "br"
+
+
+def test_a_model_that_changes_again_and_again_is_refused(folder, monkeypatch):
+    check = model_folder._check
+
+    def touch(file, seal):
+        os.utime(folder / "config.json")
+        check(file, seal)
+
+    monkeypatch.setattr("setrnn.data.model_folder._check", touch)
+    refused(folder, "keeps changing")
+
+
+CALIBRATION = {"n_documents": 5, "thresholds": None}
+
+
+def write_calibration(folder, **more):
+    return save_calibration(folder, {**CALIBRATION, **more}, read_version(folder))
+
+
+def test_a_calibration_is_written_alone(folder, tmp_path):
+    before = {name: ((folder / name).stat().st_ino, (folder / name).read_bytes()) for name in FILES}
+    version = write_calibration(folder)
+    assert version == read_version(folder) == load(folder).version
+    assert load(folder).calibration.n_documents == 5
+    for name, content in before.items():
+        assert ((folder / name).stat().st_ino, (folder / name).read_bytes()) == content
+    assert {path.name for path in folder.iterdir()} == {*FILES, "calibration.json"}
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_calibration_of_what_is_no_longer_there_is_not_written(taggers, folder):
+    old = load(folder)
+    taggers["br"].save(folder)
+    with pytest.raises(ModelError, match=r"changed.*Calibrate it again"):
+        replace(old, calibration=Calibration(5)).save_calibration(folder)
+    assert load(folder).method == "br"
+    assert load(folder).calibration is None
+
+
+def test_of_two_calibrations_at_once_the_second_is_refused(folder):
+    first, second = load(folder), load(folder)
+    now = replace(first, calibration=Calibration(5)).save_calibration(folder)
+    with pytest.raises(ModelError, match="changed"):
+        replace(second, calibration=Calibration(6)).save_calibration(folder)
+    assert load(folder).calibration.n_documents == 5
+    replace(now, calibration=Calibration(7)).save_calibration(folder)
+    assert load(folder).calibration.n_documents == 7
+
+
+def test_only_a_tagger_of_a_folder_with_a_calibration_saves_it(taggers, folder):
+    with pytest.raises(ConfigError, match=r"setrnn\.calibrate"):
+        load(folder).save_calibration(folder)
+    for tagger in (replace(taggers["br"], version=NOWHERE), taggers["set-rnn"].with_beam_width(2)):
+        with pytest.raises(ConfigError, match="not in a folder"):
+            replace(tagger, calibration=Calibration(5)).save_calibration(folder)
+
+
+def test_a_new_calibration_is_as_private_as_the_model(folder):
+    for name in FILES:
+        (folder / name).chmod(0o600)
+    folder.chmod(0o700)
+    write_calibration(folder)
+    for _ in range(2):
+        assert {stat.S_IMODE(each.stat().st_mode) for each in folder.iterdir()} == {0o600}
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        load(folder).save(folder)
+
+
+def test_only_the_model_folder_itself_need_be_writable(folder, tmp_path, monkeypatch):
+    held = []
+
+    def lock(target):
+        held.append(target)
+        return locked(target)
+
+    monkeypatch.setattr("setrnn.data.model_folder.locked", lock)
+    write_calibration(folder)
+    monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path)
+    write_calibration(folder)
+    assert held == [folder, folder / "calibration.json"]
+    assert {path.name for path in folder.iterdir()} == {*FILES, "calibration.json"}
+
+
+def test_what_a_killed_calibrate_left_does_not_hinder(taggers, folder):
+    (folder / ".calibration.json.lock").write_text("1")
+    (folder / ".calibration.json.setrnn-000000-1-00000000").write_text("half")
+    assert load(folder).method == "br-support"
+    write_calibration(folder)
+    taggers["br"].save(folder)
+    assert {path.name for path in folder.iterdir()} == set(FILES)
+
+
+def test_a_calibration_of_another_model_is_refused_with_the_way_out(taggers, folder, tmp_path):
+    taggers["br"].save(tmp_path / "other")
+    write_calibration(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "calibration.json", folder)
+    refused(folder, "calibration.json belongs to another model", "Remove it")
+    (folder / "calibration.json").unlink()
+    assert load(folder).calibration is None
+
+
+def test_a_damaged_calibration_is_refused_with_the_way_out(folder):
+    write_calibration(folder)
+    file = folder / "calibration.json"
+    content = file.read_bytes()
+    for position in np.linspace(0, len(content) - 1, 40).astype(int):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << (position % 7)
+        if json.loads(content) != _read(damaged):  # white space may change
+            file.write_bytes(damaged)
+            refused(folder, "calibration.json is damaged", "Remove it")
+    for text in (b"", b"{", b"[1]", b"null", b"{}", content[:-9], b'{"seal": 1}'):
+        file.write_bytes(text)
+        refused(folder, "calibration.json is damaged", "Remove it")
+
+
+def _read(content):
+    try:
+        return json.loads(content.decode())
+    except ValueError:
+        return None
+
+
+@pytest.mark.parametrize("values", [{}, {"n_documents": 5}, {"n_documents": [], "thresholds": 1}])
+def test_a_calibration_that_says_nothing_is_refused(folder, values):
+    """Even where its seal fits, as of another version of setrnn."""
+    save_calibration(folder, values, read_version(folder))
     refused(folder, "calibration.json is damaged")
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot be written"):
+        check_model_place(tmp_path / "file" / "models" / "m")
+    check_model_place(tmp_path / "models" / "m")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"], "nothing is made"

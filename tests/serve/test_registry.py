@@ -9,7 +9,11 @@ from setrnn.serve.registry import (
     Registry,
     ServedModel,
     load_served,
+    version_of,
 )
+from setrnn.tagging.acceptance import Acceptance
+from setrnn.tagging.calibration import Calibration
+from setrnn.tagging.tagger import load
 
 
 @pytest.fixture
@@ -51,8 +55,27 @@ def test_a_replaced_folder_is_loaded_and_what_was_begun_keeps_its_model(taggers,
     assert before.tagger.tag(["x"])
 
 
+def test_a_calibration_is_another_version_and_is_loaded(folder):
+    registry = Registry({"model": folder}, "cpu")
+    registry.load()
+    before = registry.find(None)
+    calibration = Calibration(
+        100, acceptance={"set": Acceptance("set", 0.9, 0.9, 0.5, 0.5, 0.9, 50)}
+    )
+    replace(load(folder, "cpu"), calibration=calibration).save_calibration(folder)
+    assert version_of(folder) != before.version
+    (line,) = registry.reload()
+    now = registry.find(None)
+    assert line == f"model: {now.version} replaces {before.version}."
+    assert now.tagger.calibration == calibration
+    assert registry.reload() == [f"model: unchanged ({now.version})."]
+    (folder / "calibration.json").unlink()
+    registry.reload()
+    assert registry.find(None).version == before.version
+
+
 @pytest.mark.parametrize("damage", ["gone", "cut", "no config", "no JSON"])
-def test_a_broken_folder_leaves_the_model_that_was_there(folder, damage):
+def test_a_broken_folder_leaves_the_model_that_was_there(taggers, folder, damage):
     registry = Registry({"model": folder}, "cpu")
     registry.load()
     before = registry.find(None)
@@ -60,7 +83,7 @@ def test_a_broken_folder_leaves_the_model_that_was_there(folder, damage):
     if damage == "gone":
         shutil.rmtree(folder)
     elif damage == "cut":
-        config.write_text(config.read_text() + " ")  # another version
+        replace(taggers["br"], notes={"data": "other"}).save(folder)  # another version
         arrays.write_bytes(arrays.read_bytes()[:100])
     elif damage == "no config":
         config.unlink()

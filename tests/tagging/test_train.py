@@ -19,6 +19,7 @@ from setrnn.errors import ConfigError, DataError, ModelError, StoppedError
         ({"method": "br", "config": Config(), "seed": 1}, ConfigError, "not both"),
         ({"method": "br", "resume": True}, ConfigError, "resume"),
         ({"method": "br", "out": "diary"}, ModelError, "not a model"),
+        ({"method": "br", "out": "diary/today.txt/m"}, DataError, "cannot be written"),
     ],
 )
 def test_all_else_is_checked_before_the_data_is_read(tmp_path, monkeypatch, arguments, error, said):

@@ -30,7 +30,7 @@ torch.set_num_threads(1)
 TOUCHING = ("open", "os.", "shutil.", "tempfile.")
 
 
-def start(model, folder, *more, die_at=None):
+def start(model, folder, *more, die_at=None, die_in=".run"):
     """Train in a child process; it may kill itself at a file operation in its run folder."""
     child = os.fork()
     if child:
@@ -43,7 +43,7 @@ def start(model, folder, *more, die_at=None):
             events = iter(range(1, 1_000_000))
 
             def hook(event, arguments):
-                is_ours = event.startswith(TOUCHING) and ".run" in str(arguments)
+                is_ours = event.startswith(TOUCHING) and die_in in str(arguments)
                 if is_ours and next(events) == die_at:
                     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -94,7 +94,7 @@ def main(folder):
 
     chance, n_kills, killed = random.Random(0), 0, folder / "killed"
     while True:
-        code = result(start(killed, folder, "--resume", die_at=chance.randint(6, 24)))
+        code = result(start(killed, folder, "--resume", die_at=chance.randint(6, 44)))
         if code == 0:
             break
         assert code == -signal.SIGKILL, (folder / "output.txt").read_text()
@@ -102,6 +102,14 @@ def main(folder):
     assert weights(killed) == weights(whole), "killed"
     left = {file.name for file in run_folder_of(killed).iterdir() if file.name.startswith(".")}
     assert not left, left
+
+    unsaved = folder / "unsaved"
+    child = start(unsaved, folder, die_at=2, die_in=".unsaved.setrnn-")
+    assert result(child) == -signal.SIGKILL, "it must be killed while it writes the model"
+    n_kills += 1
+    assert result(start(unsaved, folder)) == 1, "its run must not be replaced"
+    assert result(start(unsaved, folder, "--resume")) == 0, (folder / "output.txt").read_text()
+    assert weights(unsaved) == weights(whole), "unsaved"
 
     n_stops, stopped = 0, folder / "stopped"
     for number in (signal.SIGINT, signal.SIGTERM):

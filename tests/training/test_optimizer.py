@@ -147,5 +147,5 @@ def test_a_stopped_run_with_an_average_ends_with_the_same_bits(
 
 @pytest.mark.parametrize("decay", [-0.1, 1.0])
 def test_a_decay_outside_0_to_1_is_refused(decay):
-    with pytest.raises(ConfigError, match=r"training.average.*at least 0"):
+    with pytest.raises(ConfigError, match=r"training.average.*between 0"):
         TrainingSettings(average=decay)

@@ -11,7 +11,7 @@ from tiny_runs import N_TRAIN, same_bits
 
 from setrnn.errors import ConfigError, StoppedError
 from setrnn.systems.recurrent import RecurrentSystem
-from setrnn.training.run_folder import LAST, run_folder_of
+from setrnn.training.run_folder import LAST, SAVED, mark_saved, run_folder_of
 
 
 @pytest.fixture
@@ -73,14 +73,42 @@ def test_a_run_without_a_checkpoint_starts_from_the_beginning(train, never_stopp
     assert same_bits(run.weights, never_stopped.weights)
 
 
-def test_an_unfinished_run_is_not_replaced_unasked_and_a_finished_one_is(train, stopped):
+def test_an_unfinished_run_is_not_replaced_unasked(train, stopped):
     before = (stopped / LAST).read_bytes()
     with pytest.raises(ConfigError, match=r"unfinished.*epoch 2.*--resume"):
         train(folder=stopped)
     assert (stopped / LAST).read_bytes() == before
-    train(folder=stopped, resume=True)
-    other = train("seed=1", "training.epochs=1", folder=stopped)
+
+
+def test_a_finished_run_is_replaced_only_when_its_model_is_saved(train, finished):
+    before = (finished / LAST).read_bytes()
+    with pytest.raises(ConfigError, match=r"not written.*--resume.*remove"):
+        train("seed=1", folder=finished)
+    assert (finished / LAST).read_bytes() == before
+    mark_saved(finished)
+    train(folder=finished, resume=True)
+    with pytest.raises(ConfigError, match="not written"):
+        train(folder=finished)  # the model of the resumed run is not
+    mark_saved(finished)
+    other = train("seed=1", "training.epochs=1", folder=finished)
     assert len(other.losses) == 1
+    assert not (finished / SAVED).exists()
+
+
+def test_a_kill_while_a_run_is_replaced_leaves_no_part_of_it(train, finished, monkeypatch):
+    mark_saved(finished)
+    unlink, calls = Path.unlink, iter(range(1, 100))
+
+    def unlink_once(file, **more):
+        if next(calls) > 1:
+            raise KeyboardInterrupt
+        unlink(file, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", unlink_once)
+        with pytest.raises(KeyboardInterrupt):
+            train(folder=finished)
+    assert len(train("seed=1", "training.epochs=1", folder=finished).losses) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """`setrnn train` with recurrent systems, as from a shell."""
 
+import errno
 import io
 import json
 import os
+import re
 import signal
 import sys
 from itertools import islice
@@ -14,8 +16,11 @@ from tiny_runs import SIZES, TINY
 from setrnn.cli import main
 from setrnn.cli import progress as cli_progress
 from setrnn.data import newsroom
+from setrnn.data.folders import locked
 from setrnn.data.formats import write_examples
 from setrnn.progress import Epoch, Progress
+from setrnn.tagging.calibrating import calibrate
+from setrnn.tagging.tagger import load
 
 SETTINGS = [part for setting in TINY for part in ("--set", setting)]
 
@@ -85,6 +90,74 @@ def test_a_second_ctrl_c_still_says_how_to_resume(command, signal_at_step):
     code, said = command("--set", "training.checkpoint_minutes=0")
     assert code == 130
     assert "--resume" in said.splitlines()[-1]
+
+
+def failing(error):
+    def fail(*_, **__):
+        raise error
+
+    return fail
+
+
+FAILED_SAVES = {
+    "full disk": (OSError(errno.ENOSPC, "No space left on device"), 1, r"m cannot be written: No"),
+    "Ctrl-C": (KeyboardInterrupt(), 130, "Stopped"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILED_SAVES)
+def test_a_model_that_was_not_written_is_written_by_resume(command, tmp_path, monkeypatch, failure):
+    error, expected, words = FAILED_SAVES[failure]
+    with monkeypatch.context() as patch:
+        patch.setattr("safetensors.numpy.save", failing(error))
+        code, said = command()
+    assert code == expected
+    assert re.search(rf"{words}.*--resume", said.splitlines()[-1])
+    assert not (tmp_path / "m").exists()
+    before = (tmp_path / "m.run" / "last.safetensors").read_bytes()
+    code, said = command()
+    assert code == 1
+    assert re.search(r"m\.run .*not written.*--resume", said.splitlines()[-1])
+    assert (tmp_path / "m.run" / "last.safetensors").read_bytes() == before
+    with monkeypatch.context() as patch:
+        patch.setattr("setrnn.training.loop.Trainer._step", None)  # nothing is trained again
+        code, said = command("--resume")
+    assert code == 0, said
+    whole = (tmp_path / "m" / "model.safetensors").read_bytes()
+    assert command()[0] == 0, "the run of a model that is written may be replaced"
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == whole
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["cache", "m", "m.run"]
+
+
+def test_a_calibration_that_was_stopped_is_finished_by_resume_and_then_kept(
+    command, corpus, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("setrnn.tagging.calibrating.LEAST_DOCUMENTS", 2)
+    file = tmp_path / "m" / "calibration.json"
+    with monkeypatch.context() as patch:
+        patch.setattr("setrnn.tagging.calibrating.fit_calibration", failing(KeyboardInterrupt()))
+        assert command()[0] == 130
+    model = (tmp_path / "m" / "config.json").read_bytes()
+    assert not file.exists()
+    code, said = command("--resume")
+    assert code == 0, said
+    assert "Calibrated on" in said
+    assert load(tmp_path / "m").calibration is not None
+    calibrated = calibrate(load(tmp_path / "m"), corpus, "f1", 0.2).tagger
+    calibrated.save_calibration(tmp_path / "m")
+    before = file.read_bytes()
+    assert command("--resume")[0] == 0
+    assert file.read_bytes() == before, "with what was accepted"
+    assert (tmp_path / "m" / "config.json").read_bytes() == model
+
+
+def test_one_process_at_a_time_trains_a_model(command, tmp_path):
+    with locked(tmp_path / "m.run"):
+        code, said = command()
+    assert code == 1
+    assert re.search(rf"m\.run .*process {os.getpid()}\. .*--out", said.splitlines()[-1])
+    assert not (tmp_path / "m.run").exists()
+    assert command()[0] == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -15,11 +15,11 @@ from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
 from typer.core import TyperGroup
 
 from setrnn import __version__
-from setrnn.errors import SetRNNError, StoppedError
+from setrnn.cli.terminal import Terminal, escape_controls, escape_line
+from setrnn.errors import SetRNNError, StoppedError, find_memory_problem
 
 # Each command: where its function (or group) is, and the first line of its help. The module is
 # imported when the command is run or its own help is asked for: `setrnn --help` imports none.
@@ -149,11 +149,11 @@ def main() -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:  # noqa: BLE001 (no failure may end in a traceback)
-        if hasattr(error, "exit_code") and hasattr(error, "show"):  # wrong usage
-            error.show()
+        if hasattr(error, "exit_code") and hasattr(error, "show"):
+            _show_usage(error)
             sys.exit(error.exit_code)
         if is_debugging:
-            traceback.print_exc()
+            sys.stderr.write(escape_controls(traceback.format_exc()))
         _fail(_write_error(error), 1)
 
 
@@ -181,10 +181,19 @@ def _write_error(error: Exception) -> str:
     """Describe an error in one line."""
     if isinstance(error, SetRNNError):
         return str(error)
+    if problem := find_memory_problem(error):
+        return problem
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     what = " ".join(str(error).split())[:300]
     return f"unexpected {type(error).__name__}: {what}. Add --debug to see where."
+
+
+def _show_usage(error: Any) -> None:  # noqa: ANN401 (an exception of click)
+    """Show what is wrong with the arguments."""
+    message = escape_controls(error.format_message())
+    error.format_message = lambda: message
+    error.show()
 
 
 def _fail(message: str, code: int) -> NoReturn:
@@ -193,5 +202,5 @@ def _fail(message: str, code: int) -> NoReturn:
 
 
 def _print_line(text: str, style: str) -> None:
-    console = Console(stderr=True)
-    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+    console = Terminal(stderr=True)
+    console.print(escape_line(text), style=style, markup=False, highlight=False, soft_wrap=True)

@@ -16,7 +16,6 @@ from setrnn.cli.console import note, stdout, write_json
 from setrnn.cli.options import Device, JsonFile, Model, Reading, Rule, with_reading
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place, whole_file
-from setrnn.data.model_folder import refuse_other_folder
 from setrnn.errors import ConfigError, ModelError
 from setrnn.tagging.acceptance import Acceptance, Reliability, accuracy_interval, check_share
 
@@ -62,8 +61,8 @@ def calibrate(
 ) -> None:
     """Calibrate a model's probabilities, and find which predictions to accept without review.
 
-    The model folder is updated: predict then writes calibrated probabilities and marks each row
-    as accepted or not.
+    MODEL/calibration.json is written, and nothing else: predict then writes calibrated
+    probabilities and marks each row as accepted or not.
     """
     check_share("target accuracy", target_accuracy)
     check_share("confidence", confidence)
@@ -80,7 +79,7 @@ def calibrate(
             split=split,
             on_progress=show,
         )
-    found.tagger.save(model)
+    found.tagger.save_calibration(model)
     _show(found)
     if figure is not None:
         with whole_file(figure) as file:
@@ -98,13 +97,9 @@ def _check_places(model: Path, figure: Path | None, json: Path | None) -> None:
             check_file_place(file)
     if figure is not None and figure.suffix not in FIGURES:
         raise ConfigError(f"--figure must end in {', '.join(FIGURES)}, got {figure.name}.")
-    if model.is_dir():
-        refuse_other_folder(model)
-    home = model.resolve().parent
-    if model.is_dir() and not os.access(home, os.W_OK):
+    if model.is_dir() and not os.access(model, os.W_OK):
         raise ModelError(
-            f"{model} cannot be updated: {home} is not writable. Copy the model and calibrate "
-            "the copy."
+            f"{model} cannot be updated: it is not writable. Copy the model and calibrate the copy."
         )
 
 

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from setrnn.cli.terminal import Terminal, escape_line
 from setrnn.data.folders import whole_file
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 
-stdout = Console()
-stderr = Console(stderr=True)
+stdout = Terminal()
+stderr = Terminal(stderr=True)
 
 
 def note(message: str) -> None:
     """Print a note to standard error."""
-    stderr.print(message, markup=False, highlight=False, soft_wrap=True)
+    stderr.print(escape_line(message), markup=False, highlight=False, soft_wrap=True)
 
 
 def warn(message: str) -> None:
     """Print a warning to standard error."""
-    stderr.print(
-        f"warning: {message}", style="yellow", markup=False, highlight=False, soft_wrap=True
-    )
+    line = escape_line(f"warning: {message}")
+    stderr.print(line, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def scores_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -56,6 +56,16 @@ def labels_text(labels: Sequence[str]) -> str:
 
 
 def write_json(file: Path, values: Mapping[str, Any]) -> None:
-    """Write a JSON file, whole or not at all."""
+    """Write a JSON file, whole or not at all; null for numbers that are not finite."""
+    text = json.dumps(_with_null(values), indent=2, ensure_ascii=False, allow_nan=False)
     with whole_file(file) as stream:
-        stream.write((json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
+        stream.write((text + "\n").encode())
+
+
+def _with_null(values: Any) -> Any:  # noqa: ANN401 (JSON values)
+    """Replace NaN and infinite numbers, which JSON cannot write."""
+    if isinstance(values, Mapping):
+        return {name: _with_null(each) for name, each in values.items()}
+    if isinstance(values, list | tuple):
+        return [_with_null(each) for each in values]
+    return None if isinstance(values, float) and not math.isfinite(values) else values

@@ -17,6 +17,7 @@ import setrnn
 from setrnn.cli.console import note, stdout, warn, write_json
 from setrnn.cli.options import ConfigFile, Data, JsonFile, Reading, SetOption, Valid, with_reading
 from setrnn.cli.progress import documents_progress, terminal_progress
+from setrnn.cli.terminal import escape_controls
 from setrnn.data.example import Example
 from setrnn.data.folders import recovered
 from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
@@ -151,7 +152,8 @@ def prepare_folder(
         prepared = setrnn.prepare(
             source, out=out, config=config, settings=overrides, vectors=True, on_progress=show
         )
-    typer.echo(prepared.folder)
+    place = str(prepared.folder)  # for scripts as it is; on a terminal without control characters
+    typer.echo(escape_controls(place) if stdout.is_terminal else place)
 
 
 def show_prepared(folder: Path, json: Path | None = None) -> None:

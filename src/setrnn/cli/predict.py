@@ -25,11 +25,13 @@ from setrnn.cli.options import (
     with_reading,
 )
 from setrnn.cli.progress import documents_progress
+from setrnn.cli.terminal import escape_json
 from setrnn.data.cache import Source
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.data.formats import BadRows, choose_split
-from setrnn.errors import ConfigError
+from setrnn.data.formats.row import printable
+from setrnn.errors import ConfigError, ModelError
 
 if TYPE_CHECKING:
     from setrnn import Completion, Limits, Prediction, Tagger
@@ -153,7 +155,7 @@ def predict(
         found = tagger.tag_stream(documents, rule, top, wanted, calibrated=not raw)
         rows = _write_rows(for_ids, found)
     if str(out) == "-":
-        sys.stdout.writelines(rows)
+        sys.stdout.writelines(map(escape_json, rows))
     else:
         with whole_file(out) as file, documents_progress() as advance:
             for row in rows:
@@ -167,7 +169,15 @@ def _write_rows(
     examples: Iterable[Example], found: Iterable[Prediction | Completion]
 ) -> Iterator[str]:
     for example, each in zip(examples, found, strict=True):
-        yield json.dumps({"id": example.id, **each.as_dict()}, ensure_ascii=False) + "\n"
+        row = {"id": example.id, **each.as_dict()}
+        try:
+            yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
+        except ValueError as error:
+            name = printable(example.id)
+            raise ModelError(
+                f"Document '{name}': the model gives values that are not numbers. Train or copy it "
+                "again."
+            ) from error
 
 
 def _read_known_fields(

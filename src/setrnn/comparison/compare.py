@@ -29,10 +29,19 @@ from setrnn.comparison.plan import (
     refuse_unequal_treatment,
 )
 from setrnn.comparison.pool import Ended, Job, Overall, run_jobs
-from setrnn.comparison.records import RUNS, Comparison, Failure, Record, load_records, order_systems
+from setrnn.comparison.records import (
+    COMPARISON_FILE,
+    RUNS,
+    Comparison,
+    Failure,
+    Record,
+    load_records,
+    order_systems,
+)
 from setrnn.comparison.run import Task, run
 from setrnn.comparison.tuning import TUNING, Tuned, tune_method
 from setrnn.config import Config
+from setrnn.data.folders import locked
 from setrnn.errors import ConfigError, StoppedError, TrainingError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
@@ -50,6 +59,7 @@ from setrnn.tagging.train import (
 )
 
 N_SEEDS = 3
+MOST_RUNS = 10_000  # per method
 # A small network that two cores train in a minute or two; chosen on the valid part of newsroom.
 QUICK_SETTINGS = {
     "vectors.dimensions": 100,
@@ -160,8 +170,10 @@ def compare(
     if budget is not None and not 0 < budget < float("inf"):
         raise ConfigError(f"budget must be above 0 minutes, got {budget:g}.")
     for name, value, least in (("seeds", seeds, 1), ("jobs", jobs, 1), ("tune", tune, 0)):
-        if value is not None and value < least:
-            raise ConfigError(f"{name} must be at least {least}, got {value}.")
+        if value is not None and not least <= value <= MOST_RUNS:
+            raise ConfigError(
+                f"{name} must be at least {least} and at most {MOST_RUNS:,}, got {value}."
+            )
     if quick and (preset != "default" or config is not None):
         raise ConfigError("quick has settings of its own: omit preset and config.")
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
@@ -184,7 +196,6 @@ def compare(
     )
     if prepared.valid_is_cut:
         on_progress(Note(describe_cut(prepared)))
-    comparison = open_comparison(folder, prepared)
     treatment = {
         "preset": preset,
         "settings": overrides,
@@ -211,21 +222,25 @@ def compare(
         for method in names
         for seed in list_seeds(method, n_seeds)
     ]
-    records = load_records(folder, comparison, lambda text: on_progress(Note(text, True)))
-    refuse_unequal_treatment(folder, records, treatment, config)
-    if not tune:
-        make_plan(folder, comparison, tasks)  # refuses other settings before anything runs
-    if files:
-        for record in make_added_records(comparison, files, records):
-            record.save(folder)
-    if command is None:
-        command = f"setrnn.compare({source.data!r}, {names!r}, out={str(out)!r}, ...)"
-    comparison = add_command(folder, comparison, command)
-    with _explained_stop(folder):
-        if any(find_method(method).is_network for method in names):
-            make_vectors(prepared, config, on_progress)  # before the runs, which share them
-        _run_tasks(comparison, tasks, tune, on_progress)
-    return ComparisonResult(folder, comparison, load_records(folder, comparison))
+    # A second comparison in the same folder would do the same runs, and lose records.
+    busy = " Wait until it ends, or choose another --out."
+    with locked(folder / COMPARISON_FILE, wait=False, way_out=busy):
+        comparison = open_comparison(folder, prepared)
+        records = load_records(folder, comparison, lambda text: on_progress(Note(text, True)))
+        refuse_unequal_treatment(folder, records, treatment, config)
+        if not tune:
+            make_plan(folder, comparison, tasks)  # refuses other settings before anything runs
+        if files:
+            for record in make_added_records(comparison, files, records):
+                record.save(folder)
+        if command is None:
+            command = f"setrnn.compare({source.data!r}, {names!r}, out={str(out)!r}, ...)"
+        comparison = add_command(folder, comparison, command)
+        with _explained_stop(folder):
+            if any(find_method(method).is_network for method in names):
+                make_vectors(prepared, config, on_progress)  # before the runs, which share them
+            _run_tasks(comparison, tasks, tune, on_progress)
+        return ComparisonResult(folder, comparison, load_records(folder, comparison))
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from setrnn.comparison.records import Failure
-from setrnn.errors import SetRNNError
+from setrnn.errors import SetRNNError, find_memory_problem
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 
 MINUTE, HOUR = 60, 3600
@@ -251,7 +251,7 @@ def describe_error(error: Exception) -> Failure:
     if "out of memory" in str(error) or "GPU's memory" in str(error):
         message = "the GPU's memory is too small for so many runs at once. Try fewer jobs."
         return Failure(type(error).__name__, message)
-    message = " ".join(str(error).split())[:300]
+    message = find_memory_problem(error) or " ".join(str(error).split())[:300]
     if not isinstance(error, SetRNNError):
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return Failure(type(error).__name__, message)

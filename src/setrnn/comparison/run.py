@@ -36,7 +36,6 @@ from setrnn.tagging.explanation import explain_tokens
 from setrnn.tagging.mixing import mix
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.train import train_prepared
-from setrnn.training.run_folder import has_run
 from setrnn.training.start import TrainOptions
 
 # The share of a run's time, roughly, that has passed when each step begins.
@@ -169,7 +168,8 @@ def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgre
     options = TrainOptions(
         device=task.device,
         run_folder=task.run_folder if method.is_network else None,
-        resume=method.is_network and has_run(task.run_folder),
+        resume=method.is_network,
+        wait=True,  # for a run whose comparison was killed: it is about to stop
         max_seconds=task.budget_seconds,
         on_progress=report,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from setrnn.errors import DataError
@@ -51,6 +51,11 @@ class Example:
     def __post_init__(self) -> None:
         """Merge repeats."""
         _merge_repeats(self, "labels", "features")
+
+
+def name_example(examples: Sequence[Example], index: int) -> str:
+    """Return the name of one of some documents, for errors."""
+    return f"Document '{examples[index].id}'"
 
 
 def _merge_repeats(instance: object, *names: str) -> None:

@@ -55,7 +55,7 @@ def whole_folder(target: Path, way_out: str = "") -> Iterator[Path]:
     with explain_failed_write(target, way_out):
         target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with temporary_folder(target) as temporary:
+        with temporary_folder(target, way_out=way_out) as temporary:
             with _explain_full_disk(target, way_out):
                 yield temporary
             with explain_failed_write(target, way_out):
@@ -72,14 +72,14 @@ def whole_folder(target: Path, way_out: str = "") -> Iterator[Path]:
 
 
 @contextmanager
-def temporary_folder(target: Path, is_private: bool = False) -> Iterator[Path]:
+def temporary_folder(target: Path, is_private: bool = False, way_out: str = "") -> Iterator[Path]:
     """Yield a folder beside `target` that is removed at the end, or after a kill by a later write.
 
     Others have the permissions that they have for `target`, if that exists, or none at all in a
     private folder.
     """
     folder = _beside(target)
-    with explain_failed_write(target):
+    with explain_failed_write(target, way_out):
         remove_leftovers(target.parent)
         folder.mkdir(0o700 if is_private else 0o777)
     try:
@@ -118,11 +118,11 @@ def whole_file(target: Path, way_out: str = "") -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def locked(target: Path, wait: bool = True) -> Iterator[None]:
+def locked(target: Path, wait: bool = True, way_out: str = "") -> Iterator[None]:
     """Hold the lock of a file or folder, which need not exist; a kill releases it.
 
-    Raises BusyError if another process holds it and `wait` is False. The lock is a file beside
-    `target`, which is removed at the end.
+    Raises BusyError, with the way out, if another process holds it and `wait` is False. The lock
+    is a file beside `target`, which is removed at the end.
     """
     from filelock import FileLock, Timeout
 
@@ -134,7 +134,7 @@ def locked(target: Path, wait: bool = True) -> Iterator[None]:
         try:
             lock.acquire()
         except Timeout:
-            raise BusyError(f"{target} is being written by {_holder(file)}.") from None
+            raise BusyError(f"{target} is being written by {_holder(file)}.{way_out}") from None
     try:
         with suppress(OSError):  # Windows does not write to a locked file
             file.write_text(f"{os.getpid()}\n", encoding="ascii")

@@ -13,6 +13,8 @@ import numpy as np
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ModelError
 
+MOST_LABELS = 1_000_000  # of a list that is read
+
 
 @dataclass(frozen=True)
 class LabelVocabulary:
@@ -66,13 +68,16 @@ class LabelVocabulary:
             names, counts = values["labels"], values["counts"]
             is_sound = (
                 isinstance(names, list)
+                and len(names) <= MOST_LABELS
                 and all(isinstance(name, str) for name in names)
                 and len(set(names)) == len(names) == len(counts)
+                and all(type(count) is int for count in counts)
             )
             if not is_sound:
                 raise ValueError("labels and counts do not fit")
+            "".join(names).encode()  # half a surrogate pair could never be written
             return cls(tuple(names), tuple(counts))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise ModelError(f"{file} is not a list of labels, or is cut short.") from error
 
 

@@ -1,17 +1,20 @@
 """A model on disk: a folder, written completely or not at all, without pickles.
 
 model.safetensors   the learned arrays
-config.json         the method, its settings, and the size and hash of the other files
+config.json         the method, its settings, and the size and hash of the others
 tokenizer.json      texts to ids; a mixture may also have tokenizer-1.json, tokenizer-2.json ...
 labels.json         the labels, in descending order of frequency
-calibration.json    optional: thresholds and other values fitted after training
+calibration.json    optional: thresholds and other values fitted after training; it names the
+                    config.json that it belongs to, and is replaced alone
 README.md           optional: a description for people; kept when the model is saved again
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,17 +24,42 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.config import Config, MixtureConfig, from_dict, settings_hash, to_dict
-from setrnn.data.folders import file_hash, recovered, whole_folder
+from setrnn.data.arrays import load_arrays
+from setrnn.data.folders import (
+    is_temporary,
+    locked,
+    recovered,
+    temporary_folder,
+    whole_file,
+    whole_folder,
+)
 from setrnn.data.joint_encoder import join_encoders
 from setrnn.data.labels import LabelVocabulary
+from setrnn.data.seals import seal_file
 from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, ModelError
 
-FORMAT = 1
+FORMAT = 2
+TRIES = 10  # to read a folder that is being replaced
 CONFIG, ARRAYS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 LABELS, CALIBRATION, README = "labels.json", "calibration.json", "README.md"
 _MORE_TOKENIZERS = re.compile(r"tokenizer-[1-9]\d*\.json")  # of a mixture
+MOST_BYTES = 2**26  # of a JSON file: 64 MiB
+
+
+@dataclass(frozen=True)
+class ModelVersion:
+    """What a model folder holds: the seals of its config.json and of its calibration.json.
+
+    They are empty for a model that is in no folder, or is not calibrated.
+    """
+
+    model: str = ""
+    calibration: str = ""
+
+
+NOWHERE = ModelVersion()
 
 
 @dataclass(frozen=True)
@@ -45,15 +73,16 @@ class SavedModel:
     arrays: Mapping[str, npt.NDArray[Any]]
     notes: Mapping[str, Any]  # about its training, for people; any JSON values
     calibration: Mapping[str, Any] | None = None
+    version: ModelVersion = NOWHERE  # of the folder that it was read from
 
 
-def save_model(folder: Path, model: SavedModel, version: str) -> None:
+def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "") -> ModelVersion:
     """Write a model folder; an existing model is replaced, but its README.md is kept."""
     from safetensors.numpy import save
 
     refuse_other_folder(folder)
     readme = folder / README
-    with whole_folder(folder) as temporary:
+    with locked(folder), whole_folder(folder, way_out) as temporary:
         if readme.is_file():
             (temporary / README).write_bytes(readme.read_bytes())
         arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
@@ -62,22 +91,49 @@ def save_model(folder: Path, model: SavedModel, version: str) -> None:
         for name, encoder in zip(tokenizers, model.encoder.parts, strict=True):
             encoder.save(temporary / name)
         model.labels.save(temporary / LABELS)
-        names = [ARRAYS, *tokenizers, LABELS]
-        if model.calibration is not None:
-            text = json.dumps(dict(model.calibration), indent=1)
-            (temporary / CALIBRATION).write_text(text, encoding="utf-8")
-            names.append(CALIBRATION)
-        description = {
-            "format": FORMAT,
-            "setrnn": version,
-            "method": model.method,
-            "config": to_dict(model.config),
-            "notes": dict(model.notes),
-            "files": {name: _seal(temporary / name) for name in names},
-        }
-        description["seal"] = settings_hash(description)
+        description = _with_seal(
+            {
+                "format": FORMAT,
+                "setrnn": version,
+                "method": model.method,
+                "config": to_dict(model.config),
+                "notes": dict(model.notes),
+                "files": {
+                    name: seal_file(temporary / name) for name in (ARRAYS, *tokenizers, LABELS)
+                },
+            }
+        )
         text = json.dumps(description, indent=2, ensure_ascii=False)
         (temporary / CONFIG).write_text(text, encoding="utf-8")
+        saved = ModelVersion(description["seal"])
+        if model.calibration is not None:
+            content, saved = _seal_calibration(model.calibration, saved)
+            (temporary / CALIBRATION).write_text(content, encoding="utf-8")
+    return saved
+
+
+def save_calibration(
+    folder: Path, calibration: Mapping[str, Any], read: ModelVersion
+) -> ModelVersion:
+    """Write calibration.json alone; refuse if the folder no longer holds what was read from it.
+
+    Only the folder itself needs to be writable.
+    """
+    file = folder / CALIBRATION
+    is_beside = os.access(recovered(folder).resolve().parent, os.W_OK)
+    with locked(folder if is_beside else file):
+        if read_version(folder) != read:
+            raise ModelError(
+                f"{folder} has changed in the meantime: the calibration was not written. "
+                "Calibrate it again."
+            )
+        content, saved = _seal_calibration(calibration, read)
+        is_new = not file.exists()
+        with whole_file(file) as stream:
+            if is_new:  # as private as the model
+                Path(stream.name).chmod(stat.S_IMODE((folder / CONFIG).stat().st_mode))
+            stream.write(content.encode())
+    return saved
 
 
 def list_tokenizers(config: Config) -> list[str]:
@@ -90,8 +146,10 @@ def refuse_other_folder(folder: Path) -> None:
     if not folder.exists():
         return
     names = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}
+    lock = f".{CALIBRATION}.lock"  # of a process that was killed
+    known = {CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION, README, lock}
     names -= {name for name in names if _MORE_TOKENIZERS.fullmatch(name)}
-    others = sorted(names - {CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION, README})
+    others = sorted(name for name in names - known if not is_temporary(name))
     if CONFIG in names:
         is_model = b'"setrnn"' in (folder / CONFIG).read_bytes()
     else:
@@ -105,41 +163,95 @@ def refuse_other_folder(folder: Path) -> None:
         )
 
 
-def load_model(folder: Path) -> SavedModel:
-    """Read a model folder, after checking that it is complete and undamaged."""
-    from safetensors.numpy import load_file
+def check_model_place(folder: Path) -> None:
+    """Raise if a model cannot be written to `folder`: before the work, not after it."""
+    refuse_other_folder(folder)
+    parent = folder.resolve().parent
+    while not parent.exists():
+        parent = parent.parent
+    with temporary_folder(parent / folder.name, way_out=" Name a folder in another place."):
+        pass
 
-    if not recovered(folder).is_dir():
-        raise ModelError(f"{folder} is not a model: there is no such folder.")
-    description = _read_description(folder)
-    files = description["files"]
+
+def load_model(folder: Path) -> SavedModel:
+    """Read a model folder, after checking that it is complete and undamaged.
+
+    If another process replaces the model meanwhile, the new one is read.
+    """
+    recovered(folder)
+    for _ in range(TRIES):
+        before = _stamp(folder)
+        try:
+            model = _read_model(folder)
+        except (ModelError, OSError):
+            if _stamp(folder) == before:
+                raise
+        else:
+            if _stamp(folder) == before:
+                return model
+    raise ModelError(f"{folder} keeps changing while it is read. Try again later.")
+
+
+def read_version(folder: Path) -> ModelVersion:
+    """Read which model and which calibration a folder holds; the arrays are not read."""
+    seal = _read_description(recovered(folder))["seal"]
+    calibration = _read_calibration(folder)
+    return ModelVersion(seal, "" if calibration is None else calibration["seal"])
+
+
+def _stamp(folder: Path) -> list[tuple[int, int] | None]:
+    """Return what changes when another process replaces the model or its calibration."""
+    stamps: list[tuple[int, int] | None] = []
+    for place in (folder, folder / CONFIG, folder / CALIBRATION):
+        try:
+            status = place.stat()
+        except OSError:
+            stamps.append(None)
+        else:
+            stamps.append((status.st_ino, 0 if place == folder else status.st_mtime_ns))
+    return stamps
+
+
+def _read_model(folder: Path) -> SavedModel:
+    description, calibration = _read_description(folder), _read_calibration(folder)
     try:
         kind = MixtureConfig if "members" in description["config"] else Config
         config = from_dict(kind, description["config"])
-    except (ConfigError, AttributeError, TypeError) as error:
+    except (ConfigError, AttributeError) as error:
         raise ModelError(f"{folder} cannot be used: {error}") from error
-    calibrated, tokenizers = CALIBRATION in files, list_tokenizers(config)
-    for name in (ARRAYS, *tokenizers, LABELS, *([CALIBRATION] if calibrated else [])):
-        if name not in files:
+    tokenizers = list_tokenizers(config)
+    for name in (ARRAYS, *tokenizers, LABELS):
+        seal = description["files"].get(name)
+        if not isinstance(seal, dict):
             raise _damaged(folder / CONFIG)
-        _check(folder / name, files[name])
+        _check(folder / name, seal)
     encoders = [
         load_text_encoder(folder / name, text)
         for name, text in zip(tokenizers, config.texts, strict=True)
     ]
+    version = ModelVersion(description["seal"])
+    if calibration is not None:
+        if calibration["model"] != version.model:
+            raise ModelError(
+                f"{folder / CALIBRATION} belongs to another model. Remove it, and calibrate this "
+                "model again."
+            )
+        version = ModelVersion(version.model, calibration["seal"])
     return SavedModel(
         method=str(description["method"]),
         config=config,
         encoder=join_encoders(encoders),
         labels=LabelVocabulary.load(folder / LABELS),
-        arrays=load_file(folder / ARRAYS),
+        arrays=load_arrays(folder / ARRAYS),
         notes=description["notes"],
-        calibration=_read_object(folder / CALIBRATION) if calibrated else None,
+        calibration=None if calibration is None else calibration["calibration"],
+        version=version,
     )
 
 
 def _read_object(file: Path) -> dict[str, Any]:
     """Read a JSON file that holds an object."""
+    _check_length(file)
     try:
         values = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
@@ -151,6 +263,8 @@ def _read_object(file: Path) -> dict[str, Any]:
 
 def _read_description(folder: Path) -> dict[str, Any]:
     file = folder / CONFIG
+    if not folder.is_dir():
+        raise ModelError(f"{folder} is not a model: there is no such folder.")
     if not file.is_file():
         raise ModelError(f"{folder} is not a model: it has no {CONFIG}.")
     description = _read_object(file)
@@ -158,29 +272,73 @@ def _read_description(folder: Path) -> dict[str, Any]:
         newest = int(description["format"])
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise _damaged(file) from error
-    if newest > FORMAT:
+    if newest != FORMAT:
+        age, way_out = ("a newer", "Upgrade setrnn.")
+        if newest < FORMAT:
+            age, way_out = "an older", "Train the model again."
         raise ModelError(
-            f"{folder} was written by a newer version of setrnn ({description.get('setrnn')}). "
-            "Upgrade setrnn."
+            f"{folder} was written by {age} version of setrnn ({description.get('setrnn')}). "
+            f"{way_out}"
         )
-    if description.pop("seal", None) != settings_hash(description):
+    if description.get("seal") != _seal(description):
+        raise _damaged(file)
+    kinds = {"method": str, "config": dict, "notes": dict, "files": dict}
+    is_sound = all(isinstance(description.get(name), kind) for name, kind in kinds.items())
+    if not is_sound or not all(
+        isinstance(description["files"].get(name), dict) for name in (ARRAYS, TOKENIZER, LABELS)
+    ):
         raise _damaged(file)
     return description
 
 
-def _seal(file: Path) -> dict[str, Any]:
-    return {"bytes": file.stat().st_size, "blake2b": file_hash(file)}
+def _read_calibration(folder: Path) -> dict[str, Any] | None:
+    """Read calibration.json: the calibration, the seal of its model, and its own."""
+    file = folder / CALIBRATION
+    try:
+        values = _read_object(file)
+        is_whole = values["seal"] == _seal(values) and {"model", "calibration"} <= values.keys()
+    except FileNotFoundError:
+        return None
+    except (ModelError, KeyError):
+        is_whole = False
+    if not is_whole:
+        raise ModelError(f"{file} is damaged. Remove it, and calibrate the model again.")
+    return values
+
+
+def _seal_calibration(
+    calibration: Mapping[str, Any], model: ModelVersion
+) -> tuple[str, ModelVersion]:
+    """Return the content of calibration.json, and the version of the model with it."""
+    values = _with_seal({"model": model.model, "calibration": dict(calibration)})
+    return json.dumps(values, indent=1), ModelVersion(model.model, values["seal"])
+
+
+def _with_seal(values: dict[str, Any]) -> dict[str, Any]:
+    return {**values, "seal": _seal(values)}
+
+
+def _seal(values: Mapping[str, Any]) -> str:
+    """Return a hash of all values but the seal."""
+    return settings_hash({name: value for name, value in values.items() if name != "seal"})
+
+
+def _check_length(file: Path) -> None:
+    """Refuse a JSON file that no model has: reading it could exhaust the memory."""
+    if file.suffix == ".json" and file.stat().st_size > MOST_BYTES:
+        raise ModelError(f"{file} is larger than {MOST_BYTES:,} bytes: it is not of a model.")
 
 
 def _check(file: Path, seal: Mapping[str, Any]) -> None:
     if not file.is_file():
         raise ModelError(f"{file.parent} lacks {file.name}. Train or copy the model again.")
-    if file.stat().st_size != seal["bytes"]:
+    _check_length(file)
+    if file.stat().st_size != seal.get("bytes"):
         raise ModelError(
-            f"{file} is cut short: {file.stat().st_size:,} of {seal['bytes']:,} bytes. "
+            f"{file} is cut short: {file.stat().st_size:,} of {seal.get('bytes', 0):,} bytes. "
             "Train or copy the model again."
         )
-    if _seal(file) != dict(seal):
+    if seal_file(file) != dict(seal):
         raise _damaged(file)
 
 

@@ -25,7 +25,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -35,7 +35,7 @@ import numpy.typing as npt
 from tokenizers import Encoding
 
 from setrnn.config import WORDS, TextSettings, from_dict, settings_hash, to_dict
-from setrnn.data.example import Example
+from setrnn.data.example import Example, name_example
 from setrnn.data.folders import whole_folder
 from setrnn.data.kept_vectors import check_vectors
 from setrnn.data.labels import LabelVocabulary, distinct_sets
@@ -45,7 +45,7 @@ from setrnn.data.subwords import load_text_encoder, pretrained_encoder
 from setrnn.data.tokenizing import TextEncoder, learn_tokenizer
 from setrnn.errors import DataError
 
-FORMAT = 2
+FORMAT = 3
 DESCRIPTION_FILE = "prepared.json"
 BATCH = 4096
 HASHED_BYTES = 1 << 30  # a larger folder is hashed only on request: about a second per GiB
@@ -371,7 +371,9 @@ def prepare(
     n_documents = {}
 
     def tokenize(batch: list[Example]) -> tuple[list[Example], list[Encoding]]:
-        return batch, encoder.tokenize([example.text for example in batch])
+        return batch, encoder.tokenize(
+            [example.text for example in batch], partial(name_example, batch)
+        )
 
     with whole_folder(target) as folder:
         for split, stream in splits.items():

@@ -65,6 +65,22 @@ class Ragged:
         """The row of each value."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
+    def check_ids(self, n_ids: int) -> None:
+        """Raise ValueError if the offsets do not fit, or a value is not an id below `n_ids`."""
+        offsets, values = self.offsets, self.values
+        is_sound = (
+            offsets.ndim == values.ndim == 1
+            and offsets.dtype == np.int64
+            and values.dtype.kind in "iu"
+            and len(offsets) > 0
+            and offsets[0] == 0
+            and offsets[-1] == len(values)
+            and bool((np.diff(offsets) >= 0).all())
+            and (not len(values) or (values.min() >= 0 and values.max() < n_ids))
+        )
+        if not is_sound:
+            raise ValueError(f"rows of ids do not fit, or hold ids that are not below {n_ids:,}")
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
+from setrnn.config import check_bounds
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, Dataset, Split
 from setrnn.data.formats.reader import OnBadRow
@@ -56,6 +57,7 @@ def cut_train(dataset: Dataset, shares: Mapping[str, float], seed: int = SEED) -
         ['train', 'test']
     """
     _check_shares(list(shares.values()))
+    check_bounds("seed", seed)
     train = dataset.require("train")
     others = {name: split for name, split in dataset.splits.items() if name != "train"}
     names = list(shares)

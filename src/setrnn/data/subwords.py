@@ -6,6 +6,8 @@ Features follow the text as if they were words of it.
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,11 +21,13 @@ from tokenizers import Encoding, Tokenizer
 
 from setrnn.config import WORDS, Config, TextSettings
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import TextEncoder, read_tokenizer
+from setrnn.data.tokenizing import TextEncoder, break_runs, read_tokenizer, run_tokenizer
 from setrnn.errors import DataError, MissingExtraError, ModelError
 
 TOKENIZER_FILE = "tokenizer.json"
 VOCABULARIES = ("vocab*", "*.model", "*.bpe", "*.tiktoken")  # of older tokenizers
+# Limits of tokenizers.
+MOST_GROWTH, MOST_STEPS, MOST_LETTERS = 64, 200, 1_000
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 
@@ -70,7 +74,7 @@ class SubwordEncoder(TextEncoder):
 
     def encode_names(self, names: Sequence[str]) -> list[list[int]]:
         """Return the ids of names, such as labels, without special tokens."""
-        found = self.tokenizer.encode_batch_fast(list(names), add_special_tokens=False)
+        found = run_tokenizer(self.tokenizer, [*map(break_runs, names)], special=False)
         return [each.ids for each in found]
 
     def _with_tags(self, row: list[int], tags: list[int]) -> list[int]:
@@ -81,7 +85,9 @@ class SubwordEncoder(TextEncoder):
     @classmethod
     def load(cls, file: Path, max_words: int) -> SubwordEncoder:
         """Read the JSON file of a tokenizer."""
-        return cls(read_tokenizer(file), max_words)
+        tokenizer = read_tokenizer(file)
+        check_tokenizer(tokenizer, max_words, str(file))
+        return cls(tokenizer, max_words)
 
 
 def load_text_encoder(file: Path, settings: TextSettings) -> TextEncoder:
@@ -110,7 +116,52 @@ def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
     tokenizer = getattr(loaded, "backend_tokenizer", None)
     if not isinstance(tokenizer, Tokenizer):
         raise _no_tokenizer(settings.tokenizer)
+    check_tokenizer(tokenizer, settings.max_tokens, settings.tokenizer)
     return SubwordEncoder(tokenizer, settings.max_tokens)
+
+
+def check_tokenizer(tokenizer: Tokenizer, max_tokens: int, place: str) -> None:
+    """Refuse a tokenizer that multiplies texts, or that needs more than linear time for a word.
+
+    Tokenizers of well-known transformers stay far within the limits.
+    """
+    problem, growth, n_steps = "", 1, 0
+    for part in (tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.post_processor):
+        state = b"null" if part is None else part.__getstate__()
+        for step in _list_steps(json.loads(state)):
+            n_steps += 1
+            growth *= _find_growth(step)
+            if sum("Sequence" in piece for piece in step.get("single", ())) > 1:
+                problem = "repeats the text"
+    if growth > MOST_GROWTH:
+        problem = f"may make a text {MOST_GROWTH} times as long"
+    if n_steps > MOST_STEPS:
+        problem = f"has {n_steps:,} steps"
+    if tokenizer.num_special_tokens_to_add(is_pair=False) > max_tokens // 2:
+        problem = f"adds more special tokens than half of text.max_tokens ({max_tokens:,})"
+    if getattr(tokenizer.model, "max_input_chars_per_word", 0) > MOST_LETTERS:
+        problem = f"splits words of more than {MOST_LETTERS:,} letters"
+    if problem:
+        raise ModelError(f"The tokenizer of {place} {problem}. Use another tokenizer.")
+
+
+def _list_steps(state: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 (JSON values)
+    """Yield the steps of a part of a tokenizer, however they are nested."""
+    if isinstance(state, dict) and "type" in state:
+        yield state
+    inner = state.values() if isinstance(state, dict) else state if isinstance(state, list) else ()
+    for each in inner:
+        yield from _list_steps(each)
+
+
+def _find_growth(step: dict[str, Any]) -> int:
+    """Return how many times as long a step may make a text."""
+    added = max(len(step.get(name) or "") for name in ("content", "prepend"))
+    if step["type"] == "Precompiled":  # after its own length, a table: what to write for characters
+        table = base64.b64decode(step["precompiled_charsmap"])
+        written = table[4 + int.from_bytes(table[:4], "little") :]
+        added = max(map(len, written.split(b"\0")))  # bytes; 33 are the most in Unicode's own table
+    return max(added, 1)
 
 
 @contextmanager

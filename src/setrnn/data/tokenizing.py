@@ -11,18 +11,18 @@ Stop words have the highest ids, so that one comparison removes them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from tokenizers import Encoding, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from setrnn.config import TextSettings
 from setrnn.data.ragged import Ragged
-from setrnn.errors import ConfigError, DataError, ModelError
+from setrnn.errors import BadRowError, ConfigError, ModelError
 
 PAD, UNKNOWN, NUMBER, STOP_WORDS = "[PAD]", "[UNK]", "NUM", "[STOP WORDS]"
 SPECIAL_TOKENS = (PAD, UNKNOWN, NUMBER)
@@ -39,8 +39,20 @@ _SPACED = rf"[[\p{{L}}\p{{M}}\p{{N}}]&&[^{_UNSPACED}]]"
 _WORD = rf"{_SPACED}+|[{_UNSPACED}]\p{{M}}*"
 # Applied after lower-casing, so that no text can hold the token NUM itself.
 # Not \b, which counts the underscore and unspaced scripts as letters, but not circled digits.
-# A digit comes before the look-behind, so that the search skips from digit to digit.
-_WHOLE_NUMBER = rf"\p{{Nd}}(?<!{_SPACED}\p{{Nd}})\p{{Nd}}*(?:[.,]\p{{Nd}}+)*(?!{_SPACED})"
+# A digit comes before the look-behind, so that the search skips from digit to digit. No digit is
+# given back (*+, ++): a digit would follow, and millions of digits would exceed the stack.
+_WHOLE_NUMBER = rf"\p{{Nd}}(?<!{_SPACED}\p{{Nd}})\p{{Nd}}*+(?:[.,]\p{{Nd}}++)*(?!{_SPACED})"
+
+# A longer run without spaces is broken into pieces: the expressions of a tokenizer fail on millions
+# of characters. Scripts without spaces have other ends of words, so that they lose nothing.
+LONGEST_RUN = 100_000
+_RUN = re.compile(r"\S+")
+# A failure inside the library, such as an expression that takes too many steps. The class is not an
+# Exception, and cannot be imported.
+_PANIC = "PanicException"
+
+NameText: TypeAlias = Callable[[int], str]  # the name of a text by its number, for errors
+NUMBERED: NameText = "Text {}".format
 
 
 @dataclass(frozen=True)
@@ -72,9 +84,14 @@ class TextEncoder:
             if token.startswith(FEATURE_PREFIX)
         }
 
-    def encode(self, texts: Sequence[str], features: Sequence[Sequence[str]] = ()) -> Ragged:
+    def encode(
+        self,
+        texts: Sequence[str],
+        features: Sequence[Sequence[str]] = (),
+        name: NameText = NUMBERED,
+    ) -> Ragged:
         """Return one row of ids per document; unknown features are left out."""
-        return self.pack(self.tokenize(texts), features)
+        return self.pack(self.tokenize(texts, name), features)
 
     def pack(self, encodings: Sequence[Encoding], features: Sequence[Sequence[str]]) -> Ragged:
         """Turn the result of `tokenize` into rows of ids: the part of `encode` in Python."""
@@ -87,20 +104,20 @@ class TextEncoder:
             Ragged.from_lists([[known[name] for name in row if name in known] for row in features])
         )
 
-    def tokenize(self, texts: Sequence[str]) -> list[Encoding]:
-        """Run the tokenizer on all cores: the part of `encode` that releases the interpreter."""
-        try:
-            return self._run(list(texts))
-        except TypeError as error:  # not a string, or half a surrogate pair
-            for index, text in enumerate(texts):
-                if not isinstance(text, str):
-                    kind = type(text).__name__
-                    raise DataError(f"Text {index} must be a string, got {kind}.") from error
-            return self._run([whole_characters(text) for text in texts])
+    def tokenize(self, texts: Sequence[str], name: NameText = NUMBERED) -> list[Encoding]:
+        """Run the tokenizer on all cores: the part of `encode` that releases the interpreter.
 
-    def _run(self, texts: list[str]) -> list[Encoding]:
-        special = self.adds_special_tokens
-        return self.tokenizer.encode_batch_fast(texts, add_special_tokens=special)
+        `name` returns the name of a text by its number, for errors.
+        """
+        for index, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise BadRowError(name(index), f"must be a string, got {type(text).__name__}.")
+        broken, special = [break_runs(text) for text in texts], self.adds_special_tokens
+        try:
+            return run_tokenizer(self.tokenizer, broken, special, name)
+        except TypeError:  # half a surrogate pair
+            whole = [whole_characters(text) for text in broken]
+            return run_tokenizer(self.tokenizer, whole, special, name)
 
     @property
     def parts(self) -> tuple[TextEncoder, ...]:
@@ -123,9 +140,54 @@ class TextEncoder:
     def load(cls, file: Path, max_words: int) -> TextEncoder:
         """Read the JSON file of a tokenizer that setrnn learned."""
         tokenizer = read_tokenizer(file)
-        if tokenizer.token_to_id(STOP_WORDS) is None:
+        vocabulary = tokenizer.get_vocab()
+        has_all_ids = {*vocabulary.values()} == {*range(len(vocabulary))}
+        if not has_all_ids or not {*SPECIAL_TOKENS, STOP_WORDS} <= vocabulary.keys():
             raise ModelError(f"{file} is a tokenizer, but not one that setrnn wrote.")
+        # The rest is always the same. Anything else, such as a rule that multiplies the text, could
+        # exhaust the memory.
+        if tokenizer.to_str() != _blank_tokenizer(vocabulary).to_str():
+            raise ModelError(
+                f"{file} splits texts in another way than this version of setrnn. Train or "
+                "prepare again."
+            )
         return cls(tokenizer, max_words)
+
+
+def run_tokenizer(
+    tokenizer: Tokenizer, texts: list[str], special: bool, name: NameText = NUMBERED
+) -> list[Encoding]:
+    """Tokenize texts; raise BadRowError with the name of a text that the tokenizer fails on."""
+    try:
+        return tokenizer.encode_batch_fast(texts, add_special_tokens=special)
+    except BaseException as error:
+        if type(error).__name__ != _PANIC:
+            raise
+        index = next((i for i, text in enumerate(texts) if _fails(tokenizer, text, special)), 0)
+        raise BadRowError(name(index), "the tokenizer fails on this text. Shorten it.") from error
+
+
+def _fails(tokenizer: Tokenizer, text: str, special: bool) -> bool:
+    try:
+        tokenizer.encode_batch_fast([text], add_special_tokens=special)
+    except BaseException as error:
+        if type(error).__name__ != _PANIC:
+            raise
+        return True
+    return False
+
+
+def break_runs(text: str) -> str:
+    """Put a space into runs of characters without spaces that are too long for a tokenizer."""
+    if len(text) <= LONGEST_RUN or max(map(len, text.split()), default=0) <= LONGEST_RUN:
+        return text
+
+    def break_run(found: re.Match[str]) -> str:
+        run = found[0]
+        starts = range(0, len(run), LONGEST_RUN)
+        return " ".join(run[start : start + LONGEST_RUN] for start in starts)
+
+    return _RUN.sub(break_run, text)
 
 
 def read_tokenizer(file: Path) -> Tokenizer:
@@ -150,7 +212,7 @@ def learn_tokenizer(
     trainer = trainers.WordLevelTrainer(
         vocab_size=2**31 - 1, min_frequency=settings.min_count, show_progress=False
     )
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.train_from_iterator(map(break_runs, texts), trainer)
     stop_words = read_stop_words(settings.stop_words)
     ranked = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
     set_aside = stop_words | {NUMBER}

@@ -55,6 +55,9 @@ def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str 
     network = Network(
         encoder, find_decoder(decoder).from_weights(own["decoder"], memory_size, settings)
     )
+    for name, each in network.state_dict().items():
+        if name in weights and weights[name].dtype != each.dtype:
+            raise ValueError(f"{name} has values of type {weights[name].dtype}, not {each.dtype}")
     network.load_state_dict(dict(weights), assign=True)
     return network.eval()
 

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from setrnn.data.folders import file_hash
-from setrnn.data.model_folder import CONFIG
-from setrnn.errors import ConfigError, ModelError, SetRNNError, nearest_name
+from setrnn.config import settings_hash
+from setrnn.data.model_folder import ModelVersion, read_version
+from setrnn.errors import ConfigError, SetRNNError, nearest_name
 from setrnn.serve.problems import ProblemError
 from setrnn.tagging.tagger import Tagger, load
 
-VERSION_LENGTH = 12
 RETRY_SECONDS = 2  # while models are loaded
-TRIES = 3
 _WORD_START = re.compile(r"(?<![^\W_])[^\W_]")
 
 
@@ -36,7 +34,7 @@ class ServedModel:
     """One version of a model; a request keeps the version it started with."""
 
     name: str
-    version: str  # a short hash of config.json, which holds the hashes of the other files
+    version: str  # a short hash of the model and its calibration
     tagger: Tagger
 
     @property
@@ -130,24 +128,16 @@ class Registry:
 
 
 def load_served(name: str, folder: Path, device: str = "auto") -> ServedModel:
-    """Load a model folder with its version, even while the folder is being replaced."""
-    for _ in range(TRIES):
-        tagger = None
-        before = version_of(folder)
-        try:
-            tagger = load(folder, device)
-        except ModelError:
-            if version_of(folder) == before:
-                raise
-        if tagger is not None and version_of(folder) == before:
-            tagger.tag([""])  # the first prediction imports for up to a second
-            return ServedModel(name, before, tagger)
-    raise ModelError(f"{folder} keeps changing while it is loaded. Try again later.")
+    """Load a model folder with its version."""
+    tagger = load(folder, device)
+    tagger.tag([""])  # the first prediction imports for up to a second
+    return ServedModel(name, _shorten(tagger.version), tagger)
 
 
 def version_of(folder: Path) -> str:
-    """Return a short hash of a model folder's contents."""
-    file = folder / CONFIG
-    if not file.is_file():
-        load(folder)  # raises the error, or restores a folder that was half replaced
-    return file_hash(file)[:VERSION_LENGTH]
+    """Return a short hash of the model and the calibration in a folder."""
+    return _shorten(read_version(folder))
+
+
+def _shorten(version: ModelVersion) -> str:
+    return settings_hash(version.model, version.calibration)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from setrnn.errors import ModelError
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -41,7 +44,13 @@ class ScoredSet:
 
 def to_probability(log_prob: float) -> float:
     """Return a probability; rounding errors of sums do not make it exceed 1."""
-    return min(float(np.exp(log_prob)), 1.0)
+    probability = float(np.exp(log_prob))
+    if math.isnan(probability):
+        raise ModelError(
+            "The model gives probabilities that are not numbers: its weights are too large. "
+            "Train or copy the model again."
+        )
+    return min(probability, 1.0)
 
 
 @dataclass(frozen=True)

@@ -350,7 +350,10 @@ class MixtureSystem(System):
             build = RelabelledSystem if LABEL_IDS in own else find_system(kind)
             systems.append(build.from_arrays(own, kind, member.config, device))
         parts = tuple(member.tokenizer for member in config.members)
-        return cls(tuple(systems), parts, weights, int(arrays[N_LABELS][0]))
+        n_labels = np.asarray(arrays[N_LABELS])
+        if n_labels.shape != (1,) or n_labels.dtype.kind != "i":
+            raise ValueError(f"{N_LABELS} must be one whole number")
+        return cls(tuple(systems), parts, weights, int(n_labels[0]))
 
     def check_sizes(self, n_tokens: int, n_labels: int) -> None:
         """Raise ValueError if the mixture is of other labels."""

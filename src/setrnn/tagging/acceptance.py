@@ -77,6 +77,13 @@ class Acceptance:
     accuracy: float  # of the accepted documents; if there are none, the best of a tested group
     n_accepted: int
 
+    def __post_init__(self) -> None:
+        """Raise TypeError if a value is not a number, as in a damaged file."""
+        numbers = [self.target, self.confidence, self.share, self.accuracy, self.n_accepted]
+        numbers += [] if self.threshold is None else [self.threshold]
+        if not all(isinstance(each, float | int) for each in numbers):
+            raise TypeError("an acceptance holds numbers")
+
     def accepts(self, probs: Floats) -> Bools:
         """Return which predictions are accepted."""
         if self.threshold is None:

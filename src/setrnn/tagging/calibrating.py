@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from setrnn.data.cache import Source
+from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.errors import DataError
+from setrnn.errors import DataError, SetRNNError
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates, pack_labels
 from setrnn.systems.rules import RULES, count_candidates, find_rule
@@ -35,6 +36,7 @@ from setrnn.tagging.calibration import (
 )
 from setrnn.tagging.evaluation import Documents, LabelledDocuments, check_tagger, open_documents
 from setrnn.tagging.tagger import Tagger
+from setrnn.training.failures import explain_full_gpu
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,6 +81,52 @@ def fit_calibration(
     """Fit thresholds and scalings; acceptance needs a target: see `calibrate`."""
     documents = open_documents(data, split, "valid")
     return _Documents.collect(tagger, documents, on_progress).fit(tagger)
+
+
+def calibrate_on_valid(
+    tagger: Tagger,
+    prepared: Prepared,
+    out: Path | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> Tagger:
+    """Calibrate a tagger on the valid part, if there are enough documents; save that in `out`.
+
+    A calibration that fails leaves the tagger as it is: the model's own probabilities stay.
+    """
+    n_documents = prepared.description["n_documents"].get("valid", 0)
+    if n_documents < LEAST_DOCUMENTS:
+        if n_documents:
+            on_progress(
+                Note(
+                    f"The valid part has {n_documents:,} documents, and {LEAST_DOCUMENTS} are "
+                    "needed to calibrate: probabilities are the model's own."
+                )
+            )
+        return tagger
+    way_out = "Calibrate it on fewer documents, with setrnn calibrate."
+    try:
+        with explain_full_gpu("Calibrating", way_out):
+            calibration = fit_calibration(tagger, prepared, split="valid", on_progress=on_progress)
+        calibrated = replace(tagger, calibration=calibration)
+        if out is not None:
+            calibrated = calibrated.save_calibration(out)
+    except (SetRNNError, MemoryError, RuntimeError) as error:
+        is_torch = type(error) is RuntimeError
+        if is_torch and "allocate" not in str(error):  # its way to say: out of memory
+            raise
+        reason = "" if is_torch else str(error)
+        on_progress(
+            Note(f"The model is not calibrated: {reason or 'out of memory.'}", is_warning=True)
+        )
+        return tagger
+    temperature = calibration.scalings["sets"].temperature
+    on_progress(
+        Note(
+            f"Calibrated on the {n_documents:,} valid documents (temperature {temperature:.2f}): "
+            "predict gives calibrated probabilities, predict --raw the model's own."
+        )
+    )
+    return calibrated
 
 
 def calibrate(

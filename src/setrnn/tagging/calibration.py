@@ -23,6 +23,7 @@ LEAST_MISSING = 1e-6  # "another set" is never impossible: one such document wou
 TEMPERATURES = (0.05, 20.0)  # the least and the greatest
 LEAST_FOR_ISOTONIC = 500  # documents
 N_FOLDS = 5
+MOST_CANDIDATES, LEAST_TEMPERATURE = 10_000, 1e-3  # of a calibration that is read
 
 Ranks = Ints  # the rank of the true set among the candidates, or -1
 
@@ -111,8 +112,10 @@ class Scaling:
 
     def __post_init__(self) -> None:
         """Raise ValueError if the values do not make a distribution."""
-        if self.n_candidates < 1 or not 0 < self.temperature < np.inf:
-            raise ValueError("a scaling needs a candidate and a positive temperature")
+        if not 1 <= self.n_candidates <= MOST_CANDIDATES or not isinstance(self.n_candidates, int):
+            raise ValueError(f"a scaling needs 1 to {MOST_CANDIDATES:,} candidates")
+        if not LEAST_TEMPERATURE <= self.temperature <= 1 / LEAST_TEMPERATURE:
+            raise ValueError("the temperature of a scaling is out of range")
 
     def apply(self, candidates: Floats, others: Floats) -> tuple[Floats, Floats]:
         """Return calibrated log-probabilities of candidates (n, K) and of other sets (n, G).
@@ -236,6 +239,11 @@ class Calibration:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], place: str = "calibration.json") -> Calibration:
         """Build from plain JSON values; `place` is the file to name if they are damaged."""
+        if name := _find_not_finite(values):
+            raise ModelError(
+                f"{place}: '{name}' holds values that are not finite numbers (NaN or infinite). "
+                "Remove it, and calibrate the model again."
+            )
         try:
             thresholds = values["thresholds"]
             scalings, acceptance = values.get("scalings", {}), values.get("acceptance", {})
@@ -245,14 +253,35 @@ class Calibration:
                 {source: _read_scaling(each) for source, each in scalings.items()},
                 {rule: Acceptance(**each) for rule, each in acceptance.items()},
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelError(f"{place} is damaged. Train or copy the model again.") from error
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ModelError(
+                f"{place} is damaged. Remove it, and calibrate the model again."
+            ) from error
+
+    def check_labels(self, n_labels: int, place: str = "calibration.json") -> None:
+        """Raise ModelError if the thresholds are for another number of labels."""
+        shape = (n_labels,) if self.thresholds is None else np.shape(self.thresholds.by_label)
+        if shape != (n_labels,):
+            raise ModelError(
+                f"{place} has thresholds of shape {shape} for {n_labels:,} labels. Remove it, and "
+                "calibrate the model again."
+            )
 
 
 def _read_scaling(values: Mapping[str, Any]) -> Scaling:
     isotonic = values["isotonic"]
     read = None if isotonic is None else Isotonic(**_as_arrays(isotonic))
     return Scaling(**{**values, "isotonic": read})
+
+
+def _find_not_finite(values: Any, name: str = "") -> str | None:  # noqa: ANN401 (JSON values)
+    """Return the name of the first value that is NaN or infinite, with the names around it."""
+    if isinstance(values, Mapping):
+        found = (_find_not_finite(each, f"{name}.{key}") for key, each in values.items())
+        return next((each for each in found if each), None)
+    numbers = values if isinstance(values, list) else [values]
+    is_finite = all(math.isfinite(each) for each in numbers if isinstance(each, float))
+    return None if is_finite else name.removeprefix(".")
 
 
 def _as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:

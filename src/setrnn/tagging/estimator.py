@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from setrnn.config import Config, load_config
 from setrnn.data.example import Example
 from setrnn.data.folders import temporary_folder
+from setrnn.data.formats.row import printable
 from setrnn.data.prepared import prepare
 from setrnn.data.splits import stratified_split
 from setrnn.errors import ConfigError, DataError
@@ -276,7 +277,7 @@ def _train(
 def _write_progress(event: Progress | Note) -> None:
     """Write notes and one line per epoch to standard error."""
     if isinstance(event, Note):
-        sys.stderr.write(event.text + "\n")
+        sys.stderr.write(printable(event.text) + "\n")
         return
     epoch = event.epoch
     if epoch is None or epoch.scores is None:

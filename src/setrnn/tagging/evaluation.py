@@ -13,7 +13,7 @@ import numpy as np
 
 from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source
-from setrnn.data.example import Example
+from setrnn.data.example import Example, name_example
 from setrnn.data.formats import BadRows, choose_split
 from setrnn.data.prepared import Prepared, batched, is_prepared
 from setrnn.data.ragged import Ragged
@@ -102,7 +102,9 @@ def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Bat
         if not all(isinstance(example, Example) for example in batch):
             raise DataError("Documents with labels are given as setrnn.Example(id, text, labels).")
         tokens = tagger.encoder.encode(
-            [example.text for example in batch], [example.features for example in batch]
+            [example.text for example in batch],
+            [example.features for example in batch],
+            partial(name_example, batch),
         )
         yield tokens, [example.labels for example in batch]
 

@@ -23,6 +23,7 @@ from setrnn.data.tokenizing import (
     CUT,
     STOP_WORD,
     Word,
+    break_runs,
     read_of,
     whole_characters,
     words_of,
@@ -264,7 +265,7 @@ def explain_text(
         raise DataError("features must be a list of strings, got one string.")
     chosen = choose_explained_rule(tagger, rule, labels)
     given = None if labels is None else given_set(tagger.labels, labels, tagger.max_labels)
-    text, *features = (whole_characters(each) for each in (text, *features))
+    text, *features = (break_runs(whole_characters(each)) for each in (text, *features))
     if tagger.members:
         return _explain_mixture(tagger, text, features, top, chosen, labels)
     tokens = tagger.encoder.encode([text], [features])

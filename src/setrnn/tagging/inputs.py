@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Document = tuple[str, Sequence[str]]  # a text and its features
 
+MOST_SETS = 10_000  # that may be asked for per document
 _NUMBERS = (int, float, complex, np.number, np.bool_)
 
 
@@ -67,17 +69,21 @@ def encode_batches(
     """Yield the token ids of a stream of documents, in batches of `n_documents`."""
     n_before = 0
     for batch in batched(documents, n_documents):
-        for number, (text, _) in enumerate(batch, start=n_before):
-            if not isinstance(text, str):
-                raise DataError(f"Text {number} must be a string, got {type(text).__name__}.")
+        texts, features = [text for text, _ in batch], [row for _, row in batch]
+        yield encoder.encode(texts, features, partial(_number_text, n_before))
         n_before += len(batch)
-        yield encoder.encode([text for text, _ in batch], [row for _, row in batch])
+
+
+def _number_text(n_before: int, index: int) -> str:
+    return f"Text {n_before + index}"
 
 
 def check_top(top: int) -> None:
-    """Raise ConfigError if `top` is not a positive whole number."""
-    if not isinstance(top, int) or top < 1:
-        raise ConfigError(f"top must be a whole number of at least 1, got {top}.")
+    """Raise ConfigError if `top` is not a positive whole number, or absurdly large."""
+    if not isinstance(top, int) or not 1 <= top <= MOST_SETS:
+        raise ConfigError(
+            f"top must be a whole number of at least 1 and at most {MOST_SETS:,}, got {top}."
+        )
 
 
 def read_texts(texts: Iterable[Any]) -> list[str]:

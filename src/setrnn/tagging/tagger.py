@@ -15,7 +15,15 @@ from setrnn import __version__
 from setrnn.config import Config, MemberSettings, MixtureConfig
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.model_folder import CALIBRATION, SavedModel, load_model, save_model
+from setrnn.data.model_folder import (
+    CALIBRATION,
+    NOWHERE,
+    ModelVersion,
+    SavedModel,
+    load_model,
+    save_calibration,
+    save_model,
+)
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
@@ -80,6 +88,7 @@ class Tagger:
     notes: dict[str, Any] = field(default_factory=dict)
     calibration: Calibration | None = None
     seen_sets: Ragged | None = None  # the label sets of the training documents, for limits
+    version: ModelVersion = NOWHERE  # of the folder that it was read from or written to
 
     def __repr__(self) -> str:
         calibrated = "calibrated" if self.calibration is not None else "not calibrated"
@@ -189,7 +198,8 @@ class Tagger:
         """
         check_top(top)
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
-        tokens = self.encoder.encode(*zip(*documents, strict=True))
+        texts, features = zip(*documents, strict=True)
+        tokens = self.encoder.encode(texts, features)
         source, n_sets = find_rule(name).source, self.n_candidates(name, top, set_limits)
         n_sets = max(n_sets, count_candidates()) if source == "sets" else n_sets
         search = BatchSearch(self.system, tokens, {source: n_sets})
@@ -261,9 +271,8 @@ class Tagger:
     @property
     def members(self) -> tuple[Tagger, ...]:
         """The models that a mixture is made of, without their calibrations; () for others."""
-        if not isinstance(self.config, MixtureConfig):
+        if not isinstance(self.config, MixtureConfig) or not isinstance(self.system, MixtureSystem):
             return ()
-        assert isinstance(self.system, MixtureSystem)
         return tuple(
             _member_tagger(self, settings, system)
             for settings, system in zip(self.config.members, self.system.systems, strict=True)
@@ -387,10 +396,18 @@ class Tagger:
         system = self.system.with_beam_width(beam_width)
         if system is None:
             raise ConfigError(f"'{self.method}' has no search to widen: train a network.")
-        return replace(self, config=self.config.with_beam_width(beam_width), system=system)
+        config = self.config.with_beam_width(beam_width)
+        return replace(self, config=config, system=system, version=NOWHERE)
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder, whole or not at all."""
+        self.saved_to(Path(folder))
+
+    def saved_to(self, folder: Path, way_out: str = "") -> Tagger:
+        """Write the model folder, and return the tagger with the version that is there now.
+
+        The way out is what a message adds if the folder cannot be written.
+        """
         arrays = self.system.arrays()
         if self.seen_sets is not None:
             arrays[SEEN_SETS] = self.seen_sets.values.astype(np.int32)
@@ -404,7 +421,27 @@ class Tagger:
             self.notes,
             None if self.calibration is None else self.calibration.as_dict(),
         )
-        save_model(Path(folder), saved, __version__)
+        return replace(self, version=save_model(folder, saved, __version__, way_out))
+
+    def save_calibration(self, folder: str | Path) -> Tagger:
+        """Write only the calibration, into the model folder that the tagger was read from.
+
+        Return the tagger with the version that is there now. If the model or its calibration has
+        changed since it was read, ModelError is raised and nothing is written.
+
+        Example:
+            >>> import setrnn
+            >>> tagger = setrnn.train("newsroom", "br", out="model")
+            >>> calibrated = setrnn.calibrate(tagger, "newsroom", target=0.8)
+            >>> calibrated.tagger.save_calibration("model")
+            <Tagger br: 65 labels, calibrated>
+        """
+        if self.calibration is None:
+            raise ConfigError("The tagger has no calibration. Make one with setrnn.calibrate.")
+        if self.version == NOWHERE:
+            raise ConfigError("The tagger is not in a folder yet. Write all of it: Tagger.save.")
+        version = save_calibration(Path(folder), self.calibration.as_dict(), self.version)
+        return replace(self, version=version)
 
 
 def _member_tagger(mixture: Tagger, settings: MemberSettings, system: System) -> Tagger:
@@ -437,6 +474,7 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
         seen_sets = None
         if SEEN_SETS in arrays:
             seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
+            seen_sets.check_ids(len(saved.labels))
         system = find_system(method).from_arrays(arrays, method, saved.config, device)
         tagger = Tagger(saved.method, saved.config, saved.encoder, saved.labels, system)
         for each in (tagger, *tagger.members):
@@ -451,7 +489,14 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
     calibration = None
     if saved.calibration is not None:
         calibration = Calibration.from_dict(saved.calibration, f"{Path(folder) / CALIBRATION}")
-    return replace(tagger, notes=dict(saved.notes), calibration=calibration, seen_sets=seen_sets)
+        calibration.check_labels(len(saved.labels), f"{Path(folder) / CALIBRATION}")
+    return replace(
+        tagger,
+        notes=dict(saved.notes),
+        calibration=calibration,
+        seen_sets=seen_sets,
+        version=saved.version,
+    )
 
 
 def _first_line(error: Exception) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from setrnn.config import WORDS, ClassicalSettings, Config, TrainingSettings, load_config
 from setrnn.data.cache import Source, open_prepared
-from setrnn.data.model_folder import refuse_other_folder
+from setrnn.data.model_folder import check_model_place
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError, SetRNNError, StoppedError
@@ -21,11 +21,9 @@ from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.registry import find_system
-from setrnn.tagging.calibrating import fit_calibration
-from setrnn.tagging.calibration import LEAST_DOCUMENTS
-from setrnn.tagging.tagger import Tagger
-from setrnn.training.failures import explain_full_gpu
-from setrnn.training.run_folder import has_run, run_folder_of
+from setrnn.tagging.calibrating import calibrate_on_valid
+from setrnn.tagging.tagger import Tagger, load
+from setrnn.training.run_folder import has_run, mark_saved, only_trainer, run_folder_of
 from setrnn.training.start import TrainOptions, check_method, train_system
 
 FEW_STEPS = 300  # with fewer, the default settings learn little
@@ -87,10 +85,10 @@ def train(
     target = None if out is None else Path(out)
     check_training(chosen, full, device, resume)
     if target is not None:
-        refuse_other_folder(target)
+        check_model_place(target)
     elif resume:
         raise ConfigError("resume needs out: the run to continue is kept beside the model folder.")
-    options = TrainOptions(device, None, resume, max_seconds, on_progress)
+    options = TrainOptions(device, resume=resume, max_seconds=max_seconds, on_progress=on_progress)
     with _explain_stop(target if chosen.is_network else None):
         source = make_source(data, valid)
         prepared, full = open_training_data(source, full, overrides, on_progress=on_progress)
@@ -227,7 +225,17 @@ def train_prepared(
     """
     if out is not None and options.run_folder is None and method.is_network:
         options = replace(options, run_folder=run_folder_of(out))
-    _note_before(prepared, method, config, options)
+    with only_trainer(options.run_folder, options.wait):
+        _note_before(prepared, method, config, options)
+        tagger = _train(prepared, method, config, options)
+        if out is not None:
+            tagger = _save(tagger, out, options)
+        if tagger.calibration is None:
+            tagger = calibrate_on_valid(tagger, prepared, out, options.on_progress)
+        return tagger
+
+
+def _train(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> Tagger:
     start = time.perf_counter()
     if config.classical.tune and not method.is_network:
         config = replace(config, classical=_tune(prepared, method, config, options.on_progress))
@@ -238,51 +246,27 @@ def train_prepared(
         "training_seconds": round(time.perf_counter() - start, 2),
         **trained.notes,
     }
-    tagger = Tagger.trained_on(prepared, method.name, config, trained.system, notes)
     _note_best_epoch(notes, config, options.on_progress)
-    if out is not None:
-        tagger.save(out)
-    calibrated = calibrate_on_valid(tagger, prepared, options.on_progress)
-    if out is not None and calibrated is not tagger:
-        calibrated.save(out)
-    return calibrated
+    return Tagger.trained_on(prepared, method.name, config, trained.system, notes)
 
 
-def calibrate_on_valid(
-    tagger: Tagger, prepared: Prepared, on_progress: OnProgress = ignore_progress
-) -> Tagger:
-    """Calibrate a tagger on the valid part, if there are enough documents.
+def _save(tagger: Tagger, out: Path, options: TrainOptions) -> Tagger:
+    """Save a trained tagger, and note in its run folder that it is saved.
 
-    A calibration that fails leaves the tagger as it is: the model's own probabilities stay.
+    If a run that was finished is resumed, the model is there already: its calibration is kept.
     """
-    n_documents = prepared.description["n_documents"].get("valid", 0)
-    if n_documents < LEAST_DOCUMENTS:
-        if n_documents:
-            on_progress(
-                Note(
-                    f"The valid part has {n_documents:,} documents, and {LEAST_DOCUMENTS} are "
-                    "needed to calibrate: probabilities are the model's own."
-                )
-            )
-        return tagger
-    way_out = "Calibrate it on fewer documents, with setrnn calibrate."
-    try:
-        with explain_full_gpu("Calibrating", way_out):
-            calibration = fit_calibration(tagger, prepared, split="valid", on_progress=on_progress)
-    except (SetRNNError, MemoryError, RuntimeError) as error:
-        if type(error) is RuntimeError and "allocate" not in str(error):  # torch out of memory
-            raise
-        reason = str(error) or "out of memory."
-        on_progress(Note(f"The model is not calibrated: {reason}", is_warning=True))
-        return tagger
-    temperature = calibration.scalings["sets"].temperature
-    on_progress(
-        Note(
-            f"Calibrated on the {n_documents:,} valid documents (temperature {temperature:.2f}): "
-            "predict gives calibrated probabilities, predict --raw the model's own."
-        )
-    )
-    return replace(tagger, calibration=calibration)
+    run, way_out, before = options.run_folder, "", None
+    if run is not None:
+        way_out = f" The run is kept in {run}: add --resume to write the model."
+    if options.resume:
+        with suppress(SetRNNError, OSError):
+            before = load(out, "cpu")
+    saved = tagger.saved_to(out, way_out)
+    if run is not None:
+        mark_saved(run)
+    if before is None or before.calibration is None or before.version.model != saved.version.model:
+        return saved
+    return replace(saved, calibration=before.calibration).save_calibration(out)
 
 
 @contextmanager

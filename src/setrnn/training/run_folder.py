@@ -5,6 +5,7 @@ MODEL.run/
     best-epoch-N.safetensors   the weights of the best epoch
     epochs.csv                 one row per epoch
     events.out.tfevents...     the same and the loss during each epoch, for TensorBoard
+    saved                      empty; there once the model of a finished run is written
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from setrnn.data.folders import explain_failed_write, remove_leftovers, whole_file
+from setrnn.data.folders import explain_failed_write, locked, remove_leftovers, whole_file
 from setrnn.errors import ConfigError, ModelError
 
 FORMAT = 1
-LAST, EPOCHS = "last.safetensors", "epochs.csv"
+LAST, EPOCHS, SAVED = "last.safetensors", "epochs.csv", "saved"
 BATCH_SIZE = "config.training.batch_size"
 # Settings that may change when a run is resumed: they do not decide what was trained before.
 CHANGEABLE = {
@@ -42,7 +43,7 @@ CHANGEABLE = {
     "config.encoder.learning_rate",
 }
 _OURS = re.compile(
-    r"(last\.safetensors|best-epoch-\d+\.safetensors|epochs\.csv|events\.out\.tfevents\..*)"
+    r"(last\.safetensors|best-epoch-\d+\.safetensors|epochs\.csv|saved|events\.out\.tfevents\..*)"
 )
 _KEY = "setrnn"
 
@@ -97,6 +98,25 @@ def has_run(folder: Path) -> bool:
     return (folder / LAST).is_file()
 
 
+@contextmanager
+def only_trainer(folder: Path | None, wait: bool = False) -> Iterator[None]:
+    """Keep other processes out of a run folder; raise BusyError if one trains there already.
+
+    With `wait`, wait until it ends. None is no folder.
+    """
+    if folder is None:
+        yield
+        return
+    with locked(folder, wait, way_out=" Wait until it ends, or use another --out."):
+        yield
+
+
+def mark_saved(folder: Path) -> None:
+    """Note that the model of a finished run is written: the run may be replaced from now on."""
+    with whole_file(folder / SAVED, " The model is written."):
+        pass
+
+
 class RunFolder:
     """The files of one run; the identity is all that decides what is trained."""
 
@@ -128,6 +148,11 @@ class RunFolder:
                 f"{self.folder} holds an unfinished run (epoch {position.epoch + 1}). "
                 "Add --resume to continue it, or remove the folder."
             )
+        if not (self.folder / SAVED).is_file():
+            raise ConfigError(
+                f"{self.folder} holds a finished run whose model was not written. Add --resume to "
+                "write it, or remove the folder."
+            )
         return None
 
     def begin(self, checkpoint: Checkpoint | None, first_step: int) -> None:
@@ -135,8 +160,10 @@ class RunFolder:
         with explain_failed_write(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             remove_leftovers(self.folder)
-            for file in self.folder.iterdir():
-                if checkpoint is None and _OURS.fullmatch(file.name):
+            # Without the checkpoint there is no run: a kill in between leaves no part of one.
+            for file in sorted(self.folder.iterdir(), key=lambda each: each.name != LAST):
+                is_old = checkpoint is None or file.name == SAVED
+                if is_old and _OURS.fullmatch(file.name):
                     file.unlink()
             self._saved_best = checkpoint.position.best_epoch if checkpoint else 0
             self._events = EventLog(self.folder, first_step)

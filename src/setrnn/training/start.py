@@ -39,6 +39,7 @@ class TrainOptions:
     device: str = "auto"
     run_folder: Path | None = None  # for checkpoints and logs; None keeps none
     resume: bool = False
+    wait: bool = False  # if another process trains in that folder, until it ends
     max_seconds: float | None = None  # no epoch begins that would probably exceed them
     on_progress: OnProgress = ignore_progress
 

@@ -97,3 +97,25 @@ def test_a_record_cut_off_at_the_end_is_a_bad_row(tmp_path):
     write(tmp_path, record(1), record(2)[:150])
     with pytest.raises(BadRowError, match=r"reut2-000\.sgm line 11: "):
         read(tmp_path)
+
+
+HEAD = b'<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" NEWID="1">'
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        b"<REUTERS " + b"a" * 300_000 + b">",
+        HEAD + b"<TOPICS>" + b"<D>" * 100_000 + b"</TOPICS><BODY>",
+        HEAD + b"<TOPICS></TOPICS>" + b"<TEXT>" * 50_000,
+        HEAD + b"<TOPICS></TOPICS>" + b"<TEXT " * 50_000,
+        HEAD + b"<TOPICS></TOPICS><TEXT>&#" + b"9" * 9_000 + b";</TEXT>",
+    ],
+)
+def test_a_hostile_record_is_refused_at_once_and_can_be_skipped(tmp_path, hostile):
+    write(tmp_path, hostile + b"</REUTERS>\n", record(2))
+    with pytest.raises(BadRowError, match="line 2"):
+        read(tmp_path)
+    bad_rows = BadRows("skip")
+    assert [example.id for example in read(tmp_path, bad_rows=bad_rows)] == ["2"]
+    assert bad_rows.n_skipped == 1

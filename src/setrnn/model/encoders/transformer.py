@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from setrnn.config import Config, ModelSettings
 from setrnn.data.ragged import Ragged
 from setrnn.data.subwords import SubwordEncoder, check_place, pretrained_encoder, quiet_transformers
 from setrnn.errors import ConfigError, MissingExtraError, ModelError
+from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding
 from setrnn.progress import OnProgress
 
@@ -74,11 +76,17 @@ class TransformerEncoder(nn.Module):
     @classmethod
     def from_weights(cls, weights: Mapping[str, Tensor], settings: ModelSettings) -> Self:
         """Build the encoder in the shape of saved weights; their values are assigned later."""
-        values = json.loads(weights["architecture"].cpu().numpy().tobytes())
         # Initial values are replaced: drawing them must not advance the generator.
         with torch.random.fork_rng(devices=[]), quiet_transformers() as transformers:
-            config = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
-            transformer: nn.Module = transformers.AutoModel.from_config(config)
+            try:
+                values = json.loads(weights["architecture"].cpu().numpy().tobytes())
+                config = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
+                with _at_most(len(weights)), without_values():
+                    outline: nn.Module = transformers.AutoModel.from_config(config)
+                _check_shapes(outline, weights)
+                transformer: nn.Module = transformers.AutoModel.from_config(config)
+            except Exception as error:  # a damaged architecture may raise anything
+                raise ValueError(f"the transformer cannot be built: {error}") from error
         return cls(transformer.float(), settings)
 
     @property
@@ -102,6 +110,34 @@ class TransformerEncoder(nn.Module):
         summary = memory.sum(1, dtype=exact) / lengths[:, None]  # (B, M)
         closed = memory.new_zeros(is_word.shape).masked_fill(~is_word, -torch.inf)
         return Encoding(self.dropout(memory), closed, self.dropout(summary))
+
+
+@contextmanager
+def _at_most(n_weights: int) -> Iterator[None]:
+    """Raise ValueError as soon as modules have more weights than were saved, heads aside."""
+    n_left = 2 * n_weights + 100
+
+    def count(module: nn.Module, name: str, weight: nn.Parameter | None) -> None:
+        nonlocal n_left
+        n_left -= 1
+        if n_left < 0:
+            raise ValueError("it has more layers than were saved")
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+def _check_shapes(outline: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """Raise ValueError if a transformer has other shapes than its saved weights."""
+    for name, each in outline.state_dict().items():
+        saved = weights.get(f"transformer.{name}")
+        if saved is not None and saved.shape != each.shape:
+            raise ValueError(f"{name} is {tuple(saved.shape)}, not {tuple(each.shape)}")
+        if saved is None and not name.startswith(HEADS):
+            raise ValueError(f"{name} is missing")
 
 
 def _encode_config(config: Any) -> Tensor:  # noqa: ANN401 (transformers' own type)

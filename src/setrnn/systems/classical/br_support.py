@@ -188,5 +188,9 @@ class SupportInference:
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> SupportInference:
         """Build from BR's arrays and the seen sets."""
+        br = BinaryRelevance.from_arrays(arrays)
         support = Ragged(arrays["support"], arrays["support_offsets"])
-        return cls(BinaryRelevance.from_arrays(arrays), support)
+        support.check_ids(br.n_labels)
+        if not len(support):
+            raise ValueError("there is no label set")
+        return cls(br, support)

@@ -31,6 +31,18 @@ class Tfidf:
     idf: Floats32
     pairs: Ints  # first id * number of tokens + second id, ascending
 
+    def __post_init__(self) -> None:
+        """Raise ValueError if the arrays do not fit."""
+        idf, pairs = self.idf, self.pairs
+        is_sound = idf.ndim == pairs.ndim == 1 and idf.dtype.kind == "f" and pairs.dtype.kind == "i"
+        if not is_sound or len(pairs) > len(idf) or (np.diff(pairs) <= 0).any():
+            raise ValueError(f"idf {idf.shape} and pairs {pairs.shape} do not fit")
+
+    @property
+    def n_tokens(self) -> int:
+        """The number of tokens; the other features are pairs."""
+        return len(self.idf) - len(self.pairs)
+
     @classmethod
     def fit(cls, tokens: Ragged, n_tokens: int, max_pairs: int = 0) -> tuple[Tfidf, sp.csr_matrix]:
         """Learn the pairs and document frequencies; also return the vectors of the documents."""
@@ -45,8 +57,7 @@ class Tfidf:
         """Return documents x features."""
         transformer = _make_transformer()
         transformer.idf_ = self.idf
-        n_tokens = len(self.idf) - len(self.pairs)
-        return _weigh(transformer, _count_all(tokens, n_tokens, self.pairs))
+        return _weigh(transformer, _count_all(tokens, self.n_tokens, self.pairs))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the learned arrays by name."""

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from setrnn.config import ClassicalSettings
+from setrnn.config import BOUNDS, ClassicalSettings
 from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates, log_sigmoid, pack_labels
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
@@ -126,7 +126,13 @@ class ClassifierChain:
     def from_arrays(cls, arrays: Arrays) -> ClassifierChain:
         """Build from the weights."""
         linear = LinearWeights(arrays["weights"], arrays["intercepts"])
-        return cls(linear, arrays["chain"], int(arrays["beam_width"][0]))
+        chain, n_labels = arrays["chain"], len(linear.intercepts)
+        if chain.shape != (n_labels, n_labels) or np.tril(chain).any():
+            raise ValueError(f"chain {chain.shape} does not fit {n_labels:,} labels")
+        beam_width = int(arrays["beam_width"][0])
+        if not 1 <= beam_width <= BOUNDS["classical.beam_width"][1]:
+            raise ValueError(f"beam_width is {beam_width:,}")
+        return cls(linear, chain, beam_width)
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,12 @@ class LinearWeights:
     weights: Floats32  # (d, L)
     intercepts: Floats32  # (L,)
 
+    def __post_init__(self) -> None:
+        """Raise ValueError if the shapes do not fit."""
+        w, b = self.weights, self.intercepts
+        if w.ndim != 2 or b.shape != w.shape[1:] or not w.dtype.kind == b.dtype.kind == "f":
+            raise ValueError(f"weights {w.shape} and intercepts {b.shape} do not fit")
+
     def logits(self, features: sp.csr_matrix) -> Floats32:
         """Return the log-odds of each label, (n, L)."""
         return np.asarray(features @ self.weights) + self.intercepts
@@ -134,10 +140,19 @@ class ClassicalSystem(System):
         return cls(Tfidf.from_arrays(arrays), cls.model_class.from_arrays(arrays))
 
     def check_sizes(self, n_tokens: int, n_labels: int) -> None:
-        """Raise ValueError if the weights are for other labels."""
+        """Raise ValueError if the weights are for other words, features or labels."""
         if self.model.n_labels != n_labels:
             raise ValueError(
                 f"they are for {self.model.n_labels:,} labels, but the list has {n_labels:,}"
+            )
+        if self.tfidf.n_tokens != n_tokens:
+            raise ValueError(
+                f"they are for {self.tfidf.n_tokens:,} words, but the tokenizer has {n_tokens:,}"
+            )
+        weights = self.model.arrays().get("weights")
+        if weights is not None and len(weights) != len(self.tfidf.idf):
+            raise ValueError(
+                f"they are for {len(weights):,} features, but there are {len(self.tfidf.idf):,}"
             )
 
 

@@ -35,6 +35,11 @@ class Thresholds:
     common: float  # with the best micro-F1
     by_label: Floats  # (L,) with the best F1 of each label
 
+    def __post_init__(self) -> None:
+        """Raise TypeError if the common threshold is not a number, as in a damaged file."""
+        if not isinstance(self.common, float):
+            raise TypeError("the common threshold is a number")
+
 
 def choose_over_half(choice: Choice) -> Ids:
     """Choose the labels above 1/2: the least expected hamming loss."""
