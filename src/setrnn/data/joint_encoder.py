@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from setrnn.data.ragged import Ragged
-from setrnn.data.tokenizing import TextEncoder
+from setrnn.data.tokenizing import NUMBERED, NameText, TextEncoder
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,14 @@ class JointEncoder(TextEncoder):
         """The most ids that a tokenizer has."""
         return max(each.n_tokens for each in self.encoders)
 
-    def encode(self, texts: Sequence[str], features: Sequence[Sequence[str]] = ()) -> Ragged:
+    def encode(
+        self,
+        texts: Sequence[str],
+        features: Sequence[Sequence[str]] = (),
+        name: NameText = NUMBERED,
+    ) -> Ragged:
         """Return one row per document."""
-        return join_rows([each.encode(texts, features) for each in self.encoders])
+        return join_rows([each.encode(texts, features, name) for each in self.encoders])
 
     def is_same(self, other: TextEncoder) -> bool:
         """Return whether another encoder gives the same ids."""
