@@ -112,7 +112,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
             "checkpoint_by": training.metric if method.is_network else None,
             "budget_seconds": task.budget_seconds,
             "was_cut_by_budget": was_cut,
-            **({"members": list(task.members)} if method.is_mixture else {}),
+            **({"members": list(task.members)} if task.members else {}),
         },
         environment=_environment(task, tagger),
         costs=Costs(
