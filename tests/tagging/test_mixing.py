@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import setrnn
-from setrnn.config import TextSettings
+from setrnn.config import Config, MixtureConfig, TextSettings, from_dict
 from setrnn.data.labels import LabelVocabulary
+from setrnn.data.model_folder import load_model, save_model
 from setrnn.data.prepared import prepare
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.metrics import LOWER_IS_BETTER
@@ -229,3 +230,58 @@ def test_only_an_even_sample_of_many_documents_is_fitted_on(members, valid, monk
     tokens = tagger.encoder.encode([each.text for each in valid])
     outputs = collect(tagger, [(tokens, [each.labels for each in valid])])
     assert len(outputs.fold) == outputs.truth.shape[0] == 30
+
+
+def _without(name):
+    return lambda saved: {"arrays": {k: v for k, v in saved.arrays.items() if k != name}}
+
+
+def _with(name, values):
+    return lambda saved: {"arrays": {**saved.arrays, name: np.array(values)}}
+
+
+def _with_member(**changes):
+    def change(saved):
+        first, *others = saved.config.members
+        members = (replace(first, **changes), *others)
+        return {"config": replace(saved.config, members=members)}
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _without("mixture.weights"),
+        _with("mixture.weights", [0.5, 0.5]),
+        _with("mixture.weights", [2.0, -1.0, 0.0]),
+        _with("mixture.weights.f1", [[0.5, 0.5]]),
+        _without("mixture.n_labels"),
+        _with("mixture.n_labels", [3]),
+        _with("mixture.n_labels", [float("1e300")]),
+        _with("members.0.label_ids", [0, 0, 1]),
+        _with("members.1.label_ids", [1, 0]),
+        _without("members.1.chain"),
+        _with_member(method="unheard-of"),
+        _with_member(method="set-rnn"),
+        _with_member(method="mixture"),
+        lambda saved: {"config": replace(saved.config, members=saved.config.members[:2])},
+        lambda saved: {"config": Config()},
+        lambda saved: {"method": "br"},
+    ],
+)
+def test_a_folder_whose_parts_do_not_fit_is_refused(taggers, tmp_path, change):
+    taggers["mixture"].save(tmp_path / "model")
+    saved = load_model(tmp_path / "model")
+    save_model(tmp_path / "other", replace(saved, **change(saved)), "0")
+    with pytest.raises(ModelError) as error:
+        setrnn.load(tmp_path / "other")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "members", [[], 3, ["br"], [{"tokenizer": 1}], [{"config": {"members": []}}], [{"x": 1}]]
+)
+def test_members_that_are_no_settings_are_refused(members):
+    with pytest.raises(ConfigError):
+        from_dict(MixtureConfig, {"members": members})
