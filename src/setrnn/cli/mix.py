@@ -64,27 +64,25 @@ def mix(
 def _scores_table(found: Mapping[str, Any]) -> Table:
     """Show the measure of each rule for each member and the mixture; the best is bold."""
     title = f"Each measure by its own rule, on the {found['n_documents']:,} documents fitted on"
+    names = [*found["members"], "mixture"]
+    held_out = "mixture,\nheld out"
     table = Table(title=title, title_justify="left")
-    table.add_column("", min_width=max(map(len, [*found["members"], "mixture"])))
-    columns = []
+    table.add_column("", min_width=max(map(len, names)))
+    rows: list[list[str]] = [[] for _ in (*names, held_out)]
     for fitted in found["rules"].values():
-        name = MEASURES[fitted["measure"]].replace("-", " ").replace(" ", "\n")
-        table.add_column(name, justify="right")
-        columns.append((fitted["measure"], [*fitted["members"], fitted["mixture"]]))
+        measure = fitted["measure"]
+        table.add_column(MEASURES[measure].replace("-", " ").replace(" ", "\n"), justify="right")
+        values = [*fitted["members"], fitted["mixture"]]
+        best = (min if measure in LOWER_IS_BETTER else max)(values)
+        for row, value in zip(rows, [*values, fitted["held_out"]], strict=True):
+            cell = f"{value:.{4 if measure in LOWER_IS_BETTER else 3}f}"
+            row.append(f"[bold]{cell}[/bold]" if value == best else cell)
     table.add_column("log p\n(set)", justify="right")
     likelihood = found["log_likelihood"]
-    columns.append(("log_likelihood", [*likelihood["members"], likelihood["mixture"]]))
-    for number, name in enumerate([*found["members"], "mixture"]):
-        cells = []
-        for measure, values in columns:
-            known = [value for value in values if value is not None]
-            if not known:
-                cells.append("-")
-                continue
-            best = min(known) if measure in LOWER_IS_BETTER else max(known)
-            cell = f"{values[number]:.{4 if measure in LOWER_IS_BETTER else 3}f}"
-            cells.append(f"[bold]{cell}[/bold]" if values[number] == best else cell)
-        table.add_row(escape(name), *cells)
+    for row, value in zip(rows, [*likelihood["members"], likelihood["mixture"], None], strict=True):
+        row.append("" if value is None else f"{value:.3f}")
+    for name, row in zip([*map(escape, names), held_out], rows, strict=True):
+        table.add_row(name, *row)
     return table
 
 

@@ -93,8 +93,8 @@ def mix(
         >>> models = [setrnn.train("newsroom", method) for method in ("br", "br-support")]
         >>> tagger = setrnn.mix(models, "newsroom")
         >>> tagger
-        <Tagger mixture: 44 labels, calibrated>
-        >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
+        <Tagger mixture: 65 labels, calibrated>
+        >>> tagger.tag(["The ski race was cancelled because of the storm."], rule="f1")[0].labels
         ('weather', 'storm')
     """
     names, members = _open(models, device)
@@ -359,6 +359,7 @@ def _describe(
                 "measure": each.measure,
                 "members": list(each.member_scores),
                 "mixture": each.score,
+                "held_out": each.held_out_score,
             }
             for each in fitted
         },

@@ -90,8 +90,9 @@ class FittedRule:
     chosen: str  # how: see the module
     measure: str
     score: float
+    # The same on documents that did not choose: each fifth by weights fitted on the others.
+    held_out_score: float
     member_scores: tuple[float, ...]
-    is_fallback: bool = False  # whether no weights were better than the best member alone
 
 
 def fit_likelihood(log_probs: Floats) -> Floats:
@@ -145,14 +146,10 @@ def fit_set_rule(outputs: Outputs) -> FittedRule:
     needed.
     """
     measured = _Measured(outputs, "set")
-    likelihood = fit_likelihood(outputs.true_log_probs)
-    best = measured.best_member()
-    for share in LINE:
-        weights = (1 - share) * likelihood + share * best
-        if measured.value(weights) >= measured.value(best):
-            break
-    way = LIKELIHOOD if share == 0 else BEST if share == 1 else TOWARDS_BEST
-    return measured.fitted(weights, way)
+    weights = measured.towards_best(measured.every)
+    is_moved = not np.array_equal(weights, measured.likelihood(measured.every))
+    way = TOWARDS_BEST if is_moved else LIKELIHOOD
+    return measured.fitted(weights, way, measured.held_out(measured.towards_best))
 
 
 def fit_rule(outputs: Outputs, rule: str) -> FittedRule:
@@ -166,7 +163,7 @@ def fit_rule(outputs: Outputs, rule: str) -> FittedRule:
     }
     held_out = {way: measured.held_out(fit) for way, fit in ways.items()}
     way = max(held_out, key=lambda each: round(held_out[each], 9))  # the first of equals
-    return measured.fitted(ways[way](measured.every), way)
+    return measured.fitted(ways[way](measured.every), way, held_out[way])
 
 
 class _Measured:
@@ -209,6 +206,13 @@ class _Measured:
         """Return the weights of maximum likelihood."""
         return fit_likelihood(self.outputs.true_log_probs[:, folds[self.outputs.fold]])
 
+    def towards_best(self, folds: Bools) -> Floats:
+        """Return the weights of maximum likelihood, moved so far that no member is better."""
+        likelihood, best = self.likelihood(folds), self.best_member(folds)
+        tried = ((1 - share) * likelihood + share * best for share in LINE)
+        least = self.value(best, folds)
+        return next((each for each in tried if self.value(each, folds) >= least), best)
+
     def best_member(self, folds: Bools | None = None) -> Floats:
         """Return weights that use only the member with the best measure."""
         return max(np.eye(len(self.equal)), key=partial(self.value, folds=folds))
@@ -225,15 +229,20 @@ class _Measured:
             best = found
         return best
 
-    def fitted(self, weights: Floats, chosen: str) -> FittedRule:
+    def fitted(self, weights: Floats, chosen: str, held_out: float) -> FittedRule:
         """Return the weights, or those of the best member if it is better alone."""
-        best, is_fallback = self.best_member(), False
+        best = self.best_member()
         if self.value(weights) < self.value(best):
-            weights, chosen, is_fallback = best, BEST, True
+            weights, chosen, held_out = best, BEST, self.held_out(self.best_member)
         members = [self.sign * self.value(each) for each in np.eye(len(weights))]
-        score = self.sign * self.value(weights)
         return FittedRule(
-            self.rule, weights, chosen, self.measure, score, tuple(members), is_fallback
+            self.rule,
+            weights,
+            chosen,
+            self.measure,
+            self.sign * self.value(weights),
+            self.sign * held_out,
+            tuple(members),
         )
 
 
