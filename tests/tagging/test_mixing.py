@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import setrnn
-from setrnn.config import Config, MixtureConfig, TextSettings, from_dict
+from setrnn.config import Config, MixtureConfig, TextSettings, from_dict, load_config
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import load_model, save_model
 from setrnn.data.prepared import prepare
@@ -13,9 +13,11 @@ from setrnn.metrics import LOWER_IS_BETTER
 from setrnn.systems.mixture import Weights
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES
-from setrnn.tagging.mixing import collect, join
+from setrnn.tagging.mixing import join
+from setrnn.tagging.mixture_outputs import collect
 from setrnn.tagging.mixture_weights import fit_likelihood
-from small_taggers import SMALL, trained_tagger, with_thresholds
+from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger, with_thresholds
+from tiny_transformers import save_transformer
 
 SET_RULES = [name for name, rule in RULES.items() if rule.source == "sets"]
 
@@ -132,6 +134,28 @@ def test_members_with_different_tokenizers_and_label_orders_mix(
         setrnn.evaluate(mixture, small_prepared)
 
 
+def test_a_transformer_and_a_classical_system_mix(
+    taggers, small_examples, valid, test_texts, tmp_path
+):
+    pytest.importorskip("transformers")
+    path = save_transformer(tmp_path / "tiny")
+    config = load_config(
+        overrides=[
+            *SMALL_OVERRIDES,
+            "encoder.name=transformer",
+            f"encoder.path={path}",
+            "text.max_tokens=16",
+            "training.epochs=1",
+        ]
+    )
+    streams = {"train": lambda: iter(small_examples["train"])}
+    prepared = prepare(streams, tmp_path / "prepared", "subwords", config.text, {})
+    mixture = setrnn.mix([taggers["br"], trained_tagger(prepared, "sigmoid", config)], valid)
+    mixture.save(tmp_path / "model")
+    loaded = setrnn.load(tmp_path / "model", device="cpu")
+    assert loaded.tag(test_texts, "f1", top=2) == mixture.tag(test_texts, "f1", top=2)
+
+
 def test_each_tokenizer_of_a_model_folder_is_sealed(taggers, other_br, tmp_path):
     folder = tmp_path / "model"
     mixture = join([taggers["pcc"], other_br])
@@ -225,7 +249,7 @@ def test_maximum_likelihood_is_found():
 
 
 def test_only_an_even_sample_of_many_documents_is_fitted_on(members, valid, monkeypatch):
-    monkeypatch.setattr("setrnn.tagging.mixing.MOST_TO_FIT", 30)
+    monkeypatch.setattr("setrnn.tagging.mixture_outputs.MOST_TO_FIT", 30)
     tagger = join(members)
     tokens = tagger.encoder.encode([each.text for each in valid])
     outputs = collect(tagger, [(tokens, [each.labels for each in valid])])

@@ -1,67 +1,38 @@
 """Mix trained models: one label vocabulary, weights fitted per rule on documents with labels."""
 
-# n documents, I members, L labels, K sets, F folds
-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setrnn.config import MemberSettings, MixtureConfig
-from setrnn.data.batches import take_rows
 from setrnn.data.joint_encoder import join_encoders, join_rows, split_rows
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
-from setrnn.errors import ConfigError, DataError
-from setrnn.metrics import indicator_matrices
+from setrnn.errors import ConfigError
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
-from setrnn.systems.candidates import (
-    Bools,
-    Floats,
-    Floats32,
-    Ids,
-    Ints,
-    LabelSizeProbs,
-    pack_labels,
-)
-from setrnn.systems.mixture import (
-    MixtureCandidates,
-    MixtureSystem,
-    Weights,
-    align_tables,
-    relabel,
-)
-from setrnn.systems.rules import MANY_SETS
+from setrnn.systems.candidates import Floats
+from setrnn.systems.mixture import MixtureSystem, Weights, relabel
 from setrnn.tagging.calibrating import fit_calibration
 from setrnn.tagging.calibration import LEAST_DOCUMENTS
 from setrnn.tagging.evaluation import Batch, Documents, LabelledDocuments, open_documents
+from setrnn.tagging.mixture_outputs import Outputs, collect
 from setrnn.tagging.mixture_weights import (
     BEST,
-    LEAST_IN_SET,
-    LEAST_MARGINAL,
-    N_FOLDS,
     PREDICT,
     FittedRule,
-    Outputs,
-    Pairs,
     fit_likelihood,
     fit_rules,
     mean_log_likelihood,
 )
-from setrnn.tagging.tagger import BATCH, Tagger, load
-
-if TYPE_CHECKING:
-    from setrnn.metrics import Indicator
+from setrnn.tagging.tagger import Tagger, load
 
 METHOD = "mixture"
-LEAST_TO_FIT = 20  # documents
-MOST_TO_FIT = 5_000  # documents: the outputs of all members for them are in memory
 NAMES_SHOWN = 5
 
 
@@ -197,132 +168,6 @@ def _join_seen_sets(members: Sequence[Tagger], labels: LabelVocabulary) -> Ragge
             member.seen_sets if member.labels.names == labels.names else labels.encode(names)
         )
     return distinct_sets(Ragged.concatenate(rows))[0]
-
-
-def collect(
-    mixture: Tagger, batches: Sequence[Batch], on_progress: OnProgress = ignore_progress
-) -> Outputs:
-    """Run all members on documents with labels, once, and keep what the weights are fitted to."""
-    tokens = Ragged.concatenate(batch for batch, _ in batches)
-    label_sets = [labels for _, names in batches for labels in names]
-    if len(label_sets) < LEAST_TO_FIT or not any(label_sets):
-        raise DataError(
-            f"The weights of a mixture need {LEAST_TO_FIT} documents with labels or more, got "
-            f"{sum(map(bool, label_sets)):,}. Give documents that no member was trained on."
-        )
-    rows = np.linspace(0, len(tokens) - 1, min(MOST_TO_FIT, len(tokens))).round().astype(np.int64)
-    fold = np.random.default_rng(0).permutation(len(rows)) % N_FOLDS
-    count = count_up("mixing", on_progress, len(rows))
-    parts = []
-    for start in range(0, len(rows), BATCH):
-        some = rows[start : start + BATCH]
-        names = [label_sets[row] for row in some]
-        parts.append(_Part.of(mixture, take_rows(tokens, some), names, fold[start : start + BATCH]))
-        count(len(some))
-    truth = indicator_matrices(
-        [label_sets[row] for row in rows], [()] * len(rows), mixture.labels.names
-    ).truth
-    return _Part.join(parts, fold, truth, len(mixture.labels))
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The outputs of the members for one batch of documents."""
-
-    true_log_probs: Floats  # (I, m)
-    sets: Ids  # (m, K, S)
-    set_log_probs: Floats  # (I, m, K)
-    pairs: Pairs
-    tables: LabelSizeProbs
-
-    @classmethod
-    def of(
-        cls, mixture: Tagger, tokens: Ragged, names: Sequence[tuple[str, ...]], fold: Ints
-    ) -> _Part:
-        system, labels = mixture.system, mixture.labels
-        assert isinstance(system, MixtureSystem)
-        found = system.candidates(tokens, MANY_SETS)
-        assert isinstance(found, MixtureCandidates)
-        truth = labels.encode(names)
-        is_known = truth.lengths == np.array([len(set(each)) for each in names])
-        true_sets = pack_labels(truth.padded(min_width=1))[:, None]
-        true_log_probs = system.member_log_probs(tokens, true_sets)[:, :, 0]
-        true_log_probs = np.where(is_known, true_log_probs, np.nan)
-        is_true = np.zeros((len(names), len(labels)), dtype=bool)
-        is_true[truth.row_numbers, truth.values] = True
-        marginals = [each.marginals(len(labels)) for each in found.found]
-        pairs = _list_pairs(marginals, is_true, fold)
-        tables = _list_tables([each.label_size_probs(len(labels)) for each in found.found])
-        return cls(true_log_probs, found.pool.labels, found.pool.log_probs, pairs, tables)
-
-    @staticmethod
-    def join(parts: Sequence[_Part], fold: Ints, truth: Indicator, n_labels: int) -> Outputs:
-        """Join the outputs of all batches."""
-        starts = np.cumsum([0, *(len(each.sets) for each in parts)])
-        pairs = [each.pairs for each in parts]
-        I = len(parts[0].true_log_probs)  # noqa: E741 (the number of members)
-        return Outputs(
-            fold,
-            truth,
-            n_labels,
-            np.concatenate([each.true_log_probs for each in parts], axis=1),
-            _stack([each.sets for each in parts], -1),
-            np.stack(
-                [_stack([each.set_log_probs[i] for each in parts], -np.inf) for i in range(I)]
-            ),
-            Pairs(
-                np.concatenate([each.document + n for each, n in zip(pairs, starts, strict=False)]),
-                np.concatenate([each.label for each in pairs]),
-                [np.concatenate([each.probs[i] for each in pairs]) for i in range(I)],
-                np.concatenate([each.is_true for each in pairs]),
-                np.sum([each.rest for each in pairs], axis=0),
-            ),
-            LabelSizeProbs(
-                _stack([each.tables.labels for each in parts], -1),
-                np.stack([_stack([each.tables.probs[i] for each in parts], 0) for i in range(I)]),
-                np.concatenate([each.tables.empty for each in parts], axis=1),
-            ),
-        )
-
-
-def _stack(arrays: Sequence[npt.NDArray[Any]], fill: float) -> npt.NDArray[Any]:
-    """Join arrays along the first axis, padded with `fill` along the others."""
-    shape = np.max([each.shape[1:] for each in arrays], axis=0)
-    padded = [
-        np.pad(
-            each,
-            [(0, 0), *((0, most - own) for most, own in zip(shape, each.shape[1:], strict=True))],
-            constant_values=fill,
-        )
-        for each in arrays
-    ]
-    return np.concatenate(padded)
-
-
-def _list_pairs(marginals: Sequence[Floats32], is_true: Bools, fold: Ints) -> Pairs:
-    is_kept = is_true | (np.maximum.reduce(list(marginals)) >= LEAST_MARGINAL)
-    document, label = np.nonzero(is_kept)
-    rest = np.zeros((len(marginals), N_FOLDS, is_true.shape[1]))
-    for number, each in enumerate(marginals):
-        np.add.at(rest[number], fold, np.where(is_kept, 0.0, each))
-    return Pairs(document, label, [each[is_kept] for each in marginals], is_true[is_kept], rest)
-
-
-def _list_tables(tables: Sequence[LabelSizeProbs]) -> LabelSizeProbs:
-    """Return the tables of all members with the same labels: (I, m, M, Z) and empty (I, m).
-
-    Labels that no member finds likely are left out.
-    """
-    labels, align = align_tables(tables)
-    probs = np.stack([align(number) for number in range(len(tables))])
-    is_kept = (labels >= 0) & (probs.sum(axis=3).max(axis=0) >= LEAST_IN_SET)
-    M = max(int(is_kept.sum(axis=1).max(initial=0)), 1)
-    places = np.argsort(~is_kept, axis=1, kind="stable")[:, :M]
-    is_kept = np.take_along_axis(is_kept, places, axis=1)
-    labels = np.where(is_kept, np.take_along_axis(labels, places, axis=1), -1)
-    probs = np.take_along_axis(probs, places[None, :, :, None], axis=2)
-    probs = np.where(is_kept[None, :, :, None], probs, 0.0)
-    return LabelSizeProbs(labels, probs, np.stack([each.empty for each in tables]))
 
 
 def _fit(outputs: Outputs, on_progress: OnProgress) -> list[FittedRule]:

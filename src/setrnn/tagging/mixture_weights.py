@@ -26,11 +26,8 @@ from setrnn.systems.mixture import Weights
 from setrnn.systems.rules import find_rule
 from setrnn.systems.rules.expected_f1 import find_best
 from setrnn.systems.rules.marginal_rules import EXPECTED_WEIGHT, OVER_HALF, find_best_thresholds
+from setrnn.tagging.mixture_outputs import N_FOLDS, Outputs, Pairs
 
-N_FOLDS = 5
-# Pairs of a document and a label that no member gives this much are predicted by no threshold,
-# and are in no set of highest expected F1.
-LEAST_MARGINAL, LEAST_IN_SET = 0.001, 0.01
 LEAST_LIKELIHOOD = 1e-12  # so that one impossible set does not decide: as in `evaluate`
 EM_STEPS, EM_GAIN = 2_000, 1e-9
 LEAST_WEIGHT = 1e-3  # smaller weights of maximum likelihood become 0
@@ -39,46 +36,6 @@ LINE = np.linspace(0, 1, 11)  # from the weights of maximum likelihood to the be
 
 EQUAL, LIKELIHOOD, SEARCHED, BEST = "equal", "likelihood", "searched", "best member"
 TOWARDS_BEST = "likelihood, towards the best member"
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """What the members say about documents, and the truth."""
-
-    fold: Ints  # (n,) the fold of each document
-    truth: Any  # (n, L + labels that the members do not have) of 0 and 1, sparse
-    n_labels: int
-    true_log_probs: Floats  # (I, n) log p(true set); NaN if a member lacks one of its labels
-    sets: Ids  # (n, K, S)
-    set_log_probs: Floats  # (I, n, K)
-    pairs: Pairs
-    tables: LabelSizeProbs  # (I, n, M, Z) and empty (I, n)
-
-    @property
-    def n_members(self) -> int:
-        """The number of members, I."""
-        return len(self.true_log_probs)
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Marginals: the pairs of a document and a label that a rule may predict, and the true ones."""
-
-    document: Ints  # (E,)
-    label: Ints  # (E,)
-    probs: Sequence[Any]  # I times (E,)
-    is_true: Bools  # (E,)
-    rest: Floats  # (I, F, L) the sum of the marginals of all other pairs
-
-    def kept(self, is_kept: Bools) -> Pairs:
-        """Return some of the pairs."""
-        return Pairs(
-            self.document[is_kept],
-            self.label[is_kept],
-            [each[is_kept] for each in self.probs],
-            self.is_true[is_kept],
-            self.rest,
-        )
 
 
 @dataclass(frozen=True)
