@@ -45,10 +45,11 @@ def mix(
     ] = None,
     device: Device = "auto",
 ) -> None:
-    """Make one model of several: p(set) is the weighted mean of their p(set).
+    """Make one model of several, with weights fitted for each prediction rule.
 
-    The weights are fitted on DATA for each prediction rule. The table shows, for each rule, its
-    measure on these documents, of each model and of the mixture, and the weights.
+    The probability of a set is the weighted mean of those of the models. The weights are fitted on
+    DATA. The tables show each measure by its own rule on these documents, for each model and for
+    the mixture, and the weights.
     """
     refuse_other_folder(out)
     with terminal_progress() as show:
