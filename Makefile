@@ -1,6 +1,7 @@
 # make demo   train and compare systems on the embedded corpus; ends with a page
 # make check  lint, types, layers, unit tests: within a minute on two cores
 # make test   lint, types, layers, all tests: within five minutes on two cores
+# make faults break commands and the service on purpose: about 10 minutes on two cores
 # Each makes .venv and installs the package first, once.
 
 PYTHON ?= python3
@@ -9,7 +10,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2
 
-.PHONY: demo check test lint unit-tests all-tests clean
+.PHONY: demo check test faults lint unit-tests all-tests clean
 
 demo: .venv/installed
 	$(BIN)/setrnn demo
@@ -19,6 +20,10 @@ check: .venv/installed-dev
 
 test: .venv/installed-dev
 	$(SIDE_BY_SIDE) lint all-tests
+
+# Prints a table of what was tried, survived and lost, and writes it into the page.
+faults: .venv/installed-dev
+	$(BIN)/pytest -m faults tests/faults --reliability-page docs/reliability.md
 
 lint:
 	$(BIN)/ruff check .

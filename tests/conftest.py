@@ -70,6 +70,7 @@ SLOW_PLACES = (
     "cli",
     "comparison",
     "docs",
+    "faults",
     "report/figures",
     "serve",
     "tagging",
@@ -78,13 +79,25 @@ SLOW_PLACES = (
 )
 
 
+FAULTS = Path(__file__).parent / "faults"
+
+
 def pytest_ignore_collect(collection_path, config):
     """Do not import slow tests that are not run: their imports take seconds."""
     return True if config.option.markexpr == "not slow" and _is_slow(collection_path) else None
 
 
-def pytest_collection_modifyitems(items):
-    """Mark as slow all tests of trained systems, whole commands, services and figures."""
+def pytest_collection_modifyitems(config, items):
+    """Mark as slow all tests of trained systems, whole commands, services and figures.
+
+    Of the fault suite, only the tests marked `short` run, unless it is asked for (`-m faults`).
+    """
+    is_whole = "faults" in (config.option.markexpr or "")
+    for item in list(items):
+        if item.path.is_relative_to(FAULTS):
+            item.add_marker("faults")
+            if not is_whole and item.get_closest_marker("short") is None:
+                items.remove(item)
     for item in items:
         uses = getattr(item, "fixturenames", ())
         if _is_slow(item.path) or not SLOW_FIXTURES.isdisjoint(uses):

@@ -115,6 +115,16 @@ def test_a_damaged_record_is_named_and_its_run_is_done_again(compare, ran, out):
     assert "br-0.json is damaged" in warning
 
 
+def test_checkpoints_left_by_a_killed_comparison_are_removed_when_their_run_is_done(
+    compare, ran, out
+):
+    compare("br,pcc")
+    left = out / "runs" / "br-0-0123456789ab.run"
+    left.mkdir()
+    compare("br,pcc")
+    assert not left.exists()
+
+
 def test_when_every_run_fails_so_does_the_comparison(compare, monkeypatch, out):
     def fail(task, on_progress):
         raise ZeroDivisionError("nothing there")

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -43,14 +44,13 @@ def test_two_runs_of_one_name_are_refused(folder):
 
 
 def test_a_run_on_other_data_is_refused(folder):
-    file = folder / "runs" / "br-0.json"
-    values = json.loads(file.read_text()) | {"data_hash": "other"}
-    file.write_text(json.dumps(values))
+    record = load_record(folder / "runs" / "br-0.json")
+    replace(record, data_hash="other").save(folder)
     with pytest.raises(DataError, match="other data"):
         load_records(folder, Comparison.load(folder))
 
 
-@pytest.mark.parametrize("content", [b"", b'{"format"', b"null", b"\0" * 50, b'{"format": 1}'])
+@pytest.mark.parametrize("content", [b"", b'{"format"', b"null", b"\0" * 50, b'{"format": 2}'])
 def test_a_damaged_record_counts_as_missing_and_is_named(folder, content):
     (folder / "runs" / "set-rnn-0.json").write_bytes(content)
     said = []
@@ -60,3 +60,18 @@ def test_a_damaged_record_counts_as_missing_and_is_named(folder, content):
     assert "set-rnn-0.json is damaged" in message
     with pytest.raises(DataError, match=r"set-rnn-0\.json"):
         load_record(folder / "runs" / "set-rnn-0.json")
+
+
+def test_a_changed_digit_is_found(folder):
+    """It leaves the file readable: only the seal tells."""
+    file = folder / "runs" / "br-0.json"
+    text = file.read_text()
+    at = text.index("0.") + 2
+    file.write_text(text[:at] + str((int(text[at]) + 1) % 10) + text[at + 1 :])
+    said = []
+    load_records(folder, Comparison.load(folder), said.append)
+    assert "br-0.json is damaged" in said[0]
+    file = folder / "comparison.json"
+    file.write_text(file.read_text().replace("[0, ", "[1, ", 1))
+    with pytest.raises(DataError, match=r"comparison\.json is damaged"):
+        Comparison.load(folder)

@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from setrnn.data.folders import locked, recovered, remove_leftovers, whole_file, whole_folder
+from setrnn.data.folders import (
+    locked,
+    recovered,
+    remove_leftovers,
+    remove_stale_lock,
+    whole_file,
+    whole_folder,
+)
 from setrnn.errors import BusyError, DataError
 
 
@@ -318,6 +325,16 @@ def test_a_later_write_removes_what_a_killed_process_left(tmp_path):
     assert names_in(tmp_path) == ["other.json"]
 
 
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux has /proc")
+def test_a_killed_process_that_nobody_waited_for_counts_as_ended(tmp_path):
+    """In a container, the first process may never wait for those that it adopts."""
+    killed = subprocess.Popen([sys.executable, "-c", WRITE_AND_DIE, str(tmp_path)])
+    os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)  # it stays a zombie
+    remove_leftovers(tmp_path)
+    assert names_in(tmp_path) == []
+    killed.wait()
+
+
 def test_what_a_running_process_writes_and_what_is_not_ours_stays(tmp_path):
     others = [".model.0123abcd", ".scores.json.swp", "setrnn-0123ab-1-01234567"]
     for name in others:
@@ -369,6 +386,15 @@ def test_a_lock_is_waited_for(target, holder):
     with locked(target):
         assert holder.wait(10) == 0
     timer.join()
+    assert names_in(target.parent) == []
+
+
+def test_the_lock_of_a_killed_process_is_removed_and_that_of_a_running_one_stays(target, holder):
+    remove_stale_lock(target)
+    assert names_in(target.parent) == [".model.lock"]
+    holder.kill()
+    holder.wait()
+    remove_stale_lock(target)
     assert names_in(target.parent) == []
 
 

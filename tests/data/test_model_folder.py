@@ -5,8 +5,6 @@ import os
 import pickle
 import shutil
 import stat
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -317,17 +315,6 @@ def test_a_fault_at_any_call_of_a_save_leaves_the_old_or_the_new_model(
             left_over = {name for name in left_over if not name.endswith(".previous")}
         assert is_lasting or not left_over
     assert n > 1, "the fault was never reached"
-
-
-def test_a_kill_at_any_moment_leaves_the_old_or_the_new_model(taggers, tmp_path):
-    taggers["br-support"].save(tmp_path / "a")
-    taggers["br"].save(tmp_path / "b")
-    script = Path(__file__).with_name("killed_saves.py")
-    result = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=300
-    )
-    assert result.returncode == 0, result.stderr[-2000:]
-    assert int(result.stdout) > 40
 
 
 def test_nothing_is_unpickled(saved_folder, test_texts, monkeypatch):

@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -173,16 +171,3 @@ def test_more_patience_continues_a_run_that_had_stopped_early(train, tmp_path, m
     assert len(first.losses) == 2
     more = train(*settings, folder=tmp_path / "m.run", resume=True)
     assert more.notes["best_epoch"] == 3
-
-
-@pytest.mark.slow
-def test_a_run_killed_again_and_again_ends_with_the_same_bits(tmp_path):
-    """Real processes, SIGKILL at file operations and in between; see killed_runs.py."""
-    script = Path(__file__).with_name("killed_runs.py")
-    result = subprocess.run(
-        [sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert result.returncode == 0, result.stderr
-    n_kills, n_stops = map(int, result.stdout.split())
-    assert n_kills >= 6
-    assert n_stops >= 2

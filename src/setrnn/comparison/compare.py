@@ -265,7 +265,7 @@ def _run_tasks(
         tasks, failed = _tune_all(comparison, trained, n_trials, on_progress)
         tasks = [*tasks, *mixtures]
     plan = make_plan(folder, comparison, tasks)
-    ended = [*failed, *plan.done, *_run_all(comparison, plan, on_progress)]
+    ended = [*failed, *plan.done, *_run_all(folder, comparison, plan, on_progress)]
     failures = [(each.name, each.failure) for each in ended if each.failure is not None]
     if failures and len(failures) == len(ended):
         name, failure = failures[0]
@@ -314,10 +314,14 @@ def _tune_all(
     return tuned, failed
 
 
-def _run_all(comparison: Comparison, plan: Plan, on_progress: OnProgress) -> list[Record]:
+def _run_all(
+    folder: Path, comparison: Comparison, plan: Plan, on_progress: OnProgress
+) -> list[Record]:
     """Run the tasks of the plan, and write each record as soon as its run ends."""
     if plan.done:
         on_progress(Note(f"{len(plan.done)} runs are done already."))
+    for record in plan.done:
+        _remove_checkpoints(record, folder)  # left if a process was killed just before
     tasks = {task.name: task for task in plan.tasks}
     records: list[Record] = []
 
@@ -331,8 +335,7 @@ def _run_all(comparison: Comparison, plan: Plan, on_progress: OnProgress) -> lis
         records.append(record)
         if ended.failure is not None:
             return ended.failure.message
-        for checkpoints in task.run_folder.parent.glob(f"{task.name}-*.run"):
-            shutil.rmtree(checkpoints, ignore_errors=True)  # the run is done
+        _remove_checkpoints(record, task.folder)
         score = record.scores["test"][record.own_rule]["instance_f1"]
         return f"instance-F1 {score:.3f} (rule {record.own_rule})"
 
@@ -344,6 +347,12 @@ def _run_all(comparison: Comparison, plan: Plan, on_progress: OnProgress) -> lis
         jobs = [_run_job(task) for task in plan.tasks if bool(task.members) == is_mixture]
         _run_jobs(jobs, n_jobs, overall, keep)
     return records
+
+
+def _remove_checkpoints(record: Record, folder: Path) -> None:
+    """Remove the checkpoints of a run that is done."""
+    for checkpoints in (folder / RUNS).glob(f"{record.name}-*.run"):
+        shutil.rmtree(checkpoints, ignore_errors=True)
 
 
 def _run_job(task: Task) -> Job:

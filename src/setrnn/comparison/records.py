@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from setrnn import __version__
+from setrnn.config import settings_hash
 from setrnn.data.folders import whole_file
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
 
-FORMAT = 1
+FORMAT = 2
 COMPARISON_FILE, RUNS, MODELS, REPORT = "comparison.json", "runs", "models", "report"
+SEAL = "seal"  # of a file: a hash of its other values
 GIVEN = "given"  # the rule of predictions that were added
 
 LabelSets = Sequence[Sequence[int]]  # label ids per document
@@ -204,8 +206,10 @@ def load_records(
 
 
 def _write(file: Path, values: Mapping[str, Any]) -> None:
+    written = json.loads(json.dumps(values))  # what a reader will find: lists, names as strings
+    text = json.dumps({**written, SEAL: settings_hash(written)}, ensure_ascii=False)
     with whole_file(file) as stream:
-        stream.write((json.dumps(values, ensure_ascii=False) + "\n").encode())
+        stream.write((text + "\n").encode())
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -222,4 +226,6 @@ def _read(file: Path) -> dict[str, Any]:
             f"{file} was written by another version of setrnn ({values.get('setrnn', 'unknown')}): "
             "run it again, or use that version."
         )
+    if values.pop(SEAL, None) != settings_hash(values):
+        raise DamagedFileError(f"{file} is damaged, or was changed by hand.")
     return values

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.example import Example
-from setrnn.data.folders import file_hash, locked_after, recovered
+from setrnn.data.folders import file_hash, locked_after, recovered, remove_stale_lock
 from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.data.formats.reader import OnBadRow, file_errors
 from setrnn.data.prepared import FORMAT, Prepared, is_prepared, prepare
@@ -83,6 +83,8 @@ def open_prepared(
         with locked_after(target, lambda busy: on_progress(Note(busy))):
             if not is_prepared(recovered(target)):
                 return _prepare(source, dataset, settings, target, on_progress)
+    else:
+        remove_stale_lock(target)
     return Prepared(target)
 
 

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from setrnn.errors import BusyError, DataError
+from setrnn.errors import BusyError, DataError, SetRNNError
 
 PREVIOUS = ".previous"
 MAX_TRIES = 20
@@ -127,7 +127,7 @@ def locked(target: Path, wait: bool = True, way_out: str = "") -> Iterator[None]
     from filelock import FileLock, Timeout
 
     target = target.resolve()
-    file = target.with_name(f".{target.name}.lock")
+    file = _lock_file(target)
     lock = FileLock(file, timeout=-1 if wait else 0, thread_local=False)
     with explain_failed_write(target):
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -155,6 +155,17 @@ def locked_after(target: Path, on_wait: Callable[[str], None]) -> Iterator[None]
             on_wait(f"{busy} Waiting for it.")
             lock.enter_context(locked(target))
         yield
+
+
+def remove_stale_lock(target: Path) -> None:
+    """Remove the lock of a target that is complete, if a killed process left it."""
+    if _lock_file(target.resolve()).exists():
+        with suppress(SetRNNError), locked(target, wait=False):
+            pass  # its end removes it
+
+
+def _lock_file(target: Path) -> Path:
+    return target.with_name(f".{target.name}.lock")
 
 
 def _holder(lock: Path) -> str:
@@ -278,6 +289,9 @@ def _is_alive(pid: int) -> bool:
         return False
     except PermissionError:
         return True
+    with suppress(OSError, IndexError):  # Linux: has it ended, and only nobody waited for it?
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        return state != "Z"
     return True
 
 

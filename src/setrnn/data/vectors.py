@@ -19,7 +19,12 @@ import numpy.typing as npt
 from scipy import sparse
 
 from setrnn.config import VectorSettings
-from setrnn.data.folders import explain_failed_write, locked_after, temporary_folder
+from setrnn.data.folders import (
+    explain_failed_write,
+    locked_after,
+    remove_stale_lock,
+    temporary_folder,
+)
 from setrnn.data.kept_vectors import LEARNED, KeptVectors, find_vectors, look_of
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
@@ -54,6 +59,8 @@ def word_vectors(
         with locked_after(kept.file, lambda busy: on_progress(busy, 0.0)):
             if not kept.exist:  # another process may have made them meanwhile
                 kept.save(_make(prepared, settings, kept, on_progress))
+    else:
+        remove_stale_lock(kept.file)
     kept.note_source()
     return kept.load((_n_rows(prepared), settings.dimensions))
 

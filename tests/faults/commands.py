@@ -1,0 +1,126 @@
+"""The commands that are broken: one line for each, as a stranger would give it.
+
+A new command is one more `Command` in COMMANDS: every fault is then tried on it.
+"""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+import setrnn
+
+TINY = (
+    "vectors.dimensions=8",
+    "vectors.epochs=1",
+    "training.average=0",
+    "model.encoder_units=8",
+    "model.decoder_units=8",
+    "search.beam_width=3",
+    "training.batch_size=16",
+    "training.epochs=2",
+    "training.checkpoint_minutes=0",
+)
+SETTINGS = tuple(each for setting in TINY for each in ("--set", setting))
+NETWORK = ("--method", "set-rnn-exact", "--device", "cpu", *SETTINGS)
+COMPARED = ("--methods", "br,sigmoid", "--seeds", "1", *NETWORK[2:])
+CLASSICAL = ("--method", "br", "--set", "classical.max_steps=5")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, the parts of the world that it needs, and what it replaces or keeps."""
+
+    name: str
+    work: object  # the arguments of `setrnn`, or a function without arguments
+    needs: tuple[str, ...]
+    keeps: tuple[str, ...] = ()  # readable after every fault: as before, or as the command ends
+    again: tuple[str, ...] = ()  # added to the arguments when the command is given again
+    copies: dict[str, str] = field(default_factory=dict)  # of parts, before the command
+    most_tries: int = 200  # kills at calls; fewer where a try takes seconds
+    uses_cache: bool = False
+
+    @property
+    def work_again(self):
+        return self.work if callable(self.work) else (*self.work, *self.again)
+
+    def __str__(self):
+        return self.name
+
+
+def save_over():
+    setrnn.load("models/network", "cpu").save("out/saved")
+
+
+COMMANDS = (
+    Command(
+        "train set-rnn-exact",
+        ("train", "data", "--out", "out/network", *NETWORK),
+        needs=("data", "cache"),
+        copies={"models/other": "out/network"},
+        keeps=("out/network",),
+        again=("--resume",),
+        uses_cache=True,
+    ),
+    Command(
+        "train br",
+        ("train", "data", "--out", "out/br", *CLASSICAL),
+        needs=("data", "cache"),
+        copies={"models/network": "out/br"},
+        keeps=("out/br",),
+        uses_cache=True,
+    ),
+    Command(
+        "predict",
+        ("predict", "models/network", "data/test.jsonl", "--out", "out/rows.jsonl"),
+        needs=("data", "models/network"),
+        copies={"rows-of-br.jsonl": "out/rows.jsonl"},
+        keeps=("out/rows.jsonl", "models/network"),
+    ),
+    Command(
+        "data prepare",
+        ("data", "prepare", "data", "--out", "out/prepared", *SETTINGS),
+        needs=("data",),
+        copies={"other-prepared": "out/prepared"},
+        keeps=("out/prepared",),
+    ),
+    Command(
+        "calibrate",
+        ("calibrate", "out/calibrated", "data/valid.jsonl", "--device", "cpu"),
+        needs=("data",),
+        copies={"models/network": "out/calibrated"},
+        keeps=("out/calibrated",),
+    ),
+    Command(
+        "compare",
+        ("compare", "data", "--out", "out/compared", *COMPARED),
+        needs=("data", "cache"),
+        most_tries=20,
+        uses_cache=True,
+    ),
+    Command(
+        "report",
+        ("report", "out/compared"),
+        needs=(),
+        copies={"compared": "out/compared"},
+        keeps=("out/compared/report", "out/compared/runs"),
+        most_tries=15,
+    ),
+    Command(
+        "Tagger.save",
+        save_over,
+        needs=("models/network",),
+        copies={"models/other": "out/saved"},
+        keeps=("out/saved", "models/network"),
+    ),
+)
+BY_NAME = {command.name: command for command in COMMANDS}
+
+
+def each_command(*short):
+    """Return every command as a parameter; those named are also part of the short selection."""
+    return [
+        pytest.param(
+            command, id=command.name, marks=[pytest.mark.short] if command.name in short else []
+        )
+        for command in COMMANDS
+    ]

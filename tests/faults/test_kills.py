@@ -1,0 +1,104 @@
+"""Kill -9: what was there before is kept, and the same command again ends as if never killed."""
+
+import signal
+import time
+
+import pytest
+from children import Child, Trap, choose_calls, run
+from commands import BY_NAME, each_command
+
+TRAIN = BY_NAME["train set-rnn-exact"]
+N_RANDOM = 10
+N_KILLS = 8
+
+
+@pytest.mark.parametrize("command", each_command("Tagger.save", "predict", "calibrate"))
+def test_a_kill_at_every_call_loses_nothing(command, references, tries, few):
+    reference = references[command.name]
+    with tries("kill -9 at every file-system call", command.name) as found:
+        calls = reference.ended.calls
+        for number in few(choose_calls(calls), command.most_tries):
+            world = reference.new_world("world")
+            ended = run(world, command.work, trap=Trap(number))
+            problems = [] if ended.code in (-signal.SIGKILL, 0) else [f"not killed: {ended}"]
+            problems += reference.problems_now(world) + reference.problems_again(world)
+            found.add(problems, f"{number} {calls[number - 1]}")
+
+
+@pytest.mark.parametrize("command", each_command())
+def test_a_kill_at_a_random_moment_loses_nothing(command, references, tries, few, chance):
+    """Half of the kills reach the process alone, and half its own children too."""
+    reference = references[command.name]
+    with tries("kill -9 at random moments", command.name) as found:
+        for number in few(range(N_RANDOM)):
+            world = reference.new_world("world")
+            moment = chance.uniform(0.05, reference.ended.seconds)
+            child = Child(world, command.work)
+            time.sleep(moment)
+            if number % 2:
+                child.kill()
+            else:
+                child.kill_all()
+            child.wait()
+            problems = reference.problems_now(world) + reference.problems_again(world)
+            found.add(problems, f"after {moment:.3f} s")
+
+
+@pytest.mark.short
+def test_a_training_killed_again_and_again_ends_with_the_same_bits(references, tries, chance):
+    reference = references[TRAIN.name]
+    with tries("kill -9 again and again, --resume each time", TRAIN.name) as found:
+        n_calls = len(reference.ended.calls)
+        world = reference.new_world("world")
+        for _ in range(N_KILLS):
+            trap = Trap(chance.randint(n_calls // 8, n_calls // 3))
+            ended = run(world, TRAIN.work_again, trap=trap)
+            problems = [] if ended.code == -signal.SIGKILL else [f"not killed: {ended}"]
+            found.add(problems + reference.problems_now(world))
+        found.add(reference.problems_again(world))
+
+
+@pytest.mark.short
+def test_a_stopped_training_is_saved_and_continues(references, tries):
+    reference = references[TRAIN.name]
+    with tries("Ctrl-C and SIGTERM, then --resume", TRAIN.name) as found:
+        reference.ended  # noqa: B018
+        world = reference.new_world("world")
+        last = world / "out/network.run/last.safetensors"
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before = written_at(last)
+            child = Child(world, TRAIN.work_again)
+            while written_at(last) == before and child.process.is_alive():
+                time.sleep(0.001)
+            child.kill(number)
+            ended = child.wait()
+            found.add([] if ended.code == 130 else [f"not stopped: {ended}"])
+        found.add(reference.problems_again(world))
+
+
+@pytest.mark.short
+def test_a_finished_run_whose_model_was_not_written_is_kept(references, tries, few):
+    """The same command without --resume saves it, or is refused; it never trains it again."""
+    reference = references[TRAIN.name]
+    with tries("kill -9 between the end of training and its model", TRAIN.name) as found:
+        calls = reference.ended.calls
+        folder = "/out/.network."
+        saving = [n for n, call in enumerate(calls, 1) if call.path.startswith(folder)]
+        for number in few(saving[:6]):
+            world = reference.new_world("world")
+            run(world, TRAIN.work, trap=Trap(number))
+            run_files = {each: written_at(each) for each in world.glob("out/network.run/best-*")}
+            ended = run(world, TRAIN.work)
+            problems = [] if ended.is_done or "--resume" in ended.output else [f"{ended}"]
+            if {each: written_at(each) for each in run_files} != run_files:
+                problems.append("the finished run was deleted")
+            found.add(problems + reference.problems_again(world), f"{number} {calls[number - 1]}")
+
+
+def written_at(file):
+    """Return when a file was written, and which one it is."""
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_ino
