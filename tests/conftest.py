@@ -18,8 +18,9 @@ from hypothesis import HealthCheck, settings
 from setrnn.config import TextSettings
 from setrnn.data import newsroom
 from setrnn.data.prepared import Prepared, prepare
+from setrnn.methods import METHODS
 from setrnn.tagging.tagger import load
-from small_taggers import trained_tagger
+from small_taggers import MEMBERS, join_taggers, trained_tagger
 
 torch.set_num_threads(1)  # if torch was imported before
 
@@ -43,6 +44,7 @@ PREDICTORS = (
     "set-rnn",
     "set-rnn-exact",
     "sigmoid",
+    "mixture",
 )
 SIZES = {"train": 300, "valid": 60, "test": 60}
 
@@ -151,7 +153,11 @@ class Taggers(Mapping):
 
     def _load(self, name):
         def write(folder):
-            trained_tagger(self.prepared, name).save(folder)
+            if METHODS[name].is_mixture:
+                tagger = join_taggers([self[member] for member in MEMBERS])
+            else:
+                tagger = trained_tagger(self.prepared, name)
+            tagger.save(folder)
 
         return load(self.make_once(name, write), device="cpu")
 

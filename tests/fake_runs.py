@@ -19,9 +19,8 @@ def fake_run(task, on_progress=ignore_progress):
     comparison = Comparison.load(task.folder)
     random = np.random.default_rng(task.seed)
     record = made_record(comparison, task.method, task.seed, ERRORS[task.method], random)
-    return replace(
-        record, config=to_dict(task.config), treatment=task.treatment, trials=task.trials
-    )
+    treatment = {**task.treatment, **({"members": list(task.members)} if task.members else {})}
+    return replace(record, config=to_dict(task.config), treatment=treatment, trials=task.trials)
 
 
 def run_here(jobs, n_jobs, on_progress=ignore_progress, n_threads=1):

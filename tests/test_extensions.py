@@ -192,6 +192,9 @@ class SeenSetSystem:
     def from_arrays(cls, arrays, method, config, device):
         return cls(arrays["sets"], arrays["log_probs"], int(arrays["n"][0]))
 
+    def for_rule(self, rule):
+        return self
+
     def with_beam_width(self, beam_width):
         return None
 

@@ -16,7 +16,7 @@ from setrnn.systems.rules import RULES
 from small_taggers import SMALL, trained_tagger, with_thresholds
 from tiny import TINY
 
-CLASSICAL = [name for name, each in METHODS.items() if not each.is_network]
+CLASSICAL = [name for name, each in METHODS.items() if each.family == "classical"]
 EVERY_METHOD = pytest.mark.parametrize("name", METHODS)
 CORPUS = TINY["independent"]
 TEXT = TextSettings(min_count=1, stop_words="none")

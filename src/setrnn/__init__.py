@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.estimator import SetRNNClassifier
     from setrnn.tagging.evaluation import Evaluation, evaluate, open_documents
     from setrnn.tagging.explanation import Explanation
+    from setrnn.tagging.mixing import mix
     from setrnn.tagging.prediction import Completion, Prediction
     from setrnn.tagging.tagger import Tagger, load
     from setrnn.tagging.train import prepare, train
@@ -41,6 +42,7 @@ _HOMES = {
     "evaluate": "setrnn.tagging.evaluation",
     "open_documents": "setrnn.tagging.evaluation",
     "calibrate": "setrnn.tagging.calibrating",
+    "mix": "setrnn.tagging.mixing",
     "Tagger": "setrnn.tagging.tagger",
     "SetRNNClassifier": "setrnn.tagging.estimator",
     "Prediction": "setrnn.tagging.prediction",
@@ -91,6 +93,7 @@ __all__ = [
     "draw_reliability",
     "evaluate",
     "load",
+    "mix",
     "open_dataset",
     "open_documents",
     "prepare",

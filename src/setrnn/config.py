@@ -20,6 +20,7 @@ from setrnn.metrics import MEASURES
 Settings = TypeVar("Settings")
 
 WORDS = "words"  # the text.tokenizer of networks over words
+MOST_MEMBERS = 100  # of a mixture
 
 # The least and the greatest value of every number. The greatest are far beyond what is useful: they
 # keep a typing error or a hostile model folder from exhausting the memory or running forever.
@@ -223,6 +224,56 @@ class Config:
             text = dataclasses.replace(self.text, tokenizer=self.encoder.path)
             object.__setattr__(self, "text", text)
 
+    @property
+    def texts(self) -> tuple[TextSettings, ...]:
+        """The text settings of each tokenizer: only a mixture may have several."""
+        return (self.text,)
+
+    def with_beam_width(self, beam_width: int) -> Config:
+        """Return the settings with another beam width."""
+        search = dataclasses.replace(self.search, beam_width=beam_width)
+        return dataclasses.replace(self, search=search)
+
+
+@dataclass(frozen=True)
+class MemberSettings:
+    """One member of a mixture: its method, its settings, and which tokenizer it reads."""
+
+    method: str = ""
+    tokenizer: int = 0  # the number of its tokenizer among those of the mixture
+    config: Config = field(default_factory=Config)
+
+
+@dataclass(frozen=True)
+class MixtureConfig(Config):
+    """The settings of a mixture: those of its members. A mixture is not a member of another."""
+
+    members: tuple[MemberSettings, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError if there is no member, or a tokenizer is left out."""
+        super().__post_init__()
+        numbers = {each.tokenizer for each in self.members}
+        if not numbers or numbers != set(range(len(numbers))):
+            raise ConfigError("A mixture needs members, with tokenizers numbered from 0.")
+        if len(self.members) > MOST_MEMBERS:
+            raise ConfigError(f"A mixture has at most {MOST_MEMBERS} members.")
+
+    @property
+    def texts(self) -> tuple[TextSettings, ...]:
+        """The text settings of each tokenizer."""
+        found = {each.tokenizer: each.config.text for each in self.members}
+        return tuple(found[number] for number in range(len(found)))
+
+    def with_beam_width(self, beam_width: int) -> MixtureConfig:
+        """Return the settings with another beam width, in all members."""
+        members = (
+            dataclasses.replace(each, config=each.config.with_beam_width(beam_width))
+            for each in self.members
+        )
+        search = dataclasses.replace(self.search, beam_width=beam_width)
+        return dataclasses.replace(self, search=search, members=tuple(members))
+
 
 # What each preset changes. `paper` has the settings of the paper; where it gives none, usual ones.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -295,6 +346,13 @@ def from_dict(settings: type[Settings], values: Mapping[str, Any], prefix: str =
             if not isinstance(value, Mapping):
                 raise ConfigError(f"'{key}' is a group of settings: write {key}.NAME=VALUE.")
             arguments[name] = from_dict(typing.cast(type, wanted), value, f"{key}.")
+        elif typing.get_origin(wanted) is tuple:  # the members of a mixture
+            if not isinstance(value, list | tuple) or not all(
+                isinstance(x, Mapping) for x in value
+            ):
+                raise ConfigError(f"'{key}' must be a list of groups of settings.")
+            kind = typing.get_args(wanted)[0]
+            arguments[name] = tuple(from_dict(kind, each, f"{key}.") for each in value)
         else:
             arguments[name] = _check_type(key, value, wanted)
     return settings(**arguments)

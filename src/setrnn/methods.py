@@ -18,7 +18,8 @@ class Method:
     """One system: how it is trained, how it predicts, and how it is shown.
 
     A network has an objective and a decoder. A method without an objective is fitted in one step,
-    by the class of its name in `setrnn.systems.registry.SYSTEMS`.
+    by the class of its name in `setrnn.systems.registry.SYSTEMS`. A mixture is made from models
+    that are trained already, by `setrnn.mix`.
 
     Example:
         >>> from setrnn.methods import METHODS
@@ -36,6 +37,7 @@ class Method:
     rule: str = "set"  # the prediction rule of the paper; used in validation too
     is_in_paper: bool = True
     relative_cost: float = 8  # of one run, compared with the other systems
+    is_mixture: bool = False  # made from trained models
 
     @property
     def is_network(self) -> bool:
@@ -44,7 +46,9 @@ class Method:
 
     @property
     def family(self) -> str:
-        """The kind of system: "network" or "classical"."""
+        """The kind of system: "network", "classical" or "mixture"."""
+        if self.is_mixture:
+            return "mixture"
         return "network" if self.is_network else "classical"
 
 
@@ -157,6 +161,15 @@ METHODS: dict[str, Method] = {
             decoder="sigmoid",
             is_in_paper=False,
             relative_cost=4,
+        ),
+        Method(
+            "mixture",
+            "choose the weights w_i of trained members on valid, per prediction rule",
+            "argmax over all sets of Σ w_i p_i(y | x)",
+            colour="#6f3fa0",
+            is_in_paper=False,
+            relative_cost=2,
+            is_mixture=True,
         ),
     )
 }

@@ -43,9 +43,10 @@ def records_of(folder):
 
 def test_every_system_is_run_and_leaves_a_record(compare, ran, out):
     result = compare(seeds=2)
-    assert len(ran) == len(set(ran)) == 3 + 9 * 2
+    assert len(ran) == len(set(ran)) == 3 + 9 * 2 + 2
+    assert ran[-2:] == ["mixture-0", "mixture-1"]  # of the others
     assert set(records_of(out)) == {each.name for each in result.records} == set(ran)
-    assert len(result.mean_scores()) == 12
+    assert len(result.mean_scores()) == 13
     assert not result.failures
 
 
@@ -54,6 +55,23 @@ def test_the_same_call_continues_also_with_more_methods_and_seeds(compare, ran, 
     result = compare(["br", "sigmoid", "sgm"], seeds=2)
     assert sorted(ran) == ["br-0", "sgm-0", "sgm-1", "sigmoid-0", "sigmoid-1"]
     assert len(ran) == len(result.records)
+
+
+def test_a_mixture_of_more_members_is_made_again(compare, ran):
+    compare("br,pcc,mixture")
+    assert ran == ["br-0", "pcc-0", "mixture-0"]
+    compare("br,pcc,mixture")
+    compare("br,pcc,sigmoid,mixture", seeds=1)
+    assert ran[3:] == ["sigmoid-0", "mixture-0"]
+
+
+@pytest.mark.parametrize("methods", ["mixture", "br,mixture"])
+def test_a_mixture_needs_others(compare, ran, methods):
+    with pytest.raises(ConfigError, match="at least two others"):
+        compare(methods)
+    with pytest.raises(ConfigError, match="keep the models"):
+        compare("br,pcc,mixture", keep_models=False)
+    assert not ran
 
 
 def test_one_comparison_at_a_time_runs_in_a_folder(compare, ran, out):

@@ -12,6 +12,7 @@ from setrnn.comparison.run import Task, best_orders, normalised_entropies, order
 from setrnn.config import load_config
 from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged
+from setrnn.errors import TrainingError
 from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.tagging.tagger import load
 from setrnn.training.loop import is_out_of_time
@@ -39,6 +40,18 @@ def test_the_scores_are_those_of_the_predictions(records, small_prepared):
             found = record.scores["test"][rule]
             for name in ("instance_f1", "label_f1", "micro_f1", "hamming_loss"):
                 assert found[name] == pytest.approx(expected[name])
+
+
+def test_a_mixture_is_made_of_the_models_of_other_runs(records, small_prepared):
+    folder, members = records[1], ("br-0", "set-rnn-0", "failed-0")
+    task = Task(small_prepared.folder, folder, "mixture", 0, SMALL, "cpu", members=members)
+    record = run(task)
+    assert record.treatment["members"] == list(members)
+    assert set(record.scores["valid"]) >= {"set", "f1", "hamming"}
+    assert record.test.order_entropy is None
+    assert load(folder / "models" / "mixture-0").members
+    with pytest.raises(TrainingError, match="Fewer than two"):
+        run(replace(task, members=members[::2]))
 
 
 def test_only_systems_that_emit_sequences_have_orders_and_cases(records):

@@ -93,7 +93,7 @@ def test_what_limits_the_numbers_is_said(page):
     for words in (
         "data is synthetic",
         "had no valid part",
-        "1 of 22 runs failed",
+        "1 of 24 runs failed",
         "Up to 3 runs shared the machine",
         "predictions of other were made elsewhere",
         "sgm was trained with one seed only",

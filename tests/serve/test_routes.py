@@ -9,6 +9,7 @@ from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.systems.limits import Limits
+from small_taggers import with_thresholds
 
 TEXT = "The draft budget of Velmara for 2,500 clubs"
 
@@ -52,6 +53,27 @@ def test_tags_are_those_of_the_library(client, tagger, test_texts, rule):
         assert found["certificate"] is None
         assert found["marginals"] is None
         assert found["missing_mass"] is None
+
+
+@pytest.mark.parametrize("rule", ["set", "f1", "label-f1"])
+def test_a_mixture_is_served_as_the_library_uses_it(taggers, test_texts, rule):
+    tagger = with_thresholds(taggers["mixture"])
+    labels = list(tagger.labels.names[:1])
+    with TestClient(make_app(Registry.of(ServedModel("mixed", "one", tagger)))) as client:
+        asked = {"texts": test_texts[:5], "rule": rule, "top": 2, "marginals": True}
+        answer = client.post("/v1/tag", json=asked)
+        assert answer.status_code == 200, answer.text
+        wanted = tagger.tag(test_texts[:5], rule, 2)
+        for found, each in zip(answer.json()["predictions"], wanted, strict=True):
+            assert close({key: found[key] for key in ("labels", "probability")}, set_of(each))
+            assert found["marginals"]
+        answer = client.post("/v1/complete", json={"text": test_texts[0], "present": labels})
+        assert answer.json()["labels"] == list(tagger.complete(test_texts[0], labels).labels)
+        answer = client.post("/v1/explain", json={"text": test_texts[0]})
+        assert "set-rnn" in answer.json()["notes"][0]
+        card = client.get("/v1/models").json()["models"][0]
+        assert card["can_explain"]
+        assert "sequence" not in card["rules"]
 
 
 def test_limits_features_and_own_probabilities_are_passed_on(

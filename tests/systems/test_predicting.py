@@ -29,7 +29,7 @@ def test_all_rules_of_a_source_share_one_search(taggers, tokens, monkeypatch):
     search = BatchSearch(system, tokens, {"sets": MANY_SETS, "sequences": 1})
     limits = no_limits(len(taggers["seq2seq-rnn"].labels))
     for name in ("set", "f1", "hamming", "sequence"):
-        search.choose(find_rule(name), limits)
+        search.choose(name, limits)
     search.many_sets()
     assert searches == ["sets", "sequences"]
     assert set(search.seconds) == {"sets", "sequences"}
@@ -52,7 +52,7 @@ def test_the_chosen_sets_are_those_the_tagger_predicts(tagger, tokens, rule):
     limits = no_limits(len(tagger.labels))
     n_sets = count_candidates(chosen_rule, 1, limits)
     search = BatchSearch(tagger.system, tokens, {chosen_rule.source: n_sets})
-    chosen = search.choose(chosen_rule, limits)
+    chosen = search.choose(rule, limits)
     for row, log_prob, prediction in zip(
         chosen.labels, chosen.log_probs, tagger.tag_tokens(tokens, rule), strict=True
     ):

@@ -287,7 +287,8 @@ def test_the_probability_is_that_of_the_predicted_set_whatever_the_rule(tagger, 
     found = with_thresholds(tagger).tag(texts, rule=rule, top=3)
     sets = tagger.labels.encode([each.labels for each in found])
     rows = sets.padded(min_width=1)
-    log_probs = tagger.system.set_log_probs(tagger.encoder.encode(texts), rows[:, None])[:, 0]
+    system = tagger.system.for_rule(rule)
+    log_probs = system.set_log_probs(tagger.encoder.encode(texts), rows[:, None])[:, 0]
     wanted, probs = np.exp(log_probs), np.array([each.probability for each in found])
     if tagger.method == "set-rnn-exact" and rule != "set":
         # Sets that are not among the best may lack orders that the search has pruned.

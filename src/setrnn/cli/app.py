@@ -42,6 +42,10 @@ COMMANDS = {
         "setrnn.cli.calibrate:calibrate",
         "Calibrate a model's probabilities, and find which predictions to accept without review.",
     ),
+    "mix": (
+        "setrnn.cli.mix:mix",
+        "Make one model of several, with weights fitted for each prediction rule.",
+    ),
     "compare": (
         "setrnn.cli.compare:compare",
         "Train systems on the same data, measure them by every rule, and write a report.",

@@ -37,7 +37,11 @@ def compare(
     ],
     reading: Reading,
     methods: Annotated[
-        str, typer.Option(metavar="all|A,B,C", help="The systems; `setrnn methods` lists them.")
+        str,
+        typer.Option(
+            metavar="all|A,B,C",
+            help="The systems; `setrnn methods` lists them, and mixture mixes the others.",
+        ),
     ] = "all",
     seeds: Annotated[
         int | None,

@@ -11,12 +11,15 @@ from pathlib import Path
 
 from setrnn.comparison.added import check_names, make_added_records
 from setrnn.comparison.plan import (
+    ALL,
     Plan,
     add_command,
+    check_members,
     describe_cut,
     expect_seconds,
     failed_record,
     find_methods,
+    list_members,
     list_seeds,
     longest_first,
     make_plan,
@@ -135,7 +138,8 @@ def compare(
     Args:
         data: a file, a folder with train/valid/test files, a prepared folder, `hf:NAME` or
             "newsroom"; a `Source` says how to read it. Without a valid part, one is cut from train.
-        methods: "all", or names of `setrnn.methods.METHODS` as a list or as "a,b,c".
+        methods: "all", or names of `setrnn.methods.METHODS` as a list or as "a,b,c"; mixture
+            mixes the others.
         out: the folder of the comparison; a comparison already there is continued.
         seeds: runs per network, with seeds 0 to N-1; 3 by default, 1 with `quick`.
         jobs: runs at a time; 1 by default, 2 with `quick`.
@@ -175,13 +179,17 @@ def compare(
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
     config = choose_config(preset, config, overrides)
     names, folder, source = find_methods(methods), Path(out), make_source(data, valid)
+    if methods == ALL and not keep_models:
+        names = [name for name in names if not find_method(name).is_mixture]
     files = {name: Path(file) for name, file in (added or {}).items()}
     check_names(list(files))
     refuse_other_folder(folder)
     if config.classical.tune:
         raise ConfigError("classical.tune is for train. To search settings here: --tune N.")
+    check_members(names, keep_models)
     for method in names:
-        check_training(find_method(method), config, device, resume=False)
+        if not find_method(method).is_mixture:
+            check_training(find_method(method), config, device, resume=False)
     cache = None if prepared_in is None else Path(prepared_in)
     prepared, config = open_training_data(
         source, config, overrides, cache, open_comparable, on_progress
@@ -194,6 +202,9 @@ def compare(
         "n_trials": tune,
         "budget_minutes": budget,
     }
+    n_seeds = seeds or (QUICK_SEEDS if quick else N_SEEDS)
+    if not any(find_method(method).is_network for method in names):
+        n_seeds = 1
     tasks = [
         Task(
             prepared=prepared.folder,
@@ -206,9 +217,10 @@ def compare(
             n_jobs=jobs or (min(QUICK_JOBS, n_cores()) if quick else 1),
             keep_model=keep_models,
             treatment=treatment,
+            members=list_members(names, seed) if find_method(method).is_mixture else (),
         )
         for method in names
-        for seed in list_seeds(method, seeds or (QUICK_SEEDS if quick else N_SEEDS))
+        for seed in list_seeds(method, n_seeds)
     ]
     # A second comparison in the same folder would do the same runs, and lose records.
     busy = " Wait until it ends, or choose another --out."
@@ -248,7 +260,10 @@ def _run_tasks(
     folder = tasks[0].folder
     failed: list[Record] = []
     if n_trials:
-        tasks, failed = _tune_all(comparison, tasks, n_trials, on_progress)
+        mixtures = [task for task in tasks if task.members]  # they have no settings to search
+        trained = [task for task in tasks if not task.members]
+        tasks, failed = _tune_all(comparison, trained, n_trials, on_progress)
+        tasks = [*tasks, *mixtures]
     plan = make_plan(folder, comparison, tasks)
     ended = [*failed, *plan.done, *_run_all(folder, comparison, plan, on_progress)]
     failures = [(each.name, each.failure) for each in ended if each.failure is not None]
@@ -328,7 +343,9 @@ def _run_all(
     costs = {task.name: seconds[task.method] for task in plan.tasks}
     overall = Overall("runs", costs, on_progress, len(plan.done))
     n_jobs = max((task.n_jobs for task in plan.tasks), default=1)
-    _run_jobs([_run_job(task) for task in plan.tasks], n_jobs, overall, keep)
+    for is_mixture in (False, True):  # mixtures need the models of the others
+        jobs = [_run_job(task) for task in plan.tasks if bool(task.members) == is_mixture]
+        _run_jobs(jobs, n_jobs, overall, keep)
     return records
 
 
@@ -353,7 +370,7 @@ def _tuning_job(task: Task, n_trials: int) -> Job:
 
 def _limit_seconds(task: Task, n_trainings: int = 1) -> float | None:
     """Return the time after which a job is killed."""
-    if task.budget_seconds is None:
+    if task.budget_seconds is None or task.members:
         return None
     return n_trainings * (LIMIT_FACTOR * task.budget_seconds + LIMIT_SECONDS)
 

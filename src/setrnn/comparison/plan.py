@@ -16,6 +16,7 @@ from setrnn.comparison.records import (
     Failure,
     Record,
     load_records,
+    run_name,
 )
 from setrnn.comparison.run import Task
 from setrnn.comparison.tuning import SPACES, TUNING
@@ -52,7 +53,37 @@ def find_methods(names: str | Sequence[str]) -> list[str]:
 
 def list_seeds(method: str, n_seeds: int) -> range:
     """Return the seeds of a method; a classical system does not depend on one and runs once."""
-    return range(n_seeds if find_method(method).is_network else 1)
+    return range(1 if find_method(method).family == "classical" else n_seeds)
+
+
+def list_members(methods: Sequence[str], seed: int) -> tuple[str, ...]:
+    """Return the runs that a mixture is made of: all others with the same seed, if they have one.
+
+    Example:
+        >>> list_members(["br", "set-rnn", "mixture"], seed=2)
+        ('br-0', 'set-rnn-2')
+    """
+    return tuple(
+        run_name(method, min(seed, list_seeds(method, seed + 1)[-1]))
+        for method in methods
+        if not find_method(method).is_mixture
+    )
+
+
+def check_members(methods: Sequence[str], keeps_models: bool) -> None:
+    """Raise ConfigError if a mixture would have nothing to mix."""
+    mixtures = [method for method in methods if find_method(method).is_mixture]
+    if not mixtures:
+        return
+    if len(methods) - len(mixtures) < 2:
+        raise ConfigError(
+            f"'{mixtures[0]}' mixes the other systems of the comparison: name at least two others."
+        )
+    if not keeps_models:
+        raise ConfigError(
+            f"'{mixtures[0]}' is made from the models of the other systems: keep the models, or "
+            f"leave out {mixtures[0]}."
+        )
 
 
 def open_comparable(
@@ -174,14 +205,15 @@ class Plan:
 def make_plan(folder: Path, comparison: Comparison, tasks: Sequence[Task]) -> Plan:
     """Find the runs that are done; refuse those made with other settings.
 
-    A run that failed is to be done again.
+    A run that failed is to be done again, and so is a mixture of other members.
     """
     records = {record.name: record for record in load_records(folder, comparison)}
     done: list[Record] = []
     left: list[Task] = []
     for task in tasks:
         record = records.get(task.name)
-        if record is None or record.failure is not None:
+        others = [] if record is None else record.treatment.get("members", [])
+        if record is None or record.failure is not None or others != list(task.members):
             left.append(task)
         else:
             _refuse_difference(

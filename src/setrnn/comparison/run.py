@@ -26,12 +26,14 @@ from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, Te
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.prepared import Prepared, PreparedSplit
 from setrnn.data.ragged import Ragged
+from setrnn.errors import TrainingError
 from setrnn.methods import Method, find_method
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import RULES
 from setrnn.tagging.evaluation import RuleResults, measure_rules, prepared_batches
 from setrnn.tagging.explanation import explain_tokens
+from setrnn.tagging.mixing import mix
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.train import train_prepared
 from setrnn.training.start import TrainOptions
@@ -62,6 +64,7 @@ class Task:
     keep_model: bool = True
     treatment: Mapping[str, Any] = field(default_factory=dict)
     trials: Sequence[Mapping[str, Any]] = ()
+    members: tuple[str, ...] = ()  # the runs whose models a mixture is made of
 
     @property
     def name(self) -> str:
@@ -82,7 +85,8 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     """
     prepared, method = Prepared(task.prepared), find_method(task.method)
     start = time.perf_counter()
-    tagger = _train(task, method, prepared, on_progress)
+    make = _mix if method.is_mixture else _train
+    tagger = make(task, method, prepared, on_progress)
     seconds = float(tagger.notes["training_seconds"])  # before a stop too
     on_progress(_progress("measuring"))
     measured = {
@@ -108,6 +112,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
             "checkpoint_by": training.metric if method.is_network else None,
             "budget_seconds": task.budget_seconds,
             "was_cut_by_budget": was_cut,
+            **({"members": list(task.members)} if task.members else {}),
         },
         environment=_environment(task, tagger),
         costs=Costs(
@@ -170,6 +175,26 @@ def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgre
     )
     out = task.folder / MODELS / task.name if task.keep_model else None
     return train_prepared(prepared, method, task.config, options, out)
+
+
+def _mix(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress) -> Tagger:
+    """Mix the models of other runs; those that failed are left out."""
+    folders = [task.folder / MODELS / name for name in task.members]
+    folders = [folder for folder in folders if folder.is_dir()]
+    if len(folders) < 2:
+        raise TrainingError("Fewer than two of the other systems have a model to mix.")
+
+    def report(event: Progress | Note) -> None:
+        if isinstance(event, Progress):
+            on_progress(_progress("training", 0.0, event.activity))
+
+    start = time.perf_counter()
+    tagger = mix(folders, prepared, split="valid", device=task.device, on_progress=report)
+    seconds = round(time.perf_counter() - start, 2)
+    tagger = replace(tagger, notes={**tagger.notes, "training_seconds": seconds})
+    if task.keep_model:
+        tagger.save(task.folder / MODELS / task.name)
+    return tagger
 
 
 def _test_results(

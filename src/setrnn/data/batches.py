@@ -70,9 +70,7 @@ def make_batch(tokens: Ragged, labels: Ragged | None, rows: npt.NDArray[np.int64
 def take_rows(ragged: Ragged, rows: npt.NDArray[np.int64]) -> Ragged:
     """Return a copy of some rows, in memory."""
     starts, stops = np.asarray(ragged.offsets[rows]), np.asarray(ragged.offsets[rows + 1])
-    lengths = stops - starts
-    shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
-    return Ragged.from_lengths(ragged.values[np.arange(len(shift)) + shift], lengths)
+    return ragged.spans(starts, stops - starts)
 
 
 def training_batches(

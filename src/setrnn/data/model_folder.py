@@ -1,8 +1,8 @@
 """A model on disk: a folder, written completely or not at all, without pickles.
 
 model.safetensors   the learned arrays
-config.json         the method, its settings, and the size and hash of the three others
-tokenizer.json      texts to ids
+config.json         the method, its settings, and the size and hash of the others
+tokenizer.json      texts to ids; a mixture may also have tokenizer-1.json, tokenizer-2.json ...
 labels.json         the labels, in descending order of frequency
 calibration.json    optional: thresholds and other values fitted after training; it names the
                     config.json that it belongs to, and is replaced alone
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.config import Config, from_dict, settings_hash, to_dict
+from setrnn.config import Config, MixtureConfig, from_dict, settings_hash, to_dict
 from setrnn.data.arrays import load_arrays
 from setrnn.data.folders import (
     is_temporary,
@@ -32,6 +33,7 @@ from setrnn.data.folders import (
     whole_file,
     whole_folder,
 )
+from setrnn.data.joint_encoder import join_encoders
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.seals import seal_file
 from setrnn.data.subwords import load_text_encoder
@@ -42,6 +44,7 @@ FORMAT = 2
 TRIES = 10  # to read a folder that is being replaced
 CONFIG, ARRAYS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 LABELS, CALIBRATION, README = "labels.json", "calibration.json", "README.md"
+_MORE_TOKENIZERS = re.compile(r"tokenizer-[1-9]\d*\.json")  # of a mixture
 MOST_BYTES = 2**26  # of a JSON file: 64 MiB
 
 
@@ -84,7 +87,9 @@ def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "")
             (temporary / README).write_bytes(readme.read_bytes())
         arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
         (temporary / ARRAYS).write_bytes(save(arrays))
-        model.encoder.save(temporary / TOKENIZER)
+        tokenizers = list_tokenizers(model.config)
+        for name, encoder in zip(tokenizers, model.encoder.parts, strict=True):
+            encoder.save(temporary / name)
         model.labels.save(temporary / LABELS)
         description = _with_seal(
             {
@@ -94,7 +99,7 @@ def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "")
                 "config": to_dict(model.config),
                 "notes": dict(model.notes),
                 "files": {
-                    name: seal_file(temporary / name) for name in (ARRAYS, TOKENIZER, LABELS)
+                    name: seal_file(temporary / name) for name in (ARRAYS, *tokenizers, LABELS)
                 },
             }
         )
@@ -131,6 +136,11 @@ def save_calibration(
     return saved
 
 
+def list_tokenizers(config: Config) -> list[str]:
+    """Return the name of the file of each tokenizer."""
+    return [TOKENIZER, *(f"tokenizer-{n}.json" for n in range(1, len(config.texts)))]
+
+
 def refuse_other_folder(folder: Path) -> None:
     """Raise if `folder` exists and is not a model, or holds files of another kind."""
     if not folder.exists():
@@ -138,6 +148,7 @@ def refuse_other_folder(folder: Path) -> None:
     names = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}
     lock = f".{CALIBRATION}.lock"  # of a process that was killed
     known = {CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION, README, lock}
+    names -= {name for name in names if _MORE_TOKENIZERS.fullmatch(name)}
     others = sorted(name for name in names - known if not is_temporary(name))
     if CONFIG in names:
         is_model = b'"setrnn"' in (folder / CONFIG).read_bytes()
@@ -203,12 +214,21 @@ def _stamp(folder: Path) -> list[tuple[int, int] | None]:
 
 def _read_model(folder: Path) -> SavedModel:
     description, calibration = _read_description(folder), _read_calibration(folder)
-    for name in (ARRAYS, TOKENIZER, LABELS):
-        _check(folder / name, description["files"][name])
     try:
-        config = from_dict(Config, description["config"])
+        kind = MixtureConfig if "members" in description["config"] else Config
+        config = from_dict(kind, description["config"])
     except (ConfigError, AttributeError) as error:
         raise ModelError(f"{folder} cannot be used: {error}") from error
+    tokenizers = list_tokenizers(config)
+    for name in (ARRAYS, *tokenizers, LABELS):
+        seal = description["files"].get(name)
+        if not isinstance(seal, dict):
+            raise _damaged(folder / CONFIG)
+        _check(folder / name, seal)
+    encoders = [
+        load_text_encoder(folder / name, text)
+        for name, text in zip(tokenizers, config.texts, strict=True)
+    ]
     version = ModelVersion(description["seal"])
     if calibration is not None:
         if calibration["model"] != version.model:
@@ -220,7 +240,7 @@ def _read_model(folder: Path) -> SavedModel:
     return SavedModel(
         method=str(description["method"]),
         config=config,
-        encoder=load_text_encoder(folder / TOKENIZER, config.text),
+        encoder=join_encoders(encoders),
         labels=LabelVocabulary.load(folder / LABELS),
         arrays=load_arrays(folder / ARRAYS),
         notes=description["notes"],

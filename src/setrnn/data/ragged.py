@@ -97,6 +97,11 @@ class Ragged:
         offsets = np.asarray(self.offsets[start : stop + 1])
         return Ragged(self.values[offsets[0] : offsets[-1]], offsets - offsets[0])
 
+    def spans(self, starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> Ragged:
+        """Return a copy of some spans of the values: one row per start and length."""
+        shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+        return Ragged.from_lengths(self.values[np.arange(len(shift)) + shift], lengths)
+
     def is_sound(self, n_values: int) -> bool:
         """Return whether the rows cover the values, and these are at least 0 and below `n_values`.
 

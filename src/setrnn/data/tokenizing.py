@@ -119,6 +119,19 @@ class TextEncoder:
             whole = [whole_characters(text) for text in broken]
             return run_tokenizer(self.tokenizer, whole, special, name)
 
+    @property
+    def parts(self) -> tuple[TextEncoder, ...]:
+        """The encoder of each tokenizer: only a mixture may have several."""
+        return (self,)
+
+    def is_same(self, other: TextEncoder) -> bool:
+        """Return whether another encoder has the same tokenizer and reads as many words."""
+        return (
+            type(self) is type(other)
+            and self.max_words == other.max_words
+            and self.tokenizer.to_str() == other.tokenizer.to_str()
+        )
+
     def save(self, file: Path) -> None:
         """Write the JSON file of the tokenizer."""
         file.write_text(self.tokenizer.to_str(), encoding="utf-8")

@@ -269,7 +269,8 @@ def _check_cost(model: ServedModel, rule: str, limits: Limits, n_texts: int) -> 
     most = max(MAX_SCORED_LABELS // n_labels**2, 1)
     if n_texts <= most or not find_rule(rule).needs_best_only:
         return
-    if isinstance(model.tagger.system, OrderFreeSystem):
+    systems = [each.system for each in (model.tagger, *model.tagger.members)]
+    if any(isinstance(each, OrderFreeSystem) for each in systems):
         raise ProblemError(
             "invalid",
             f"#/texts: With rule '{rule}' and sets of {n_labels} labels or more, a request to this "

@@ -129,6 +129,10 @@ class SetCandidates:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def for_rule(self, rule: str) -> SetCandidates:
+        """Return the candidates by which a rule chooses: these, unless the system is a mixture."""
+        return self
+
     def take(self, rows: Ints) -> Self:
         """Return the candidates of some of the documents."""
         certificates = None if self.certificates is None else self.certificates.take(rows)
@@ -178,7 +182,7 @@ class SetCandidates:
         n, K, S = self.labels.shape
         asked = np.broadcast_to(np.array(also, dtype=np.int32), (n, len(also)))
         ids = np.concatenate([self.labels.reshape(n, K * S), asked], axis=1)
-        labels, place = _list_distinct(ids)
+        labels, place = list_distinct(ids)
         M, Z = labels.shape[1], max(S, 1)
         size = (self.labels >= 0).sum(axis=2)  # (n, K)
         document, rank, column = np.nonzero(self.labels >= 0)
@@ -211,7 +215,7 @@ class SetCandidates:
         return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300))
 
 
-def _list_distinct(ids: Ids) -> tuple[Ids, Ints]:
+def list_distinct(ids: Ids) -> tuple[Ids, Ints]:
     """Return the distinct ids of each row (n, W), ascending, and the place of each id among them.
 
     The distinct ids are (n, M), padded with -1; the places (n, W).

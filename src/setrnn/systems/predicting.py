@@ -13,7 +13,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import Floats, Ids, Ints, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import SetLimits
-from setrnn.systems.rules import Rule, choose_sets, count_candidates
+from setrnn.systems.rules import choose_sets, count_candidates, find_rule
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.systems.system import System
@@ -50,15 +50,17 @@ class BatchSearch:
             self.seconds[source] = time.perf_counter() - start
 
     def choose(
-        self, rule: Rule, limits: SetLimits, thresholds: Thresholds | None = None
+        self, rule: str, limits: SetLimits, thresholds: Thresholds | None = None
     ) -> ChosenSets:
         """Choose one set per document by a rule, which may prefer one that is not a candidate."""
+        by, system = find_rule(rule), self.system.for_rule(rule)
 
         def set_log_probs(rows: Ints, sets: Ids) -> Floats:
-            return self.system.set_log_probs(take_rows(self.tokens, rows), sets)
+            return system.set_log_probs(take_rows(self.tokens, rows), sets)
 
-        choice = Choice(self.candidates[rule.source], limits, set_log_probs, thresholds)
-        return ChosenSets(choice, *choose_sets(rule, choice))
+        candidates = self.candidates[by.source].for_rule(rule)
+        choice = Choice(candidates, limits, set_log_probs, thresholds)
+        return ChosenSets(choice, *choose_sets(by, choice))
 
     def many_sets(self) -> SetCandidates:
         """Return enough sets for marginals; search for them only if that was not done yet."""

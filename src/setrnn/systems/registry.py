@@ -9,6 +9,7 @@ from setrnn.methods import Method
 from setrnn.model.decoders import find_decoder
 from setrnn.systems.classical import CLASSICAL
 from setrnn.systems.independent import IndependentSystem
+from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import find_rule
@@ -19,6 +20,7 @@ SYSTEMS: dict[str, type[Any]] = {
     "sets": OrderFreeSystem,
     "labels": IndependentSystem,
     **CLASSICAL,
+    "mixture": MixtureSystem,
 }
 
 

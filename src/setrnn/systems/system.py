@@ -81,6 +81,10 @@ class System(Protocol):
         """The same system if it emits sequences; None otherwise."""
         return None
 
+    def for_rule(self, rule: str) -> System:
+        """Return the system by which a rule predicts: itself, unless it is a mixture."""
+        return self
+
     def with_beam_width(self, beam_width: int) -> Self | None:
         """Return the same system with another beam width; None if it has no search to widen."""
         return None

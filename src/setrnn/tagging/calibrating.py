@@ -17,8 +17,8 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, SetRNNError
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates, pack_labels
-from setrnn.systems.rules import count_candidates, find_rule
-from setrnn.systems.rules.marginal_rules import choose_thresholds
+from setrnn.systems.rules import RULES, count_candidates, find_rule
+from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 from setrnn.tagging.acceptance import (
     Acceptance,
     Reliability,
@@ -210,7 +210,7 @@ def _warn_of_training_documents(
 class _Predicted:
     """The predictions by one rule for all documents, with the model's own probabilities."""
 
-    source: str
+    key: str  # of its scaling
     candidates: SetCandidates
     labels: Ids  # (n, S)
     log_probs: Floats  # (n,)
@@ -219,7 +219,7 @@ class _Predicted:
     def probs(self, scalings: Mapping[str, Scaling]) -> Floats:
         """Return the probabilities of the predicted sets after some scalings: (n,)."""
         calibration = Calibration(0, scalings=scalings)
-        _, log_probs = calibration.apply(self.source, self.candidates, self.labels, self.log_probs)
+        _, log_probs = calibration.apply(self.key, self.candidates, self.labels, self.log_probs)
         return np.exp(log_probs)
 
 
@@ -229,9 +229,9 @@ class _Documents:
 
     tokens: Ragged
     label_sets: list[frozenset[str]]
-    candidates: dict[str, SetCandidates]  # by source
-    true_rank: dict[str, Ints]  # (n,) by source; -1 if no candidate is true
-    marginals: Floats32  # (n, L)
+    candidates: dict[str, SetCandidates]  # by the key of the scaling
+    true_rank: dict[str, Ints]  # (n,) by the same key; -1 if no candidate is true
+    marginals: dict[str, Floats32]  # (n, L) of "sets", and of rules that need others
 
     @classmethod
     def collect(
@@ -239,18 +239,24 @@ class _Documents:
     ) -> _Documents:
         """Search all documents once; raise DataError if they are too few or have no labels."""
         count = count_up("calibrating", on_progress, documents.n_documents)
-        sources = ("sets", "sequences") if tagger.system.emits_sequences else ("sets",)
+        system = tagger.system
+        sources = ("sets", "sequences") if system.emits_sequences else ("sets",)
+        own = [rule for rule in RULES if system.for_rule(rule) is not system]
         tokens: list[Ragged] = []
         label_sets: list[frozenset[str]] = []
-        candidates: dict[str, list[SetCandidates]] = {source: [] for source in sources}
-        marginals: list[Floats32] = []
+        candidates: dict[str, list[SetCandidates]] = {key: [] for key in (*sources, *own)}
+        with_thresholds = [rule for rule in own if RULES[rule].needs_thresholds]
+        marginals: dict[str, list[Floats32]] = {key: [] for key in ("sets", *with_thresholds)}
         for batch, names in documents.batches(tagger):
             tokens.append(batch)
             label_sets.extend(map(frozenset, names))
             for source in sources:
-                found = tagger.system.candidates(batch, count_candidates(), source)
-                candidates[source].append(found)
-            marginals.append(tagger.system.marginals(batch, candidates["sets"][-1]))
+                found = system.candidates(batch, count_candidates(), source)
+                for key in [source, *(own if source == "sets" else ())]:
+                    by_key = found.for_rule(key)  # a source is not the name of a rule
+                    candidates[key].append(SetCandidates.concatenate([by_key]))
+                    if key in marginals:
+                        marginals[key].append(system.marginals(batch, by_key))
             count(len(names))
         documents.note_skipped(on_progress)
         _check(label_sets, tagger)
@@ -260,19 +266,23 @@ class _Documents:
             source: np.where(is_known, found.ranks(truth), -1) for source, found in joined.items()
         }
         all_tokens = Ragged.concatenate(tokens)
-        return cls(all_tokens, label_sets, joined, ranks, np.concatenate(marginals))
+        all_marginals = {key: np.concatenate(parts) for key, parts in marginals.items()}
+        return cls(all_tokens, label_sets, joined, ranks, all_marginals)
 
     def fit(self, tagger: Tagger) -> Calibration:
         """Fit thresholds and scalings."""
         known = tagger.labels.encode([tuple(each) for each in self.label_sets])
-        is_label = np.zeros(self.marginals.shape, dtype=bool)
+        is_label = np.zeros((len(self.label_sets), len(tagger.labels)), dtype=bool)
         is_label[known.row_numbers, known.values] = True
+        by_key = {key: choose_thresholds(each, is_label) for key, each in self.marginals.items()}
+        common = by_key.get("micro-f1", by_key["sets"]).common
+        by_label = by_key.get("label-f1", by_key["sets"]).by_label
         return Calibration(
             n_documents=len(self.label_sets),
-            thresholds=choose_thresholds(self.marginals, is_label),
+            thresholds=Thresholds(common, by_label),
             scalings={
-                source: fit_scaling(found.log_probs, self.true_rank[source])
-                for source, found in self.candidates.items()
+                key: fit_scaling(found.log_probs, self.true_rank[key])
+                for key, found in self.candidates.items()
             },
         )
 
@@ -285,12 +295,12 @@ class _Documents:
             for each, truth in zip(predictions, self.label_sets, strict=True)
         ]
         probs = np.array([each.probability for each in predictions])
-        source = find_rule(rule).source
+        key = rule if rule in self.candidates else find_rule(rule).source
         with np.errstate(divide="ignore"):
             log_probs = np.log(probs)
         return _Predicted(
-            source,
-            self.candidates[source],
+            key,
+            self.candidates[key],
             pack_labels(label_ids.padded(min_width=1)),
             log_probs,
             np.array(is_right),
@@ -298,11 +308,11 @@ class _Documents:
 
     def held_out_probs(self, predicted: _Predicted, calibration: Calibration) -> Floats:
         """Calibrate each fifth of the documents with scalings fitted on the others: (n,)."""
-        source = predicted.source
-        log_probs, true_rank = self.candidates[source].log_probs, self.true_rank[source]
+        key = predicted.key
+        log_probs, true_rank = self.candidates[key].log_probs, self.true_rank[key]
         probs = np.zeros(len(log_probs))
-        for is_out, fitted in held_out(calibration.scalings[source], log_probs, true_rank):
-            probs[is_out] = predicted.probs({source: fitted})[is_out]
+        for is_out, fitted in held_out(calibration.scalings[key], log_probs, true_rank):
+            probs[is_out] = predicted.probs({key: fitted})[is_out]
         return probs
 
 

@@ -204,23 +204,28 @@ class Calibration:
 
     n_documents: int  # that it was fitted on
     thresholds: Thresholds | None = None  # of the rules micro-f1 and label-f1
-    scalings: Mapping[str, Scaling] = field(default_factory=dict)  # by a rule's source
+    # By a rule's source; by the rule itself if it has weights of its own in a mixture.
+    scalings: Mapping[str, Scaling] = field(default_factory=dict)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)  # by rule
 
-    def n_candidates(self, source: str) -> int:
+    def key_of(self, rule: str, source: str) -> str:
+        """Return which scaling is that of a rule: its own, or that of its source."""
+        return rule if rule in self.scalings else source
+
+    def n_candidates(self, key: str) -> int:
         """Return how many candidates calibrated probabilities need."""
-        return self.scalings[source].n_candidates if source in self.scalings else 1
+        return self.scalings[key].n_candidates if key in self.scalings else 1
 
     def apply(
-        self, source: str, candidates: SetCandidates, labels: Ids, log_probs: Floats
+        self, key: str, candidates: SetCandidates, labels: Ids, log_probs: Floats
     ) -> tuple[SetCandidates, Floats]:
         """Calibrate the candidates and the predicted sets (n, S) with log-probabilities (n,).
 
         A predicted set need not be a candidate. The order of the candidates does not change.
         """
-        if source not in self.scalings:
+        if key not in self.scalings:
             return candidates, log_probs
-        scaled, others = self.scalings[source].apply(candidates.log_probs, log_probs[:, None])
+        scaled, others = self.scalings[key].apply(candidates.log_probs, log_probs[:, None])
         rank = candidates.ranks(labels)
         is_candidate = rank >= 0
         of_rank = scaled[np.arange(len(scaled)), np.maximum(rank, 0)]

@@ -111,7 +111,9 @@ def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Bat
 
 def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator[Batch]:
     """Yield a split of prepared data in batches; its vocabulary must be the model's."""
-    if prepared.encoder.tokenizer.to_str() != tagger.encoder.tokenizer.to_str():
+    own = tagger.encoder
+    is_same = prepared.encoder.tokenizer.to_str() == own.tokenizer.to_str()
+    if not is_same or len(own.parts) > 1:  # the members of a mixture have several
         raise DataError(
             f"{prepared.folder} was prepared with another vocabulary than the model's. "
             "Give the data itself."

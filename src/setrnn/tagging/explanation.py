@@ -33,6 +33,7 @@ from setrnn.errors import ConfigError, DataError
 from setrnn.model.interfaces import Encoding
 from setrnn.search import Sequences, most_probable_sets, search_orders
 from setrnn.systems.candidates import ScoredSet
+from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import find_rule
 from setrnn.tagging.prediction import problem_with_known
@@ -97,6 +98,7 @@ class Explanation:
     # The predicted set, then the others in descending order of probability; or the given set.
     sets: tuple[NamedSet, ...]
     steps: tuple[Step, ...]  # the last is STOP
+    note: str = ""  # of a mixture: which member is explained
 
     @property
     def predicted(self) -> NamedSet:
@@ -130,9 +132,13 @@ class Explanation:
     def reading_notes(self) -> list[str]:
         """Describe in sentences how much of the text the model read, and how."""
         n_read = len(self.read) - len(self.features)
-        notes = [f"The model read {_count(n_read, 'word')} of {len(self.words):,}."]
-        if not self.read:
-            notes = ["There is nothing to read: the model would predict this for any empty text."]
+        notes = [self.note] if self.note else []
+        if self.read:
+            notes.append(f"The model read {_count(n_read, 'word')} of {len(self.words):,}.")
+        else:
+            notes.append(
+                "There is nothing to read: the model would predict this for any empty text."
+            )
         if dropped := self.with_fate(STOP_WORD):
             notes.append(f"{_count(len(dropped), 'stop word')} left out.")
         if cut := self.with_fate(CUT):
@@ -197,6 +203,13 @@ def given_set(
 
 def why_not_explained(tagger: Tagger) -> str | None:
     """Return why a model cannot be explained, and what to do; None if it can."""
+    if tagger.members:
+        if _rank_explainable_members(tagger):
+            return None
+        return (
+            "A mixture is explained by one of its members, and none of them can be: mix a "
+            "recurrent system over words too, such as set-rnn."
+        )
     if not tagger.system.emits_sequences:
         return (
             f"Only a system that emits labels one by one can be explained, and '{tagger.method}' "
@@ -208,6 +221,14 @@ def why_not_explained(tagger: Tagger) -> str | None:
             "--set encoder.name=gru to explain."
         )
     return None
+
+
+def _rank_explainable_members(mixture: Tagger) -> list[tuple[Tagger, float]]:
+    """Return the members that can be explained with their weights, the largest first."""
+    assert isinstance(mixture.system, MixtureSystem)
+    weights = mixture.system.for_rule("set").weights.current.tolist()
+    ranked = sorted(zip(mixture.members, weights, strict=True), key=lambda each: -each[1])
+    return [(member, weight) for member, weight in ranked if why_not_explained(member) is None]
 
 
 def choose_explained_rule(
@@ -245,9 +266,33 @@ def explain_text(
     chosen = choose_explained_rule(tagger, rule, labels)
     given = None if labels is None else given_set(tagger.labels, labels, tagger.max_labels)
     text, *features = (break_runs(whole_characters(each)) for each in (text, *features))
+    if tagger.members:
+        return _explain_mixture(tagger, text, features, top, chosen, labels)
     tokens = tagger.encoder.encode([text], [features])
     words = tuple(words_of(tagger.encoder, text))
     return _explain(tagger, tokens, top, chosen, given, text, words, features)
+
+
+def _explain_mixture(
+    mixture: Tagger,
+    text: str,
+    features: Sequence[str],
+    top: int,
+    rule: str | None,
+    labels: Collection[str] | None,
+) -> Explanation:
+    """Explain a text by the member with the most weight among those that can be explained."""
+    member, weight = _rank_explainable_members(mixture)[0]
+    found = explain_text(member, text, features, top, rule, labels)
+    note = (
+        f"This is how {member.method} tags the text, a member of the mixture with weight "
+        f"{weight:.2f}."
+    )
+    if rule is not None:
+        predicted = mixture.tag([text], rule, features=[features])[0].labels
+        if set(predicted) != set(found.predicted.labels):
+            note += f" The mixture predicts {{{', '.join(predicted)}}}."
+    return replace(found, note=note)
 
 
 def explain_tokens(tagger: Tagger, tokens: Ragged, top: int = 12) -> Explanation:

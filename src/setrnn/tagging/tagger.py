@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from setrnn import __version__
-from setrnn.config import Config
+from setrnn.config import Config, MemberSettings, MixtureConfig
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import (
@@ -32,8 +32,10 @@ from setrnn.methods import METHODS, find_method
 from setrnn.systems.candidates import Floats32
 from setrnn.systems.known import Known
 from setrnn.systems.limits import Limits, SetLimits
+from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.registry import choose_rule, find_system
+from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES, count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
 from setrnn.systems.system import System
@@ -202,7 +204,7 @@ class Tagger:
         n_sets = max(n_sets, count_candidates()) if source == "sets" else n_sets
         search = BatchSearch(self.system, tokens, {source: n_sets})
         predictions = list(self.predictions(search, name, top, set_limits, calibrated=calibrated))
-        many = search.many_sets()
+        many = search.many_sets().for_rule(name)
         return predictions, Marginals(self.system.marginals(tokens, many), many.missing_mass())
 
     def predictions(
@@ -217,13 +219,14 @@ class Tagger:
         """Choose a set for each document of a search, which found `n_candidates` or more."""
         by, calibration = find_rule(rule), self.calibration
         thresholds = None if calibration is None else calibration.thresholds
-        chosen = search.choose(by, limits, thresholds)
+        chosen = search.choose(rule, limits, thresholds)
         choice, labels, log_probs = chosen.choice, chosen.labels, chosen.log_probs
         is_by_set = by.needs_best_only and by.source == "sets"
         proofs = list_certificates(labels, choice.candidates if is_by_set else None)
         accepted: list[bool | None] = [None] * len(labels)
         if calibration is not None and search.known is None:
-            found, trusted = calibration.apply(by.source, choice.candidates, labels, log_probs)
+            key = calibration.key_of(rule, by.source)
+            found, trusted = calibration.apply(key, choice.candidates, labels, log_probs)
             if rule in calibration.acceptance:
                 accepted = calibration.acceptance[rule].accepts(np.exp(trusted)).tolist()
             if calibrated:
@@ -233,7 +236,9 @@ class Tagger:
     def n_candidates(self, rule: str, top: int = 1, limits: SetLimits | None = None) -> int:
         """Return how many candidates `predictions` needs to show `top` sets."""
         by, calibration = find_rule(rule), self.calibration
-        needed = 1 if calibration is None else calibration.n_candidates(by.source)
+        needed = 1
+        if calibration is not None:
+            needed = calibration.n_candidates(calibration.key_of(rule, by.source))
         return count_candidates(by, top, limits, needed)
 
     @property
@@ -262,6 +267,16 @@ class Tagger:
     def max_labels(self) -> int | None:
         """The most labels that a set may have; None if there is no limit."""
         return self.system.max_labels
+
+    @property
+    def members(self) -> tuple[Tagger, ...]:
+        """The models that a mixture is made of, without their calibrations; () for others."""
+        if not isinstance(self.config, MixtureConfig) or not isinstance(self.system, MixtureSystem):
+            return ()
+        return tuple(
+            _member_tagger(self, settings, system)
+            for settings, system in zip(self.config.members, self.system.systems, strict=True)
+        )
 
     @overload
     def complete(  # type: ignore[overload-overlap]  # a string is a sequence too
@@ -381,8 +396,7 @@ class Tagger:
         system = self.system.with_beam_width(beam_width)
         if system is None:
             raise ConfigError(f"'{self.method}' has no search to widen: train a network.")
-        search = replace(self.config.search, beam_width=beam_width)
-        config = replace(self.config, search=search)
+        config = self.config.with_beam_width(beam_width)
         return replace(self, config=config, system=system, version=NOWHERE)
 
     def save(self, folder: str | Path) -> None:
@@ -430,6 +444,17 @@ class Tagger:
         return replace(self, version=version)
 
 
+def _member_tagger(mixture: Tagger, settings: MemberSettings, system: System) -> Tagger:
+    """Return one member of a mixture, with its own tokenizer and its own order of the labels."""
+    labels = mixture.labels
+    if isinstance(system, RelabelledSystem):
+        places = system.order.from_own(np.arange(len(labels), dtype=np.int32))
+        names = tuple(labels.names[place] for place in places)
+        labels, system = LabelVocabulary(names, (0,) * len(names)), system.own
+    encoder = mixture.encoder.parts[settings.tokenizer]
+    return Tagger(settings.method, settings.config, encoder, labels, system)
+
+
 def load(folder: str | Path, device: str = "auto") -> Tagger:
     """Load a model folder onto a device: cpu, cuda, or auto for a GPU if there is one.
 
@@ -451,7 +476,9 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
             seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
             seen_sets.check_ids(len(saved.labels))
         system = find_system(method).from_arrays(arrays, method, saved.config, device)
-        system.check_sizes(saved.encoder.n_tokens, len(saved.labels))
+        tagger = Tagger(saved.method, saved.config, saved.encoder, saved.labels, system)
+        for each in (tagger, *tagger.members):
+            each.system.check_sizes(each.encoder.n_tokens, len(each.labels))
     except ConfigError:  # such as a device that this machine lacks
         raise
     except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
@@ -463,16 +490,12 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
     if saved.calibration is not None:
         calibration = Calibration.from_dict(saved.calibration, f"{Path(folder) / CALIBRATION}")
         calibration.check_labels(len(saved.labels), f"{Path(folder) / CALIBRATION}")
-    return Tagger(
-        saved.method,
-        saved.config,
-        saved.encoder,
-        saved.labels,
-        system,
-        dict(saved.notes),
-        calibration,
-        seen_sets,
-        saved.version,
+    return replace(
+        tagger,
+        notes=dict(saved.notes),
+        calibration=calibration,
+        seen_sets=seen_sets,
+        version=saved.version,
     )
 
 

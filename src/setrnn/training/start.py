@@ -63,6 +63,11 @@ def train_system(
 
 def check_method(method: Method, config: Config) -> None:
     """Refuse settings that a method cannot be trained with, before any data is read."""
+    if method.is_mixture:
+        raise ConfigError(
+            f"A {method.name} is made from trained models. Train some, then mix them: setrnn mix "
+            "MODEL... --data DATA --out MODEL"
+        )
     if method.is_network:
         find_encoder(config.encoder.name).check(config)
 

@@ -36,7 +36,8 @@ def validate(
     predicted, log_probs = [], []
     for start in range(0, len(rows), MAX_DOCUMENTS):
         tokens = take_rows(valid.tokens, rows[start : start + MAX_DOCUMENTS])
-        chosen = BatchSearch(system, tokens, {by.source: count_candidates(by)}).choose(by, limits)
+        search = BatchSearch(system, tokens, {by.source: count_candidates(by)})
+        chosen = search.choose(rule, limits)
         predicted += [row[row >= 0] for row in chosen.labels]
         log_probs.append(chosen.log_probs)
         between_batches()

@@ -28,6 +28,7 @@ class Rule:
         needs_best_only: whether the best candidates are enough; if not, the rule uses the whole
             distribution.
         needs_thresholds: whether the rule uses `Choice.thresholds`.
+        measure: the measure that the rule is made for, one of `setrnn.metrics.MEASURES`.
 
     Example: a rule that predicts the second most probable set.
 
@@ -42,15 +43,26 @@ class Rule:
     choose: Callable[[Choice], Ids]
     needs_best_only: bool = False
     needs_thresholds: bool = False
+    measure: str | None = None
 
 
 RULES: dict[str, Rule] = {
-    "set": Rule("sets", most_probable.choose_set, needs_best_only=True),
+    "set": Rule("sets", most_probable.choose_set, needs_best_only=True, measure="subset_accuracy"),
     "sequence": Rule("sequences", most_probable.choose_sequence, needs_best_only=True),
-    "f1": Rule("sets", expected_f1.choose),
-    "hamming": Rule("sets", marginal_rules.choose_over_half),
-    "micro-f1": Rule("sets", marginal_rules.choose_by_common_threshold, needs_thresholds=True),
-    "label-f1": Rule("sets", marginal_rules.choose_by_own_thresholds, needs_thresholds=True),
+    "f1": Rule("sets", expected_f1.choose, measure="instance_f1"),
+    "hamming": Rule("sets", marginal_rules.choose_over_half, measure="hamming_loss"),
+    "micro-f1": Rule(
+        "sets",
+        marginal_rules.choose_by_common_threshold,
+        needs_thresholds=True,
+        measure="micro_f1",
+    ),
+    "label-f1": Rule(
+        "sets",
+        marginal_rules.choose_by_own_thresholds,
+        needs_thresholds=True,
+        measure="label_f1",
+    ),
 }
 
 

@@ -25,7 +25,7 @@ def choose(choice: Choice) -> Ids:
     probs = choice.candidates.label_size_probs(choice.n_labels, limits.smallest_set())
     if limits.only_seen and limits.seen is not None:
         return _find_best_seen(probs, limits.seen, choice.n_labels)
-    return _find_best(probs, limits)
+    return find_best(probs, limits)
 
 
 def gains(probs: Floats, n_chosen: int) -> Floats:
@@ -34,7 +34,8 @@ def gains(probs: Floats, n_chosen: int) -> Floats:
     return np.asarray(probs @ (2.0 / (sizes + n_chosen)))
 
 
-def _find_best(probs: LabelSizeProbs, limits: SetLimits) -> Ids:
+def find_best(probs: LabelSizeProbs, limits: SetLimits) -> Ids:
+    """Return the set of highest expected F1 of each document, (n, S)."""
     n, M = probs.labels.shape
     is_label = probs.labels >= 0
     is_allowed = np.append(limits.is_allowed, False)[probs.labels]  # -1 reads the last

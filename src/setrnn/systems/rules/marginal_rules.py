@@ -92,15 +92,13 @@ def choose_thresholds(marginals: Floats32, is_label: Bools) -> Thresholds:
     """
     if not is_label.any() or not (marginals > 0).any():
         return Thresholds(0.5, np.full(is_label.shape[1], 0.5))
-    common = float(_find_best_thresholds(marginals.reshape(1, -1), is_label.reshape(1, -1), 0.0)[0])
-    by_label = _find_best_thresholds(marginals.T, is_label.T, EXPECTED_WEIGHT)
+    common = float(find_best_thresholds(marginals.reshape(1, -1), is_label.reshape(1, -1), 0.0)[0])
+    by_label = find_best_thresholds(marginals.T, is_label.T, EXPECTED_WEIGHT)
     has_own = is_label.any(axis=0) & np.isfinite(by_label)
     return Thresholds(common, np.where(has_own, by_label, common))
 
 
-def _find_best_thresholds(
-    probs: npt.NDArray[Any], is_true: Bools, expected_weight: float
-) -> Floats:
+def find_best_thresholds(probs: npt.NDArray[Any], is_true: Bools, expected_weight: float) -> Floats:
     """Return the threshold of best F1 per row (R, m); NaN if all probabilities are 0.
 
     It is halfway between the smallest probability that passes and the next one.

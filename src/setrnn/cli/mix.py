@@ -1,0 +1,102 @@
+"""`setrnn mix`: make one model of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+import setrnn
+from setrnn.cli.console import note, stdout
+from setrnn.cli.options import Device, Reading, with_reading
+from setrnn.cli.progress import terminal_progress
+from setrnn.data.model_folder import refuse_other_folder
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES
+
+
+@with_reading
+def mix(
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MODEL...", help="Model folders with the same labels.", show_default=False
+        ),
+    ],
+    data: Annotated[
+        str,
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="Documents with labels that no model was trained on: a file, a folder with a "
+            "valid part, a prepared folder, hf:NAME, or newsroom.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The model folder to write.")],
+    reading: Reading,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            "--split", help="The part of DATA to read.", show_default="valid, or the only one"
+        ),
+    ] = None,
+    device: Device = "auto",
+) -> None:
+    """Make one model of several, with weights fitted for each prediction rule.
+
+    The probability of a set is the weighted mean of those of the models. The weights are fitted on
+    DATA. The tables show each measure by its own rule on these documents, for each model and for
+    the mixture, and the weights.
+    """
+    refuse_other_folder(out)
+    with terminal_progress() as show:
+        tagger = setrnn.mix(
+            models, reading.source(data), split=split, device=device, on_progress=show
+        )
+    tagger.save(out)
+    found = tagger.notes["mixture"]
+    stdout.print(_scores_table(found), _weights_table(found), sep="\n")
+    note(f"Wrote {out}")
+
+
+def _scores_table(found: Mapping[str, Any]) -> Table:
+    """Show the measure of each rule for each member and the mixture; the best is bold."""
+    title = f"Each measure by its own rule, on the {found['n_documents']:,} documents fitted on"
+    names = [*found["members"], "mixture"]
+    held_out = "mixture,\nheld out"
+    table = Table(title=title, title_justify="left")
+    table.add_column("", min_width=max(map(len, names)))
+    rows: list[list[str]] = [[] for _ in (*names, held_out)]
+    for fitted in found["rules"].values():
+        measure = fitted["measure"]
+        table.add_column(MEASURES[measure].replace("-", " ").replace(" ", "\n"), justify="right")
+        values = [*fitted["members"], fitted["mixture"]]
+        best = (min if measure in LOWER_IS_BETTER else max)(values)
+        for row, value in zip(rows, [*values, fitted["held_out"]], strict=True):
+            cell = f"{value:.{4 if measure in LOWER_IS_BETTER else 3}f}"
+            row.append(f"[bold]{cell}[/bold]" if value == best else cell)
+    table.add_column("log p\n(set)", justify="right")
+    likelihood = found["log_likelihood"]
+    for row, value in zip(rows, [*likelihood["members"], likelihood["mixture"], None], strict=True):
+        row.append("" if value is None else f"{value:.3f}")
+    for name, row in zip([*map(escape, names), held_out], rows, strict=True):
+        table.add_row(name, *row)
+    return table
+
+
+def _weights_table(found: Mapping[str, Any]) -> Table:
+    """Show the weights of each rule."""
+    table = Table(title="Weights by rule", title_justify="left")
+    table.add_column("rule")
+    for name in found["members"]:
+        table.add_column(escape(name), justify="right")
+    table.add_column("chosen")
+    for rule, fitted in found["rules"].items():
+        weights = [f"{weight:.2f}" for weight in fitted["weights"]]
+        table.add_row(rule, *weights, fitted["chosen"])
+    weights = [f"{weight:.2f}" for weight in found["weights"]]
+    table.add_row("others, and completion", *weights, "likelihood")
+    return table

@@ -1,0 +1,416 @@
+"""Mixtures: p(set) = sum of w_i p_i(set) over members of any kind, with weights per rule."""
+
+# n documents, I members, K candidates, L labels, G given sets, S labels of the largest set,
+# M labels that matter to a document, Z sizes of sets
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setrnn.config import Config, MixtureConfig
+from setrnn.data.batches import take_rows
+from setrnn.data.joint_encoder import split_rows
+from setrnn.data.ragged import Ragged
+from setrnn.methods import METHODS, Method
+from setrnn.systems.candidates import (
+    Bools,
+    Floats,
+    Floats32,
+    Ids,
+    Ints,
+    LabelSizeProbs,
+    SetCandidates,
+    list_distinct,
+    pack_labels,
+    widen,
+)
+from setrnn.systems.known import Known, check_known, make_completions, refuse_sequences
+from setrnn.systems.limits import set_keys
+from setrnn.systems.relabelled import LABEL_IDS, LabelOrder, RelabelledSystem
+from setrnn.systems.rules import MANY_SETS
+from setrnn.systems.system import Arrays, System
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+WEIGHTS, N_LABELS = "mixture.weights", "mixture.n_labels"  # arrays
+FIRST = 1e6  # more than any log-probability: the best set of a member is always kept
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of the members: those of some rules, and the default of all others.
+
+    Example:
+        >>> weights = Weights(np.array([0.5, 0.5]), {"f1": np.array([0.2, 0.8])})
+        >>> weights.for_rule("f1").current.tolist(), weights.for_rule("set").current.tolist()
+        ([0.2, 0.8], [0.5, 0.5])
+    """
+
+    current: Floats  # (I,) at least 0; their sum is 1
+    by_rule: Mapping[str, Floats] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if weights are negative or do not add up to 1."""
+        for each in (self.current, *self.by_rule.values()):
+            is_share = each.shape == self.current.shape == (each.size,) and (each >= 0).all()
+            if not is_share or not abs(each.sum() - 1) < 1e-6:
+                raise ValueError("the weights of a mixture are shares, one per member")
+
+    @property
+    def used(self) -> list[int]:
+        """The members with a weight above 0."""
+        return [int(member) for member in np.flatnonzero(self.current > 0)]
+
+    def for_rule(self, rule: str) -> Weights:
+        """Return the weights with those of a rule as the current ones."""
+        if rule not in self.by_rule or np.array_equal(self.by_rule[rule], self.current):
+            return self
+        return replace(self, current=self.by_rule[rule])
+
+    def mix(self, log_probs: Floats) -> Floats:
+        """Return log p of sets from log p by each member, (I, ...)."""
+        shares = log_probs[self.used] + np.log(self.current[self.used]).reshape(
+            -1, *[1] * (log_probs.ndim - 1)
+        )
+        with np.errstate(invalid="ignore"):  # what a member does not know is NaN
+            return np.asarray(np.logaddexp.reduce(shares, axis=0))
+
+    def average(self, values: Sequence[npt.NDArray[Any]]) -> Floats:
+        """Return the weighted mean of a value of each member."""
+        first, *others = self.used
+        total = self.current[first] * values[first].astype(np.float64)
+        for member in others:
+            total += self.current[member] * values[member]
+        return np.asarray(total)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Sets of each document, with their probability by each member."""
+
+    labels: Ids  # (n, K, S) ascending ids, padded with -1
+    log_probs: Floats  # (I, n, K), -inf where a document has fewer than K sets
+
+    def take(self, rows: Ints) -> Pool:
+        """Return the sets of some of the documents."""
+        return Pool(self.labels[rows], self.log_probs[:, rows])
+
+
+@dataclass(frozen=True)
+class MixtureCandidates(SetCandidates):
+    """The most probable sets of a mixture; other weights give another order of the same sets.
+
+    Marginals, and the probabilities of labels and sizes, are the means of those of the members.
+    With known labels they follow from the sets, because p(known) differs from member to member.
+    """
+
+    pool: Pool
+    found: tuple[SetCandidates, ...]  # by each member
+    weights: Weights
+    known: Known | None = None
+
+    @classmethod
+    def of(
+        cls, pool: Pool, found: Sequence[SetCandidates], weights: Weights, known: Known | None
+    ) -> MixtureCandidates:
+        """Rank the sets by the current weights."""
+        log_probs = weights.mix(pool.log_probs)
+        order = np.argsort(-log_probs, axis=1, kind="stable")
+        log_probs = np.take_along_axis(log_probs, order, axis=1)
+        labels = np.take_along_axis(pool.labels, order[:, :, None], axis=1)
+        labels = np.where(log_probs[:, :, None] > -np.inf, labels, -1)
+        if known is not None:
+            labels = make_completions(SetCandidates(labels, log_probs), known).labels
+        return cls(labels, log_probs, pool, tuple(found), weights, known)
+
+    def for_rule(self, rule: str) -> MixtureCandidates:
+        """Return the candidates by the weights of a rule."""
+        weights = self.weights.for_rule(rule)
+        if weights is self.weights:
+            return self
+        return self.of(self.pool, self.found, weights, self.known)
+
+    def take(self, rows: Ints) -> Self:
+        """Return the candidates of some of the documents."""
+        return replace(
+            super().take(rows),
+            pool=self.pool.take(rows),
+            found=tuple(each.take(rows) for each in self.found),
+            known=None if self.known is None else self.known.rows(rows),
+        )
+
+    def marginals(self, n_labels: int) -> Floats32:
+        """Return p(label | document), (n, L)."""
+        if self.known is not None:
+            return super().marginals(n_labels)
+        mean = self.weights.average(
+            [
+                each.marginals(n_labels) if member in self.weights.used else np.zeros(0)
+                for member, each in enumerate(self.found)
+            ]
+        )
+        return np.minimum(mean, 1.0).astype(np.float32)
+
+    def missing_mass(self) -> Floats:
+        """Return the total probability of the sets that the members did not find: (n,)."""
+        if self.known is not None:
+            return super().missing_mass()
+        return self.weights.average([each.missing_mass() for each in self.found])
+
+    def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
+        """Return p(label in the set, size of the set) for the labels that matter to a member."""
+        if self.known is not None:
+            return super().label_size_probs(n_labels, also)
+        used = self.weights.used
+        tables = [self.found[member].label_size_probs(n_labels, also) for member in used]
+        labels, aligned = align_tables(tables)
+        probs = np.zeros_like(aligned(0))
+        for number, member in enumerate(used):
+            probs += self.weights.current[member] * aligned(number)
+        empty = sum(
+            self.weights.current[member] * each.empty
+            for member, each in zip(used, tables, strict=True)
+        )
+        return LabelSizeProbs(labels, probs, np.asarray(empty))
+
+    def log_probs_of(self, label_sets: Ids) -> Floats:
+        """Return log p of given sets (n, G, S), packed: (n, G), NaN if a member does not know it.
+
+        A set that is a candidate is known.
+        """
+        of_candidates = super().log_probs_of(label_sets)
+        if self.known is not None:
+            return of_candidates
+        of_members = np.stack([each.log_probs_of(label_sets) for each in self.found])
+        return np.where(np.isnan(of_candidates), self.weights.mix(of_members), of_candidates)
+
+
+def align_tables(
+    tables: Sequence[LabelSizeProbs],
+) -> tuple[Ids, Callable[[int], Floats]]:
+    """Return the labels of all tables, (n, M), and a function that gives a table by its number.
+
+    The function returns p(label in the set, size), (n, M, Z), with the same labels and sizes for
+    all tables.
+    """
+    labels, place = list_distinct(np.concatenate([each.labels for each in tables], axis=1))
+    Z = max(each.probs.shape[2] for each in tables)
+    ends = np.cumsum([each.labels.shape[1] for each in tables])
+
+    def align(number: int) -> Floats:
+        table = tables[number]
+        start = ends[number] - table.labels.shape[1]
+        document, column = np.nonzero(table.labels >= 0)
+        probs = np.zeros((*labels.shape, Z))
+        row = place[document, start + column]
+        probs[document, row, : table.probs.shape[2]] = table.probs[document, column]
+        return probs
+
+    return labels, align
+
+
+@dataclass(frozen=True)
+class MixtureSystem(System):
+    """Trained systems that predict together.
+
+    A set may have as many labels as the member that allows the fewest. Members that read the same
+    tokenizer read the same part of a row of tokens.
+    """
+
+    systems: tuple[System, ...]
+    parts: tuple[int, ...]  # the tokenizer of each member
+    weights: Weights
+    n_labels: int
+
+    def for_rule(self, rule: str) -> MixtureSystem:
+        """Return the mixture with the weights of a rule."""
+        weights = self.weights.for_rule(rule)
+        return self if weights is self.weights else replace(self, weights=weights)
+
+    def candidates(
+        self, tokens: Ragged, n_sets: int, source: str = "sets", known: Known | None = None
+    ) -> SetCandidates:
+        """Unite the most probable sets of all members; each member scores all of them.
+
+        The union has the best set of each member, and the most probable others.
+        """
+        refuse_sequences(source)
+        known = check_known(known, source)
+        n_sets = max(n_sets, MANY_SETS)
+        rows = self._split(tokens)
+        found = [
+            system.candidates(part, n_sets, known=known)
+            for system, part in zip(self.systems, rows, strict=True)
+        ]
+        labels, is_set = unite(found, max(n_sets, len(found)), self.n_labels)
+        log_probs = np.where(is_set, self.member_log_probs(tokens, labels, found), -np.inf)
+        return MixtureCandidates.of(Pool(labels, log_probs), found, self.weights, known)
+
+    def member_log_probs(
+        self, tokens: Ragged, label_sets: Ids, found: Sequence[SetCandidates] = ()
+    ) -> Floats:
+        """Return log p (I, n, G) of given sets (n, G, S) by each member.
+
+        Members that found candidates are asked only for the other sets.
+        """
+        rows = self._split(tokens)
+        if not found:
+            scores = [
+                system.set_log_probs(part, label_sets)
+                for system, part in zip(self.systems, rows, strict=True)
+            ]
+        else:
+            scores = [
+                _score(system, part, each, label_sets)
+                for system, part, each in zip(self.systems, rows, found, strict=True)
+            ]
+        return np.stack(scores)
+
+    def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
+        """Return log p (n, G) of given sets (n, G, S), padded with -1."""
+        used = self.weights.used
+        rows = self._split(tokens)
+        found = [self.systems[member].set_log_probs(rows[member], label_sets) for member in used]
+        return Weights(self.weights.current[used]).mix(np.stack(found))
+
+    def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
+        """Return p(label | document), (n, L): the mean of the members' own."""
+        found = self.candidates(tokens, MANY_SETS) if candidates is None else candidates
+        return found.marginals(self.n_labels)
+
+    def _split(self, tokens: Ragged) -> list[Ragged]:
+        """Return the tokens that each member reads."""
+        parts = split_rows(tokens, max(self.parts) + 1)
+        return [parts[number] for number in self.parts]
+
+    @property
+    def max_labels(self) -> int | None:
+        """The most labels that a set may have: the least of the members' limits."""
+        limits = [each.max_labels for each in self.systems if each.max_labels is not None]
+        return min(limits, default=None)
+
+    @property
+    def device_name(self) -> str:
+        """Where the members compute: cuda if one of them does."""
+        return "cuda" if any(each.device_name == "cuda" for each in self.systems) else "cpu"
+
+    def with_beam_width(self, beam_width: int) -> Self | None:
+        """Return the mixture with another beam width in all members that search."""
+        wider = [each.with_beam_width(beam_width) for each in self.systems]
+        if all(each is None for each in wider):
+            return None
+        pairs = zip(wider, self.systems, strict=True)
+        return replace(self, systems=tuple(new or old for new, old in pairs))
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the weights of the mixture, and the arrays of all members."""
+        arrays: dict[str, npt.NDArray[Any]] = {
+            WEIGHTS: self.weights.current,
+            N_LABELS: np.array([self.n_labels]),
+        }
+        arrays |= {f"{WEIGHTS}.{rule}": each for rule, each in self.weights.by_rule.items()}
+        for member, system in enumerate(self.systems):
+            prefix = f"members.{member}."
+            arrays |= {prefix + name: array for name, array in system.arrays().items()}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
+        """Rebuild all members from their arrays and settings."""
+        from setrnn.systems.registry import find_system  # it imports this file
+
+        if not isinstance(config, MixtureConfig):
+            raise TypeError("the settings have no members")
+        start = f"{WEIGHTS}."
+        by_rule = {
+            name.removeprefix(start): np.asarray(array, dtype=np.float64)
+            for name, array in arrays.items()
+            if name.startswith(start)
+        }
+        weights = Weights(np.asarray(arrays[WEIGHTS], dtype=np.float64), by_rule)
+        if len(weights.current) != len(config.members):
+            raise ValueError(f"{len(weights.current)} weights for {len(config.members)} members")
+        systems = []
+        for number, member in enumerate(config.members):
+            if member.method not in METHODS:
+                raise ValueError(f"a member is a '{member.method}', which this setrnn lacks")
+            prefix = f"members.{number}."
+            own = {
+                name.removeprefix(prefix): array
+                for name, array in arrays.items()
+                if name.startswith(prefix)
+            }
+            kind = METHODS[member.method]
+            build = RelabelledSystem if LABEL_IDS in own else find_system(kind)
+            systems.append(build.from_arrays(own, kind, member.config, device))
+        parts = tuple(member.tokenizer for member in config.members)
+        n_labels = np.asarray(arrays[N_LABELS])
+        if n_labels.shape != (1,) or n_labels.dtype.kind != "i":
+            raise ValueError(f"{N_LABELS} must be one whole number")
+        return cls(tuple(systems), parts, weights, int(n_labels[0]))
+
+    def check_sizes(self, n_tokens: int, n_labels: int) -> None:
+        """Raise ValueError if the mixture is of other labels."""
+        orders = [each.order for each in self.systems if isinstance(each, RelabelledSystem)]
+        if any(n != n_labels for n in (self.n_labels, *(len(each.own_ids) for each in orders))):
+            raise ValueError(f"they are not for the {n_labels:,} labels of the list")
+
+
+def relabel(system: System, own_ids: npt.NDArray[Any] | None) -> System:
+    """Return a system that has these ids for the labels; None if they are the same."""
+    if own_ids is None or np.array_equal(own_ids, np.arange(len(own_ids))):
+        return system
+    return RelabelledSystem(system, LabelOrder(np.asarray(own_ids, dtype=np.int32)))
+
+
+def unite(found: Sequence[SetCandidates], n_sets: int, n_labels: int) -> tuple[Ids, Bools]:
+    """Return the distinct sets that members found, (n, K, S), and which of them are sets, (n, K).
+
+    At most `n_sets` are kept per document: the best set of each member, then those with the
+    highest probability by any member.
+    """
+    width = max(each.labels.shape[2] for each in found)
+    labels = np.concatenate([widen(each.labels, width) for each in found], axis=1)
+    value = np.concatenate([_rank(each) for each in found], axis=1)
+    keys = set_keys(labels, n_labels)
+    order = np.lexsort((-value, keys), axis=1)  # equal sets side by side, the best value first
+    keys, value = (np.take_along_axis(each, order, axis=1) for each in (keys, value))
+    # A place without a set has the key of the empty set, and the least value.
+    value[:, 1:][keys[:, 1:] == keys[:, :-1]] = -np.inf
+    best = np.argsort(-value, axis=1, kind="stable")[:, :n_sets]
+    value = np.take_along_axis(value, best, axis=1)
+    K = max(int((value > -np.inf).sum(axis=1).max(initial=0)), 1)
+    chosen = np.take_along_axis(order, best[:, :K], axis=1)
+    is_set = value[:, :K] > -np.inf
+    labels = np.take_along_axis(labels, chosen[:, :, None], axis=1)
+    return pack_labels(np.where(is_set[:, :, None], labels, -1)), is_set
+
+
+def _rank(found: SetCandidates) -> Floats:
+    """Return log p of the candidates, (n, K), with the first above all others."""
+    bonus = np.where(np.arange(found.log_probs.shape[1]) == 0, FIRST, 0.0)
+    return np.asarray(found.log_probs + bonus)  # -inf stays
+
+
+def _score(system: System, tokens: Ragged, found: SetCandidates, label_sets: Ids) -> Floats:
+    """Return log p (n, K) of sets by a member, which is asked only for what it did not find."""
+    log_probs: Floats = found.log_probs_of(label_sets)
+    is_asked = np.isnan(log_probs)
+    rows = np.flatnonzero(is_asked.any(axis=1))
+    if not len(rows):
+        return log_probs
+    n_asked = is_asked[rows].sum(axis=1)
+    places = np.argsort(~is_asked[rows], axis=1, kind="stable")[:, : int(n_asked.max())]
+    is_asked_place = np.arange(places.shape[1]) < n_asked[:, None]
+    sets = np.take_along_axis(label_sets[rows], places[:, :, None], axis=1)
+    sets = pack_labels(np.where(is_asked_place[:, :, None], sets, -1))
+    scores = system.set_log_probs(take_rows(tokens, rows), sets)
+    row, column = np.nonzero(is_asked_place)
+    log_probs[rows[row], places[row, column]] = scores[row, column]
+    return log_probs
