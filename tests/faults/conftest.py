@@ -71,6 +71,7 @@ def tries(record_property, is_short):
             yield found
         finally:
             record_property("fault", found.row.as_dict())
+        assert found.n_tries, "the fault never struck"
         if found.n_survived < found.n_tries:
             pytest.fail(f"{found.n_tries - found.n_survived} of {found.n_tries}:\n{found.report}")
 
