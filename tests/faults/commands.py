@@ -91,6 +91,13 @@ COMMANDS = (
         keeps=("out/calibrated",),
     ),
     Command(
+        "mix",
+        ("mix", "models/network", "models/br", "--data", "data", "--out", "out/mixed"),
+        needs=("data", "models/network", "models/br"),
+        copies={"models/other": "out/mixed"},
+        keeps=("out/mixed", "models/network", "models/br"),
+    ),
+    Command(
         "compare",
         ("compare", "data", "--out", "out/compared", *COMPARED),
         needs=("data", "cache"),
