@@ -405,3 +405,13 @@ def test_the_lock_of_a_killed_process_is_free(target, holder):
         (lock,) = target.parent.iterdir()
         assert re.fullmatch(r"\d+\n", lock.read_text())
     assert names_in(target.parent) == [], "no lock file stays"
+
+
+def test_a_read_only_folder_is_neither_replaced_nor_moved(target, monkeypatch):
+    """The parent may be writable: the folder could be moved, but not removed then."""
+    write(target, "old")
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != target)
+    with pytest.raises(DataError, match="model is read-only"):
+        write(target, "new")
+    assert content_of(target) == "old"
+    assert names_in(target.parent) == ["model"]

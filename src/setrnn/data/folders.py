@@ -50,8 +50,7 @@ def whole_folder(target: Path, way_out: str = "") -> Iterator[Path]:
         ['labels.json']
     """
     target = target.resolve()  # replace what a link points to, not the link
-    if target.exists() and not target.is_dir():
-        raise DataError(f"{target} is a file. Remove it, or name another folder.")
+    check_folder_place(target)
     with explain_failed_write(target, way_out):
         target.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -173,6 +172,14 @@ def _holder(lock: Path) -> str:
     with suppress(OSError, ValueError):
         return f"process {int(lock.read_text(encoding='ascii'))}"
     return "another process"
+
+
+def check_folder_place(target: Path) -> None:
+    """Raise if `target` is a file, or a folder that may not be changed."""
+    if target.exists() and not target.is_dir():
+        raise DataError(f"{target} is a file. Remove it, or name another folder.")
+    if target.exists() and not os.access(target, os.W_OK):  # what is in it could not be removed
+        raise DataError(f"{target} is read-only. Make it writable, or name another folder.")
 
 
 def check_file_place(target: Path) -> None:

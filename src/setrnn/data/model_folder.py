@@ -26,6 +26,7 @@ import numpy.typing as npt
 from setrnn.config import Config, MixtureConfig, from_dict, settings_hash, to_dict
 from setrnn.data.arrays import load_arrays
 from setrnn.data.folders import (
+    check_folder_place,
     is_temporary,
     locked,
     recovered,
@@ -166,6 +167,7 @@ def refuse_other_folder(folder: Path) -> None:
 def check_model_place(folder: Path) -> None:
     """Raise if a model cannot be written to `folder`: before the work, not after it."""
     refuse_other_folder(folder)
+    check_folder_place(folder)
     parent = folder.resolve().parent
     while not parent.exists():
         parent = parent.parent
