@@ -45,6 +45,7 @@ def test_what_cannot_be_mixed_is_refused_in_one_line(setrnn, models, mixed, corp
         ([*models, "--data", tmp_path / "nothing", "--out", out], "nothing"),
         ([models[0], mixed[1], "--data", corpus, "--out", out], "is a mixture"),
         ([*models, "--data", corpus, "--out", corpus], "not a model"),
+        ([*models, "--data", corpus, "--out", models[0]], "one of the models"),
         ([models[0], tmp_path, "--data", corpus, "--out", out], "not a model"),
     ):
         result = setrnn("mix", *arguments)
