@@ -48,6 +48,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "model.decoder_layers": (1, 64),
     "model.dropout": (0, 0.999999),
     "model.word_dropout": (0, 0.999999),
+    "model.word_scale": (0, 100),
     "model.max_labels": (1, 10_000),
     "search.beam_width": (1, 1_000),
     "search.exact_sets": (0, 1_000),
@@ -149,6 +150,8 @@ class ModelSettings:
     dropout: float = 0.3  # the share of values set to 0 in training
     word_dropout: float = 0.1  # the share of words replaced by the unknown word in training
     word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 10,000 documents on
+    word_scale: float = 0.1  # of word vectors and of a random part added to each; 0: unchanged
+    evidence: bool = True  # whether each label also attends to the words by itself
     max_labels: int = 50  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
@@ -288,6 +291,8 @@ PRESETS: dict[str, dict[str, Any]] = {
             "dropout": 0.3,
             "word_dropout": 0.0,
             "word_vectors": "tuned",
+            "word_scale": 0.0,
+            "evidence": False,
             "max_labels": 50,
         },
         "search": {"beam_width": 12},
