@@ -149,7 +149,7 @@ class ModelSettings:
     decoder_layers: int = 2
     dropout: float = 0.3  # the share of values set to 0 in training
     word_dropout: float = 0.1  # the share of words replaced by the unknown word in training
-    word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 500,000 words on
+    word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 400,000 words on
     word_scale: float = 0.1  # of word vectors and of a random part added to each; 0: unchanged
     evidence: bool = True  # whether each label also attends to the words by itself
     max_labels: int = 50  # the most labels of a predicted set
@@ -178,7 +178,7 @@ class SearchSettings:
 class TrainingSettings:
     """The training of networks."""
 
-    epochs: int = 0  # 0: 20, or 40 for fewer than 3,000 documents
+    epochs: int = 0  # 0: 10 (word vectors tuned), 20 (frozen) or 40 (few documents)
     random_share: float = 0.5  # of the epochs: random orders before vinyals-sample and -max
     batch_size: int = 0  # documents per step; 0: 16 to 128, by the number of documents
     learning_rate: float = 2e-3  # of all weights but those of a transformer

@@ -28,9 +28,12 @@ def test_word_vectors_are_frozen_where_they_were_learned_from_many_words(
 
 def test_small_corpora_get_small_batches_and_more_epochs(small_prepared, monkeypatch):
     assert [choose_batch_size(n) for n in (1, 6_400, 6_401, 22_000, 10**6)] == [16, 16, 32, 64, 128]
-    few = fit_to_data(load_config(), small_prepared).training
+    few = fit_to_data(load_config(), small_prepared).training.epochs
     monkeypatch.setattr(schedule, "FEW_DOCUMENTS", 1)
-    assert few.epochs > fit_to_data(load_config(), small_prepared).training.epochs
+    tuned = fit_to_data(load_config(), small_prepared).training.epochs
+    monkeypatch.setattr(schedule, "MANY_WORDS", 1)
+    frozen = fit_to_data(load_config(), small_prepared).training.epochs
+    assert few > frozen > tuned
 
 
 def test_given_settings_are_kept_and_chosen_ones_are_not_chosen_again(small_prepared):

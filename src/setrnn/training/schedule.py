@@ -8,12 +8,13 @@ from setrnn.config import Config
 from setrnn.data.prepared import Prepared
 
 FEW_DOCUMENTS = 3_000  # with fewer, each epoch has few steps: more epochs are needed
-EPOCHS, EPOCHS_OF_FEW = 20, 40
+# Word vectors that are trained learn the training documents by heart: fewer epochs are better.
+EPOCHS, EPOCHS_OF_FEW, EPOCHS_IF_TUNED = 20, 40, 10
 STEPS_PER_EPOCH = 400  # about as many, as far as the batch sizes allow
 BATCH_SIZES = (16, 32, 64, 128)
 # Vectors learned from this many words are better than training makes them; those learned from
 # fewer are poor, and must be trained.
-MANY_WORDS = 500_000
+MANY_WORDS = 400_000
 
 
 def fit_to_data(config: Config, prepared: Prepared) -> Config:
@@ -23,13 +24,13 @@ def fit_to_data(config: Config, prepared: Prepared) -> Config:
     """
     train = prepared.split("train")
     training, model = config.training, config.model
+    if not config.encoder.is_pretrained:
+        model = replace(model, word_vectors=_tune_or_freeze(config, len(train.tokens.values)))
     if not training.batch_size:
         training = replace(training, batch_size=choose_batch_size(len(train)))
     if not training.epochs:
-        n_epochs = EPOCHS if len(train) >= FEW_DOCUMENTS else EPOCHS_OF_FEW
+        n_epochs = choose_epochs(len(train), model.word_vectors != "frozen")
         training = replace(training, epochs=n_epochs)
-    if not config.encoder.is_pretrained:
-        model = replace(model, word_vectors=_tune_or_freeze(config, len(train.tokens.values)))
     return replace(config, training=training, model=model)
 
 
@@ -40,6 +41,13 @@ def choose_batch_size(n_documents: int) -> int:
     """
     fitting = (size for size in BATCH_SIZES if n_documents <= size * STEPS_PER_EPOCH)
     return next(fitting, BATCH_SIZES[-1])
+
+
+def choose_epochs(n_documents: int, is_tuned: bool) -> int:
+    """Return how many epochs to train, with word vectors that are tuned or frozen."""
+    if n_documents < FEW_DOCUMENTS:
+        return EPOCHS_OF_FEW
+    return EPOCHS_IF_TUNED if is_tuned else EPOCHS
 
 
 def _tune_or_freeze(config: Config, n_words: int) -> str:
