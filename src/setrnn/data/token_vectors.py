@@ -64,7 +64,7 @@ def list_files(source: str) -> list[Path]:
 def missing_source(source: str) -> SetRNNError:
     """Return the error of a source of vectors that does not exist."""
     if source in PACKAGES:
-        return MissingExtraError(source, EXTRA, f"Word vectors of '{source}'")
+        return MissingExtraError(source, EXTRA, f"Reading the vectors of '{source}'")
     return missing_file(Path(source).expanduser())
 
 
