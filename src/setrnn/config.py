@@ -89,7 +89,7 @@ class VectorSettings:
 
     # "word2vec" (trained here), "none" (random), "wordllama", a model2vec folder or a vector file
     source: str = "word2vec"
-    pretrained: str = ""  # vectors added to those of word2vec: "wordllama", a folder or a file
+    pretrained: str = "none"  # added to those of word2vec: "wordllama", a folder or a file
     dimensions: int = 300  # of a vector
     epochs: int = 5  # of word2vec
     window: int = 5  # words on each side that word2vec reads
@@ -98,7 +98,7 @@ class VectorSettings:
     def __post_init__(self) -> None:
         """Raise ConfigError if a number is out of range, or if vectors cannot be added."""
         _check_numbers(self, "vectors.")
-        if not self.pretrained:
+        if self.pretrained == "none":
             return
         if self.source != "word2vec":
             raise ConfigError(
@@ -106,10 +106,10 @@ class VectorSettings:
                 f"'{self.source}'. For pretrained vectors alone: "
                 f"vectors.source={self.pretrained} without vectors.pretrained."
             )
-        if self.pretrained in ("word2vec", "none"):
+        if self.pretrained in ("word2vec", ""):
             raise ConfigError(
-                f"vectors.pretrained is 'wordllama', a folder of model2vec or a file of vectors, "
-                f"not '{self.pretrained}'."
+                "vectors.pretrained is 'none', 'wordllama', a folder of model2vec or a file of "
+                f"vectors, not '{self.pretrained}'."
             )
 
 

@@ -58,8 +58,8 @@ def word_vectors(
     """
     if settings.source == "none":
         raise ConfigError("vectors.source is 'none': there are no word vectors to make.")
-    if settings.pretrained:
-        own = replace(settings, pretrained="")
+    if settings.pretrained != "none":
+        own = replace(settings, pretrained="none")
         added = replace(own, source=settings.pretrained)
         return _add(*(_open_or_make(prepared, each, on_progress) for each in (own, added)))
     return _open_or_make(prepared, settings, on_progress)
