@@ -137,6 +137,11 @@ class TestPackage:
         with pytest.raises(MissingExtraError, match=r"setrnn\[vectors\]"):
             word_vectors(prepared, VectorSettings(source="wordllama", dimensions=8))
 
+    def test_a_package_with_other_files_is_refused(self, prepared, package):
+        (package / PACKAGES["wordllama"][0]).unlink()
+        with pytest.raises(DataError, match=r"wordllama.*setrnn\[vectors\]"):
+            word_vectors(prepared, VectorSettings(source="wordllama", dimensions=8))
+
     def test_vectors_in_the_folder_need_no_package(self, prepared, package, monkeypatch):
         settings = VectorSettings(pretrained="wordllama", dimensions=8, epochs=1)
         made = word_vectors(prepared, settings)

@@ -22,7 +22,7 @@ import numpy as np
 from setrnn.config import VectorSettings, settings_hash, to_dict
 from setrnn.data.folders import file_hash, whole_file
 from setrnn.data.seals import find_damage, seal_file
-from setrnn.data.token_vectors import list_files, missing_source
+from setrnn.data.token_vectors import PACKAGES, list_files, missing_source
 from setrnn.data.vector_files import Progress, Vectors, reading_errors
 from setrnn.errors import DataError
 
@@ -131,7 +131,8 @@ def find_vectors(folder: Path, settings: VectorSettings, on_progress: Progress) 
             f"There is no file {file}, and {folder} holds the vectors of different files of that "
             "name. Give the file, or delete the vectors that are not wanted."
         )
-    on_progress(f"there is no file {file}: its vectors in the prepared folder are used", 0.0)
+    what = f"package {file}" if settings.source in PACKAGES else f"file {file}"
+    on_progress(f"there is no {what}: its vectors in the prepared folder are used", 0.0)
     return KeptVectors(folder, fitting[max(fitting, key=_time_of_change)])
 
 

@@ -45,9 +45,7 @@ def list_files(source: str) -> list[Path]:
     The list is empty if the file, the folder or the package does not exist.
     """
     if source in PACKAGES:
-        found = find_spec(source)  # does not import the package
-        places = list(found.submodule_search_locations or ()) if found else []
-        return [Path(places[0]) / name for name in PACKAGES[source]] if places else []
+        return _list_package_files(source)
     path = Path(source).expanduser()
     if not path.is_dir():
         return [path] if path.exists() else []
@@ -59,6 +57,18 @@ def list_files(source: str) -> list[Path]:
         f"{path} is not a folder of token vectors: it lacks {' or '.join(LAYOUTS[0])}. Give a "
         "folder of model2vec, or a file of word vectors."
     )
+
+
+def _list_package_files(package: str) -> list[Path]:
+    found = find_spec(package)  # does not import the package
+    places = list(found.submodule_search_locations or ()) if found else []
+    files = [Path(places[0]) / name for name in PACKAGES[package]] if places else []
+    if any(not file.is_file() for file in files):
+        raise DataError(
+            f"The package {package} in {places[0]} does not hold the vectors that were expected. "
+            f"Install the version that fits: pip install 'setrnn[{EXTRA}]'"
+        )
+    return files
 
 
 def missing_source(source: str) -> SetRNNError:
