@@ -88,15 +88,30 @@ class TextSettings:
 class VectorSettings:
     """Vectors of words, features and labels, in one space."""
 
-    source: str = "word2vec"  # "word2vec" (trained here), "none" (random) or a vector file
+    # "word2vec" (trained here), "none" (random), "wordllama", a model2vec folder or a vector file
+    source: str = "word2vec"
+    pretrained: str = "none"  # added to those of word2vec: "wordllama", a folder or a file
     dimensions: int = 300  # of a vector
     epochs: int = 5  # of word2vec
     window: int = 5  # words on each side that word2vec reads
     seed: int = 0  # of word2vec, or of random vectors
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a number is out of range."""
+        """Raise ConfigError if a number is out of range, or if vectors cannot be added."""
         _check_numbers(self, "vectors.")
+        if self.pretrained == "none":
+            return
+        if self.source != "word2vec":
+            raise ConfigError(
+                "vectors.pretrained are added to those of vectors.source=word2vec, not "
+                f"'{self.source}'. For pretrained vectors alone: "
+                f"vectors.source={self.pretrained} without vectors.pretrained."
+            )
+        if self.pretrained in ("word2vec", ""):
+            raise ConfigError(
+                "vectors.pretrained is 'none', 'wordllama', a folder of model2vec or a file of "
+                f"vectors, not '{self.pretrained}'."
+            )
 
 
 @dataclass(frozen=True)
