@@ -15,7 +15,7 @@ from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
 from setrnn.report.explanation_page import render_page
-from setrnn.tagging.explanation import _letters, explain_tokens
+from setrnn.tagging.explaining import _letters, explain_tokens
 
 TEXT = "Velmara to borrow 3,200.5 million more\nThe draft budget of Qqxzville, in 2024, shows it."
 RECURRENT = ("seq2seq-rnn", "sgm", "set-rnn")

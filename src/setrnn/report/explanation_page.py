@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from setrnn.data.tokenizing import AS_NUMBER, AS_UNKNOWN, CUT
+from setrnn.data.reading import AS_NUMBER, AS_UNKNOWN, CUT
 from setrnn.report.templates import render
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explanation import AttendedWord, Explanation
+    from setrnn.tagging.explanation import Explanation, WeightedWord
 
 WORDS_SHOWN, LEAST_SHARE = 10, 0.001  # per step
 LONG_TEXT = 2_500  # characters; longer texts scroll in their frame
@@ -86,6 +86,6 @@ def _between_words(text: str) -> Piece:
     return Piece(text, "unread" if text.strip() else "")
 
 
-def _describe_word(word: AttendedWord) -> str:
+def _describe_word(word: WeightedWord) -> str:
     remarks = [f"{word.n_times} times"] * (word.n_times > 1)
     return " ".join(remarks + ["unknown"] * word.is_unknown + ["feature"] * word.is_feature)

@@ -34,7 +34,7 @@ from setrnn.serve.work import Completing, Explaining, Tagging, list_labels, list
 from setrnn.systems.limits import Limits
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.rules import find_rule
-from setrnn.tagging.explanation import choose_explained_rule, given_set
+from setrnn.tagging.explaining import choose_explained_rule, given_set
 
 VERSION_HEADER = "X-Model-Version"
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word

@@ -14,7 +14,8 @@ from setrnn.serve.registry import ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.systems.candidates import Floats32
 from setrnn.systems.limits import Limits
-from setrnn.tagging.explanation import Explanation, Step, why_not_explained
+from setrnn.tagging.explaining import why_not_explained
+from setrnn.tagging.explanation import Explanation, Step
 from setrnn.tagging.prediction import Completion, Prediction
 
 MIN_MARGINAL, MAX_LABELS = 0.001, 50  # of the labels that are listed with their probabilities

@@ -364,7 +364,7 @@ class Tagger:
             labels: the set to explain instead of the predicted one, in any order. It excludes
                 a rule.
         """
-        from setrnn.tagging.explanation import explain_text
+        from setrnn.tagging.explaining import explain_text
 
         check_top(top)
         return explain_text(self, text, features, top, rule, labels)
