@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.explanation import Explanation, WeightedWord
 
 WORDS_SHOWN, LEAST_SHARE = 4, 0.005  # of the attention of each step
-WORDS_FOR, WORDS_AGAINST = 5, 2  # of each label
+WORDS_FOR, WORDS_AGAINST = 4, 2  # of each label
 LEAST_WEIGHT = 0.1  # of the weight of the strongest word
 
 
@@ -89,7 +89,7 @@ def _show(explanation: Explanation) -> None:
         )
     )
     if explanation.label_words:
-        _print("The words for each label; minus: against it.")
+        _print("The words for each label (+) and against it (-).")
         stdout.print(_label_words(explanation))
     if explanation.sequences:
         _show_sequences(explanation)
