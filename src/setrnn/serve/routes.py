@@ -121,7 +121,7 @@ async def complete(wanted: CompleteRequest, request: Request, response: Response
 
 @router.post("/v1/explain", responses=_OF_POSTS)
 async def explain(wanted: ExplainRequest, request: Request, response: Response) -> ExplainAnswer:
-    """Explain the labels of a text: sequences, sets, and the words attended to."""
+    """Explain the labels of a text: its words, and the sequences and sets of labels."""
     service = _service(request)
     model = service.registry.find(wanted.model)
     _check_texts(service.settings, [wanted.text])
