@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 WORDS_SHOWN, LEAST_SHARE = 4, 0.005  # of the attention of each step
 WORDS_FOR, WORDS_AGAINST = 4, 2  # of each label
-LEAST_WEIGHT = 0.1  # of the weight of the strongest word
+LEAST_WEIGHT = 0.1  # of the strongest word of the label
 
 
 def explain(
@@ -175,19 +175,17 @@ def _label_words(explanation: Explanation) -> Table:
     table.add_column("p", justify="right", no_wrap=True)
     table.add_column("words")
     for each in explanation.label_words:
-        strongest = max(map(abs, each.weights), default=0.0)
         found = [
             *explanation.words_for(each, WORDS_FOR),
             *explanation.words_against(each, WORDS_AGAINST),
         ]
-        words = [
-            _word(word, "+.2f") for word in found if abs(word.weight) >= LEAST_WEIGHT * strongest
-        ]
+        least = LEAST_WEIGHT * max((abs(word.weight) for word in found), default=0.0)
+        words = [_word(word, "+.2f") for word in found if abs(word.weight) >= max(least, 0.005)]
         label = Text(each.label) if each.is_in_set else Text.assemble(each.label, " (left out)")
         table.add_row(
             label,
             _prob(each.probability),
-            Text(" · ").join(words) if words else Text("(no words)", "dim"),
+            Text(" · ").join(words) if words else Text("(no word stands out)", "dim"),
             style="" if each.is_in_set else "dim",
         )
     return table

@@ -25,6 +25,7 @@ from setrnn.data.tokenizing import (
     WHOLE_NUMBER,
     WORD,
     TextEncoder,
+    read_stop_words,
 )
 
 # What happened to a word of the text.
@@ -47,7 +48,9 @@ class Word:
     text: str  # as written
     start: int  # its first character in the text
     stop: int
-    fate: str  # known, number, unknown, stop word (removed) or cut (beyond the longest text)
+    # known, number, unknown, cut (beyond the longest text), or stop word: removed by an encoder of
+    # words, read by a transformer
+    fate: str
     place: int | None  # its position among the words that the model reads; None if not read
 
 
@@ -144,18 +147,18 @@ def _read_subwords(encoder: SubwordEncoder, text: str, features: Sequence[str]) 
     read = sorted({each for each in row if each >= len(spans)})
     place_of = {number: n_words + rank for rank, number in enumerate(read)}
     known = {word for word, token in zip(words, found.tokens, strict=True) if token != unknown}
+    stop_words = read_stop_words("english")
 
-    def describe(number: int) -> tuple[str, int | None]:
+    def make_word(number: int, start: int, stop: int) -> Word:
+        written = text[start:stop]
         if number >= n_words:
-            return CUT, None
-        return KNOWN if number in known else AS_UNKNOWN, number
+            return Word(written, start, stop, CUT, None)
+        fate = STOP_WORD if written.lower() in stop_words else KNOWN
+        return Word(written, start, stop, fate if number in known else AS_UNKNOWN, number)
 
     return Reading(
         tokens=tokens,
-        words=tuple(
-            Word(text[start:stop], start, stop, *describe(number))
-            for number, (start, stop) in enumerate(spans)
-        ),
+        words=tuple(make_word(number, *span) for number, span in enumerate(spans)),
         features=tuple(features[number - len(spans)] for number in read),
         places=[place_of.get(each, each) for each in row],
     )

@@ -144,8 +144,9 @@ class Explanation:
             notes.append(
                 "There is nothing to read: the model would predict this for any empty text."
             )
-        if dropped := self.with_fate(STOP_WORD):
-            notes.append(f"{_count(len(dropped), 'stop word')} left out.")
+        if stop_words := self.with_fate(STOP_WORD):
+            what = "read, but not listed" if self.reads_subwords else "left out"
+            notes.append(f"{_count(len(stop_words), 'stop word')} {what}.")
         if cut := self.with_fate(CUT):
             first = (
                 f"{self.max_words:,} parts of words (text.max_tokens)."
@@ -195,10 +196,14 @@ class Explanation:
         return [word for word in self._heaviest(label.weights)[::-1] if word.weight < 0][:top]
 
     def _heaviest(self, weights: Sequence[float]) -> list[WeightedWord]:
+        """List the words by their weights, without stop words."""
+        skipped = {word.place for word in self.words if word.fate == STOP_WORD}
         unknown = {word.place for word in self.words if word.fate == AS_UNKNOWN}
         n_words = len(self.read) - len(self.features)
         found: dict[tuple[str, bool], WeightedWord] = {}
         for place, (text, weight) in enumerate(zip(self.read, weights, strict=True)):
+            if place in skipped:
+                continue
             key = (text.lower(), place >= n_words)
             before = found.get(key, WeightedWord(text, 0.0, 0, place in unknown, key[1]))
             found[key] = replace(before, weight=before.weight + weight, n_times=before.n_times + 1)

@@ -182,15 +182,15 @@ def test_hovering_or_focusing_a_label_lights_up_its_words(tab, site):
     explanation = site.tagger.explain(TEXT)
     starts = [word.start for word in explanation.words if word.place is not None]
     tab.wait_for_selector("#reading .word", state="attached")
-    for step in explanation.steps[:-1]:
-        most = starts[max(range(len(starts)), key=step.weights.__getitem__)]
-        name = tab.locator(f'#set .label[data-label="{step.label}"]')
+    for each in explanation.label_words[: len(explanation.predicted.labels)]:
+        most = starts[max(range(len(starts)), key=each.weights.__getitem__)]
+        name = tab.locator(f'#set .label[data-label="{each.label}"]')
         for look in (name.hover, name.focus):
             tab.mouse.move(0, 0)
             tab.focus("#reading")
             look()
             assert strongest_word(tab) == most
-            assert step.label in tab.text_content("#attention")
+            assert each.label in tab.text_content("#attention")
     assert tab.text_content("#reading") == TEXT
 
 
