@@ -291,7 +291,7 @@ def test_an_explanation_cannot_be_changed(taggers):
 
 
 def test_a_classical_system_cannot_be_explained(taggers):
-    with pytest.raises(ConfigError, match=r"'br' does not\. Train a recurrent system") as error:
+    with pytest.raises(ConfigError, match=r"'br' is not one\. Train a network") as error:
         taggers["br"].explain(TEXT)
     assert "\n" not in str(error.value)
 
@@ -359,6 +359,10 @@ def test_the_page_shows_a_nasty_text_as_it_is(taggers):
         steps=tuple(
             replace(s, label=s.label and "<i>", weights=(*s.weights, 0.0)) for s in found.steps
         ),
+        label_words=tuple(
+            replace(each, label=NASTY.replace("\ud83d", ""), weights=(*each.weights, 0.0))
+            for each in found.label_words
+        ),
         sets=(replace(found.sets[0], labels=("<u>&", "'\"")), *found.sets[1:]),
     )
     page = render_page(found)
@@ -371,7 +375,7 @@ def test_the_page_shows_a_nasty_text_as_it_is(taggers):
     assert "<u>&, '\"" in parsed.shown
     assert f"unknown to the model: {NASTY}".replace("\ud83d", "?") in parsed.shown
     assert json.loads(parsed.scripts[0]) == [
-        pytest.approx(list(step.weights), abs=1e-5) for step in found.steps
+        pytest.approx(list(each.weights), abs=1e-5) for each in (*found.label_words, *found.steps)
     ]
 
 
@@ -407,7 +411,7 @@ def test_the_page_has_every_word_and_every_step_once(taggers):
     assert places == list(range(len(found.read)))
     assert TEXT in parsed.shown
     radios = [attrs for tag, attrs in parsed.tags if tag == "input"]
-    assert len(radios) == len(found.steps)
+    assert len(radios) == len(found.label_words) + len(found.steps)
     assert sum("checked" in attrs for attrs in radios) == 1
     bold = [attrs for tag, attrs in parsed.tags if tag == "tr" and attrs.get("class")]
     own = [each for each in found.sequences if each.set_name == "A"]

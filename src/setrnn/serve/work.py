@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from setrnn.data.example import KnownLabels
+from setrnn.data.reading import STOP_WORD
 from setrnn.serve import schemas
 from setrnn.serve.registry import ServedModel
 from setrnn.serve.settings import ServeSettings
@@ -160,7 +161,7 @@ class Explaining:
 def _words(
     explanation: Explanation, weights: Sequence[float], least: float, wide: Sequence[int]
 ) -> list[schemas.AttendedWord]:
-    """List the words of the text with a weight, positive or negative, of at least `least`."""
+    """List the words with a weight, positive or negative, of at least `least`; no stop words."""
     read = (word for word in explanation.words if word.place is not None)
     return [
         schemas.AttendedWord(
@@ -170,7 +171,7 @@ def _words(
             weight=weight,
         )
         for word, weight in zip(read, weights, strict=False)  # features follow the words
-        if weight and abs(weight) >= least
+        if weight and abs(weight) >= least and word.fate != STOP_WORD
     ]
 
 
