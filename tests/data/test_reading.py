@@ -62,32 +62,10 @@ def test_every_subword_is_a_part_of_its_word(encoder, text):
 
 def test_words_are_what_people_take_as_words(encoder):
     words = [word.text for text in TEXTS for word in read_text(encoder, text).words]
-    assert words == [
-        "The",
-        "clubs",
-        "budgets",
-        "don't",
-        "rain",
-        "matches",
-        "of",
-        "police",
-        "schools",
-        "Velmara’s",
-        "film",
-        "costs",
-        "3,200.5",
-        "or",
-        "more",
-        "été",
-        "naïve",
-        "日",
-        "本",
-        "rain",
-        "ไ",
-        "ท",
-        "ย",
-        "clubs",
-    ]
+    assert " ".join(words) == (
+        "The clubs budgets don't rain matches of police schools Velmara\u2019s film costs 3,200.5 "
+        "or more été naïve 日 本 rain ไ ท ย clubs"
+    )
 
 
 @given(

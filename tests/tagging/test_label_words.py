@@ -1,6 +1,7 @@
 """The words that speak for each label: of every network with label evidence."""
 
 from dataclasses import replace
+from html import unescape
 from itertools import islice
 
 import numpy as np
@@ -44,14 +45,12 @@ def transformer(request, tmp_path_factory):
 
 
 def evidence_of(tagger, text):
-    """The evidence for each label as the network has it, and the constant part of it."""
+    """The evidence for each label as the network has it, without its constant part."""
     batch = make_batch(tagger.encoder.encode([text]), None, np.zeros(1, dtype=np.int64))
     network = tagger.system.network.eval()
     with torch.inference_mode():
-        evidence = network.encode(batch).evidence[0, :-1]
-    return dict(
-        zip(tagger.labels.names, (evidence - network.evidence.value.bias).tolist(), strict=True)
-    )
+        evidence = network.encode(batch).evidence[0, :-1] - network.evidence.value.bias
+    return dict(zip(tagger.labels.names, evidence.tolist(), strict=True))
 
 
 def without_evidence(tagger):
@@ -176,7 +175,7 @@ def test_a_transformer_is_explained_by_words(transformer):
     notes = " ".join(found.reading_notes())
     assert "2 stop words read" in notes
     assert ("attention of the steps" in notes) == bool(found.steps)
-    page = render_page(found)
+    page = unescape(render_page(found))
     assert all(word in page for word in found.read)
     long = transformer.explain("raining " * 60)
     assert len(long.with_fate("cut")) > 20
