@@ -125,14 +125,13 @@ def explain_text(
         return _explain_mixture(tagger, text, features, top, chosen, labels)
     reading = read_text(tagger.encoder, text, features)
     if given is None:
-        document = [(text, features)]
-        (found,), marginals = tagger.tag_with_marginals(document, chosen, calibrated=False)
+        (found,), marginals = tagger.tag_with_marginals([(text, features)], chosen)
         label_set = given_set(tagger.labels, found.labels)
     else:
         label_set, marginals = given, tagger.marginals([text], [features])
-    found = _explain(tagger, reading, top, chosen, label_set, marginals.probs[0])
+    explained = _explain(tagger, reading, top, chosen, label_set, marginals.probs[0])
     unread = tuple(name for name in features if name not in reading.features)
-    return replace(found, text=text, unknown_features=unread)
+    return replace(explained, text=text, unknown_features=unread)
 
 
 def _explain_mixture(
@@ -164,7 +163,7 @@ def explain_tokens(tagger: Tagger, tokens: Ragged, top: int = 12) -> Explanation
 
     Its text is what the model read, without stop words. There are no words per label.
     """
-    (found,) = tagger.tag_tokens(tokens, "set", calibrated=False)
+    (found,) = tagger.tag_tokens(tokens, "set")
     label_set = given_set(tagger.labels, found.labels)
     return _explain(tagger, read_tokens(tagger.encoder, tokens), top, "set", label_set, None)
 
