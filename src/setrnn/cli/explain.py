@@ -41,7 +41,7 @@ def explain(
         typer.Option(help="Also write the explanation as an HTML page.", show_default=False),
     ] = None,
     top: Annotated[
-        int, typer.Option(help="How many sequences to list; the beam width is the limit.")
+        int, typer.Option(help="How many to list; of sequences, at most the beam width.")
     ] = 12,
     rule: Rule = None,
     label: Annotated[
@@ -58,8 +58,9 @@ def explain(
 ) -> None:
     """Explain how a network tags a text, or how it scores a given set.
 
-    Shows the words that speak for each label and, if the network emits labels one by one, the most
-    probable label sequences, their sets, and the words attended to at each step.
+    Shows the words for each label and against it. If the network emits
+    labels one by one, also shows the most probable label sequences, their
+    sets, and the words attended to at each step.
     """
     if label and no_label:
         raise ConfigError("--no-label means the empty set. Omit it, or omit --label.")
