@@ -133,11 +133,12 @@ def test_top_shortens_the_list(setrnn, model):
     assert short.count("→") < whole.count("→")
 
 
-def test_a_classical_model_is_refused_in_one_line(setrnn, trained):
+def test_a_classical_model_is_explained_by_its_words_and_sets(setrnn, trained):
     result = setrnn("explain", trained, "--text", TEXT)
-    assert result.code == 1
-    (line,) = result.error_lines
-    assert "'br' is not one. Train a network such as" in line
+    assert result.code == 0, result.err
+    assert "br predicts" in result.out
+    assert "The words for each label" in result.out
+    assert "The most probable sets" in result.out
 
 
 @pytest.mark.parametrize(

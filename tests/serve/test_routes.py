@@ -244,7 +244,7 @@ def test_models_are_listed_the_default_one_first(client, served):
     assert first["rules"] == ["set", "sequence", "f1", "hamming", "micro-f1", "label-f1"]
     assert second["name"] == "classical"
     assert not second["is_default"]
-    assert not second["can_explain"]
+    assert second["can_explain"]
     assert second["rules"] == ["set", "f1", "hamming"]
     assert second["data"] == "newsroom, synthetic"
 
@@ -326,18 +326,6 @@ REFUSED = {
     "a given set that is no list": (
         "/v1/explain",
         b'{"text": "x", "labels": "football"}',
-        422,
-        "invalid",
-    ),
-    "a given set of a model that is not explained": (
-        "/v1/explain",
-        b'{"text": "x", "model": "classical", "labels": []}',
-        422,
-        "invalid",
-    ),
-    "a model that is not explained": (
-        "/v1/explain",
-        b'{"text": "x", "model": "classical"}',
         422,
         "invalid",
     ),

@@ -290,12 +290,6 @@ def test_an_explanation_cannot_be_changed(taggers):
         taggers["set-rnn"].explain(TEXT).text = "other"
 
 
-def test_a_classical_system_cannot_be_explained(taggers):
-    with pytest.raises(ConfigError, match=r"'br' is not one\. Train a network") as error:
-        taggers["br"].explain(TEXT)
-    assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "said"),
     [

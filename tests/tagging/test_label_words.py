@@ -22,11 +22,17 @@ from tiny_transformers import save_transformer
 
 TEXT = "The draft budget: raining clubs matched the police budget's film. Budget!"
 NETWORKS = ("set-rnn", "sgm", "set-rnn-exact", "sigmoid")
+CLASSICAL = ("br", "br-support", "pcc")
 RULES = ("set", "f1", "hamming", "micro-f1", "label-f1")
 
 
 @pytest.fixture(scope="module", params=NETWORKS)
 def network(request, taggers):
+    return taggers[request.param]
+
+
+@pytest.fixture(scope="module", params=(*NETWORKS, *CLASSICAL))
+def any_tagger(request, taggers):
     return taggers[request.param]
 
 
@@ -85,10 +91,24 @@ def test_the_parts_of_words_add_up_to_the_evidence_for_a_label(transformer, test
         check_sums(transformer, text)
 
 
-def test_labels_are_those_of_the_set_then_the_most_probable_others(network, test_texts):
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_the_words_of_a_classical_system_add_up_to_its_log_odds(taggers, test_texts, name):
+    tagger = taggers[name]
+    for text in ("", TEXT, *test_texts[:4]):
+        tokens = tagger.encoder.encode([text])
+        arrays = tagger.system.arrays()
+        logits = (tagger.system.tfidf.transform(tokens) @ arrays["weights"])[0]
+        expected = dict(zip(tagger.labels.names, logits.tolist(), strict=True))
+        found = tagger.explain(text)
+        assert found.steps == found.sequences == ()
+        for each in found.label_words:
+            assert sum(each.weights) == pytest.approx(expected[each.label], rel=1e-3, abs=1e-4)
+
+
+def test_labels_are_those_of_the_set_then_the_most_probable_others(any_tagger, test_texts):
     for text in test_texts[:6]:
-        found = network.explain(text)
-        probs = dict(zip(network.labels.names, network.predict_proba([text])[0], strict=True))
+        found = any_tagger.explain(text)
+        probs = dict(zip(any_tagger.labels.names, any_tagger.predict_proba([text])[0], strict=True))
         n_labels = len(found.predicted.labels)
         names = [each.label for each in found.label_words]
         assert tuple(names[:n_labels]) == found.predicted.labels
@@ -119,8 +139,8 @@ def test_words_for_and_against_are_parted_by_their_sign(network):
         assert found.words_for(each, 1) == speaking[:1]
 
 
-def test_the_set_is_that_of_tag_by_every_rule(network, test_texts):
-    tagger = with_thresholds(network)
+def test_the_set_is_that_of_tag_by_every_rule(any_tagger, test_texts):
+    tagger = with_thresholds(any_tagger)
     for rule in RULES:
         for text in test_texts[:4]:
             (expected,) = tagger.tag([text], rule)
@@ -145,7 +165,6 @@ def test_independent_labels_have_sets_but_no_sequences(taggers, test_texts):
     page = render_page(found)
     assert "Words by label" in page
     assert "Step by step" not in page
-    assert "are independent" in page
 
 
 @pytest.mark.parametrize("n_labels", [0, 1, 3])
@@ -195,12 +214,13 @@ def test_independent_labels_without_evidence_cannot_be_explained(taggers):
     with pytest.raises(ConfigError, match=r"--set model\.evidence=true"):
         tagger.explain(TEXT)
     with pytest.raises(ConfigError, match="none of them"):
-        join([tagger, taggers["br"]]).explain(TEXT)
+        join([tagger]).explain(TEXT)
+    assert join([tagger, taggers["br"]]).explain(TEXT).method == "br"
 
 
 def test_a_mixture_shows_the_words_of_its_heaviest_network(taggers):
     members = [taggers["br"], taggers["set-rnn"], taggers["sigmoid"]]
-    mixture = with_thresholds(join(members, Weights(np.array([0.4, 0.25, 0.35]))))
+    mixture = with_thresholds(join(members, Weights(np.array([0.35, 0.25, 0.4]))))
     for rule in RULES:
         found = mixture.explain(TEXT, rule=rule)
         assert found.method == "sigmoid"
@@ -210,8 +230,8 @@ def test_a_mixture_shows_the_words_of_its_heaviest_network(taggers):
         assert ("The mixture predicts" in found.note) != is_same
 
 
-def test_a_text_without_words_has_labels_without_words(network):
-    found = network.explain("")
+def test_a_text_without_words_has_labels_without_words(any_tagger):
+    found = any_tagger.explain("")
     assert all(each.weights == () for each in found.label_words)
     assert all(found.words_for(each, 9) == [] for each in found.label_words)
     assert render_page(found)

@@ -56,11 +56,11 @@ def explain(
     ] = False,
     device: Device = "auto",
 ) -> None:
-    """Explain how a network tags a text, or how it scores a given set.
+    """Explain how a model tags a text, or how it scores a given set.
 
-    Shows the words for each label and against it. If the network emits
-    labels one by one, also shows the most probable label sequences, their
-    sets, and the words attended to at each step.
+    Shows the words for each label and against it, and the most probable
+    sets. If the model emits labels one by one, also shows the sequences
+    of labels and the words attended to at each step.
     """
     if label and no_label:
         raise ConfigError("--no-label means the empty set. Omit it, or omit --label.")

@@ -272,7 +272,7 @@ class LabelWords(_Answer):
 
 
 class ExplainAnswer(_Answer):
-    """Why a network tags a text as it does."""
+    """Why a model tags a text as it does."""
 
     model_config = _examples(
         {
@@ -303,7 +303,7 @@ class ExplainAnswer(_Answer):
     model: ModelVersion
     rule: str | None = Field(description="null if the set was given.")
     sequences: list[Sequence] = Field(
-        description="Empty if the model scores each label by itself, as `steps`."
+        description="Empty, like `steps`, unless the model emits labels one by one."
     )
     sets: tuple[NamedSet, ...] = Field(
         description="A is the predicted or given set. If `is_exact`, all orders were summed; "

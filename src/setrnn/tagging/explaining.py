@@ -25,6 +25,7 @@ from setrnn.model.evidence import LabelEvidence
 from setrnn.model.interfaces import Encoding
 from setrnn.search import Sequences, most_probable_sets, search_orders
 from setrnn.systems.candidates import Floats32, Ids, to_probability
+from setrnn.systems.classical.system import ClassicalSystem
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.systems.recurrent import RecurrentSystem
@@ -62,22 +63,18 @@ def why_not_explained(tagger: Tagger) -> str | None:
             "A mixture is explained by one of its members, and none of them can be: mix a "
             "network such as set-rnn too."
         )
-    if tagger.system.emits_sequences or _find_evidence(tagger) is not None:
+    system = tagger.system
+    has_words = isinstance(system, ClassicalSystem) or _find_evidence(system) is not None
+    if system.emits_sequences or has_words:
         return None
-    if isinstance(tagger.system, NeuralSystem):
-        return (
-            f"This '{tagger.method}' model was trained without label evidence, which shows its "
-            "words. Train it with --set model.evidence=true."
-        )
     return (
-        f"Only a network can be explained, and '{tagger.method}' is not one. Train a network such "
-        "as set-rnn or sigmoid."
+        f"This '{tagger.method}' model was trained without label evidence, which shows its words. "
+        "Train it with --set model.evidence=true."
     )
 
 
-def _find_evidence(tagger: Tagger) -> LabelEvidence | None:
+def _find_evidence(system: System) -> LabelEvidence | None:
     """Return the part of a network that attends to words for each label; None without one."""
-    system = tagger.system
     return system.network.evidence if isinstance(system, NeuralSystem) else None
 
 
@@ -179,10 +176,6 @@ def _explain(
 ) -> Explanation:
     """Explain a set, predicted by a rule or given; `probs` are those of the labels, (L,)."""
     system, labels = tagger.system, tagger.labels
-    assert isinstance(system, NeuralSystem), "checked by choose_explained_rule"
-    system.network.eval()
-    batch = make_batch(reading.tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
-    encoding = system.network.encode(batch)
     explained = Explanation(
         method=tagger.method,
         rule=rule,
@@ -197,17 +190,37 @@ def _explain(
         steps=(),
         reads_subwords=isinstance(tagger.encoder, SubwordEncoder),
     )
+    encoding = _encode(system, reading.tokens) if isinstance(system, NeuralSystem) else None
     if system.sequences is None:
         sets = _list_sets(system, reading.tokens, label_set, 1 if rule is None else top)
         explained = replace(explained, sets=_name_sets(labels, sets, None))
     else:
+        assert encoding is not None
         explained = _add_sequences(
             explained, system.sequences, encoding, reading, labels, label_set, top
         )
-    if probs is None or system.network.evidence is None:
+    values = None if probs is None else _weigh_tokens(system, reading.tokens, encoding)
+    if probs is None or values is None:
         return explained
-    words = _list_label_words(system.network.evidence, encoding, reading, labels, label_set, probs)
+    words = _list_label_words(values, reading, labels, label_set, probs)
     return replace(explained, label_words=tuple(words))
+
+
+def _encode(system: NeuralSystem, tokens: Ragged) -> Encoding:
+    system.network.eval()
+    batch = make_batch(tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
+    return system.network.encode(batch)
+
+
+def _weigh_tokens(system: System, tokens: Ragged, encoding: Encoding | None) -> Floats32 | None:
+    """Return what each token adds to the score of each label, (T, L); None if it is not known."""
+    if isinstance(system, ClassicalSystem):
+        return system.weigh_tokens(tokens)
+    evidence = _find_evidence(system)
+    if evidence is None or encoding is None:
+        return None
+    found: Floats32 = evidence.by_word(encoding)[0, : len(tokens[0])].float().cpu().numpy()
+    return found
 
 
 def _add_sequences(
@@ -269,22 +282,23 @@ def _list_sets(
 
 
 def _list_label_words(
-    evidence: LabelEvidence,
-    encoding: Encoding,
+    values: Floats32,
     reading: Reading,
     labels: LabelVocabulary,
     label_set: Sequence[int],
     probs: Floats32,
 ) -> Iterator[LabelWords]:
-    """Yield the words for each label of a set, and for the most probable labels outside of it."""
+    """Yield the words for each label of a set, and for the most probable labels outside of it.
+
+    Values (T, L) are what each token adds to the score of each label.
+    """
     others = [
         label
         for label in np.argsort(-probs, kind="stable")[: len(label_set) + N_LEFT_OUT].tolist()
         if label not in label_set and probs[label] >= LEAST_PROBABILITY
     ]
     chosen = [*label_set, *others[:N_LEFT_OUT]]
-    values = evidence.by_word(encoding)[0, : len(reading.places)].float()  # (T, L)
-    weights = reading.sum_by_word(values[:, chosen].T.cpu().numpy())
+    weights = reading.sum_by_word(values[:, chosen].T)  # (N, R + 1)
     for label, row in zip(chosen, weights.tolist(), strict=True):
         name, is_in_set = labels.names[label], label in label_set
         yield LabelWords(name, float(probs[label]), is_in_set, tuple(row[:-1]), row[-1])

@@ -42,8 +42,8 @@ class Step:
 class LabelWords:
     """How much each word speaks for a label of the explained set, or for one that was left out.
 
-    This is the network's label evidence: what a word adds to the score of the label by itself,
-    at every step.
+    Of a network, this is its label evidence: what a word adds to the score of the label by itself,
+    at every step. Of a classical system, it is what a word adds to the log-odds of the label.
     """
 
     label: str
@@ -66,10 +66,10 @@ class WeightedWord:
 
 @dataclass(frozen=True)
 class Explanation:
-    """How a network tags one text.
+    """How a system tags one text.
 
-    A network that scores each label by itself has no sequences and no steps. One without label
-    evidence (`model.evidence`) has no words per label.
+    A system that does not emit labels one by one has no sequences and no steps. A network without
+    label evidence (`model.evidence`) has no words per label.
 
     Example:
         >>> from setrnn import SetRNNClassifier

@@ -354,7 +354,7 @@ class Tagger:
         rule: str | None = None,
         labels: Collection[str] | None = None,
     ) -> Explanation:
-        """Show how a network tags a text: the words for each label, sequences, sets, steps.
+        """Show how the model tags a text: the words for each label, sequences, sets, steps.
 
         Args:
             text: the document.

@@ -79,13 +79,15 @@ def test_confidence_is_the_models_acceptance(tab, site, test_texts, is_sure):
     expect(tab.locator("#set-hint")).to_contain_text("90%")
 
 
-def test_a_model_without_acceptance_or_words_says_so(tab):
+def test_a_model_without_acceptance_says_so_and_one_without_sequences_shows_words(tab, site):
     tab.select_option("#model", "classical")
     tag(tab, TEXT)
     expect(tab.locator("#confidence")).to_have_text("no acceptance threshold")
     tab.hover("#set .label >> nth=0")
-    expect(tab.locator("#attention")).to_contain_text("cannot show which words")
-    assert tab.locator(".is-lit").count() == 0
+    found = site.classical.explain(TEXT)
+    (first,) = found.words_for(found.label_words[0], 1)
+    expect(tab.locator("#attention")).to_contain_text(f": {first.text}")
+    assert tab.locator(".is-lit").count() > 0
     assert not tab.is_visible("#orders-section")
 
 
