@@ -52,9 +52,9 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "model.max_labels": (1, 10_000),
     "search.beam_width": (1, 1_000),
     "search.exact_sets": (0, 1_000),
-    "training.epochs": (1, 1_000_000),
+    "training.epochs": (0, 1_000_000),
     "training.random_share": (0, 1),
-    "training.batch_size": (1, 1_000_000),
+    "training.batch_size": (0, 1_000_000),
     "training.learning_rate": (1e-12, 100),
     "training.warm_up": (0, 1),
     "training.clip_norm": (0, 1e9),
@@ -149,7 +149,7 @@ class ModelSettings:
     decoder_layers: int = 2
     dropout: float = 0.3  # the share of values set to 0 in training
     word_dropout: float = 0.1  # the share of words replaced by the unknown word in training
-    word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 10,000 documents on
+    word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 400,000 words on
     word_scale: float = 0.1  # of word vectors and of a random part added to each; 0: unchanged
     evidence: bool = True  # whether each label also attends to the words by itself
     max_labels: int = 50  # the most labels of a predicted set
@@ -178,10 +178,10 @@ class SearchSettings:
 class TrainingSettings:
     """The training of networks."""
 
-    epochs: int = 20
+    epochs: int = 0  # 0: 10 (word vectors tuned), 20 (frozen) or 40 (few documents)
     random_share: float = 0.5  # of the epochs: random orders before vinyals-sample and -max
-    batch_size: int = 128  # documents per step
-    learning_rate: float = 1e-3  # of all weights but those of a transformer
+    batch_size: int = 0  # documents per step; 0: 16 to 128, by the number of documents
+    learning_rate: float = 2e-3  # of all weights but those of a transformer
     warm_up: float = 0.06  # the share of the steps in which the learning rate increases
     decay: str = "linear"  # of the learning rate: "linear" (to 0 at the end) or "none"
     clip_norm: float = 1.0  # the largest norm of the gradient; 0 for no limit
@@ -207,8 +207,8 @@ class Config:
 
     Example:
         >>> config = Config(seed=7, search=SearchSettings(beam_width=4))
-        >>> config.search.beam_width, config.training.epochs
-        (4, 20)
+        >>> config.search.beam_width, config.model.decoder_layers
+        (4, 2)
     """
 
     seed: int = 0  # of the network and its training
@@ -297,6 +297,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         },
         "search": {"beam_width": 12},
         "training": {
+            "epochs": 20,
+            "batch_size": 128,
             "learning_rate": 5e-4,
             "warm_up": 0.0,
             "decay": "none",

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from setrnn.data.prepared import Prepared
 
 UNKNOWN = 1  # a token id
-MANY_DOCUMENTS = 10_000  # from this number on, word vectors are frozen by default
 
 
 class GRUEncoder(nn.Module):
@@ -53,9 +51,8 @@ class GRUEncoder(nn.Module):
     ) -> tuple[Self, Tensor]:
         """Build the encoder over word vectors; labels have vectors in the same space, (L, D)."""
         vectors = _make_vectors(prepared, config, on_progress)
-        settings = replace(config.model, word_vectors=_choose_tuned_or_frozen(prepared, config))
         n_tokens = prepared.encoder.n_tokens
-        return cls(vectors[:n_tokens], settings), vectors[n_tokens:]
+        return cls(vectors[:n_tokens], config.model), vectors[n_tokens:]
 
     @classmethod
     def from_weights(cls, weights: Mapping[str, Tensor], settings: ModelSettings) -> Self:
@@ -102,16 +99,6 @@ class GRUEncoder(nn.Module):
 def _take(vectors: Tensor, positions: Tensor) -> Tensor:
     """Take each document's vectors (B, T, ...) at its positions (B, N)."""
     return vectors.gather(1, positions[..., None].expand(-1, -1, vectors.shape[-1]))
-
-
-def _choose_tuned_or_frozen(prepared: Prepared, config: Config) -> str:
-    """Decide whether training changes the word vectors; those from many texts are best frozen."""
-    if config.vectors.source == "none":  # random vectors must be tuned
-        return "tuned"
-    if config.model.word_vectors != "auto":
-        return config.model.word_vectors
-    is_large = prepared.description["n_documents"]["train"] >= MANY_DOCUMENTS
-    return "frozen" if is_large else "tuned"
 
 
 def _make_vectors(prepared: Prepared, config: Config, on_progress: OnProgress) -> Tensor:
