@@ -307,9 +307,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         },
     },
     "transformer": {
-        "encoder": {"name": "transformer"},
+        "encoder": {"name": "transformer", "learning_rate": 1e-4},
         "model": {"dropout": 0.2},
-        "training": {"epochs": 6, "batch_size": 32, "learning_rate": 5e-4},
+        "training": {"epochs": 5, "batch_size": 32, "learning_rate": 1e-3},
     },
 }
 
