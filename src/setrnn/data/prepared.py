@@ -47,6 +47,7 @@ from setrnn.errors import DataError
 
 FORMAT = 3
 DESCRIPTION_FILE = "prepared.json"
+UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
 BATCH = 4096
 HASHED_BYTES = 1 << 30  # a larger folder is hashed only on request: about a second per GiB
 TOKEN_DTYPES = ("uint16", "int32")
@@ -359,8 +360,11 @@ def prepare(
             f"{target} exists and is not a prepared folder. Remove it, or name another."
         )
     pretrained = None if settings.tokenizer == WORDS else pretrained_encoder(settings)
+    documents = chain.from_iterable(
+        splits[name]() for name in ("train", UNLABELLED) if name in splits
+    )
     label_counts, texts, features = _count(
-        splits["train"](), settings, lambda n: on_documents("vocabulary", n)
+        documents, settings, lambda n: on_documents("vocabulary", n)
     )
     encoder = pretrained or TextEncoder(
         learn_tokenizer(texts, features, settings), settings.max_words

@@ -89,7 +89,7 @@ def train(
     elif resume:
         raise ConfigError("resume needs out: the run to continue is kept beside the model folder.")
     options = TrainOptions(device, resume=resume, max_seconds=max_seconds, on_progress=on_progress)
-    with _explain_stop(target if chosen.is_network else None):
+    with explain_stop(target if chosen.is_network else None):
         source = make_source(data, valid)
         prepared, full = open_training_data(source, full, overrides, on_progress=on_progress)
         return train_prepared(prepared, chosen, full, options, target)
@@ -218,16 +218,19 @@ def train_prepared(
     config: Config,
     options: TrainOptions = TrainOptions(),  # noqa: B008 (frozen)
     out: Path | None = None,
+    notes: Mapping[str, Any] | None = None,
 ) -> Tagger:
     """Train on prepared data, save the model if `out` is given, and calibrate it.
 
-    A network keeps its checkpoints in `options.run_folder`, or beside `out` if that is None.
+    A network keeps its checkpoints in `options.run_folder`, or beside `out` if that is None. The
+    tagger gets the notes, beside those on its training.
     """
     if out is not None and options.run_folder is None and method.is_network:
         options = replace(options, run_folder=run_folder_of(out))
     with only_trainer(options.run_folder, options.wait):
         _note_before(prepared, method, config, options)
         tagger = _train(prepared, method, config, options)
+        tagger.notes.update(notes or {})
         if out is not None:
             tagger = _save(tagger, out, options)
         if tagger.calibration is None:
@@ -270,7 +273,7 @@ def _save(tagger: Tagger, out: Path, options: TrainOptions) -> Tagger:
 
 
 @contextmanager
-def _explain_stop(out: Path | None) -> Iterator[None]:
+def explain_stop(out: Path | None) -> Iterator[None]:
     """Explain how to resume when Ctrl-C stops the training of a network at once."""
     try:
         yield
