@@ -4,7 +4,8 @@
         [--seeds 1] [--device auto] [--set KEY=VALUE]... [--student KEY=VALUE]...
     python benchmarks/distillation.py DATA --out DIR --prepare-only
 
-The labels of half of the train part of DATA (of N documents, with their first words) are hidden.
+The labels of half of the train part of DATA are hidden. With --documents, N training documents are
+used and at most N / 2 of the other parts; with --words, the first words of each text.
 The teacher is the mixture of br-support, set-rnn-exact and sigmoid, all trained on the half with
 labels. The student is a set-rnn-exact network like the teacher's member of that name, which is
 the network without a teacher. Every system starts from the same vocabulary and word vectors, which
@@ -45,7 +46,8 @@ def hide_labels(arguments: argparse.Namespace) -> Prepared:
     train = train[: arguments.documents]
     half = len(train) // 2
     if not folder.exists():
-        parts = {name: part.read(BadRows()) for name, part in dataset.splits.items()}
+        most = None if arguments.documents is None else half
+        parts = {name: islice(part.read(BadRows()), most) for name, part in dataset.splits.items()}
         parts["train"] = iter(train[:half])
         if "valid" not in parts:  # a tenth of the labelled texts
             parts["valid"], parts["train"] = (

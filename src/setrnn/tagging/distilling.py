@@ -56,6 +56,7 @@ from setrnn.training.run_folder import (
 from setrnn.training.start import TrainOptions, identify_run
 
 OBJECTIVE = "set-distribution"
+LEAST_WEIGHT = 0.02  # less probable sets of the teacher are left to the rest: they cost time
 HEADING = "# A distilled model"  # of README.md
 
 
@@ -354,11 +355,12 @@ def _translate(
 ) -> tuple[Ids, Floats]:
     """Return the teacher's sets in the student's ids, (n, K, S), and their probabilities (n, K).
 
-    A set that the student cannot have gets the probability 0.
+    A set that the student cannot have, or that is improbable, gets the probability 0.
     """
     ids = [own.index.get(name, -2) for name in labels.names]
     translated = np.array([*ids, -1], dtype=np.int32)[found.labels]
     most = min(config.model.max_labels, MOST_LABELS)
     is_possible = (translated > -2).all(axis=2) & ((translated >= 0).sum(axis=2) <= most)
     translated = pack_labels(np.where(is_possible[:, :, None], translated, -1))
-    return translated, np.where(is_possible, np.exp(found.log_probs), 0.0)
+    probs = np.exp(found.log_probs)
+    return translated, np.where(is_possible & (probs >= LEAST_WEIGHT), probs, 0.0)
