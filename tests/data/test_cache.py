@@ -6,12 +6,14 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from setrnn.config import TextSettings, VectorSettings
 from setrnn.data import cache
 from setrnn.data.cache import Source, open_prepared
+from setrnn.data.example import Example
 from setrnn.data.folders import is_temporary
 from setrnn.data.formats import write_examples
 from setrnn.data.prepared import Prepared
@@ -98,10 +100,10 @@ def test_a_complete_folder_is_never_replaced(data, tmp_path, monkeypatch):
 
 HANGS = """
 import sys, time
-from pathlib import Path
 from setrnn.config import TextSettings, VectorSettings
 from setrnn.data import prepared, vectors
 from setrnn.data.cache import Source, open_prepared
+from setrnn.data.example import Example
 
 def hang(*_):
     print("ready", flush=True)
@@ -177,5 +179,3 @@ def test_texts_without_labels_become_a_part_whose_words_are_known(tmp_path):
     assert first.folder != prepared.folder
     with pytest.raises(DataError, match="--unlabelled"):
         open_prepared(Source(str(prepared.folder), unlabelled=files), TextSettings())
-    with pytest.raises(DataError, match="files"):
-        Source(str(train), unlabelled=(Path("hf:some/name"),)).open()

@@ -4,16 +4,17 @@
         prepared.json      format, settings, sources, numbers, the size and hash of every file
         tokenizer.json     texts to ids
         labels.json        the labels of train, in descending order of frequency
-        train/ valid/ test/
+        train/ valid/ test/ unlabelled/
             tokens.bin  token_offsets.bin  labels.bin  label_offsets.bin  ids.bin  id_offsets.bin
         word_vectors-HASH.npy   one row per token id, then one per label
 
-A label of valid or test that train lacks has an id after the others: see `unseen_labels`.
+The vocabulary is made from train and, if there are any, texts without labels. A label of valid or
+test that train lacks has an id after the others: see `unseen_labels`.
 
 A damaged folder is refused before anything is learned from it. Opening it checks the size of every
 file and, up to HASHED_BYTES, its hash; opening a split checks that all ids are in range.
 
-`prepare` makes the folder in two passes and bounded memory. The first pass over train counts
+`prepare` makes the folder in two passes and bounded memory. The first pass over these texts counts
 labels and features and collects texts for the vocabulary. The second turns every split into ids:
 the tokenizer uses all cores, in a thread of its own.
 """

@@ -230,7 +230,7 @@ def _teach(
 ) -> TrainingDocuments:
     """Return all texts with the teacher's sets; they are read if the run folder has them."""
     _note_other_labels(teacher, prepared, options.on_progress)
-    identity = identify_run(prepared, config, student.name) | options.identity
+    identity = identify_run(prepared, config, student.name, options.identity)
     wanted = {
         "data": identity["data"],
         TEACHER: identity[TEACHER],

@@ -89,7 +89,7 @@ def train_network(
     count_first_epochs(method, config.training)  # raises if an objective gets no epoch
     run = checkpoint = None
     if options.run_folder is not None:
-        identity = identify_run(prepared, config, method.name) | options.identity
+        identity = identify_run(prepared, config, method.name, options.identity)
         run = RunFolder(options.run_folder, identity)
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
@@ -116,11 +116,14 @@ def train_network(
     return Trained(find_system(method)(network.eval(), config, fabric.device), notes)
 
 
-def identify_run(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:
+def identify_run(
+    prepared: Prepared, config: Config, method: str, more: Mapping[str, str]
+) -> dict[str, Any]:
     """Return all that decides what a run trains."""
     settings = to_dict(config)
     del settings["classical"]
-    return {"method": method, "config": settings, "data": settings_hash(prepared.description)}
+    data = settings_hash(prepared.description)
+    return {"method": method, "config": settings, "data": data, **more}
 
 
 def make_fabric(device: torch.device, precision: str) -> Fabric:
