@@ -100,10 +100,10 @@ def test_a_complete_folder_is_never_replaced(data, tmp_path, monkeypatch):
 
 HANGS = """
 import sys, time
+from pathlib import Path
 from setrnn.config import TextSettings, VectorSettings
 from setrnn.data import prepared, vectors
 from setrnn.data.cache import Source, open_prepared
-from setrnn.data.example import Example
 
 def hang(*_):
     print("ready", flush=True)
