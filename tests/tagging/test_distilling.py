@@ -139,6 +139,19 @@ def test_labels_that_one_side_lacks(small_examples, small_prepared, taggers, pre
         distil(replace(teacher, labels=strange), small_prepared)
 
 
+def test_a_text_without_a_target_is_left_out(prepared, teacher):
+    labels = np.zeros((100, 1, 1), dtype=np.int32)
+    log_probs = np.full((100, 1), np.log(0.5))
+    log_probs[[70, 90]] = np.log(0.001)
+    documents = aim(SetCandidates(labels, log_probs), prepared, teacher.labels, SMALL)
+    assert len(documents) == 98
+    kept = prepared.split(UNLABELLED).tokens
+    assert documents.tokens[70].tolist() == kept[11].tolist()
+    assert documents.tokens[97].tolist() == kept[39].tolist()
+    for row in range(98):
+        assert len(documents.batch(np.array([row])).weights)
+
+
 def test_a_teacher_with_another_tokenizer_reads_the_texts_itself(data, taggers, tmp_path):
     folder, texts = data
     out = tmp_path / "student"

@@ -83,7 +83,7 @@ class TrainingDocuments:
     """What a network is trained on: documents with their own label sets, or with target sets."""
 
     tokens: Ragged
-    labels: Ragged
+    labels: Ragged | None = None  # None if there are targets
     targets: TargetSets | None = None
 
     def __len__(self) -> int:
@@ -92,15 +92,15 @@ class TrainingDocuments:
     @cached_property
     def set_sizes(self) -> npt.NDArray[np.int64]:
         """The number of labels of the largest set of each document: (n,)."""
-        if self.targets is None:
-            return self.labels.lengths
-        return np.asarray((self.targets.labels >= 0).sum(axis=2).max(axis=1, initial=0))
+        if self.targets is not None:
+            return np.asarray((self.targets.labels >= 0).sum(axis=2).max(axis=1, initial=0))
+        assert self.labels is not None
+        return self.labels.lengths
 
     def batch(self, rows: npt.NDArray[np.int64]) -> Batch:
         """Collect the documents of some rows."""
-        if self.targets is None:
-            return make_batch(self.tokens, self.labels, rows)
-        return self.targets.of(make_batch(self.tokens, None, rows))
+        batch = make_batch(self.tokens, self.labels, rows)
+        return batch if self.targets is None else self.targets.of(batch)
 
 
 def make_batch(tokens: Ragged, labels: Ragged | None, rows: npt.NDArray[np.int64]) -> Batch:

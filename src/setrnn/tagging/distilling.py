@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from setrnn.config import Config, settings_hash
-from setrnn.data.batches import TargetSets, TrainingDocuments
+from setrnn.data.batches import TargetSets, TrainingDocuments, take_rows
 from setrnn.data.cache import Source
 from setrnn.data.folders import explain_failed_write, whole_file
 from setrnn.data.labels import LabelVocabulary
@@ -336,11 +336,13 @@ def aim(
         np.concatenate([sets, own], axis=1),
         np.concatenate([weights, alone[:, None]], axis=1).astype(np.float32),
     )
-    return TrainingDocuments(
-        Ragged.concatenate(part.tokens for part in parts),
-        Ragged.concatenate(part.labels for part in parts),
-        targets,
-    )
+    tokens = Ragged.concatenate(part.tokens for part in parts)
+    has_target = (targets.weights > 0).any(axis=1)
+    if not has_target.all():  # the teacher says nothing about a text that the student could learn
+        rows = np.flatnonzero(has_target)
+        targets = TargetSets(targets.labels[rows], targets.weights[rows])
+        tokens = take_rows(tokens, rows)
+    return TrainingDocuments(tokens, targets=targets)
 
 
 def _own_sets(labels: Ragged, n_documents: int) -> Ids:
