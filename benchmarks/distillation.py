@@ -39,28 +39,25 @@ Row = dict[str, float]
 
 def hide_labels(arguments: argparse.Namespace) -> Prepared:
     """Write the data with the labels of half of the training texts hidden, and prepare it."""
-    folder = arguments.out / "data"
+    folder, hidden = arguments.out / "data", arguments.out / "hidden" / "texts.jsonl"
     dataset = setrnn.open_dataset(arguments.data)
-    train = list(dataset.splits["train"].read(BadRows()))
-    random.Random(0).shuffle(train)
-    train = train[: arguments.documents]
-    half = len(train) // 2
-    if not folder.exists():
+    if not (folder / "train.jsonl").exists():  # it is written last
+        train = list(dataset.splits["train"].read(BadRows()))
+        random.Random(0).shuffle(train)
+        train = train[: arguments.documents]
+        half = len(train) // 2
         most = None if arguments.documents is None else half
         parts = {name: islice(part.read(BadRows()), most) for name, part in dataset.splits.items()}
-        parts["train"] = iter(train[:half])
-        if "valid" not in parts:  # a tenth of the labelled texts
-            parts["valid"], parts["train"] = (
-                iter(train[: half // 10]),
-                iter(train[half // 10 : half]),
-            )
-        hidden = arguments.out / "hidden"
-        hidden.mkdir(parents=True, exist_ok=True)
-        write_examples(cut(iter(train[half:]), arguments.words), hidden / "texts.jsonl")
-        folder.mkdir()
-        for name, part in parts.items():
-            write_examples(cut(part, arguments.words), folder / f"{name}.jsonl")
-    source = setrnn.Source(str(folder), unlabelled=(arguments.out / "hidden" / "texts.jsonl",))
+        n_valid = 0 if "valid" in parts else half // 10  # of the texts with labels
+        if n_valid:
+            parts["valid"] = iter(train[:n_valid])
+        parts["train"] = iter(train[n_valid:half])
+        hidden.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(exist_ok=True)
+        write_examples(cut(iter(train[half:]), arguments.words), hidden)
+        for name in sorted(parts, key=lambda each: each == "train"):
+            write_examples(cut(parts[name], arguments.words), folder / f"{name}.jsonl")
+    source = setrnn.Source(str(folder), unlabelled=(hidden,))
     return setrnn.prepare(
         source, out=arguments.out / "prepared", settings=arguments.settings, vectors=True
     )

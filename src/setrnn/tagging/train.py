@@ -295,7 +295,8 @@ def _note_before(prepared: Prepared, method: Method, config: Config, options: Tr
     if not method.is_network:
         return
     settings, n_documents = config.training, prepared.description["n_documents"]
-    _warn_of_few_steps(n_documents["train"], settings, options.on_progress)
+    n_train = n_documents["train"] if options.documents is None else len(options.documents)
+    _warn_of_few_steps(n_train, settings, options.on_progress)
     if options.resume and options.run_folder is not None and not has_run(options.run_folder):
         text = f"{options.run_folder} has no checkpoint yet: training starts from the beginning."
         options.on_progress(Note(text))
