@@ -22,6 +22,7 @@ import argparse
 import json
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -47,14 +48,17 @@ def hide_labels(arguments: argparse.Namespace) -> Prepared:
         train = train[: arguments.documents]
         half = len(train) // 2
         most = None if arguments.documents is None else half
-        parts = {name: islice(part.read(BadRows()), most) for name, part in dataset.splits.items()}
+        parts: dict[str, Iterator[setrnn.Example]] = {
+            name: islice(part.read(BadRows()), most) for name, part in dataset.splits.items()
+        }
         n_valid = 0 if "valid" in parts else half // 10  # of the texts with labels
         if n_valid:
             parts["valid"] = iter(train[:n_valid])
         parts["train"] = iter(train[n_valid:half])
         hidden.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(exist_ok=True)
-        write_examples(cut(iter(train[half:]), arguments.words), hidden)
+        without = (replace(each, labels=()) for each in train[half:])
+        write_examples(cut(without, arguments.words), hidden)
         for name in sorted(parts, key=lambda each: each == "train"):
             write_examples(cut(parts[name], arguments.words), folder / f"{name}.jsonl")
     source = setrnn.Source(str(folder), unlabelled=(hidden,))
