@@ -14,7 +14,7 @@ from setrnn.data.prepared import UNLABELLED, prepare
 from setrnn.errors import ConfigError, DataError, ModelError, StoppedError
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.classical.br import BinaryRelevance
-from setrnn.tagging.distilling import aim
+from setrnn.tagging.distilling import aim, choose_weights
 from setrnn.training.loop import Trainer
 from setrnn.training.run_folder import TARGETS
 from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger
@@ -137,6 +137,16 @@ def test_labels_that_one_side_lacks(small_examples, small_prepared, taggers, pre
     strange = replace(teacher.labels, names=tuple(f"x{n}" for n in range(len(names))))
     with pytest.raises(ConfigError, match="none of the labels"):
         distil(replace(teacher, labels=strange), small_prepared)
+
+
+def test_a_mixture_teaches_with_the_mean_of_its_weights(taggers):
+    mixture = taggers["mixture"].system
+    assert choose_weights(mixture).weights.current.tolist() == [0.0, 0.9, 0.1]  # of its one rule
+    by_rule = {**mixture.weights.by_rule, "set": np.array([0.5, 0.5, 0.0])}
+    weighted = replace(mixture, weights=replace(mixture.weights, by_rule=by_rule))
+    assert choose_weights(weighted).weights.current == pytest.approx([0.25, 0.7, 0.05])
+    plain = taggers["br"].system
+    assert choose_weights(plain) is plain
 
 
 def test_a_text_without_a_target_is_left_out(prepared, teacher):

@@ -28,6 +28,8 @@ from setrnn.objectives.set_distribution import SET_LOG_PROB
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.search.subset_sums import MOST_LABELS
 from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels, widen
+from setrnn.systems.mixture import MixtureSystem, Weights
+from setrnn.systems.system import System
 from setrnn.tagging.evaluation import open_documents
 from setrnn.tagging.mixing import list_names
 from setrnn.tagging.tagger import Tagger, load
@@ -289,14 +291,26 @@ def _ask(
     names = _list_parts(prepared, config)
     n_documents = sum(parts[name] for name in names)
     count = count_up("asking the teacher", on_progress, n_documents)
-    found = []
+    found, system = [], choose_weights(teacher.system)
     for tokens in _read_tokens(teacher, source, names):
-        best = teacher.system.candidates(tokens, n_sets)
+        best = system.candidates(tokens, n_sets)
         found.append(SetCandidates(best.labels[:, :n_sets], best.log_probs[:, :n_sets]))
         count(len(tokens))
     if sum(map(len, found)) != n_documents:
         raise DataError(f"{source.data} has changed while it was read. Start again.")
     return SetCandidates.concatenate(found)
+
+
+def choose_weights(system: System) -> System:
+    """Return what teaches: a mixture with the mean of the weights of its rules, or the system.
+
+    One student learns for all rules. The weights of maximum likelihood alone teach it too little
+    about rare labels.
+    """
+    if not isinstance(system, MixtureSystem) or not system.weights.by_rule:
+        return system
+    mean = np.mean(list(system.weights.by_rule.values()), axis=0)
+    return replace(system, weights=Weights(mean / mean.sum()))
 
 
 def _read_tokens(teacher: Tagger, source: Source, names: Sequence[str]) -> Iterator[Ragged]:
