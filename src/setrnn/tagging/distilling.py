@@ -107,7 +107,7 @@ def distil(
     Example:
         >>> import setrnn
         >>> teacher = setrnn.train("newsroom", "br")
-        >>> quick = {"training.epochs": 1, "model.encoder_units": 8, "model.decoder_units": 8}
+        >>> quick = {"vectors.source": "none", "training.epochs": 1, "model.encoder_units": 8}
         >>> setrnn.distil(teacher, "newsroom", "sigmoid", settings=quick)
         <Tagger sigmoid: 65 labels, calibrated>
     """
