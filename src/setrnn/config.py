@@ -222,7 +222,7 @@ class TrainingSettings:
 class DistillationSettings:
     """What a student learns from its teacher."""
 
-    sets: int = 8  # the most probable sets of the teacher, per document
+    sets: int = 16  # the most probable sets of the teacher, per document
     true_share: float = 0.5  # of the weight of a document with labels: that of its own set
     use_unlabelled: bool = True  # whether to learn from texts without labels too
 
