@@ -90,7 +90,7 @@ def train(
     elif resume:
         raise ConfigError("resume needs out: the run to continue is kept beside the model folder.")
     options = TrainOptions(device, resume=resume, max_seconds=max_seconds, on_progress=on_progress)
-    with _explain_stop(target if chosen.is_network else None):
+    with explain_stop(target if chosen.is_network else None):
         source = make_source(data, valid)
         prepared, full = open_training_data(source, full, overrides, on_progress=on_progress)
         return train_prepared(prepared, chosen, full, options, target)
@@ -219,10 +219,12 @@ def train_prepared(
     config: Config,
     options: TrainOptions = TrainOptions(),  # noqa: B008 (frozen)
     out: Path | None = None,
+    notes: Mapping[str, Any] | None = None,
 ) -> Tagger:
     """Train on prepared data, save the model if `out` is given, and calibrate it.
 
-    A network keeps its checkpoints in `options.run_folder`, or beside `out` if that is None.
+    A network keeps its checkpoints in `options.run_folder`, or beside `out` if that is None. The
+    tagger gets the notes, beside those on its training.
     """
     if out is not None and options.run_folder is None and method.is_network:
         options = replace(options, run_folder=run_folder_of(out))
@@ -230,6 +232,7 @@ def train_prepared(
     with only_trainer(options.run_folder, options.wait):
         _note_before(prepared, method, config, options)
         tagger = _train(prepared, method, config, options)
+        tagger.notes.update(notes or {})
         if out is not None:
             tagger = _save(tagger, out, options)
         if tagger.calibration is None:
@@ -272,7 +275,7 @@ def _save(tagger: Tagger, out: Path, options: TrainOptions) -> Tagger:
 
 
 @contextmanager
-def _explain_stop(out: Path | None) -> Iterator[None]:
+def explain_stop(out: Path | None) -> Iterator[None]:
     """Explain how to resume when Ctrl-C stops the training of a network at once."""
     try:
         yield
@@ -294,7 +297,8 @@ def _note_before(prepared: Prepared, method: Method, config: Config, options: Tr
     if not method.is_network:
         return
     settings, n_documents = config.training, prepared.description["n_documents"]
-    _warn_of_few_steps(n_documents["train"], settings, options.on_progress)
+    n_train = n_documents["train"] if options.documents is None else len(options.documents)
+    _warn_of_few_steps(n_train, settings, options.on_progress)
     if options.resume and options.run_folder is not None and not has_run(options.run_folder):
         text = f"{options.run_folder} has no checkpoint yet: training starts from the beginning."
         options.on_progress(Note(text))

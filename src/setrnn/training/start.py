@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from setrnn.config import Config, settings_hash, to_dict
+from setrnn.data.batches import TrainingDocuments
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
@@ -42,6 +43,8 @@ class TrainOptions:
     wait: bool = False  # if another process trains in that folder, until it ends
     max_seconds: float | None = None  # no epoch begins that would probably exceed them
     on_progress: OnProgress = ignore_progress
+    documents: TrainingDocuments | None = None  # to train on; None for the train part
+    identity: Mapping[str, str] = field(default_factory=dict)  # what else decides what is trained
 
 
 @dataclass(frozen=True)
@@ -86,13 +89,22 @@ def train_network(
     count_first_epochs(method, config.training)  # raises if an objective gets no epoch
     run = checkpoint = None
     if options.run_folder is not None:
-        run = RunFolder(options.run_folder, identify_run(prepared, config, method.name))
+        identity = identify_run(prepared, config, method.name, options.identity)
+        run = RunFolder(options.run_folder, identity)
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
     network = make_network(prepared, config, method.decoder, options.on_progress)
     network = network.to(fabric.device)
     trainer = Trainer(
-        network, prepared, config, method, fabric, run, options.on_progress, options.max_seconds
+        network,
+        prepared,
+        config,
+        method,
+        fabric,
+        run,
+        options.on_progress,
+        options.max_seconds,
+        options.documents,
     )
     trainer.fit(checkpoint)
     position = trainer.position
@@ -104,11 +116,14 @@ def train_network(
     return Trained(find_system(method)(network.eval(), config, fabric.device), notes)
 
 
-def identify_run(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:
+def identify_run(
+    prepared: Prepared, config: Config, method: str, more: Mapping[str, str]
+) -> dict[str, Any]:
     """Return all that decides what a run trains."""
     settings = to_dict(config)
     del settings["classical"]
-    return {"method": method, "config": settings, "data": settings_hash(prepared.description)}
+    data = settings_hash(prepared.description)
+    return {"method": method, "config": settings, "data": data, **more}
 
 
 def make_fabric(device: torch.device, precision: str) -> Fabric:
