@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from torch import Tensor
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
 from setrnn.search.beam_search import search_orders
+from setrnn.search.sampling import sample_label_probs
 from setrnn.search.set_search import (
     ScoredSets,
     most_probable_completions,
@@ -24,6 +25,10 @@ from setrnn.search.set_search import (
 from setrnn.systems.candidates import Floats, Ids, SetCandidates
 from setrnn.systems.known import Known, check_known, make_completions
 from setrnn.systems.neural import NeuralSystem, Rows
+from setrnn.systems.rules import MANY_SETS
+
+# Prefixes that stand for all, to estimate the probabilities of labels; more gain little.
+N_PREFIXES = 8
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,8 @@ class RecurrentSystem(NeuralSystem):
         """Find the most probable sets of each document.
 
         The beam width limits their number, or twice the beam width if labels are known. With
-        source "sequences", a set has the probability of its best sequence.
+        source "sequences", a set has the probability of its best sequence. If many sets are asked
+        for, the probabilities of the labels are estimated too, from more than these sets.
         """
         known = check_known(known, source)
         if known is not None:
@@ -53,7 +59,11 @@ class RecurrentSystem(NeuralSystem):
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
 
         def search(rows: Rows, encoding: Encoding) -> ScoredSets:
-            return find(self.network.decoder, encoding, width, max_labels)
+            found = find(self.network.decoder, encoding, width, max_labels)
+            if n_sets < MANY_SETS:  # only the best are of interest
+                return found
+            probs = sample_label_probs(self.network.decoder, encoding, N_PREFIXES, max_labels)
+            return replace(found, label_probs=probs)
 
         return self.gather_sets(tokens, width, search)
 
