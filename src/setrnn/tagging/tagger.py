@@ -39,6 +39,7 @@ from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
 from setrnn.systems.system import System
+from setrnn.tagging.acceptance import LabelAcceptance
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.inputs import Document, check_top, encode_batches, pair_features, pair_known
 from setrnn.tagging.prediction import (
@@ -251,9 +252,18 @@ class Tagger:
         """Return p(label | document) from candidates that stand for the whole distribution."""
         many = candidates.for_rule(LABEL_RULE)
         probs = many.marginals(len(self.labels))
-        if calibrated and self.calibration is not None and self.calibration.label_curves:
-            probs = self.calibration.label_curves(probs)
+        probs = self.calibrate_labels(probs) if calibrated else probs
         return Marginals(probs, many.missing_mass())
+
+    def calibrate_labels(self, probs: Floats32) -> Floats32:
+        """Return calibrated label probabilities (n, L); the same if there is no calibration."""
+        curves = None if self.calibration is None else self.calibration.label_curves
+        return probs if curves is None else curves(probs)
+
+    @property
+    def label_acceptance(self) -> LabelAcceptance | None:
+        """From which probability on each label is accepted; None if that is not known."""
+        return None if self.calibration is None else self.calibration.label_acceptance
 
     def n_candidates(self, rule: str, top: int = 1, limits: SetLimits | None = None) -> int:
         """Return how many candidates `predictions` needs to show `top` sets."""
