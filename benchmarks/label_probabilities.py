@@ -84,7 +84,7 @@ def measure(tagger: Tagger, arguments: argparse.Namespace) -> dict[str, Any]:
         both = indicator_matrices(names, [()] * len(names), trusted.labels.names)
         kept["true"].append(both.truth.toarray()[:, : len(trusted.labels)].astype(bool))
         candidates = trusted.system.candidates(tokens, count_candidates())
-        own = trusted.label_marginals(candidates, calibrated=False).probs
+        own = trusted.label_marginals(tokens, candidates, calibrated=False).probs
         kept["own"].append(own)
         kept["calibrated"].append(trusted.calibrate_labels(own))
         only_sets = SetCandidates(candidates.labels, candidates.log_probs)

@@ -64,8 +64,11 @@ class Emissions:
         self.lost = self.lost + self.alive
         self.lost_with = self.lost_with + self.alive_with
         for _ in range(n_steps):
-            if not bool((self.lost > LEAST_MASS).any()):
+            is_open = self.lost > LEAST_MASS  # by document: batches change nothing
+            if not bool(is_open.any()):
                 break
+            self.lost = self.lost * is_open
+            self.lost_with = self.lost_with * is_open[:, None]
             self._continue_lost()
         return self.total.clamp(0.0, 1.0)
 

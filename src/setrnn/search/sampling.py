@@ -35,8 +35,10 @@ def sample_label_probs(
         log_probs, state = decoder.step(encoding, state, previous)  # (B, W, V)
         masses = weights[..., None] * log_probs.float().exp()[..., :n_labels]  # (B, W, L)
         probs += masses.sum(1)
-        if n_emitted + 1 == max_labels or not bool((masses.sum((1, 2)) > LEAST_MASS).any()):
+        is_open = masses.sum((1, 2)) > LEAST_MASS  # by document: batches change nothing
+        if n_emitted + 1 == max_labels or not bool(is_open.any()):
             break
+        masses = masses * is_open[:, None, None]
         offset = (0.5 + n_emitted * GOLDEN) % 1
         chosen, weights = resample(masses.flatten(1), n_prefixes, offset)
         parent, previous = chosen // n_labels, chosen % n_labels

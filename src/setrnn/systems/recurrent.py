@@ -22,7 +22,7 @@ from setrnn.search.set_search import (
     set_log_prob,
     sets_of_best_sequences,
 )
-from setrnn.systems.candidates import Floats, Ids, SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known, check_known, make_completions
 from setrnn.systems.neural import NeuralSystem, Rows
 from setrnn.systems.rules import MANY_SETS
@@ -62,8 +62,7 @@ class RecurrentSystem(NeuralSystem):
             found = find(self.network.decoder, encoding, width, max_labels)
             if n_sets < MANY_SETS:  # only the best are of interest
                 return found
-            probs = sample_label_probs(self.network.decoder, encoding, N_PREFIXES, max_labels)
-            return replace(found, label_probs=probs)
+            return replace(found, label_probs=self._sample(encoding))
 
         return self.gather_sets(tokens, width, search)
 
@@ -79,6 +78,22 @@ class RecurrentSystem(NeuralSystem):
             )
 
         return make_completions(self.gather_sets(tokens, 2 * width, search), known)
+
+    @torch.inference_mode()
+    def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
+        """Return an estimate of p(label | document), (n, L); candidates of many sets have it."""
+        if candidates is None or candidates.label_probs is not None:
+            return super().marginals(tokens, candidates)
+        shape = (len(tokens), self.network.decoder.n_labels)
+
+        def sample(rows: Rows, encoding: Encoding) -> Tensor:
+            return self._sample(encoding)
+
+        return self.gather_values(tokens, np.zeros(shape, dtype=np.float32), sample)
+
+    def _sample(self, encoding: Encoding) -> Tensor:
+        max_labels = self.config.model.max_labels
+        return sample_label_probs(self.network.decoder, encoding, N_PREFIXES, max_labels)
 
     @torch.inference_mode()
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:

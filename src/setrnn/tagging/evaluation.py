@@ -275,7 +275,7 @@ def measure_rules(
         truth.extend(labels)
         known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
         candidates = search.many_sets()
-        own = tagger.label_marginals(candidates, calibrated=False)
+        own = tagger.label_marginals(tokens, candidates, calibrated=False)
         marginals = tagger.calibrate_labels(own.probs)
         pairs.add(own.probs, marginals, known.truth)
         rankings.append(evaluate_ranking(known.truth, marginals, RANKS))

@@ -206,7 +206,8 @@ class Tagger:
         n_sets = max(n_sets, count_candidates()) if source == "sets" else n_sets
         search = BatchSearch(self.system, tokens, {source: n_sets})
         predictions = list(self.predictions(search, name, top, set_limits, calibrated=calibrated))
-        return predictions, self.label_marginals(search.many_sets(), calibrated=calibrated)
+        many = search.many_sets()
+        return predictions, self.label_marginals(tokens, many, calibrated=calibrated)
 
     def predictions(
         self,
@@ -248,10 +249,12 @@ class Tagger:
         is_accepted = None if acceptance is None else acceptance.accepts(trusted, labels)
         return LabelProbs(trusted if calibrated else own, is_accepted)
 
-    def label_marginals(self, candidates: SetCandidates, *, calibrated: bool = True) -> Marginals:
-        """Return p(label | document) from candidates that stand for the whole distribution."""
+    def label_marginals(
+        self, tokens: Ragged, candidates: SetCandidates, *, calibrated: bool = True
+    ) -> Marginals:
+        """Return p(label | document), given candidates that stand for the whole distribution."""
         many = candidates.for_rule(LABEL_RULE)
-        probs = many.marginals(len(self.labels))
+        probs = self.system.for_rule(LABEL_RULE).marginals(tokens, many)
         probs = self.calibrate_labels(probs) if calibrated else probs
         return Marginals(probs, many.missing_mass())
 
@@ -421,7 +424,7 @@ class Tagger:
         probs, missing = [np.zeros((0, len(self.labels)), np.float32)], [np.zeros(0)]
         for tokens in encode_batches(self.encoder, pair_features(texts, features), BATCH):
             candidates = self.system.candidates(tokens, count_candidates())
-            found = self.label_marginals(candidates, calibrated=calibrated)
+            found = self.label_marginals(tokens, candidates, calibrated=calibrated)
             probs.append(found.probs)
             missing.append(found.missing_mass)
         return Marginals(np.concatenate(probs), np.concatenate(missing))

@@ -57,12 +57,14 @@ class SupportCandidates(SetCandidates):
         )
 
     def marginals(self, n_labels: int) -> Floats32:
-        """Return BR's probability of each label, (n, L).
+        """Return p(label | document), (n, L): that of BR, or of the seen sets if it is larger.
 
-        The seen sets that contain the label would give another one: sums over few sets are too
-        sure of frequent labels, and 0 for what no seen set combines.
+        BR alone does not know which labels occur together. The seen sets give hardly anything to
+        a label that they combine with others. Of both and their means, the larger one was the
+        best on valid: docs/rules.md.
         """
-        return np.asarray(expit(self.logits))
+        of_seen = np.asarray((self.members.T @ np.exp(self.support_log_probs).T).T)
+        return np.minimum(np.maximum(of_seen, expit(self.logits)), 1.0).astype(np.float32)
 
     def missing_mass(self) -> Floats:
         """Return 0: all other sets have probability 0."""
