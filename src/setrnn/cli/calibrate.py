@@ -134,9 +134,9 @@ def label_notes(found: Calibrated) -> list[str]:
         f"{found.labels.after.error:.3f} after, over probabilities above 0.05."
     )
     target, confidence = f"{acceptance.target:g}", f"{acceptance.confidence:g}"
-    order = np.argsort(-acceptance.shares, kind="stable")
-    safe = [label for label in order if acceptance.thresholds[label] <= 1]
-    if not safe:
+    is_safe = acceptance.thresholds <= 1
+    safe = np.flatnonzero(is_safe)  # labels are in descending order of frequency
+    if not len(safe):
         text = f"No label is right in {target} of cases with confidence {confidence}."
         return [error, f"{text} Lower --target-accuracy, or calibrate on more documents."]
     first = ", ".join(
@@ -144,10 +144,13 @@ def label_notes(found: Calibrated) -> list[str]:
         for label in safe[:N_LABELS_SHOWN]
     )
     more = f", and {len(safe) - N_LABELS_SHOWN:,} more" if len(safe) > N_LABELS_SHOWN else ""
+    others = [printable(names[label]) for label in np.flatnonzero(~is_safe)[:N_LABELS_SHOWN]]
+    not_safe = f" Review {', '.join(others)}" if others else ""
+    not_safe += " and others." if (~is_safe).sum() > len(others) else "." if others else ""
     return [
         error,
         f"Accept {len(safe):,} of {len(names):,} labels by themselves, each for an accuracy of "
-        f"{target} with confidence {confidence}: {first}{more}.",
+        f"{target} with confidence {confidence}: {first}{more}.{not_safe}",
     ]
 
 

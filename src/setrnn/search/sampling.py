@@ -3,7 +3,7 @@
 A label is in the set if it is emitted at some step: p(label) is the sum over all steps and all
 prefixes of p(prefix) p(label | prefix). At each step, probable prefixes are kept with their own
 probability. The others are represented by a systematic sample of equal weights, so that nothing is
-pruned and the expected value is the truth (Fearnhead and Clifford 2003, optimal resampling).
+pruned (Fearnhead and Clifford 2003, optimal resampling).
 """
 
 # B documents, W prefixes, N prefixes at most, L labels, V = labels + STOP
@@ -17,6 +17,7 @@ from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.search.beam_search import take
 
 LEAST_MASS = 1e-3  # of the sequences that are not closed: less changes no probability shown
+MOST_SCALED = 4.0  # times
 GOLDEN = 0.6180339887  # the offsets of the samples of successive steps are spread by it
 
 
@@ -28,13 +29,22 @@ def sample_label_probs(
     B, n_labels, device = len(encoding.memory), decoder.n_labels, encoding.memory.device
     max_labels = min(max_labels, n_labels)
     probs = torch.zeros(B, n_labels, device=device)
+    having = torch.zeros_like(probs)  # p(not stopped so far, label emitted)
     weights = torch.ones(B, 1, device=device)
+    emitted = torch.empty(B, 1, 0, dtype=torch.long, device=device)  # by each prefix
     state = decoder.start(encoding)
     previous = torch.full((B, 1), n_labels, device=device)
     for n_emitted in range(max_labels):
         log_probs, state = decoder.step(encoding, state, previous)  # (B, W, V)
         masses = weights[..., None] * log_probs.float().exp()[..., :n_labels]  # (B, W, L)
-        probs += masses.sum(1)
+        # A sample has too many or too few prefixes with a label. What follows is scaled by how
+        # many there should be: with the label, and without it.
+        alive, held = weights.sum(1, keepdim=True), _sum_by_label(weights, emitted, n_labels)
+        passed = masses.sum(2)  # (B, W)
+        new = masses.sum(1) * _ratio(alive - having, alive - held)
+        kept = _sum_by_label(passed, emitted, n_labels)
+        having = kept * _ratio(having, held) + new
+        probs += new
         is_open = masses.sum((1, 2)) > LEAST_MASS  # by document: batches change nothing
         if n_emitted + 1 == max_labels or not bool(is_open.any()):
             break
@@ -42,8 +52,21 @@ def sample_label_probs(
         offset = (0.5 + n_emitted * GOLDEN) % 1
         chosen, weights = resample(masses.flatten(1), n_prefixes, offset)
         parent, previous = chosen // n_labels, chosen % n_labels
+        emitted = torch.cat((take(emitted, parent), previous[..., None]), dim=2)
         state = tuple(take(each, parent) for each in state)
     return probs.clamp(max=1.0)
+
+
+def _sum_by_label(weights: Tensor, emitted: Tensor, n_labels: int) -> Tensor:
+    """Sum the weights (B, W) of the prefixes (B, W, t) that have each label: (B, L)."""
+    sums = weights.new_zeros(len(weights), n_labels)
+    return sums.scatter_add_(1, emitted.flatten(1), weights[..., None].expand_as(emitted).flatten(1))
+
+
+def _ratio(wanted: Tensor, found: Tensor) -> Tensor:
+    """Return how many times too small a sample is; 1 if there is nothing to scale."""
+    ratio = wanted.clamp(min=0) / found.clamp(min=LEAST_MASS)
+    return ratio.clamp(max=MOST_SCALED).where(found > LEAST_MASS, 1.0)
 
 
 def resample(masses: Tensor, n_kept: int, offset: float) -> tuple[Tensor, Tensor]:

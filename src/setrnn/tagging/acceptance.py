@@ -21,6 +21,7 @@ LEAST_IN_BIN = 10  # documents
 LEAST_SHOWN = 0.05  # the labels whose probabilities are compared with how often they are right
 FIRST_TEST = 4  # times the fewest documents that can show the target if all of them are right
 LEAST_FIRST_TEST = 0.05  # of all documents
+LEAST_ACCEPTED = 0.5  # no label below is accepted, even if nearly all above are right
 NEVER = 2.0  # a threshold that no probability reaches
 STEP = 1.1  # each test takes this many times the documents of the test before
 
@@ -209,6 +210,7 @@ def _lowest_accepted(
     order = np.argsort(-probs, kind="stable")
     descending, n_right = probs[order].astype(np.float64), np.cumsum(is_right[order])
     sizes = _group_sizes(descending, first)
+    sizes = sizes[descending[sizes - 1] >= LEAST_ACCEPTED]
     bounds = lower_bound(n_right[sizes - 1], sizes, confidence)
     n_passed = int(np.argmin(np.append(bounds >= target, False)))
     if n_passed == 0:
