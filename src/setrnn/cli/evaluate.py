@@ -140,7 +140,8 @@ def _describe_labels(evaluation: Evaluation) -> str:
     """Describe in one line how far the probabilities of labels can be trusted."""
     found = evaluation.label_probabilities
     sure = (
-        "" if found.sure_labels_right is None
+        ""
+        if found.sure_labels_right is None
         else f" Of the {found.n_sure_labels:,} at 0.95 or more, {found.sure_labels_right:.3f} are "
         "right."
     )

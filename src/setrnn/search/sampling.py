@@ -60,7 +60,9 @@ def sample_label_probs(
 def _sum_by_label(weights: Tensor, emitted: Tensor, n_labels: int) -> Tensor:
     """Sum the weights (B, W) of the prefixes (B, W, t) that have each label: (B, L)."""
     sums = weights.new_zeros(len(weights), n_labels)
-    return sums.scatter_add_(1, emitted.flatten(1), weights[..., None].expand_as(emitted).flatten(1))
+    return sums.scatter_add_(
+        1, emitted.flatten(1), weights[..., None].expand_as(emitted).flatten(1)
+    )
 
 
 def _ratio(wanted: Tensor, found: Tensor) -> Tensor:

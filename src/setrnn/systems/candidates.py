@@ -128,9 +128,7 @@ class SetCandidates:
                 np.concatenate([each.pruned for each in found]),
             )
         label_probs = np.concatenate(probs) if probs and len(probs) == len(parts) else None
-        return SetCandidates(
-            labels, log_probs, certificates=certificates, label_probs=label_probs
-        )
+        return SetCandidates(labels, log_probs, certificates=certificates, label_probs=label_probs)
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -208,7 +208,8 @@ def _lowest_accepted(
 ) -> tuple[float, int]:
     """Return the threshold of the last group that passes, and its size; NEVER and 0 for none."""
     order = np.argsort(-probs, kind="stable")
-    descending, n_right = probs[order].astype(np.float64), np.cumsum(is_right[order])
+    descending = probs[order].astype(np.float64)
+    n_right = np.cumsum(is_right[order], dtype=np.int64)
     sizes = _group_sizes(descending, first)
     sizes = sizes[descending[sizes - 1] >= LEAST_ACCEPTED]
     bounds = lower_bound(n_right[sizes - 1], sizes, confidence)

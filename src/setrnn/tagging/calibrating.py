@@ -217,9 +217,7 @@ def calibrate(
         for (each, found), asked in zip(predicted.items(), targets.values(), strict=True)
     }
     label_acceptance, of_labels = documents.accept_labels(tagger, calibration, target, confidence)
-    calibration = replace(
-        calibration, acceptance=acceptance, label_acceptance=label_acceptance
-    )
+    calibration = replace(calibration, acceptance=acceptance, label_acceptance=label_acceptance)
     found = predicted[name]
     return Calibrated(
         rule=name,

@@ -41,9 +41,10 @@ class LabelCurves:
 
     def __post_init__(self) -> None:
         """Raise ValueError if a curve decreases or the shapes do not fit."""
-        is_sound = self.common.shape == (3,) and (self.common[1:] >= 0).all()
-        is_sound = is_sound and self.offsets.shape == self.slopes.shape == (self.slopes.size,)
-        if not is_sound or not (self.slopes > 0).all() or not self.common[1:].any():
+        is_shaped = self.common.shape == (3,)
+        is_shaped = is_shaped and self.offsets.shape == self.slopes.shape == (self.slopes.size,)
+        weights = self.common[1:]
+        if not is_shaped or (weights < 0).any() or not weights.any() or (self.slopes <= 0).any():
             raise ValueError("the curves of label probabilities must increase")
 
     def __call__(self, probs: npt.NDArray[Any], labels: Ids | None = None) -> Floats32:
@@ -106,7 +107,7 @@ def _fit_labels(z: Floats, is_true: Floats, label: Ints, n_labels: int) -> tuple
     """Fit an offset and a slope for each label to the log-odds z (E,) of the common curve."""
 
     def sum_up(values: Floats) -> Floats:
-        return np.bincount(label, values, n_labels)
+        return np.bincount(label, values, n_labels).astype(np.float64)
 
     offsets, slopes = np.zeros(n_labels), np.ones(n_labels)
     for _ in range(N_STEPS):

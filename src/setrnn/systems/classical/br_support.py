@@ -64,7 +64,8 @@ class SupportCandidates(SetCandidates):
         best on valid: docs/rules.md.
         """
         of_seen = np.asarray((self.members.T @ np.exp(self.support_log_probs).T).T)
-        return np.minimum(np.maximum(of_seen, expit(self.logits)), 1.0).astype(np.float32)
+        larger = np.maximum(of_seen, expit(self.logits))
+        return np.asarray(np.minimum(larger, 1.0), dtype=np.float32)
 
     def missing_mass(self) -> Floats:
         """Return 0: all other sets have probability 0."""
