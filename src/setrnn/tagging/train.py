@@ -24,6 +24,7 @@ from setrnn.systems.registry import find_system
 from setrnn.tagging.calibrating import calibrate_on_valid
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.run_folder import has_run, mark_saved, only_trainer, run_folder_of
+from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import TrainOptions, check_method, train_system
 
 FEW_STEPS = 300  # with fewer, the default settings learn little
@@ -209,7 +210,7 @@ def open_training_data(
     _warn_of_skipped_rows(prepared, on_progress)
     if is_other:
         on_progress(Note("The data was prepared with other text settings: its own are used."))
-    return prepared, replace(config, text=prepared.text_settings)
+    return prepared, fit_to_data(replace(config, text=prepared.text_settings), prepared)
 
 
 def train_prepared(
@@ -225,6 +226,7 @@ def train_prepared(
     """
     if out is not None and options.run_folder is None and method.is_network:
         options = replace(options, run_folder=run_folder_of(out))
+    config = fit_to_data(config, prepared)
     with only_trainer(options.run_folder, options.wait):
         _note_before(prepared, method, config, options)
         tagger = _train(prepared, method, config, options)
