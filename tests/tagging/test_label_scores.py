@@ -52,7 +52,8 @@ def test_predictions_have_the_probabilities_of_predict_proba(calibrated, test_te
         columns = [tagger.labels.index[name] for name in each.labels]
         assert each.label_probabilities == pytest.approx(probs[row, columns].tolist(), abs=1e-5)
         limits = tagger.label_acceptance.thresholds[columns]
-        expected = [name for name, p, t in zip(each.labels, probs[row, columns], limits) if p >= t]
+        rows = zip(each.labels, probs[row, columns], limits, strict=True)
+        expected = [name for name, p, t in rows if p >= t]
         assert list(each.accepted_labels) == expected
         assert set(each.as_dict()["label_probabilities"]) == set(each.labels)
 
