@@ -9,6 +9,7 @@ from setrnn.tagging.label_calibration import (
     LabelCurves,
     fit_label_curves,
     held_out_label_probs,
+    with_knots,
 )
 
 
@@ -78,6 +79,20 @@ def test_probabilities_against_the_truth_are_not_turned_round():
     probs = random.random((500, 2)).astype(np.float32)
     curves = fit_label_curves(probs, random.random((500, 2)) > probs)
     assert (np.diff(curves(np.linspace(0.01, 0.99, 9)[:, None].repeat(2, 1)), axis=0) >= 0).all()
+
+
+def test_knots_are_added_only_where_they_predict_better(overconfident):
+    own, is_label, truth = overconfident
+    curves, held_out = fit_label_curves(own, is_label), held_out_label_probs(own, is_label)
+    stepped = np.where(own > 0.5, 0.9, 0.1) * own  # a jump that no smooth curve follows
+    bent = fit_label_curves(stepped, is_label)
+    found = with_knots(bent, held_out_label_probs(stepped, is_label), is_label)
+    assert len(found.knots) > 2
+    error = [np.abs(each(stepped) - truth)[truth > 0.05].mean() for each in (found, bent)]
+    assert error[0] < error[1]
+    assert (np.diff(found(np.linspace(0, 1, 50)[:, None].repeat(20, 1)), axis=0) >= 0).all()
+    few = with_knots(curves, held_out[:100], is_label[:100])
+    assert len(few.knots) == 2
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,12 @@ from setrnn.tagging.calibration import (
     held_out,
 )
 from setrnn.tagging.evaluation import Documents, LabelledDocuments, check_tagger, open_documents
-from setrnn.tagging.label_calibration import fit_label_curves, held_out_label_probs
+from setrnn.tagging.label_calibration import (
+    LabelCurves,
+    fit_label_curves,
+    held_out_label_probs,
+    with_knots,
+)
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.failures import explain_full_gpu
 
@@ -321,8 +326,13 @@ class _Documents:
                 key: fit_scaling(found.log_probs, self.true_rank[key])
                 for key, found in self.candidates.items()
             },
-            label_curves=fit_label_curves(self.label_marginals, is_label),
+            label_curves=self._fit_label_curves(is_label),
         )
+
+    def _fit_label_curves(self, is_label: Bools) -> LabelCurves:
+        own = self.label_marginals
+        curves = fit_label_curves(own, is_label)
+        return with_knots(curves, held_out_label_probs(own, is_label), is_label)
 
     def is_label(self, tagger: Tagger) -> Bools:
         """Return the true labels, (n, L)."""
@@ -342,10 +352,10 @@ class _Documents:
         """Find which labels to accept, and how far their probabilities can be trusted."""
         own, is_label = self.label_marginals, self.is_label(tagger)
         assert calibration.label_curves is not None
-        held_out_probs = held_out_label_probs(own, is_label)
-        found = fit_label_acceptance(
-            own, calibration.label_curves(own), held_out_probs, is_label, target, confidence
-        )
+        curves, held_out_probs = calibration.label_curves, held_out_label_probs(own, is_label)
+        # The knots were fitted on these documents, but have few parameters.
+        held_out_probs = np.interp(held_out_probs, curves.knots, curves.values).astype(np.float32)
+        found = fit_label_acceptance(own, curves(own), held_out_probs, is_label, target, confidence)
         shown = [label_reliability(each, is_label) for each in (own, held_out_probs)]
         return found, LabelReliability(*shown)
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy.special import expit
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
 
 N_FOLDS = 5
+LEAST_FOR_KNOTS = 500  # documents
 # Pairs below this are not used to fit: there are many, and they are hardly ever right.
 LEAST_TO_FIT = 0.005
 NEAREST = 1e-6  # to 0 and 1
@@ -32,12 +33,15 @@ class LabelCurves:
 
     The log-odds are offset + slope * z, with an offset and a slope for each label, and with
     z = a + b log p - c log(1 - p) for all labels (beta calibration, Kull et al. 2017). Higher
-    probabilities of a label stay higher.
+    probabilities of a label stay higher. If that predicts other documents better, a line through
+    knots follows, common to all labels (isotonic regression).
     """
 
     common: Floats  # (3,) a, b and c
     offsets: Floats  # (L,)
     slopes: Floats  # (L,)
+    knots: Floats = field(default_factory=lambda: np.array([0.0, 1.0]))  # increasing
+    values: Floats = field(default_factory=lambda: np.array([0.0, 1.0]))  # at the knots
 
     def __post_init__(self) -> None:
         """Raise ValueError if a curve decreases or the shapes do not fit."""
@@ -46,6 +50,9 @@ class LabelCurves:
         weights = self.common[1:]
         if not is_shaped or (weights < 0).any() or not weights.any() or (self.slopes <= 0).any():
             raise ValueError("the curves of label probabilities must increase")
+        is_line = self.knots.shape == self.values.shape == (self.knots.size,)
+        if not is_line or (np.diff(self.knots) <= 0).any() or (np.diff(self.values) < 0).any():
+            raise ValueError("the knots of label probabilities must increase")
 
     def __call__(self, probs: npt.NDArray[Any], labels: Ids | None = None) -> Floats32:
         """Return calibrated probabilities, (n, L); or (n, S), of the labels (n, S) with -1."""
@@ -53,7 +60,7 @@ class LabelCurves:
         if labels is not None:
             offsets, slopes = offsets[labels], slopes[labels]
         odds = offsets + slopes * (_terms(probs) @ self.common)
-        return np.asarray(expit(odds), dtype=np.float32)
+        return np.interp(expit(odds), self.knots, self.values).astype(np.float32)
 
 
 def fit_label_curves(probs: Floats32, is_label: Bools) -> LabelCurves:
@@ -66,6 +73,42 @@ def fit_label_curves(probs: Floats32, is_label: Bools) -> LabelCurves:
     return LabelCurves(common, offsets, slopes)
 
 
+def with_knots(curves: LabelCurves, held_out: Floats32, is_label: Bools) -> LabelCurves:
+    """Add isotonic regression, if it predicts held-out documents better.
+
+    Args:
+        curves: the curves without knots.
+        held_out: probabilities by such curves, fitted on other documents, (n, L).
+        is_label: the true labels, (n, L).
+    """
+    if len(held_out) < LEAST_FOR_KNOTS:
+        return curves
+    losses = np.zeros(2)
+    for is_out in _folds(len(held_out), seed=1):
+        knots, values = _fit_knots(held_out[~is_out], is_label[~is_out])
+        after = np.interp(held_out[is_out], knots, values)
+        for number, probs in enumerate((held_out[is_out], after)):
+            inner = np.clip(probs.astype(np.float64), NEAREST, 1 - NEAREST)
+            losses[number] -= np.log(np.where(is_label[is_out], inner, 1 - inner)).sum()
+    if losses[1] >= losses[0]:
+        return curves
+    knots, values = _fit_knots(held_out, is_label)
+    return replace(curves, knots=knots, values=values)
+
+
+def _fit_knots(probs: Floats32, is_label: Bools) -> tuple[Floats, Floats]:
+    from setrnn.tagging.calibration import fit_isotonic  # it imports this file
+
+    is_used = probs >= LEAST_TO_FIT
+    if not is_used.any():
+        return np.array([0.0, 1.0]), np.array([0.0, 1.0])
+    found = fit_isotonic(probs[is_used].astype(np.float64), is_label[is_used])
+    knots = np.concatenate([[0.0], found.probabilities, [1.0]])
+    values = np.concatenate([[0.0], found.accuracies, [1.0]])
+    _, first = np.unique(knots, return_index=True)
+    return knots[first], values[first]
+
+
 def held_out_label_probs(probs: Floats32, is_label: Bools) -> Floats32:
     """Calibrate each fifth of the documents with curves fitted on the others: (n, L)."""
     found = np.zeros_like(probs)
@@ -74,8 +117,8 @@ def held_out_label_probs(probs: Floats32, is_label: Bools) -> Floats32:
     return found
 
 
-def _folds(n: int) -> Iterator[Bools]:
-    of_fold = np.random.default_rng(0).permutation(n) % N_FOLDS
+def _folds(n: int, seed: int = 0) -> Iterator[Bools]:
+    of_fold = np.random.default_rng(seed).permutation(n) % N_FOLDS
     return (of_fold == fold for fold in range(N_FOLDS))
 
 
