@@ -86,9 +86,9 @@ def with_knots(curves: LabelCurves, held_out: Floats32, is_label: Bools) -> Labe
     losses = np.zeros(2)
     for is_out in _folds(len(held_out), seed=1):
         knots, values = _fit_knots(held_out[~is_out], is_label[~is_out])
-        after = np.interp(held_out[is_out], knots, values)
-        for number, probs in enumerate((held_out[is_out], after)):
-            inner = np.clip(probs.astype(np.float64), NEAREST, 1 - NEAREST)
+        before = held_out[is_out].astype(np.float64)
+        for number, probs in enumerate((before, np.interp(before, knots, values))):
+            inner = np.clip(probs, NEAREST, 1 - NEAREST)
             losses[number] -= np.log(np.where(is_label[is_out], inner, 1 - inner)).sum()
     if losses[1] >= losses[0]:
         return curves
