@@ -22,6 +22,7 @@ class Emissions:
     """Adds up the probabilities of labels, step by step, with an estimate for what was pruned."""
 
     def __init__(self, B: int, n_labels: int, device: torch.device) -> None:
+        self.n_added = 0  # levels
         self.total = torch.zeros(B, n_labels, device=device)  # p(label emitted so far)
         self.alive = torch.ones(B, device=device)  # p(not stopped so far), of nodes not pruned
         self.alive_with = torch.zeros_like(self.total)  # the same and the label is in the node
@@ -38,6 +39,7 @@ class Emissions:
             log_probs: log p of what follows each node, (B, W, V).
             labels: the labels of the nodes, (B, W, t).
         """
+        self.n_added += 1
         mass, probs = log_mass.exp(), log_probs.exp()
         kept, kept_with = mass.sum(1), self._sum_by_label(mass, labels)
         # What was pruned after the last step: it has gone before, and is not kept.
@@ -59,21 +61,20 @@ class Emissions:
         self.alive = passed.sum(1)
         self.alive_with = self._sum_by_label(passed, labels) + emitted
 
-    def finish(self, n_steps: int) -> Tensor:
-        """Return p(label), (B, L); pruned nodes are continued for at most `n_steps`."""
+    def finish(self, n_levels: int) -> Tensor:
+        """Return p(label), (B, L); pruned nodes are continued up to `n_levels`."""
         self.lost = self.lost + self.alive
         self.lost_with = self.lost_with + self.alive_with
-        for _ in range(n_steps):
-            is_open = self.lost > LEAST_MASS  # by document: batches change nothing
-            if not bool(is_open.any()):
+        for _ in range(self.n_added, n_levels):
+            if not bool((self.lost > LEAST_MASS).any()):
                 break
-            self.lost = self.lost * is_open
-            self.lost_with = self.lost_with * is_open[:, None]
             self._continue_lost()
         return self.total.clamp(0.0, 1.0)
 
     def _continue_lost(self) -> None:
         """Let pruned nodes emit what kept nodes emit, except the labels they have."""
+        is_open = self.lost > LEAST_MASS  # by document: batches change nothing
+        self.lost, self.lost_with = self.lost * is_open, self.lost_with * is_open[:, None]
         emitted = (self.lost[:, None] - self.lost_with).clamp(min=0) * self.hazard
         self.lost = self.lost * self.go_on
         scale = self.lost / emitted.sum(1).clamp(min=TINY)

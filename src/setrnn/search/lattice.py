@@ -62,7 +62,7 @@ def search_sets(
         parent, previous = parent.gather(1, chosen), label.gather(1, chosen)
         labels = torch.cat((take(labels, parent), previous[..., None]), dim=2)
         state = tuple(take(each, parent) for each in state)
-    return replace(found.finish(max(width, n_sets)), label_probs=emissions.finish(max_labels))
+    return replace(found.finish(max(width, n_sets)), label_probs=emissions.finish(max_labels + 1))
 
 
 def merge_equal(keys: Tensor, log_masses: Tensor, n_kept: int) -> tuple[Tensor, Tensor]:
