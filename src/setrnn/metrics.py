@@ -106,7 +106,7 @@ class Indicators:
 
 
 @dataclass(frozen=True)
-class _Overlap:
+class Overlap:
     """Sizes of the true sets, the predicted sets and their overlaps, per label or document."""
 
     n_true: Counts
@@ -114,10 +114,12 @@ class _Overlap:
     n_correct: Counts
 
     def f1(self, empty: float) -> Values:
+        """Return F1, with a value for what is neither true nor predicted."""
         return _ratio(2 * self.n_correct, self.n_true + self.n_predicted, empty)
 
-    def total(self) -> _Overlap:
-        return _Overlap(self.n_true.sum(), self.n_predicted.sum(), self.n_correct.sum())
+    def total(self) -> Overlap:
+        """Return the sums over all labels or documents."""
+        return Overlap(self.n_true.sum(), self.n_predicted.sum(), self.n_correct.sum())
 
 
 def evaluate_sets(truth: Indicator, predicted: Indicator) -> Scores:
@@ -141,7 +143,7 @@ def evaluate_sets(truth: Indicator, predicted: Indicator) -> Scores:
     return Scores(
         n_documents=n_documents,
         n_labels=n_labels,
-        label_f1=float(_overlap_by_label(true_sets, predicted_sets).f1(empty=0.0).mean()),
+        label_f1=float(overlap_by_label(true_sets, predicted_sets).f1(empty=0.0).mean()),
         instance_f1=float(by_document.f1(empty=1.0).mean()),
         micro_f1=float(pooled.f1(empty=1.0)),
         micro_precision=float(_ratio(pooled.n_correct, pooled.n_predicted, all_empty)),
@@ -178,7 +180,7 @@ def evaluate_label_sets(
 
 def f1_by_label(truth: Indicator, predicted: Indicator) -> Values:
     """Return the F1 of each label. Its mean is label-F1."""
-    return _overlap_by_label(*_matching_pair(truth, predicted)).f1(empty=0.0)
+    return overlap_by_label(*_matching_pair(truth, predicted)).f1(empty=0.0)
 
 
 def document_f1(truth: Indicator, predicted: Indicator) -> Values:
@@ -344,14 +346,15 @@ def _check_ranking(truth: Sparse, scores: NDArray[Any], ks: Sequence[int]) -> No
         )
 
 
-def _overlap_by_document(truth: Sparse, predicted: Sparse) -> _Overlap:
+def _overlap_by_document(truth: Sparse, predicted: Sparse) -> Overlap:
     matrices = (truth, predicted, truth.multiply(predicted).tocsr())
-    return _Overlap(*(np.diff(matrix.indptr).astype(np.int64) for matrix in matrices))
+    return Overlap(*(np.diff(matrix.indptr).astype(np.int64) for matrix in matrices))
 
 
-def _overlap_by_label(truth: Sparse, predicted: Sparse) -> _Overlap:
+def overlap_by_label(truth: Sparse, predicted: Sparse) -> Overlap:
+    """Count the true, the predicted and the rightly predicted documents of each label."""
     matrices = (truth, predicted, truth.multiply(predicted).tocsr())
-    return _Overlap(*(np.bincount(m.indices, minlength=m.shape[1]) for m in matrices))
+    return Overlap(*(np.bincount(m.indices, minlength=m.shape[1]) for m in matrices))
 
 
 def _ratio(numerator: NDArray[Any], denominator: NDArray[Any], empty: float) -> Values:

@@ -6,10 +6,11 @@ import pytest
 
 from made_comparison import made_comparison
 from setrnn.cli.console import scores_table
-from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
+from setrnn.comparison.records import GIVEN, Comparison, Failure, Record, TestResults
 from setrnn.comparison.statistics import Entry, bootstrap, holm
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
+from setrnn.report.label_table import labels_table
 from setrnn.report.tables import joint_systems_table, make_tables
 from setrnn.systems.registry import find_system
 
@@ -20,6 +21,7 @@ NAMES = [
     "rules",
     "all-rules",
     "differences",
+    "labels",
     "costs",
     "data",
 ]
@@ -260,3 +262,27 @@ def test_systems_of_several_datasets_stand_side_by_side(made):
     assert [cell.text for cell in first[2:]] == ["", ""]
     expected = row_of(tables["systems"], "pcc").cells
     assert list(first[:2]) == [expected[1], expected[4]]
+
+
+def test_labels_are_counted_by_hand():
+    comparison = Comparison(
+        "made-up",
+        "0",
+        True,
+        {"test": 3},
+        False,
+        ("a", "b", "c"),
+        (1, 1, 1),
+        ids=("0", "1", "2"),
+        truth=[[1], [0, 1], [1]],
+    )
+    runs = [
+        Record("one", seed, "0", "set", test=TestResults({"set": sets}, {}, {}))
+        for seed, sets in enumerate(([[1], [1], [0]], [[1], [0, 1], [1]]))
+    ]
+    table = labels_table(comparison, runs)
+    assert [row.name for row in table.rows] == ["b", "a"]  # c has no document
+    documents, of_system = table.rows[0].cells
+    assert documents.value == 3
+    assert of_system.value == pytest.approx((0.8 + 1) / 2)
+    assert "recall 0.833" in of_system.note

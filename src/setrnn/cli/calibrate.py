@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 from rich import box
 from rich.table import Table
@@ -16,6 +17,7 @@ from setrnn.cli.console import note, stdout, write_json
 from setrnn.cli.options import Device, JsonFile, Model, Reading, Rule, with_reading
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place, whole_file
+from setrnn.data.formats.row import printable
 from setrnn.errors import ConfigError, ModelError
 from setrnn.tagging.acceptance import Acceptance, Reliability, accuracy_interval, check_share
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.calibrating import Calibrated
 
 BAR_WIDTH = 30
+N_LABELS_SHOWN = 5
 FIGURES = (".svg", ".png", ".pdf")
 
 
@@ -118,7 +121,37 @@ def _show(found: Calibrated) -> None:
     )
     stdout.print(_reliability_table("Before calibration", found.before))
     stdout.print(_reliability_table("After calibration", found.after))
-    stdout.print(acceptance_note(found.acceptance), highlight=False, soft_wrap=True)
+    for line in (acceptance_note(found.acceptance), *label_notes(found)):
+        stdout.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def label_notes(found: Calibrated) -> list[str]:
+    """Describe how far label probabilities can be trusted, and which labels are accepted."""
+    names, acceptance = found.tagger.labels.names, found.calibration.label_acceptance
+    assert acceptance is not None
+    error = (
+        f"Labels: expected calibration error {found.labels.before.error:.3f} before, "
+        f"{found.labels.after.error:.3f} after, over probabilities above 0.05."
+    )
+    target, confidence = f"{acceptance.target:g}", f"{acceptance.confidence:g}"
+    is_safe = acceptance.thresholds <= 1
+    safe = np.flatnonzero(is_safe)  # labels are in descending order of frequency
+    if not len(safe):
+        text = f"No label is right in {target} of cases with confidence {confidence}."
+        return [error, f"{text} Lower --target-accuracy, or calibrate on more documents."]
+    first = ", ".join(
+        f"{printable(names[label])} from {acceptance.thresholds[label]:.3f}"
+        for label in safe[:N_LABELS_SHOWN]
+    )
+    more = f", and {len(safe) - N_LABELS_SHOWN:,} more" if len(safe) > N_LABELS_SHOWN else ""
+    others = [printable(names[label]) for label in np.flatnonzero(~is_safe)[:N_LABELS_SHOWN]]
+    not_safe = f" Review {', '.join(others)}" if others else ""
+    not_safe += " and others." if (~is_safe).sum() > len(others) else "." if others else ""
+    return [
+        error,
+        f"Accept {len(safe):,} of {len(names):,} labels by themselves, each for an accuracy of "
+        f"{target} with confidence {confidence}: {first}{more}.{not_safe}",
+    ]
 
 
 def _reliability_table(title: str, reliability: Reliability) -> Table:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 import setrnn
@@ -23,9 +24,13 @@ from setrnn.cli.options import (
 from setrnn.cli.predict import LimitOptions, with_limits
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place
+from setrnn.data.formats.row import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from setrnn.tagging.evaluation import AcceptedScores, Evaluation
+    from setrnn.tagging.label_scores import LabelScores
 
 
 @with_reading
@@ -42,6 +47,12 @@ def evaluate(
             "--split", help="The part of DATA to measure on.", show_default="test, or the only one"
         ),
     ] = None,
+    labels: Annotated[
+        int,
+        typer.Option(
+            "--labels", min=0, help="How many labels to show, the most frequent first; 0 for none."
+        ),
+    ] = 10,
     json: JsonFile = None,
     device: Device = "auto",
     beam_width: BeamWidth = None,
@@ -64,6 +75,7 @@ def evaluate(
         "data": data,
         "split": documents.split,
         **evaluation.as_dict(),
+        "labels": [each.as_dict() for each in evaluation.labels],
     }
     where = data if Path(data).is_file() else f"{documents.split} of {data}"
     stdout.print(
@@ -75,10 +87,12 @@ def evaluate(
     )
     stdout.print(scores_table("", {model.name: values}))
     stdout.print(_ranking_table(values))
-    for line in (_describe_probabilities(evaluation), _describe_calibration(evaluation)):
-        stdout.print(line, highlight=False, soft_wrap=True)
+    for describe in (_describe_probabilities, _describe_calibration, _describe_labels):
+        stdout.print(describe(evaluation), highlight=False, soft_wrap=True)
     if evaluation.accepted is not None:
         stdout.print(_accepted_table(evaluation.accepted))
+    if labels and evaluation.labels:
+        stdout.print(_labels_table(evaluation.labels, labels))
     if evaluation.scores.n_unseen_labels:
         warn(
             f"{evaluation.scores.n_unseen_labels:,} labels that the model never saw occur "
@@ -120,6 +134,44 @@ def _describe_calibration(evaluation: Evaluation) -> str:
         f"calibration error {evaluation.calibration_error:.3f} "
         f"({evaluation.calibration_error_raw:.3f} with the model's own probabilities)."
     )
+
+
+def _describe_labels(evaluation: Evaluation) -> str:
+    """Describe in one line how far the probabilities of labels can be trusted."""
+    found = evaluation.label_probabilities
+    sure = (
+        ""
+        if found.sure_labels_right is None
+        else f" Of the {found.n_sure_labels:,} at 0.95 or more, {found.sure_labels_right:.3f} are "
+        "right."
+    )
+    return (
+        f"Label probabilities above 0.05: expected calibration error "
+        f"{found.label_calibration_error:.3f} ({found.label_calibration_error_raw:.3f} with the "
+        f"model's own).{sure}"
+    )
+
+
+def _labels_table(labels: Sequence[LabelScores], n_shown: int) -> Table:
+    """Show the most frequent labels, and what they are accepted from."""
+    shown = labels[:n_shown]
+    title = f"The {len(shown)} most frequent of {len(labels):,} labels"
+    table = Table(title=title, title_justify="left")
+    table.add_column("label", overflow="fold")
+    with_accepted = any(each.accepted_share is not None for each in labels)
+    columns = ["support", "precision", "recall", "F1"]
+    for column in [*columns, *(["accepted\nfrom", "accepted\nshare"] if with_accepted else [])]:
+        table.add_column(column, justify="right")
+
+    def cell(value: float | None) -> str:
+        return "-" if value is None else f"{value:.3f}"
+
+    for each in shown:
+        cells = [f"{each.support:,}", cell(each.precision), cell(each.recall), cell(each.f1)]
+        if with_accepted:
+            cells += [cell(each.threshold), cell(each.accepted_share)]
+        table.add_row(escape(printable(each.label)), *cells)
+    return table
 
 
 def _accepted_table(accepted: AcceptedScores) -> Table:

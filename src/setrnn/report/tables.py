@@ -10,6 +10,7 @@ from setrnn.comparison.records import Comparison, Record, order_systems
 from setrnn.comparison.statistics import Bootstrap
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
+from setrnn.report.label_table import labels_table
 from setrnn.report.score_tables import (
     MARKS,
     all_rules_table,
@@ -50,6 +51,7 @@ def make_tables(
         rules_table(records, bootstrap),
         all_rules_table(records, bootstrap),
         differences_table(records, bootstrap),
+        labels_table(comparison, records),
         costs_table(records),
         data_table(comparison),
     ]

@@ -8,6 +8,7 @@ The mass of a node is the sum over all orders that reached it. The result has a 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.search.beam_search import take
+from setrnn.search.emissions import Emissions
 from setrnn.search.set_search import Certificate, ScoredSets
 
 ROUNDING = 1e-6  # error of a sum of probabilities
@@ -37,9 +39,10 @@ def search_sets(
     previous = torch.full((B, 1), stop, device=device)
     mass, keys = torch.zeros(B, 1, device=device), torch.zeros_like(previous)
     labels = previous.new_empty((B, 1, 0))
-    found = _Found(B, n_sets, device)
+    found, emissions = _Found(B, n_sets, device), Emissions(B, stop, device)
     for n_emitted in range(max_labels + 1):
         log_probs, state = decoder.step(encoding, state, previous)  # (B, W, V)
+        emissions.add(mass, log_probs, labels)
         log_stop = log_probs[..., stop]
         found.add(labels, mass + log_stop)
         if n_emitted == max_labels:
@@ -59,7 +62,7 @@ def search_sets(
         parent, previous = parent.gather(1, chosen), label.gather(1, chosen)
         labels = torch.cat((take(labels, parent), previous[..., None]), dim=2)
         state = tuple(take(each, parent) for each in state)
-    return found.finish(max(width, n_sets))
+    return replace(found.finish(max(width, n_sets)), label_probs=emissions.finish(max_labels + 1))
 
 
 def merge_equal(keys: Tensor, log_masses: Tensor, n_kept: int) -> tuple[Tensor, Tensor]:
@@ -135,7 +138,9 @@ def rank_by_exact(found: ScoredSets, exact: Tensor, is_exact: Tensor) -> ScoredS
     log_probs, order = log_probs.sort(dim=1, descending=True, stable=True)
     most = most.gather(1, order)
     certificate = _certify(log_probs, most, pruned, before.left, before.dropped)
-    return ScoredSets(take(found.labels, order), log_probs, certificate=certificate)
+    return replace(
+        found, labels=take(found.labels, order), log_probs=log_probs, certificate=certificate
+    )
 
 
 def _certify(

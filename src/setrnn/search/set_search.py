@@ -36,6 +36,7 @@ class ScoredSets:
     log_probs: Tensor  # (B, G) -inf where a document has fewer than G sets
     sequences: Sequences | None = None  # (B, 1, K, S) where a search for sequences found them
     certificate: Certificate | None = None  # where a search over sets found them
+    label_probs: Tensor | None = None  # (B, L) p(label), where it was estimated
 
 
 def most_probable_sets(

@@ -175,11 +175,20 @@ class TaggedText(_Answer):
         description="For set-rnn-exact: whether no set is more probable (`proved`), and the "
         "probability of all sets that were not searched (`pruned_mass`)."
     )
+    label_probabilities: tuple[Probability, ...] | None = Field(
+        description="p(label | text) of each of `labels`; null: the model is not calibrated, and "
+        "the rule needs only the best set."
+    )
+    accepted_labels: tuple[str, ...] | None = Field(
+        description="The labels that need no review, each by itself; null: `setrnn calibrate` was "
+        "not run."
+    )
     marginals: list[LabelProbability] | None = Field(
         description="p(label | text) in descending order, at least 0.001, at most 50."
     )
     missing_mass: float | None = Field(
-        description="The probability of the sets that the marginals leave out."
+        description="The probability of the sets that the search did not find. The marginals have "
+        "an estimate of their labels."
     )
 
 
@@ -196,6 +205,8 @@ class TagAnswer(_Answer):
                     "alternatives": [_SECOND],
                     "accepted": True,
                     "certificate": None,
+                    "label_probabilities": [0.97, 0.9, 0.84],
+                    "accepted_labels": ["sport"],
                     "marginals": None,
                     "missing_mass": None,
                 }
@@ -326,6 +337,13 @@ class AcceptedFrom(_Answer):
     )
 
 
+class AcceptedLabels(_Answer):
+    """Which labels need no review, each by itself."""
+
+    target: float = Field(description="The accuracy of each label that was asked for.")
+    n_labels: int = Field(description="How many labels can be accepted.")
+
+
 class ModelCard(_Answer):
     """A served model."""
 
@@ -339,6 +357,9 @@ class ModelCard(_Answer):
     can_explain: bool
     is_calibrated: bool
     accepts: dict[str, AcceptedFrom] = Field(description="By rule.")
+    accepts_labels: AcceptedLabels | None = Field(
+        description="null: `setrnn calibrate` was not run."
+    )
     data: str | None = Field(description="The training data.")
 
 
@@ -365,6 +386,7 @@ class ModelsAnswer(_Answer):
                     "can_explain": True,
                     "is_calibrated": True,
                     "accepts": {"set": {"target": 0.9, "threshold": 0.715}},
+                    "accepts_labels": {"target": 0.9, "n_labels": 31},
                     "data": "newsroom",
                 }
             ],

@@ -191,6 +191,7 @@ def list_models(models: Sequence[ServedModel], settings: ServeSettings) -> schem
 def _card(model: ServedModel, is_default: bool) -> schemas.ModelCard:
     tagger = model.tagger
     calibration, data = tagger.calibration, tagger.notes.get("data")
+    of_labels = tagger.label_acceptance
     return schemas.ModelCard.model_validate(
         {
             "name": model.name,
@@ -203,6 +204,9 @@ def _card(model: ServedModel, is_default: bool) -> schemas.ModelCard:
             "can_explain": why_not_explained(tagger) is None,
             "is_calibrated": calibration is not None and bool(calibration.scalings),
             "accepts": {} if calibration is None else calibration.acceptance,
+            "accepts_labels": None
+            if of_labels is None
+            else {"target": of_labels.target, "n_labels": of_labels.n_safe},
             "data": None if data is None else str(data),
         }
     )

@@ -97,13 +97,15 @@ class SetCandidates:
     labels: Ids  # (n, K, S) ascending ids, padded with -1
     log_probs: Floats  # (n, K), -inf where a document has fewer than K sets
     certificates: Certificates | None = field(default=None, kw_only=True)
+    # (n, L) p(label), with an estimate for what the search pruned; None if it was not estimated.
+    label_probs: Floats32 | None = field(default=None, kw_only=True)
 
     @staticmethod
     def concatenate(parts: Sequence[SetCandidates], min_sets: int = 0) -> SetCandidates:
         """Join the candidates of several batches of documents.
 
-        The result has at least `min_sets` columns. It has certificates if all parts have; other
-        knowledge of subclasses is lost.
+        The result has at least `min_sets` columns. It has certificates and
+        probabilities of labels if all parts have; other knowledge of subclasses is lost.
         """
         K = max((each.labels.shape[1] for each in parts), default=0)
         S = max((each.labels.shape[2] for each in parts), default=0)
@@ -118,13 +120,15 @@ class SetCandidates:
             log_probs[rows, :K_here] = each.log_probs
             start += n_here
         found = [each.certificates for each in parts if each.certificates is not None]
-        if not found or len(found) < len(parts):
-            return SetCandidates(labels, log_probs)
-        certificates = Certificates(
-            np.concatenate([each.is_proved for each in found]),
-            np.concatenate([each.pruned for each in found]),
-        )
-        return SetCandidates(labels, log_probs, certificates=certificates)
+        probs = [each.label_probs for each in parts if each.label_probs is not None]
+        certificates = None
+        if found and len(found) == len(parts):
+            certificates = Certificates(
+                np.concatenate([each.is_proved for each in found]),
+                np.concatenate([each.pruned for each in found]),
+            )
+        label_probs = np.concatenate(probs) if probs and len(probs) == len(parts) else None
+        return SetCandidates(labels, log_probs, certificates=certificates, label_probs=label_probs)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -141,6 +145,7 @@ class SetCandidates:
             labels=self.labels[rows],
             log_probs=self.log_probs[rows],
             certificates=certificates,
+            label_probs=None if self.label_probs is None else self.label_probs[rows],
         )
 
     def set_at(self, document: int, rank: int) -> list[int]:
@@ -159,10 +164,13 @@ class SetCandidates:
         return np.where(is_same.any(axis=1), is_same.argmax(axis=1), -1)
 
     def marginals(self, n_labels: int) -> Floats32:
-        """Return p(label | document), (n, L): the share of the candidates that contain the label.
+        """Return p(label | document), (n, L), with an estimate for the sets that are missing.
 
-        The missing probability is assumed to be distributed like that of the candidates.
+        If the search made none, the missing probability is assumed to be distributed like that of
+        the candidates: the result is the share of the candidates that contain the label.
         """
+        if self.label_probs is not None:
+            return self.label_probs
         n, K, S = self.labels.shape
         document, rank, place = np.nonzero(self.labels >= 0)
         label = self.labels[document, rank, place]

@@ -24,6 +24,7 @@ from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, rebuild_network
 from setrnn.search.set_search import ScoredSets
 from setrnn.systems.candidates import Certificates, Floats, Floats32, Ids, Ints, SetCandidates
+from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.system import Arrays, System
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class NeuralSystem(System):
     def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L), from the candidates."""
         if candidates is None:
-            candidates = self.candidates(tokens, self.config.search.beam_width)
+            candidates = self.candidates(tokens, MANY_SETS)
         return candidates.marginals(self.network.decoder.n_labels)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
@@ -172,6 +173,7 @@ def as_candidates(found: ScoredSets) -> SetCandidates:
         found.labels.cpu().numpy().astype(np.int32),
         found.log_probs.cpu().numpy().astype(np.float64),
         certificates=certificates,
+        label_probs=None if found.label_probs is None else found.label_probs.cpu().numpy(),
     )
 
 

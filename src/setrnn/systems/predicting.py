@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
-from setrnn.systems.candidates import Floats, Ids, Ints, SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import SetLimits
-from setrnn.systems.rules import choose_sets, count_candidates, find_rule
+from setrnn.systems.rules import LABEL_RULE, choose_sets, count_candidates, find_rule
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.systems.system import System
@@ -70,3 +70,12 @@ class BatchSearch:
         if found is not None and (self.n_sets["sets"] >= n_many or found.certificates is None):
             return found
         return self.system.candidates(self.tokens, n_many)
+
+    def label_probs(self, source: str, n_labels: int) -> Floats32 | None:
+        """Return the model's own p(label | document), (n, L), from a search that was made.
+
+        None if labels are known, or if the search was only for the best sets.
+        """
+        if self.known is not None or self.n_sets.get(source, 0) < count_candidates():
+            return None
+        return self.candidates[source].for_rule(LABEL_RULE).marginals(n_labels)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from torch import Tensor
 from setrnn.data.ragged import Ragged
 from setrnn.model.interfaces import Encoding
 from setrnn.search.beam_search import search_orders
+from setrnn.search.sampling import sample_label_probs
 from setrnn.search.set_search import (
     ScoredSets,
     most_probable_completions,
@@ -21,9 +22,13 @@ from setrnn.search.set_search import (
     set_log_prob,
     sets_of_best_sequences,
 )
-from setrnn.systems.candidates import Floats, Ids, SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known, check_known, make_completions
 from setrnn.systems.neural import NeuralSystem, Rows
+from setrnn.systems.rules import MANY_SETS
+
+# Prefixes that stand for all, to estimate the probabilities of labels; more gain little.
+N_PREFIXES = 8
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,8 @@ class RecurrentSystem(NeuralSystem):
         """Find the most probable sets of each document.
 
         The beam width limits their number, or twice the beam width if labels are known. With
-        source "sequences", a set has the probability of its best sequence.
+        source "sequences", a set has the probability of its best sequence. If many sets are asked
+        for, the probabilities of the labels are estimated too, from more than these sets.
         """
         known = check_known(known, source)
         if known is not None:
@@ -53,7 +59,10 @@ class RecurrentSystem(NeuralSystem):
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
 
         def search(rows: Rows, encoding: Encoding) -> ScoredSets:
-            return find(self.network.decoder, encoding, width, max_labels)
+            found = find(self.network.decoder, encoding, width, max_labels)
+            if n_sets < MANY_SETS:  # only the best are of interest
+                return found
+            return replace(found, label_probs=self._sample(encoding))
 
         return self.gather_sets(tokens, width, search)
 
@@ -69,6 +78,22 @@ class RecurrentSystem(NeuralSystem):
             )
 
         return make_completions(self.gather_sets(tokens, 2 * width, search), known)
+
+    @torch.inference_mode()
+    def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
+        """Return an estimate of p(label | document), (n, L); candidates of many sets have it."""
+        if candidates is None or candidates.label_probs is not None:
+            return super().marginals(tokens, candidates)
+        shape = (len(tokens), self.network.decoder.n_labels)
+
+        def sample(rows: Rows, encoding: Encoding) -> Tensor:
+            return self._sample(encoding)
+
+        return self.gather_values(tokens, np.zeros(shape, dtype=np.float32), sample)
+
+    def _sample(self, encoding: Encoding) -> Tensor:
+        max_labels = self.config.model.max_labels
+        return sample_label_probs(self.network.decoder, encoding, N_PREFIXES, max_labels)
 
     @torch.inference_mode()
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:

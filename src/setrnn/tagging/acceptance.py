@@ -10,15 +10,19 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from setrnn.errors import ConfigError
-from setrnn.systems.candidates import Bools, Floats, Ints
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
 
 N_BINS = 15
 LEAST_IN_BIN = 10  # documents
+LEAST_SHOWN = 0.05  # the labels whose probabilities are compared with how often they are right
 FIRST_TEST = 4  # times the fewest documents that can show the target if all of them are right
 LEAST_FIRST_TEST = 0.05  # of all documents
+LEAST_ACCEPTED = 0.5  # no label below is accepted, even if nearly all above are right
+NEVER = 2.0  # a threshold that no probability reaches
 STEP = 1.1  # each test takes this many times the documents of the test before
 
 
@@ -65,6 +69,14 @@ def reliability(probs: Floats, is_right: Bools, n_bins: int = N_BINS) -> Reliabi
     )
 
 
+def label_reliability(probs: Floats32, is_label: Bools) -> Reliability:
+    """Sort the pairs of a document and a label, (n, L), that are shown into bins of equal mass."""
+    is_shown = probs > LEAST_SHOWN
+    if not is_shown.any():
+        return reliability(np.zeros(1), np.zeros(1, dtype=bool))
+    return reliability(probs[is_shown].astype(np.float64), is_label[is_shown])
+
+
 @dataclass(frozen=True)
 class Acceptance:
     """A prediction is accepted if its calibrated probability is at least the threshold."""
@@ -105,7 +117,8 @@ def fit_acceptance(
     check_share("confidence", confidence)
     order = np.argsort(-probs, kind="stable")
     descending, n_right = probs[order], np.cumsum(is_right[order], dtype=np.int64)
-    sizes = _group_sizes(descending, target, confidence)
+    fewest = _fewest(target, confidence)
+    sizes = _group_sizes(descending, max(FIRST_TEST * fewest, LEAST_FIRST_TEST * len(probs)))
     right = n_right[sizes - 1]
     bounds = lower_bound(right, sizes, confidence)
     n_passed = int(np.argmin(np.append(bounds >= target, False)))
@@ -114,12 +127,103 @@ def fit_acceptance(
         accuracy = float(right[best] / sizes[best])
         return Acceptance(rule, target, confidence, None, 0.0, accuracy, 0)
     n_accepted = int(sizes[n_passed - 1])
-    # Midway to the next document, so that rounding rejects nobody.
-    below = descending[n_accepted] if n_accepted < len(descending) else descending[-1]
-    threshold = float((descending[n_accepted - 1] + below) / 2)
+    threshold = _midway(descending, n_accepted)
     accuracy = float(n_right[n_accepted - 1] / n_accepted)
     share = n_accepted / len(probs)
     return Acceptance(rule, target, confidence, threshold, share, accuracy, n_accepted)
+
+
+@dataclass(frozen=True)
+class LabelAcceptance:
+    """A label is accepted if its calibrated probability is at least the label's threshold."""
+
+    target: float  # the least accuracy of each label where it is accepted
+    confidence: float  # the confidence that a label reaches the target, for each label by itself
+    thresholds: Floats  # (L,); above 1 for a label that is never accepted
+    is_rare: Bools  # (L,) too few documents for a test of its own: it has the threshold of all rare
+    shares: Floats  # (L,) of the expected documents of the label that are accepted
+
+    def __post_init__(self) -> None:
+        """Raise TypeError or ValueError if a value is not sound, as in a damaged file."""
+        if not all(isinstance(each, float | int) for each in (self.target, self.confidence)):
+            raise TypeError("an acceptance of labels holds numbers")
+        shape = (self.thresholds.size,)
+        if not self.thresholds.shape == self.is_rare.shape == self.shares.shape == shape:
+            raise ValueError("an acceptance of labels has one threshold per label")
+
+    @property
+    def n_safe(self) -> int:
+        """The number of labels that can be accepted."""
+        return int((self.thresholds <= 1).sum())
+
+    def accepts(self, probs: npt.NDArray[Any], labels: Ids) -> Bools:
+        """Return which labels (n, S), padded with -1, are accepted at probabilities (n, S)."""
+        return np.asarray((probs >= self.thresholds[labels]) & (labels >= 0))
+
+
+def fit_label_acceptance(
+    marginals: Floats32,
+    probs: Floats32,
+    held_out: Floats32,
+    is_label: Bools,
+    target: float,
+    confidence: float,
+) -> LabelAcceptance:
+    """Find the lowest threshold of each label above which it is right often enough.
+
+    Each label is tested as sets are: see `fit_acceptance`. The first test has half the documents
+    that the model's own probabilities expect to have the label. Labels expected in too few
+    documents for a test are tested together.
+
+    Args:
+        marginals: the model's own p(label | document), (n, L).
+        probs: the calibrated ones.
+        held_out: the same, from curves fitted on other documents.
+        is_label: the true labels.
+        target: the least accuracy of a label where it is accepted.
+        confidence: the confidence that a label reaches the target.
+    """
+    n, n_labels = probs.shape
+    fewest = _fewest(target, confidence)
+    expected = marginals.sum(axis=0, dtype=np.float64)
+    is_rare = expected < fewest
+    thresholds, n_accepted = np.full(n_labels, NEVER), np.zeros(n_labels)
+    for label in np.flatnonzero(~is_rare):
+        first = max(fewest, min(FIRST_TEST * fewest, expected[label] / 2))
+        found = _lowest_accepted(probs[:, label], is_label[:, label], first, target, confidence)
+        thresholds[label], n_accepted[label] = found
+    if is_rare.any():
+        rare, is_right = held_out[:, is_rare].ravel(), is_label[:, is_rare].ravel()
+        first = max(fewest, min(FIRST_TEST * fewest, expected[is_rare].sum() / 2))
+        if first <= len(rare):
+            threshold, _ = _lowest_accepted(rare, is_right, first, target, confidence)
+            thresholds[is_rare] = threshold
+            n_accepted[is_rare] = (probs[:, is_rare] >= threshold).sum(axis=0)
+    shares = np.minimum(n_accepted / np.maximum(probs.sum(axis=0, dtype=np.float64), 1.0), 1.0)
+    return LabelAcceptance(target, confidence, thresholds, is_rare, shares)
+
+
+def _lowest_accepted(
+    probs: Floats32, is_right: Bools, first: float, target: float, confidence: float
+) -> tuple[float, int]:
+    """Return the threshold of the last group that passes, and its size; NEVER and 0 for none."""
+    order = np.argsort(-probs, kind="stable")
+    descending = probs[order].astype(np.float64)
+    n_right = np.cumsum(is_right[order], dtype=np.int64)
+    sizes = _group_sizes(descending, first)
+    sizes = sizes[descending[sizes - 1] >= LEAST_ACCEPTED]
+    bounds = lower_bound(n_right[sizes - 1], sizes, confidence)
+    n_passed = int(np.argmin(np.append(bounds >= target, False)))
+    if n_passed == 0:
+        return NEVER, 0
+    n_accepted = int(sizes[n_passed - 1])
+    return _midway(descending, n_accepted), n_accepted
+
+
+def _midway(descending: Floats, n_accepted: int) -> float:
+    """Return a threshold midway to the next document, so that rounding rejects nobody."""
+    below = descending[n_accepted] if n_accepted < len(descending) else descending[-1]
+    return float((descending[n_accepted - 1] + below) / 2)
 
 
 def lower_bound(n_right: Ints, n: Ints, confidence: float) -> Floats:
@@ -144,11 +248,15 @@ def check_share(name: str, value: float) -> None:
         raise ConfigError(f"The {name} must lie between 0 and 1, got {value}. Try 0.9.")
 
 
-def _group_sizes(descending: Floats, target: float, confidence: float) -> Ints:
+def _fewest(target: float, confidence: float) -> int:
+    """Return how many documents show the target, if all of them are right."""
+    return math.ceil(math.log(1 - confidence) / math.log(target))
+
+
+def _group_sizes(descending: Floats, first: float) -> Ints:
     """Return the number of documents of each test; equal probabilities stay together."""
     n = len(descending)
-    fewest = math.log(1 - confidence) / math.log(target)  # if all of them are right
-    start = min(max(FIRST_TEST * fewest, LEAST_FIRST_TEST * n, 1), n)
+    start = min(max(first, 1), n)
     n_steps = math.ceil(math.log(n / start) / math.log(STEP)) + 1
     wanted = np.minimum(np.ceil(start * STEP ** np.arange(n_steps)), n)
     ends = np.append(np.nonzero(np.diff(descending))[0] + 1, n)

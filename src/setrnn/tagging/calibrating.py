@@ -17,14 +17,17 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, SetRNNError
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates, pack_labels
-from setrnn.systems.rules import RULES, count_candidates, find_rule
+from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 from setrnn.tagging.acceptance import (
     Acceptance,
+    LabelAcceptance,
     Reliability,
     as_plain,
     check_share,
     fit_acceptance,
+    fit_label_acceptance,
+    label_reliability,
     reliability,
 )
 from setrnn.tagging.calibration import (
@@ -35,6 +38,12 @@ from setrnn.tagging.calibration import (
     held_out,
 )
 from setrnn.tagging.evaluation import Documents, LabelledDocuments, check_tagger, open_documents
+from setrnn.tagging.label_calibration import (
+    LabelCurves,
+    fit_label_curves,
+    held_out_label_probs,
+    with_knots,
+)
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.failures import explain_full_gpu
 
@@ -53,6 +62,7 @@ class Calibrated:
     before: Reliability
     after: Reliability
     accuracy: float  # of all predictions
+    labels: LabelReliability
 
     def __repr__(self) -> str:
         return f"<Calibrated {self.tagger!r}, rule {self.rule}: {self.acceptance}>"
@@ -68,7 +78,38 @@ class Calibrated:
             "acceptance": as_plain(self.acceptance),
             "reliability": {"before": self.before.as_dict(), "after": self.after.as_dict()},
             "scalings": as_plain(self.calibration.scalings),
+            "labels": {
+                "calibration_error": self.labels.after.error,
+                "calibration_error_raw": self.labels.before.error,
+                "n_pairs": int(self.labels.after.n_documents.sum()),
+                "acceptance": self._label_acceptance(),
+            },
         }
+
+    def _label_acceptance(self) -> dict[str, dict[str, Any]]:
+        """Return the threshold of each label that can be accepted."""
+        found = self.calibration.label_acceptance
+        assert found is not None
+        names = self.tagger.labels.names
+        return {
+            names[label]: {
+                "threshold": float(found.thresholds[label]),
+                "share": float(found.shares[label]),
+                "is_rare": bool(found.is_rare[label]),
+            }
+            for label in np.flatnonzero(found.thresholds <= 1)
+        }
+
+
+@dataclass(frozen=True)
+class LabelReliability:
+    """Pairs of a document and a label above 0.05, by their probability.
+
+    `after` is measured on each fifth of the documents, with curves fitted on the others.
+    """
+
+    before: Reliability
+    after: Reliability
 
 
 def fit_calibration(
@@ -180,7 +221,8 @@ def calibrate(
         each: fit_acceptance(each, found.probs(calibration.scalings), found.is_right, *asked)
         for (each, found), asked in zip(predicted.items(), targets.values(), strict=True)
     }
-    calibration = replace(calibration, acceptance=acceptance)
+    label_acceptance, of_labels = documents.accept_labels(tagger, calibration, target, confidence)
+    calibration = replace(calibration, acceptance=acceptance, label_acceptance=label_acceptance)
     found = predicted[name]
     return Calibrated(
         rule=name,
@@ -190,6 +232,7 @@ def calibrate(
         before=reliability(found.probs({}), found.is_right),
         after=reliability(documents.held_out_probs(found, calibration), found.is_right),
         accuracy=float(found.is_right.mean()),
+        labels=of_labels,
     )
 
 
@@ -231,7 +274,8 @@ class _Documents:
     label_sets: list[frozenset[str]]
     candidates: dict[str, SetCandidates]  # by the key of the scaling
     true_rank: dict[str, Ints]  # (n,) by the same key; -1 if no candidate is true
-    marginals: dict[str, Floats32]  # (n, L) of "sets", and of rules that need others
+    # (n, L) of "sets", of rules with thresholds and own weights, and of LABEL_RULE for labels
+    marginals: dict[str, Floats32]
 
     @classmethod
     def collect(
@@ -245,8 +289,8 @@ class _Documents:
         tokens: list[Ragged] = []
         label_sets: list[frozenset[str]] = []
         candidates: dict[str, list[SetCandidates]] = {key: [] for key in (*sources, *own)}
-        with_thresholds = [rule for rule in own if RULES[rule].needs_thresholds]
-        marginals: dict[str, list[Floats32]] = {key: [] for key in ("sets", *with_thresholds)}
+        with_marginals = [r for r in own if RULES[r].needs_thresholds or r == LABEL_RULE]
+        marginals: dict[str, list[Floats32]] = {key: [] for key in ("sets", *with_marginals)}
         for batch, names in documents.batches(tagger):
             tokens.append(batch)
             label_sets.extend(map(frozenset, names))
@@ -271,9 +315,7 @@ class _Documents:
 
     def fit(self, tagger: Tagger) -> Calibration:
         """Fit thresholds and scalings."""
-        known = tagger.labels.encode([tuple(each) for each in self.label_sets])
-        is_label = np.zeros((len(self.label_sets), len(tagger.labels)), dtype=bool)
-        is_label[known.row_numbers, known.values] = True
+        is_label = self.is_label(tagger)
         by_key = {key: choose_thresholds(each, is_label) for key, each in self.marginals.items()}
         common = by_key.get("micro-f1", by_key["sets"]).common
         by_label = by_key.get("label-f1", by_key["sets"]).by_label
@@ -284,7 +326,38 @@ class _Documents:
                 key: fit_scaling(found.log_probs, self.true_rank[key])
                 for key, found in self.candidates.items()
             },
+            label_curves=self._fit_label_curves(is_label),
         )
+
+    def _fit_label_curves(self, is_label: Bools) -> LabelCurves:
+        own = self.label_marginals
+        curves = fit_label_curves(own, is_label)
+        return with_knots(curves, held_out_label_probs(own, is_label), is_label)
+
+    def is_label(self, tagger: Tagger) -> Bools:
+        """Return the true labels, (n, L)."""
+        known = tagger.labels.encode([tuple(each) for each in self.label_sets])
+        is_label = np.zeros((len(self.label_sets), len(tagger.labels)), dtype=bool)
+        is_label[known.row_numbers, known.values] = True
+        return is_label
+
+    @property
+    def label_marginals(self) -> Floats32:
+        """The model's own p(label | document), (n, L)."""
+        return self.marginals.get(LABEL_RULE, self.marginals["sets"])
+
+    def accept_labels(
+        self, tagger: Tagger, calibration: Calibration, target: float, confidence: float
+    ) -> tuple[LabelAcceptance, LabelReliability]:
+        """Find which labels to accept, and how far their probabilities can be trusted."""
+        own, is_label = self.label_marginals, self.is_label(tagger)
+        assert calibration.label_curves is not None
+        curves, held_out_probs = calibration.label_curves, held_out_label_probs(own, is_label)
+        # The knots were fitted on these documents, but have few parameters.
+        held_out_probs = np.interp(held_out_probs, curves.knots, curves.values).astype(np.float32)
+        found = fit_label_acceptance(own, curves(own), held_out_probs, is_label, target, confidence)
+        shown = [label_reliability(each, is_label) for each in (own, held_out_probs)]
+        return found, LabelReliability(*shown)
 
     def predict(self, tagger: Tagger, rule: str) -> _Predicted:
         """Predict by a rule."""

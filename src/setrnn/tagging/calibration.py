@@ -1,4 +1,7 @@
-"""Calibrate set probabilities: a temperature, then isotonic regression for the first set."""
+"""Calibrate set probabilities: a temperature, then isotonic regression for the first set.
+
+The curves of label probabilities are in `label_calibration`; both are saved together.
+"""
 
 # n documents, K candidates, G other sets, B knots, S labels of the largest set
 
@@ -16,7 +19,8 @@ from setrnn.errors import ModelError
 from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.rules.marginal_rules import Thresholds
-from setrnn.tagging.acceptance import Acceptance, as_plain
+from setrnn.tagging.acceptance import Acceptance, LabelAcceptance, as_plain
+from setrnn.tagging.label_calibration import LabelCurves
 
 LEAST_DOCUMENTS = 100  # for a calibration
 LEAST_MISSING = 1e-6  # "another set" is never impossible: one such document would decide T
@@ -207,6 +211,8 @@ class Calibration:
     # By a rule's source; by the rule itself if it has weights of its own in a mixture.
     scalings: Mapping[str, Scaling] = field(default_factory=dict)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)  # by rule
+    label_curves: LabelCurves | None = None
+    label_acceptance: LabelAcceptance | None = None
 
     def key_of(self, rule: str, source: str) -> str:
         """Return which scaling is that of a rule: its own, or that of its source."""
@@ -252,6 +258,8 @@ class Calibration:
                 None if thresholds is None else Thresholds(**_as_arrays(thresholds)),
                 {source: _read_scaling(each) for source, each in scalings.items()},
                 {rule: Acceptance(**each) for rule, each in acceptance.items()},
+                _read_if_there(LabelCurves, values.get("label_curves")),
+                _read_if_there(LabelAcceptance, values.get("label_acceptance")),
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ModelError(
@@ -259,19 +267,28 @@ class Calibration:
             ) from error
 
     def check_labels(self, n_labels: int, place: str = "calibration.json") -> None:
-        """Raise ModelError if the thresholds are for another number of labels."""
-        shape = (n_labels,) if self.thresholds is None else np.shape(self.thresholds.by_label)
-        if shape != (n_labels,):
-            raise ModelError(
-                f"{place} has thresholds of shape {shape} for {n_labels:,} labels. Remove it, and "
-                "calibrate the model again."
-            )
+        """Raise ModelError if what it has for each label is for another number of labels."""
+        of_labels = [
+            *(() if self.thresholds is None else (self.thresholds.by_label,)),
+            *(() if self.label_curves is None else (self.label_curves.offsets,)),
+            *(() if self.label_acceptance is None else (self.label_acceptance.thresholds,)),
+        ]
+        for each in of_labels:
+            if np.shape(each) != (n_labels,):
+                raise ModelError(
+                    f"{place} has thresholds of shape {np.shape(each)} for {n_labels:,} labels. "
+                    "Remove it, and calibrate the model again."
+                )
 
 
 def _read_scaling(values: Mapping[str, Any]) -> Scaling:
     isotonic = values["isotonic"]
     read = None if isotonic is None else Isotonic(**_as_arrays(isotonic))
     return Scaling(**{**values, "isotonic": read})
+
+
+def _read_if_there(kind: type[Any], values: Mapping[str, Any] | None) -> Any:  # noqa: ANN401
+    return None if values is None else kind(**_as_arrays(values))
 
 
 def _find_not_finite(values: Any, name: str = "") -> str | None:  # noqa: ANN401 (JSON values)
@@ -286,5 +303,8 @@ def _find_not_finite(values: Any, name: str = "") -> str | None:  # noqa: ANN401
 
 def _as_arrays(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return plain JSON values with arrays instead of lists, and floats instead of numbers."""
-    read = {name: np.array(each, dtype=np.float64) for name, each in values.items()}
+    read = {
+        name: np.array(each, dtype=bool if name.startswith("is_") else np.float64)
+        for name, each in values.items()
+    }
     return {name: each if each.ndim else float(each) for name, each in read.items()}

@@ -31,6 +31,12 @@ from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.rules import find_rule
 from setrnn.tagging.acceptance import accuracy_interval, reliability
+from setrnn.tagging.label_scores import (
+    LabelPairs,
+    LabelProbabilityScores,
+    LabelScores,
+    score_labels,
+)
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import BATCH, Tagger
 
@@ -168,6 +174,8 @@ class Evaluation:
     documents_per_second: float
     missing_mass: float  # the mean probability of the sets that were not found
     set_log_likelihood: SetLogLikelihood
+    label_probabilities: LabelProbabilityScores  # does not depend on the rule
+    labels: tuple[LabelScores, ...]  # the most frequent first; not part of `as_dict`
     accepted: AcceptedScores | None = None  # None if the model has no acceptance for the rule
     certificates: CertificateScores | None = None  # of set-rnn-exact, by rule "set"
 
@@ -183,6 +191,7 @@ class Evaluation:
             "n_impossible_sets": self.set_log_likelihood.n_impossible_sets,
             "calibration_error": self.calibration_error,
             "calibration_error_raw": self.calibration_error_raw,
+            **asdict(self.label_probabilities),
             **({} if self.accepted is None else asdict(self.accepted)),
             **({} if self.certificates is None else asdict(self.certificates)),
             "documents_per_second": round(self.documents_per_second, 1),
@@ -258,6 +267,7 @@ def measure_rules(
     rankings: list[RankingScores] = []
     missing: list[Floats] = []
     log_probs: list[Floats] = []
+    pairs = LabelPairs()
     for tokens, labels in batches:
         search = BatchSearch(tagger.system, tokens, n_sets)
         for each in found.values():
@@ -265,9 +275,11 @@ def measure_rules(
         truth.extend(labels)
         known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
         candidates = search.many_sets()
-        marginals = tagger.system.marginals(tokens, candidates)
+        own = tagger.label_marginals(tokens, candidates, calibrated=False)
+        marginals = tagger.calibrate_labels(own.probs)
+        pairs.add(own.probs, marginals, known.truth)
         rankings.append(evaluate_ranking(known.truth, marginals, RANKS))
-        missing.append(candidates.missing_mass())
+        missing.append(own.missing_mass)
         log_probs.append(_true_log_probs(tagger, tokens, labels))
         on_documents(len(labels))
     if not truth:
@@ -276,6 +288,7 @@ def measure_rules(
         _mean_ranking(rankings),
         float(np.concatenate(missing).mean()),
         _log_likelihood(np.concatenate(log_probs)),
+        pairs.measure(),
     )
     return {rule: each.measure(truth, shared) for rule, each in found.items()}
 
@@ -287,6 +300,7 @@ class _Shared:
     ranking: RankingScores
     missing_mass: float
     set_log_likelihood: SetLogLikelihood
+    label_probabilities: LabelProbabilityScores
 
 
 class _RulePredictions:
@@ -327,6 +341,10 @@ class _RulePredictions:
             documents_per_second=len(truth) / max(self.seconds, 1e-9),
             missing_mass=shared.missing_mass,
             set_log_likelihood=shared.set_log_likelihood,
+            label_probabilities=shared.label_probabilities,
+            labels=score_labels(
+                truth, self.predictions, self.tagger.labels.names, self.tagger.label_acceptance
+            ),
             accepted=_accepted_scores(self.predictions, is_right),
             certificates=_certificate_scores(self.predictions),
         )

@@ -17,6 +17,7 @@ from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, nearest_name
 from setrnn.systems.candidates import (
+    Bools,
     Floats,
     Floats32,
     Ids,
@@ -54,6 +55,9 @@ class Prediction:
     alternatives: tuple[ScoredSet, ...] = ()
     accepted: bool | None = None  # None if the model has no acceptance for the rule
     certificate: Certificate | None = None  # of set-rnn-exact, if the set is its most probable
+    # p(label | document) of each of `labels`; None if the search was only for the best sets.
+    label_probabilities: tuple[float, ...] | None = None
+    accepted_labels: tuple[str, ...] | None = None  # None if the model has no acceptance of labels
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values: a row of `setrnn predict`, without its id."""
@@ -62,7 +66,20 @@ class Prediction:
             values["accepted"] = self.accepted
         if self.certificate is not None:
             values["certificate"] = asdict(self.certificate)
+        if self.label_probabilities is not None:
+            pairs = zip(self.labels, self.label_probabilities, strict=True)
+            values["label_probabilities"] = dict(pairs)
+        if self.accepted_labels is not None:
+            values["accepted_labels"] = list(self.accepted_labels)
         return values
+
+
+@dataclass(frozen=True)
+class LabelProbs:
+    """What is known of the labels of predicted sets (n, S), padded with -1."""
+
+    probs: Floats32  # (n, S)
+    is_accepted: Bools | None = None  # (n, S)
 
 
 @dataclass(frozen=True)
@@ -70,7 +87,7 @@ class Marginals:
     """The probability of each label, p(label | text)."""
 
     probs: Floats32  # (n, L) in the order of the model's labels
-    # (n,) the probability of the sets that were not found: assumed to be spread like the others
+    # (n,) the probability of the sets that were not found: their labels are estimated
     missing_mass: Floats
 
 
@@ -151,9 +168,11 @@ def name_predictions(
     top: int,
     accepted: Sequence[bool | None],
     certificates: Sequence[Certificate | None],
+    of_labels: LabelProbs | None = None,
 ) -> Iterator[Prediction]:
     """Yield a prediction per document: its set (n, S), and its best alternatives."""
     candidates = choice.candidates
+    probs, is_accepted = (None, None) if of_labels is None else vars(of_labels).values()
     for document, row in enumerate(sets):
         predicted = name_labels(labels, row)
         others = (
@@ -171,7 +190,16 @@ def name_predictions(
             tuple(alternatives),
             accepted[document],
             certificates[document],
+            None if probs is None else _round(probs[document, : len(predicted)]),
+            None
+            if is_accepted is None
+            else name_labels(labels, np.where(is_accepted[document], row, -1)),
         )
+
+
+def _round(probs: Floats32) -> tuple[float, ...]:
+    """Return probabilities with six decimals: single precision has no more."""
+    return tuple(round(float(each), 6) for each in probs)
 
 
 def problem_with_known(

@@ -29,20 +29,22 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, find_method
-from setrnn.systems.candidates import Floats32
+from setrnn.systems.candidates import Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.relabelled import RelabelledSystem
-from setrnn.systems.rules import RULES, count_candidates, find_rule
+from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
 from setrnn.systems.system import System
+from setrnn.tagging.acceptance import LabelAcceptance
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.inputs import Document, check_top, encode_batches, pair_features, pair_known
 from setrnn.tagging.prediction import (
     Completion,
+    LabelProbs,
     Marginals,
     Prediction,
     complete_tokens,
@@ -204,8 +206,8 @@ class Tagger:
         n_sets = max(n_sets, count_candidates()) if source == "sets" else n_sets
         search = BatchSearch(self.system, tokens, {source: n_sets})
         predictions = list(self.predictions(search, name, top, set_limits, calibrated=calibrated))
-        many = search.many_sets().for_rule(name)
-        return predictions, Marginals(self.system.marginals(tokens, many), many.missing_mass())
+        many = search.many_sets()
+        return predictions, self.label_marginals(tokens, many, calibrated=calibrated)
 
     def predictions(
         self,
@@ -231,7 +233,40 @@ class Tagger:
                 accepted = calibration.acceptance[rule].accepts(np.exp(trusted)).tolist()
             if calibrated:
                 choice, log_probs = replace(choice, candidates=found), trusted
-        yield from name_predictions(self.labels, choice, labels, log_probs, top, accepted, proofs)
+        probs = search.label_probs(by.source, len(self.labels))
+        of_labels = None if probs is None else self._label_probs(probs, labels, calibrated)
+        yield from name_predictions(
+            self.labels, choice, labels, log_probs, top, accepted, proofs, of_labels
+        )
+
+    def _label_probs(self, marginals: Floats32, labels: Ids, calibrated: bool) -> LabelProbs:
+        """Return the probabilities of the labels of sets (n, S), and which are accepted."""
+        own = np.take_along_axis(marginals, np.maximum(labels, 0), axis=1)
+        calibration = self.calibration
+        if calibration is None or calibration.label_curves is None:
+            return LabelProbs(own)
+        trusted, acceptance = calibration.label_curves(own, labels), calibration.label_acceptance
+        is_accepted = None if acceptance is None else acceptance.accepts(trusted, labels)
+        return LabelProbs(trusted if calibrated else own, is_accepted)
+
+    def label_marginals(
+        self, tokens: Ragged, candidates: SetCandidates, *, calibrated: bool = True
+    ) -> Marginals:
+        """Return p(label | document), given candidates that stand for the whole distribution."""
+        many = candidates.for_rule(LABEL_RULE)
+        probs = self.system.for_rule(LABEL_RULE).marginals(tokens, many)
+        probs = self.calibrate_labels(probs) if calibrated else probs
+        return Marginals(probs, many.missing_mass())
+
+    def calibrate_labels(self, probs: Floats32) -> Floats32:
+        """Return calibrated label probabilities (n, L); the same if there is no calibration."""
+        curves = None if self.calibration is None else self.calibration.label_curves
+        return probs if curves is None else curves(probs)
+
+    @property
+    def label_acceptance(self) -> LabelAcceptance | None:
+        """From which probability on each label is accepted; None if that is not known."""
+        return None if self.calibration is None else self.calibration.label_acceptance
 
     def n_candidates(self, rule: str, top: int = 1, limits: SetLimits | None = None) -> int:
         """Return how many candidates `predictions` needs to show `top` sets."""
@@ -372,18 +407,26 @@ class Tagger:
     def predict_proba(
         self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
     ) -> Floats32:
-        """Return p(label | text), texts x labels, in the order of `self.labels.names`."""
+        """Return p(label | text), texts x labels, in the order of `self.labels.names`.
+
+        The probabilities are calibrated if the model has a calibration.
+        """
         return self.marginals(texts, features).probs
 
     def marginals(
-        self, texts: Sequence[str], features: Sequence[Sequence[str]] | None = None
+        self,
+        texts: Sequence[str],
+        features: Sequence[Sequence[str]] | None = None,
+        *,
+        calibrated: bool = True,
     ) -> Marginals:
         """Return p(label | text), and the probability of the sets that were not found."""
         probs, missing = [np.zeros((0, len(self.labels)), np.float32)], [np.zeros(0)]
         for tokens in encode_batches(self.encoder, pair_features(texts, features), BATCH):
             candidates = self.system.candidates(tokens, count_candidates())
-            probs.append(self.system.marginals(tokens, candidates))
-            missing.append(candidates.missing_mass())
+            found = self.label_marginals(tokens, candidates, calibrated=calibrated)
+            probs.append(found.probs)
+            missing.append(found.missing_mass)
         return Marginals(np.concatenate(probs), np.concatenate(missing))
 
     def with_beam_width(self, beam_width: int) -> Tagger:

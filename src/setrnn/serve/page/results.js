@@ -7,7 +7,7 @@ const N_SETS = 4; // sets whose orders are drawn
 const MIN_EDGE = 0.02; // the probability of an order that is wide enough for an edge
 const LONG = 60; // characters: longer labels may be cut
 const SURPRISE = 0.05; // p(known | x) below which a hint is shown
-const STATES = { accepted: "accepted", rejected: "rejected", proposed: "proposed", open: "undecided" };
+const STATES = { accepted: "accepted", rejected: "rejected", proposed: "proposed", settled: "settled", open: "undecided" };
 
 let showsAll = false;
 
@@ -72,7 +72,7 @@ function chip(label, state, note = "") {
 function drawSet(view) {
   const chips = view.labels.map((label) => {
     const note = view.isNew(label) ? "new" : "";
-    return chip(label, view.present.includes(label) ? "accepted" : "proposed", note);
+    return chip(label, view.present.includes(label) ? "accepted" : view.stateOf(label), note);
   });
   if (!chips.length) chips.push(make("li", { className: "none", textContent: "no labels" }));
   chips.push(...view.absent.map((label) => chip(label, "rejected")));
@@ -92,6 +92,7 @@ function setHint(view) {
     const given = percent(view.knownProbability);
     hints.push(`The model gave your decisions a probability of only ${given}.`);
   }
+  if (view.settledHint) hints.push(view.settledHint);
   if (view.isProved) hints.push("Proved: no other set is more probable.");
   return hints.filter(Boolean).join(" ");
 }

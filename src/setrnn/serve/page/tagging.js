@@ -167,6 +167,11 @@ export function viewOf({ decision, prediction, completion, notes }) {
   const isOpen = ({ label }) => stateOf(decision, label) === "open";
   const likely = ({ probability }) => probability >= UNLIKELY;
   const rows = completion ? completion.suggestions.filter(isOpen).filter(likely) : prediction.marginals;
+  // Labels that are accepted by themselves are not asked about, unless the person decides otherwise.
+  const settled = (prediction.accepted_labels ?? []).filter(
+    (label) => labels.includes(label) && stateOf(decision, label) === "open",
+  );
+  const isAsked = (row) => isOpen(row) && !settled.includes(row.label);
   const n = new Set([...labels, ...said.labels]).size;
   const isSame = n === labels.length && n === said.labels.length;
   return {
@@ -179,9 +184,11 @@ export function viewOf({ decision, prediction, completion, notes }) {
     rowsHint: rowsHint(completion, prediction),
     stateOf: (label) => {
       const state = stateOf(decision, label);
+      if (state === "open" && settled.includes(label)) return "settled";
       return state === "open" && labels.includes(label) ? "proposed" : state;
     },
-    suggestion: isDone ? null : leastCertain(rows.filter(isOpen)),
+    settledHint: settledHint(settled, labels),
+    suggestion: isDone ? null : leastCertain(rows.filter(isAsked)),
     notes,
     alternatives: said.alternatives.filter(likely),
     probability: isSame ? said.probability : null,
@@ -218,7 +225,15 @@ export function ordersHint(decision) {
 function rowsHint(completion, prediction) {
   if (completion) return "Undecided labels, given your decisions.";
   const missing = prediction.missing_mass ?? 0;
-  return missing > 0.05 ? `Computed from sets with ${percent(1 - missing)} of the probability.` : "";
+  const found = percent(1 - missing);
+  return missing > 0.05 ? `The sets found have ${found} of the probability; the rest is estimated.` : "";
+}
+
+function settledHint(settled, labels) {
+  const target = server.model.accepts_labels?.target;
+  if (!settled.length || !target) return "";
+  const many = settled.length === labels.length ? "All labels are settled" : "Settled labels (●)";
+  return `${many}: each is right in at least ${asShare(target)} of cases.`;
 }
 
 const asShare = (target) => percent(target).replace(".0%", "%");

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 
 from setrnn.config import ClassicalSettings
 from setrnn.data.labels import distinct_sets
@@ -44,6 +44,7 @@ class SupportCandidates(SetCandidates):
     support: Ids  # (G, S) the seen sets, padded with -1
     members: sp.csr_matrix  # the seen sets as 0 and 1, (G, L)
     support_log_probs: Floats  # (n, G)
+    logits: Floats32  # (n, L) of BR
 
     def take(self, rows: Ints) -> Self:
         """Return the candidates of some of the documents."""
@@ -52,12 +53,19 @@ class SupportCandidates(SetCandidates):
             labels=self.labels[rows],
             log_probs=self.log_probs[rows],
             support_log_probs=self.support_log_probs[rows],
+            logits=self.logits[rows],
         )
 
     def marginals(self, n_labels: int) -> Floats32:
-        """Return the total probability of the seen sets that contain each label: (n, L)."""
-        sums = np.asarray((self.members.T @ np.exp(self.support_log_probs).T).T)
-        return np.asarray(np.minimum(sums, 1.0), dtype=np.float32)
+        """Return p(label | document), (n, L): that of BR, or of the seen sets if it is larger.
+
+        BR alone does not know which labels occur together. The seen sets give hardly anything to
+        a label that they combine with others. Of both and their means, the larger one was the
+        best on valid: docs/rules.md.
+        """
+        of_seen = np.asarray((self.members.T @ np.exp(self.support_log_probs).T).T)
+        larger = np.maximum(of_seen, expit(self.logits))
+        return np.asarray(np.minimum(larger, 1.0), dtype=np.float32)
 
     def missing_mass(self) -> Floats:
         """Return 0: all other sets have probability 0."""
@@ -109,13 +117,16 @@ class SupportInference:
         return cls(BinaryRelevance.fit(data, settings, on_labels_done), support)
 
     def log_probs(self, features: sp.csr_matrix) -> Floats:
-        """Return log p of each seen set, documents x sets.
+        """Return log p of each seen set, documents x sets."""
+        return self._seen_log_probs(self.br.linear.logits(features))
+
+    def _seen_log_probs(self, logits: Floats32) -> Floats:
+        """Return log p of each seen set, documents x sets, from BR's log-odds.
 
         The log of the product over all L labels is, up to a constant per document, the sum of
         the log-odds of the labels of the set: one sparse product for all sets.
         """
-        logits = self.br.linear.logits(features).astype(np.float64)
-        scores = np.asarray((self._members @ logits.T).T)
+        scores = np.asarray((self._members @ logits.astype(np.float64).T).T)
         return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
 
     def candidates(
@@ -126,7 +137,8 @@ class SupportInference:
         If no seen set fits what is known, the candidate is the set of present labels, with
         probability 0.
         """
-        log_probs = self.log_probs(features)
+        logits = self.br.linear.logits(features)
+        log_probs = self._seen_log_probs(logits)
         if known is not None:
             log_probs = np.where(self._fits(known), log_probs, -np.inf)
         n_sets = min(n_sets, len(self.support))
@@ -144,6 +156,7 @@ class SupportInference:
             self._padded_support,
             self._members,
             log_probs,
+            logits,
         )
 
     def _fits(self, known: Known) -> Bools:

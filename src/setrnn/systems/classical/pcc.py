@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 import torch
+from scipy.special import expit
 from torch import Tensor
 
 from setrnn.config import BOUNDS, ClassicalSettings
@@ -78,17 +79,15 @@ class ClassifierChain:
         n, n_labels = logits.shape
         closed = None if known is None else _close(known, n_labels)
         beams = Beams.empty(n)
+        label_probs = np.zeros((n, n_labels), dtype=np.float32)
         for label in range(n_labels):
-            beams = beams.extend(
-                label,
-                logits[:, label],
-                self.chain[:, label],
-                self.beam_width,
-                None if closed is None else closed[:, :, label],
-            )
+            log_odds = beams.log_odds(logits[:, label], self.chain[:, label])
+            label_probs[:, label] = beams.mean_prob(log_odds)
+            closed_now = None if closed is None else closed[:, :, label]
+            beams = beams.extend(label, log_odds, self.beam_width, closed_now)
         if known is not None:
             return make_completions(SetCandidates(beams.labels, beams.log_probs), known)
-        return SetCandidates(pack_labels(beams.labels), beams.log_probs)
+        return SetCandidates(pack_labels(beams.labels), beams.log_probs, label_probs=label_probs)
 
     def set_log_probs(self, features: sp.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
@@ -150,19 +149,14 @@ class Beams:
     def extend(
         self,
         label: int,
-        logits: Floats32,
-        chain: Floats32,
+        log_odds: Floats32,
         width: int,
         closed: Floats | None = None,
     ) -> Beams:
         """Extend every beam with and without one more label; keep the best.
 
-        Index -1 reads the last element of `chain`, which is 0: the weight of the last label for
-        itself. `closed`, documents x (without, with), is -inf for what contradicts the known.
+        `closed`, documents x (without, with), is -inf for what contradicts the known.
         """
-        log_odds = np.repeat(logits[:, None], self.labels.shape[1], axis=1)  # (n, K)
-        for held in np.moveaxis(self.labels, -1, 0):  # one by one: padding changes no bit
-            log_odds += chain[held]
         without = self.log_probs + log_sigmoid(-log_odds)
         with_it = self.log_probs + log_sigmoid(log_odds)
         if closed is not None:
@@ -177,6 +171,27 @@ class Beams:
             labels[..., -1] = np.where(is_with, label, -1)
             labels = -np.sort(-labels, axis=-1)  # -1 last, so that the free column is found again
         return Beams(labels, np.take_along_axis(both, order, axis=1))
+
+    def mean_prob(self, log_odds: Floats32) -> Floats:
+        """Return p(label), (n,), from its log-odds after each beam, (n, K).
+
+        The beams stand for the assignments that were pruned.
+        """
+        best = np.maximum(self.log_probs.max(axis=1, keepdims=True), -1e300)
+        weights = np.exp(self.log_probs - best)
+        total = np.maximum(weights.sum(axis=1), 1e-300)
+        return np.asarray((weights * expit(log_odds)).sum(axis=1) / total)
+
+    def log_odds(self, logits: Floats32, chain: Floats32) -> Floats32:
+        """Return the log-odds of one more label after each beam, (n, K).
+
+        Index -1 reads the last element of `chain`, which is 0: the weight of the last label for
+        itself.
+        """
+        log_odds = np.repeat(logits[:, None], self.labels.shape[1], axis=1)
+        for held in np.moveaxis(self.labels, -1, 0):  # one by one: padding changes no bit
+            log_odds += chain[held]
+        return log_odds
 
 
 def _close(known: Known, n_labels: int) -> Floats:

@@ -14,6 +14,8 @@ from setrnn.systems.rules.choice import Choice
 # The number of sets that stand for a whole distribution. Systems whose sets cost nothing return
 # more; those that know the distribution exactly need none.
 MANY_SETS = 16
+# The rule by whose weights a mixture gives the probabilities of single labels.
+LABEL_RULE = "hamming"
 # The number of sets among which p(known labels) is shared. Networks and pcc return their beams.
 MANY_COMPLETIONS = 64
 

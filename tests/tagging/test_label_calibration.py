@@ -1,0 +1,103 @@
+"""Curves of label probabilities: near the truth, increasing, shrunk for rare labels."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from setrnn.tagging.acceptance import label_reliability
+from setrnn.tagging.label_calibration import (
+    LabelCurves,
+    fit_label_curves,
+    held_out_label_probs,
+    with_knots,
+)
+
+
+@pytest.fixture(scope="module")
+def overconfident():
+    """2,000 documents, 20 labels of falling frequency, with log-odds that are twice too large."""
+    random = np.random.default_rng(0)
+    truth = expit(random.normal(-2.5, 2.0, (2_000, 20)) - np.linspace(0, 3, 20))
+    truth[:, 3] = expit(logit(truth[:, 3]) - 1.0)  # a label that the model overrates
+    own = expit(2 * logit(truth) + np.where(np.arange(20) == 3, 2.0, 0.0))
+    return own.astype(np.float32), random.random(truth.shape) < truth, truth
+
+
+def test_calibrated_probabilities_are_near_the_truth(overconfident):
+    own, is_label, truth = overconfident
+    found = held_out_label_probs(own, is_label)
+    is_shown = truth > 0.05
+    error = np.abs(found - truth)[is_shown].mean()
+    assert error < 0.03 < np.abs(own - truth)[is_shown].mean() / 3
+    assert label_reliability(found, is_label).error < 0.02
+    assert label_reliability(own, is_label).error > 0.05
+
+
+def test_each_label_keeps_its_order(overconfident):
+    own, is_label, _ = overconfident
+    found = fit_label_curves(own, is_label)(own)
+    for label in range(own.shape[1]):
+        order = np.argsort(own[:, label], kind="stable")
+        assert (np.diff(found[order, label]) >= 0).all()
+
+
+def test_a_label_moves_only_as_far_as_its_documents_show(overconfident):
+    own, is_label, _ = overconfident
+    many, few = fit_label_curves(own, is_label), fit_label_curves(own[:60], is_label[:60])
+    assert abs(many.offsets[3]) > 3 * np.abs(np.delete(many.offsets, 3)).mean()
+    assert abs(few.offsets[3]) < abs(many.offsets[3])
+
+
+def test_a_label_without_documents_has_the_common_curve(overconfident):
+    own, is_label, _ = overconfident
+    own = own.copy()
+    own[:, 7] = 0.0
+    curves = fit_label_curves(own, is_label)
+    assert (curves.offsets[7], curves.slopes[7]) == (0.0, 1.0)
+
+
+def test_curves_of_chosen_labels_are_those_of_all(overconfident):
+    own, is_label, _ = overconfident
+    curves = fit_label_curves(own, is_label)
+    labels = np.array([[3, 0], [5, -1]], dtype=np.int32)
+    chosen = curves(np.take_along_axis(own[:2], np.maximum(labels, 0), axis=1), labels)
+    every = curves(own[:2])
+    np.testing.assert_allclose(chosen[0], every[0, [3, 0]])
+    np.testing.assert_allclose(chosen[1, 0], every[1, 5])
+
+
+@pytest.mark.parametrize("is_right", [np.zeros, np.ones])
+def test_labels_that_are_never_or_always_right_stay_finite(is_right):
+    probs = np.full((100, 3), 0.999, dtype=np.float32)
+    found = fit_label_curves(probs, is_right((100, 3), dtype=bool))(probs)
+    assert np.isfinite(found).all()
+    assert ((found > 0.5) == bool(is_right(1)[0])).all()
+
+
+def test_probabilities_against_the_truth_are_not_turned_round():
+    random = np.random.default_rng(0)
+    probs = random.random((500, 2)).astype(np.float32)
+    curves = fit_label_curves(probs, random.random((500, 2)) > probs)
+    assert (np.diff(curves(np.linspace(0.01, 0.99, 9)[:, None].repeat(2, 1)), axis=0) >= 0).all()
+
+
+def test_knots_are_added_only_where_they_predict_better(overconfident):
+    own, is_label, truth = overconfident
+    curves, held_out = fit_label_curves(own, is_label), held_out_label_probs(own, is_label)
+    stepped = np.where(own > 0.5, 0.9, 0.1) * own  # a jump that no smooth curve follows
+    bent = fit_label_curves(stepped, is_label)
+    found = with_knots(bent, held_out_label_probs(stepped, is_label), is_label)
+    assert len(found.knots) > 2
+    error = [np.abs(each(stepped) - truth)[truth > 0.05].mean() for each in (found, bent)]
+    assert error[0] < error[1]
+    assert (np.diff(found(np.linspace(0, 1, 50)[:, None].repeat(20, 1)), axis=0) >= 0).all()
+    few = with_knots(curves, held_out[:100], is_label[:100])
+    assert len(few.knots) == 2
+
+
+@pytest.mark.parametrize(
+    ("common", "slopes"), [([0, -1, 1], [1, 1]), ([0, 1, 1], [1, 0]), ([0, 1], [1, 1])]
+)
+def test_damaged_curves_are_refused(common, slopes):
+    with pytest.raises(ValueError, match="increase"):
+        LabelCurves(np.array(common, dtype=float), np.zeros(2), np.array(slopes, dtype=float))

@@ -1,0 +1,99 @@
+"""Measures label by label, and the label probabilities of predictions."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from setrnn import Prediction, calibrate, evaluate
+from setrnn.tagging.acceptance import LabelAcceptance
+from setrnn.tagging.calibration import Calibration
+from setrnn.tagging.label_scores import LabelPairs, score_labels
+
+
+def test_each_label_is_counted_by_hand():
+    truth = [("a", "b"), ("a",), ("b", "new")]
+    predictions = [
+        Prediction(("a",), 0.5, label_probabilities=(0.9,), accepted_labels=("a",)),
+        Prediction(("a", "b"), 0.5, label_probabilities=(0.8, 0.6), accepted_labels=("a",)),
+        Prediction(("a",), 0.5, label_probabilities=(0.7,), accepted_labels=()),
+    ]
+    safe = LabelAcceptance(
+        0.9, 0.9, np.array([2.0, 0.75, 2.0]), np.zeros(3, dtype=bool), np.zeros(3)
+    )
+    first, second, third = score_labels(truth, predictions, ["b", "a", "c"], safe)
+    assert (first.label, second.label, third.label) == ("b", "a", "c")
+    assert (second.support, second.n_predicted) == (2, 3)
+    assert (second.precision, second.recall) == (pytest.approx(2 / 3), 1.0)
+    assert second.f1 == pytest.approx(0.8)
+    assert (second.threshold, second.accepted_share) == (0.75, pytest.approx(2 / 3))
+    assert (second.n_accepted, second.accepted_accuracy) == (2, 1.0)
+    assert (first.threshold, first.recall, first.f1) == (None, 0.0, 0.0)
+    assert (third.precision, third.recall, third.accepted_share) == (None, None, None)
+
+
+def test_pairs_below_the_shown_ones_are_left_out():
+    pairs = LabelPairs()
+    truth = np.array([[1, 0, 1, 1]])  # the last label is not one of the model
+    pairs.add(np.array([[0.99, 0.5, 0.04]]), np.array([[0.96, 0.2, 0.01]]), truth)
+    found = pairs.measure()
+    assert (found.n_label_pairs, found.n_sure_labels, found.sure_labels_right) == (2, 1, 1.0)
+
+
+@pytest.fixture(scope="module")
+def calibrated(taggers, small_examples):
+    return calibrate(taggers["br"], small_examples["train"], target=0.6)
+
+
+def test_predictions_have_the_probabilities_of_predict_proba(calibrated, test_texts):
+    tagger = calibrated.tagger
+    probs = tagger.predict_proba(test_texts)
+    for row, each in enumerate(tagger.tag(test_texts)):
+        columns = [tagger.labels.index[name] for name in each.labels]
+        assert each.label_probabilities == pytest.approx(probs[row, columns].tolist(), abs=1e-5)
+        limits = tagger.label_acceptance.thresholds[columns]
+        rows = zip(each.labels, probs[row, columns], limits, strict=True)
+        expected = [name for name, p, t in rows if p >= t]
+        assert list(each.accepted_labels) == expected
+        assert set(each.as_dict()["label_probabilities"]) == set(each.labels)
+
+
+def test_raw_probabilities_are_the_models_own_and_acceptance_stays(calibrated, test_texts):
+    tagger = calibrated.tagger
+    own = tagger.tag(test_texts, calibrated=False)
+    plain = replace(tagger, calibration=None).tag(test_texts, rule="f1")
+    trusted = tagger.tag(test_texts)
+    assert [each.accepted_labels for each in own] == [each.accepted_labels for each in trusted]
+    by_set = {(row, name): p for row, each in enumerate(own) for name, p in _pairs(each)}
+    for row, each in enumerate(plain):
+        for name, p in _pairs(each):
+            assert by_set.get((row, name), p) == pytest.approx(p, abs=1e-5)
+
+
+def _pairs(prediction):
+    return zip(prediction.labels, prediction.label_probabilities, strict=True)
+
+
+def test_what_is_saved_is_read_again(calibrated):
+    values = calibrated.calibration.as_dict()
+    again = Calibration.from_dict(values)
+    assert again.as_dict() == values
+    probs = np.linspace(0.01, 0.99, len(calibrated.tagger.labels), dtype=np.float32)[None]
+    np.testing.assert_array_equal(
+        again.label_curves(probs), calibrated.calibration.label_curves(probs)
+    )
+
+
+def test_a_calibration_of_other_labels_is_refused(calibrated):
+    with pytest.raises(Exception, match="labels"):
+        calibrated.calibration.check_labels(3)
+
+
+def test_evaluate_lists_every_label_and_how_far_labels_are_trusted(calibrated, small_examples):
+    found = evaluate(calibrated.tagger, small_examples["test"])
+    assert len(found.labels) == len(calibrated.tagger.labels)
+    supports = [each.support for each in found.labels]
+    assert supports == sorted(supports, reverse=True)
+    values = found.as_dict()
+    assert 0 <= values["label_calibration_error"] <= 1
+    assert values["n_label_pairs"] > 0
