@@ -60,9 +60,13 @@ def mix(
             models, reading.source(data), split=split, device=device, on_progress=show
         )
     tagger.save(out)
-    found = tagger.notes["mixture"]
-    stdout.print(_scores_table(found), _weights_table(found), sep="\n")
+    print_mixture(tagger.notes["mixture"])
     note(f"Wrote {out}")
+
+
+def print_mixture(found: Mapping[str, Any]) -> None:
+    """Print what each member and the mixture give, and the weights."""
+    stdout.print(_scores_table(found), _weights_table(found), sep="\n")
 
 
 def _scores_table(found: Mapping[str, Any]) -> Table:

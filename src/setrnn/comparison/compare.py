@@ -47,10 +47,10 @@ from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
 from setrnn.progress import Note, OnProgress, ignore_progress
-from setrnn.tagging.train import (
+from setrnn.tagging.fitting import check_training
+from setrnn.tagging.opening import (
     Data,
     Settings,
-    check_training,
     choose_config,
     list_overrides,
     make_source,

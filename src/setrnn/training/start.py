@@ -42,6 +42,7 @@ class TrainOptions:
     wait: bool = False  # if another process trains in that folder, until it ends
     max_seconds: float | None = None  # no epoch begins that would probably exceed them
     on_progress: OnProgress = ignore_progress
+    rule: str | None = None  # measures on valid, and predicts; None for the method's own
 
 
 @dataclass(frozen=True)
@@ -86,16 +87,13 @@ def train_network(
     count_first_epochs(method, config.training)  # raises if an objective gets no epoch
     run = checkpoint = None
     if options.run_folder is not None:
-        run = RunFolder(options.run_folder, identify_run(prepared, config, method.name))
+        identity = identify_run(prepared, config, method.name, options.rule or method.rule)
+        run = RunFolder(options.run_folder, identity)
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
-    network = make_network(prepared, config, method.decoder, options.on_progress)
-    network = network.to(fabric.device)
-    trainer = Trainer(
-        network, prepared, config, method, fabric, run, options.on_progress, options.max_seconds
-    )
+    trainer = make_trainer(method, prepared, config, options, fabric, run)
     trainer.fit(checkpoint)
-    position = trainer.position
+    position, network = trainer.position, trainer.network
     notes = {
         "epochs": position.history,
         "best_epoch": position.best_epoch,
@@ -104,11 +102,35 @@ def train_network(
     return Trained(find_system(method)(network.eval(), config, fabric.device), notes)
 
 
-def identify_run(prepared: Prepared, config: Config, method: str) -> dict[str, Any]:
+def make_trainer(
+    method: Method,
+    prepared: Prepared,
+    config: Config,
+    options: TrainOptions,
+    fabric: Fabric,
+    run: RunFolder | None = None,
+) -> Trainer:
+    """Build a network on Fabric's device, and what trains it."""
+    network = make_network(prepared, config, method.decoder, options.on_progress)
+    return Trainer(
+        network.to(fabric.device),
+        prepared,
+        config,
+        method,
+        fabric,
+        run,
+        options.on_progress,
+        options.max_seconds,
+        options.rule,
+    )
+
+
+def identify_run(prepared: Prepared, config: Config, method: str, rule: str) -> dict[str, Any]:
     """Return all that decides what a run trains."""
     settings = to_dict(config)
     del settings["classical"]
-    return {"method": method, "config": settings, "data": settings_hash(prepared.description)}
+    data = settings_hash(prepared.description)
+    return {"method": method, "rule": rule, "config": settings, "data": data}
 
 
 def make_fabric(device: torch.device, precision: str) -> Fabric:
