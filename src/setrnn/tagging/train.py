@@ -17,9 +17,10 @@ from setrnn.methods import find_method
 from setrnn.metrics import find_measure
 from setrnn.progress import OnProgress, ignore_progress
 from setrnn.systems.rules import rule_for
-from setrnn.tagging.automatic import Automatic, has_members
+from setrnn.tagging.automatic import Automatic
 from setrnn.tagging.fitting import check_training, train_prepared
 from setrnn.tagging.learning import check_learned
+from setrnn.tagging.members_folder import has_members
 from setrnn.tagging.opening import (
     Data,
     Settings,
@@ -41,6 +42,7 @@ def train(
     *,
     measure: str | None = None,
     budget: float | None = None,
+    jobs: int = 1,
     out: str | Path | None = None,
     valid: str | Path | None = None,
     preset: str = "default",
@@ -71,6 +73,8 @@ def train(
         budget: the minutes that training may take; 0 for no limit. With a method, no epoch starts
             that would probably exceed them. If not given, 10 without a method on a CPU, and no
             limit otherwise.
+        jobs: without a method, the networks that are trained at a time on a CPU, each in a process
+            of its own; a script that asks for several needs `if __name__ == "__main__":`.
         out: the model folder to write. Checkpoints and members are kept beside it, in OUT.run.
         valid: a file that becomes the valid part.
         preset: the settings to start from: default, paper or transformer.
@@ -98,13 +102,25 @@ def train(
         full = replace(full, training=replace(full.training, metric=metric))
     if budget is not None and not budget >= 0:
         raise ConfigError(f"The budget must be 0 minutes or more, got {budget}.")
+    if jobs < 1:
+        raise ConfigError(f"jobs must be 1 or more, got {jobs}.")
     target = None if out is None else Path(out)
     if target is None and resume:
         raise ConfigError("resume needs out: the run to continue is kept beside the model folder.")
     source, rule = make_source(data, valid), rule_for(full.training.metric)
     if method is None:
         automatic = Automatic(
-            source, full, overrides, rule, target, device, resume, budget, started, on_progress
+            source,
+            full,
+            overrides,
+            rule,
+            target,
+            device,
+            resume,
+            budget,
+            started,
+            jobs,
+            on_progress,
         )
         with _explain_stop(target):
             return automatic.train()
