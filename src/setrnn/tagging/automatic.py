@@ -37,7 +37,7 @@ from setrnn.tagging.learning import check_learned, warn_if_not_learned
 from setrnn.tagging.members_folder import MembersFolder
 from setrnn.tagging.mixing import join, mix_members
 from setrnn.tagging.mixture_outputs import LEAST_TO_FIT, MOST_TO_FIT
-from setrnn.tagging.opening import make_vectors, open_training_data
+from setrnn.tagging.opening import describe_cut, make_vectors, open_training_data
 from setrnn.tagging.planning import (
     CLASSICAL,
     MINUTE,
@@ -171,6 +171,8 @@ class Automatic:
         self.prepared, self.words = open_training_data(
             self.source, self.words, self.overrides, on_progress=self.on_progress
         )
+        if self.prepared.valid_is_cut:
+            self.on_progress(Note(describe_cut(self.prepared)))
         n_documents: dict[str, int] = self.prepared.description["n_documents"]
         self.n_train, self.n_valid = n_documents["train"], n_documents.get("valid", 0)
 
@@ -298,10 +300,11 @@ class Automatic:
         names = [each.candidate.name for each in planned]
         if names:
             self.on_progress(Note(f"Training {' and '.join(names)} at the same time."))
+        options = self._options()
         jobs = [
             Job(
                 name,
-                partial(_work, _Portable.of(each), place, self._options()),
+                partial(_work, _Portable.of(each), place, options, time.time()),
                 place.with_name(f"{name}.log"),
                 part_of="networks",
             )
@@ -463,9 +466,14 @@ class _Portable:
         return Planned(self.candidate, Prepared(self.folder), self.config)
 
 
-def _work(planned: _Portable, place: Path, options: TrainOptions, on_progress: OnProgress) -> None:
-    """Train a member in a process of its own."""
+def _work(
+    planned: _Portable, place: Path, options: TrainOptions, asked_at: float, on_progress: OnProgress
+) -> None:
+    """Train a member in a process of its own; its start, too, takes some of the time."""
     with only_trainer(run_folder_of(place), wait=True):  # until an orphan has stopped
+        if options.max_seconds is not None:
+            seconds = options.max_seconds - (time.time() - asked_at)
+            options = replace(options, max_seconds=seconds)
         _train_member(planned.opened(), place, replace(options, on_progress=on_progress))
 
 

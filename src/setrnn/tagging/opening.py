@@ -100,3 +100,13 @@ def warn_of_skipped_rows(prepared: Prepared, on_progress: OnProgress) -> None:
     if prepared.n_skipped_rows:
         skipped = f"{prepared.n_skipped_rows:,} rows could not be read and were skipped."
         on_progress(Note(skipped, is_warning=True))
+
+
+def describe_cut(prepared: Prepared) -> str:
+    """Say that the valid part was cut, and how many documents each part has."""
+    n_documents = prepared.description["n_documents"]
+    n_train, n_valid = n_documents["train"], n_documents["valid"]
+    return (
+        f"{prepared.name} has no valid part: {n_valid / (n_train + n_valid):.0%} of train was cut "
+        f"off for it (train {n_train:,}, valid {n_valid:,} documents)."
+    )

@@ -13,7 +13,7 @@ from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_m
 from setrnn.systems.candidates import Ids
 from setrnn.systems.limits import no_limits
 from setrnn.systems.neural import MAX_DOCUMENTS
-from setrnn.systems.predicting import BatchSearch
+from setrnn.systems.predicting import BatchSearch, ChosenSets
 from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 from setrnn.systems.system import System
@@ -43,19 +43,21 @@ def validate(
     valid = prepared.split("valid")
     rows = np.linspace(0, len(valid) - 1, min(max_documents, len(valid))).round().astype(np.int64)
     rows = rows[np.argsort(-valid.tokens.lengths[rows], kind="stable")]
-    by = find_rule(rule)
-    searches = []
+    truth, L = list(take_rows(valid.labels, rows)), len(prepared.labels)
+    by, limits = find_rule(rule), no_limits(L)
+    waiting: list[BatchSearch] = []  # for thresholds
+    chosen: list[ChosenSets] = []
     for start in range(0, len(rows), MAX_DOCUMENTS):
         tokens = take_rows(valid.tokens, rows[start : start + MAX_DOCUMENTS])
-        searches.append(BatchSearch(system, tokens, {by.source: count_candidates(by)}))
+        search = BatchSearch(system, tokens, {by.source: count_candidates(by)})
+        if by.needs_thresholds:
+            waiting.append(search)
+        else:
+            chosen.append(search.choose(rule, limits))
         between_batches()
-    truth = list(take_rows(valid.labels, rows))
-    L = len(prepared.labels)
-    thresholds = _find_thresholds(searches, truth, L) if by.needs_thresholds else None
-    chosen = []
-    for search in searches:
-        chosen.append(search.choose(rule, no_limits(L), thresholds))
-        between_batches()
+    if by.needs_thresholds:
+        thresholds = _find_thresholds(waiting, truth, L)
+        chosen = [each.choose(rule, limits, thresholds) for each in waiting]
     predicted = [row[row >= 0] for each in chosen for row in each.labels]
     log_probs = [each.log_probs for each in chosen]
     n_labels = L + len(prepared.unseen_labels)
