@@ -183,6 +183,13 @@ class Automatic:
     def _group(self, candidates: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
         """Yield the candidates that are trained at the same time."""
         yield from ([each] for each in candidates if not each.is_network)
+        if self.n_valid < LEAST_TO_FIT:
+            text = (
+                f"The valid part has {self.n_valid} documents, and {LEAST_TO_FIT} are needed to "
+                "weigh members: no networks are trained, and the others count the same."
+            )
+            self.on_progress(Note(text, is_warning=True))
+            return
         networks = [each for each in candidates if each.is_network]
         for start in range(0, len(networks), self.n_jobs):
             yield networks[start : start + self.n_jobs]
@@ -386,14 +393,8 @@ class Automatic:
         taggers = [each.tagger for each in self.members]
         measure = self.config.training.metric
         if self.n_valid < LEAST_TO_FIT:
-            text = (
-                f"The valid part has {self.n_valid} documents, and {LEAST_TO_FIT} are needed to "
-                "weigh the members: they count the same."
-            )
-            self.on_progress(Note(text, is_warning=True))
             mixture = replace(join(taggers), notes={"data": self.prepared.name})
-            if len({each.is_pretrained for each in (m.candidate for m in self.members)}) == 1:
-                check_learned(mixture, self.prepared, measure, self.on_progress)
+            check_learned(mixture, self.prepared, measure, self.on_progress)
         else:
             mixture = mix_members(names, taggers, self._documents(), self.on_progress)
             score = mixture.notes["mixture"]["rules"][self.rule]["held_out"]
@@ -435,6 +436,8 @@ class Automatic:
         hints = []
         if self.n_train < FEW_DOCUMENTS:
             hints.append(f"More documents with labels: there are {self.n_train:,} to train on.")
+        if self.n_valid < LEAST_TO_FIT:
+            return hints
         is_short = self.left_out or any(map(_is_shortened, self.members))
         if self.clock.limit is not None and is_short:
             minutes = math.ceil(3 * self.clock.limit / MINUTE)

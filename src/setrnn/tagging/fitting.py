@@ -48,6 +48,7 @@ def train_prepared(
     if out is not None and options.run_folder is None and method.is_network:
         options = replace(options, run_folder=run_folder_of(out))
     with only_trainer(options.run_folder, options.wait):
+        _note_before(prepared, method, config, options)
         tagger = train_uncalibrated(prepared, method, config, options, out)
         if tagger.calibration is None:
             tagger = calibrate_on_valid(tagger, prepared, out, options.on_progress)
@@ -62,7 +63,6 @@ def train_uncalibrated(
     out: Path | None = None,
 ) -> Tagger:
     """Train on prepared data, and save the model if `out` is given; nobody else trains there."""
-    _note_before(prepared, method, config, options)
     tagger = _train(prepared, method, config, options)
     return tagger if out is None else _save(tagger, out, options)
 

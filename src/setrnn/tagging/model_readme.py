@@ -21,14 +21,16 @@ def summarise(notes: Mapping[str, Any]) -> list[str]:
     else:
         lines += ["The members count the same: there were too few valid documents to weigh them."]
     lines += [f"The model predicts by rule {rule}, made for {measure}; --rule chooses another."]
-    lines += [f"Left out: {name} ({why})." for name, why in automatic["left_out"].items()]
+    for reason in dict.fromkeys(automatic["left_out"].values()):
+        names = [name for name, why in automatic["left_out"].items() if why == reason]
+        lines += [f"Left out: {', '.join(names)} ({reason})."]
     if automatic["better"]:
         lines += ["What would make it better:", *(f"- {each}" for each in automatic["better"])]
     return lines
 
 
 def _say_choice(names: list[str], fitted: Mapping[str, Any], measure: str) -> str:
-    weights = sorted(zip(fitted["weights"], names, strict=True), reverse=True)
+    weights = sorted(zip(fitted["weights"], names, strict=True), key=lambda each: -each[0])
     used = [f"{name} {weight:.2f}" for weight, name in weights if weight > 0]
     sign = -1 if fitted["measure"] in LOWER_IS_BETTER else 1
     best = max(zip([sign * each for each in fitted["members"]], names, strict=True))
