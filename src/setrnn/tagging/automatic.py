@@ -54,7 +54,6 @@ from setrnn.training.pool import Ended, Job, run_jobs
 from setrnn.training.run_folder import has_run, only_trainer, run_folder_of
 from setrnn.training.speed import Speed, measure_speed
 from setrnn.training.start import TrainOptions, check_method
-from setrnn.training.validation import best_constant
 
 MINUTES_ON_CPU = 10.0  # if no budget is given
 PROBE_SECONDS, PROBE_SHARE = 5.0, 0.02  # to measure a speed, at most; and of the budget
@@ -398,8 +397,7 @@ class Automatic:
         else:
             mixture = mix_members(names, taggers, self._documents(), self.on_progress)
             score = mixture.notes["mixture"]["rules"][self.rule]["held_out"]
-            constant = best_constant(self.prepared, measure)
-            warn_if_not_learned(score, constant, measure, self.on_progress)
+            warn_if_not_learned(score, self.prepared, measure, self.on_progress)
         notes = {**mixture.notes, "automatic": self._describe()}
         return replace(mixture, notes=notes, rule=self.rule)
 
