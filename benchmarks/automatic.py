@@ -38,7 +38,8 @@ from setrnn.tagging.evaluation import example_batches, measure_rules
 
 Parts = dict[str, list[Example]]
 MEASURES = ("instance_f1", "label_f1", "micro_f1", "subset_accuracy")
-SHARES = np.linspace(0.8, 0.9995, 60)  # of all pairs of a document and a label, not predicted
+# Thresholds: the shares of all pairs of a document and a label that are not predicted.
+SHARES = 1 - np.geomspace(0.2, 0.0005, 80)
 STRENGTHS = (1.0, 10.0)  # C of scikit-learn, chosen on valid
 
 

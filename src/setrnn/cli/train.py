@@ -21,7 +21,6 @@ from setrnn.cli.options import (
     with_reading,
 )
 from setrnn.cli.progress import terminal_progress
-from setrnn.model.devices import n_cores
 from setrnn.tagging.model_readme import summarise
 
 MOST_JOBS = 4  # there are four networks to train on a CPU
@@ -92,6 +91,8 @@ def train(
     them with weights chosen on the valid part, which is cut from train if there is none. The table
     shows what each gives there. Checkpoints, logs and members are kept in OUT.run.
     """
+    from setrnn.model.devices import n_cores  # loads torch, which the help does not need
+
     source = reading.source(data, valid)
     with terminal_progress() as show:
         tagger = setrnn.train(
