@@ -8,7 +8,6 @@ from fake_runs import fake_run
 from made_comparison import made_comparison
 from setrnn.comparison.plan import (
     add_command,
-    describe_cut,
     expect_seconds,
     failed_record,
     find_methods,
@@ -27,6 +26,7 @@ from setrnn.data.formats import write_examples
 from setrnn.data.prepared import prepare
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
+from setrnn.tagging.opening import describe_cut
 
 
 @pytest.fixture

@@ -151,6 +151,7 @@ class Automatic:
                 )
         elif self.is_on_gpu and has_texts:
             pretrained = find_pretrained(self.config, self.overrides)
+        self.has_pretrained = pretrained is not None
         candidates = list_candidates(self.words, pretrained, self.is_on_gpu)
         for each in candidates:
             check_method(find_method(each.method), each.config)
@@ -304,7 +305,7 @@ class Automatic:
         """Train networks at the same time, each in a process of its own."""
         places = [self.folder.place(each.candidate.name) for each in planned]
         names = [each.candidate.name for each in planned]
-        if names:
+        if len(names) > 1:
             self.on_progress(Note(f"Training {' and '.join(names)} at the same time."))
         options = self._options()
         jobs = [
@@ -442,7 +443,7 @@ class Automatic:
             hints.append(f"More time: --budget {minutes}, or --budget 0 for no limit.")
         if not self.is_on_gpu:
             hints.append("A GPU: networks then train many times faster.")
-        if not any(each.candidate.is_pretrained for each in self.members):
+        if not self.has_pretrained:
             install = "" if find_spec("transformers") else "pip install 'setrnn[hf]', then "
             hints.append(
                 f"A pretrained transformer, above all for short texts: {install}--preset "

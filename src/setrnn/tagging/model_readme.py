@@ -59,7 +59,8 @@ def _list_lines(notes: Mapping[str, Any]) -> Iterator[str]:
     yield f"# A tagger of {notes.get('data')}"
     yield ""
     yield f"Trained by `setrnn train` {limit}, for {MEASURES[automatic['measure']]}."
-    yield from ["", *summarise(notes)]
+    for line in summarise(notes):
+        yield from [line] if line.startswith("- ") else ["", line]
     if "mixture" in notes:
         yield from ["", *_list_scores(notes["mixture"])]
     yield from ["", "## Members", ""]
