@@ -12,6 +12,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.model.decoders import DECODERS
 from setrnn.model.encoders import GRUEncoder
 from setrnn.model.interfaces import Encoding
+from setrnn.model.evidence import LabelEvidence
 from setrnn.model.network import Network
 from setrnn.objectives import LabelSets
 
@@ -29,7 +30,11 @@ TEXTS = [
 def network_of(word_vectors, label_vectors, settings, decoder="rnn"):
     """A network over given vectors, before training."""
     encoder = GRUEncoder(word_vectors, settings)
-    return Network(encoder, DECODERS[decoder](encoder.memory_size, label_vectors, settings))
+    evidence = None
+    if settings.evidence:
+        evidence = LabelEvidence(encoder.word_size, len(label_vectors))
+    own = DECODERS[decoder](encoder.memory_size, label_vectors, settings)
+    return Network(encoder, own, evidence)
 
 
 def tiny_network(decoder="rnn", n_labels=4, seed=0, **settings):

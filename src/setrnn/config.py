@@ -48,12 +48,13 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "model.decoder_layers": (1, 64),
     "model.dropout": (0, 0.999999),
     "model.word_dropout": (0, 0.999999),
+    "model.word_scale": (0, 100),
     "model.max_labels": (1, 10_000),
     "search.beam_width": (1, 1_000),
     "search.exact_sets": (0, 1_000),
-    "training.epochs": (1, 1_000_000),
+    "training.epochs": (0, 1_000_000),
     "training.random_share": (0, 1),
-    "training.batch_size": (1, 1_000_000),
+    "training.batch_size": (0, 1_000_000),
     "training.learning_rate": (1e-12, 100),
     "training.warm_up": (0, 1),
     "training.clip_norm": (0, 1e9),
@@ -87,15 +88,30 @@ class TextSettings:
 class VectorSettings:
     """Vectors of words, features and labels, in one space."""
 
-    source: str = "word2vec"  # "word2vec" (trained here), "none" (random) or a vector file
+    # "word2vec" (trained here), "none" (random), "wordllama", a model2vec folder or a vector file
+    source: str = "word2vec"
+    pretrained: str = "none"  # added to those of word2vec: "wordllama", a folder or a file
     dimensions: int = 300  # of a vector
     epochs: int = 5  # of word2vec
     window: int = 5  # words on each side that word2vec reads
     seed: int = 0  # of word2vec, or of random vectors
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a number is out of range."""
+        """Raise ConfigError if a number is out of range, or if vectors cannot be added."""
         _check_numbers(self, "vectors.")
+        if self.pretrained == "none":
+            return
+        if self.source != "word2vec":
+            raise ConfigError(
+                "vectors.pretrained are added to those of vectors.source=word2vec, not "
+                f"'{self.source}'. For pretrained vectors alone: "
+                f"vectors.source={self.pretrained} without vectors.pretrained."
+            )
+        if self.pretrained in ("word2vec", ""):
+            raise ConfigError(
+                "vectors.pretrained is 'none', 'wordllama', a folder of model2vec or a file of "
+                f"vectors, not '{self.pretrained}'."
+            )
 
 
 @dataclass(frozen=True)
@@ -148,7 +164,9 @@ class ModelSettings:
     decoder_layers: int = 2
     dropout: float = 0.3  # the share of values set to 0 in training
     word_dropout: float = 0.1  # the share of words replaced by the unknown word in training
-    word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 10,000 documents on
+    word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 400,000 words on
+    word_scale: float = 0.1  # of word vectors and of a random part added to each; 0: unchanged
+    evidence: bool = True  # whether each label also attends to the words by itself
     max_labels: int = 50  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
@@ -175,10 +193,10 @@ class SearchSettings:
 class TrainingSettings:
     """The training of networks."""
 
-    epochs: int = 20
+    epochs: int = 0  # 0: 10 (word vectors tuned), 20 (frozen) or 40 (few documents)
     random_share: float = 0.5  # of the epochs: random orders before vinyals-sample and -max
-    batch_size: int = 128  # documents per step
-    learning_rate: float = 1e-3  # of all weights but those of a transformer
+    batch_size: int = 0  # documents per step; 0: 16 to 128, by the number of documents
+    learning_rate: float = 2e-3  # of all weights but those of a transformer
     warm_up: float = 0.06  # the share of the steps in which the learning rate increases
     decay: str = "linear"  # of the learning rate: "linear" (to 0 at the end) or "none"
     clip_norm: float = 1.0  # the largest norm of the gradient; 0 for no limit
@@ -204,8 +222,8 @@ class Config:
 
     Example:
         >>> config = Config(seed=7, search=SearchSettings(beam_width=4))
-        >>> config.search.beam_width, config.training.epochs
-        (4, 20)
+        >>> config.search.beam_width, config.model.decoder_layers
+        (4, 2)
     """
 
     seed: int = 0  # of the network and its training
@@ -288,10 +306,14 @@ PRESETS: dict[str, dict[str, Any]] = {
             "dropout": 0.3,
             "word_dropout": 0.0,
             "word_vectors": "tuned",
+            "word_scale": 0.0,
+            "evidence": False,
             "max_labels": 50,
         },
         "search": {"beam_width": 12},
         "training": {
+            "epochs": 20,
+            "batch_size": 128,
             "learning_rate": 5e-4,
             "warm_up": 0.0,
             "decay": "none",
@@ -300,9 +322,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         },
     },
     "transformer": {
-        "encoder": {"name": "transformer"},
+        "encoder": {"name": "transformer", "learning_rate": 1e-4},
         "model": {"dropout": 0.2},
-        "training": {"epochs": 6, "batch_size": 32, "learning_rate": 5e-4},
+        "training": {"epochs": 5, "batch_size": 32, "learning_rate": 1e-3},
     },
 }
 

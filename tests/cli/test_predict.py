@@ -101,9 +101,8 @@ def test_a_classical_model_has_no_sequences(setrnn, corpus, trained, tmp_path, c
 @pytest.mark.parametrize("command", ["predict", "evaluate"])
 def test_help_says_whose_rule_is_the_default(setrnn, command):
     words = " ".join(setrnn(command, "--help").out.replace("│", " ").split())
-    assert "default: (that of the measure the model was trained for)" in words.replace(
-        "[", ""
-    ).replace("]", "")
+    default = "default: (that of the measure the model was trained for)"
+    assert default in words.replace("[", "").replace("]", "")
     assert "its probability is the sequence's" in words
 
 

@@ -23,7 +23,8 @@ class MeanEncoder(nn.Module):
 
     def __init__(self, n_tokens, settings):
         super().__init__()
-        self.n_tokens, self.memory_size = n_tokens, settings.encoder_units
+        self.n_tokens = n_tokens
+        self.memory_size = self.word_size = settings.encoder_units
         self.words = nn.Embedding(n_tokens, self.memory_size)
 
     @classmethod

@@ -1,5 +1,6 @@
 """Every encoder reads a document the same way, whatever stands beside or behind it."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -155,26 +156,21 @@ def test_the_device_changes_nothing(encoder):
     assert (on_gpu.is_word.cpu() == on_cpu.is_word).all()
 
 
-@pytest.mark.parametrize(
-    ("setting", "source", "least", "is_frozen"),
-    [
-        ("auto", "word2vec", 1, True),
-        ("auto", "word2vec", 10**6, False),
-        ("tuned", "word2vec", 1, False),
-        ("frozen", "word2vec", 10**6, True),
-        ("frozen", "none", 1, False),
-    ],
-)
-def test_word_vectors_are_frozen_where_there_are_many_texts(
-    small_prepared, monkeypatch, setting, source, least, is_frozen
-):
-    """Random ones mean nothing, and are always tuned."""
-    monkeypatch.setattr(gru, "MANY_DOCUMENTS", least)
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_vectors_are_scaled_and_told_apart(small_prepared, monkeypatch, is_frozen):
+    """Those of few texts are all alike; the scale 0 keeps them as they are."""
     n_rows = small_prepared.encoder.n_tokens + len(small_prepared.labels)
-    monkeypatch.setattr(gru, "word_vectors", lambda *_: torch.zeros(n_rows, 4).numpy())
-    settings = [f"model.word_vectors={setting}", f"vectors.source={source}"]
-    config = load_config(overrides=settings)
-    encoder, labels = GRUEncoder.from_data(small_prepared, config, lambda *_: None)
-    assert encoder.words.weight.requires_grad != is_frozen
-    assert encoder.n_tokens == small_prepared.encoder.n_tokens
-    assert len(labels) == len(small_prepared.labels)
+    alike = np.full((n_rows, 50), 3.0, dtype=np.float32) + np.eye(n_rows, 50, dtype=np.float32)
+    monkeypatch.setattr(gru, "word_vectors", lambda *_: alike)
+    kind = f"model.word_vectors={'frozen' if is_frozen else 'tuned'}"
+    for scale in (0.0, 0.1):
+        config = load_config(overrides=[kind, f"model.word_scale={scale}"])
+        encoder, labels = GRUEncoder.from_data(small_prepared, config, lambda *_: None)
+        words = encoder.words.weight.detach()
+        assert encoder.words.weight.requires_grad != is_frozen
+        assert (len(words), len(labels)) == (small_prepared.encoder.n_tokens, n_rows - len(words))
+        if scale:
+            assert not words[0].any()
+            assert torch.corrcoef(words[1:50]).triu(1).abs().max() < 0.9
+        else:
+            assert torch.equal(torch.cat((words, labels)), torch.from_numpy(alike))

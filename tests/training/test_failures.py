@@ -60,7 +60,7 @@ def test_what_is_no_number_is_never_saved(train, fail_at_step, tmp_path, what, s
     """Step 4 is the last of an epoch."""
     folder = tmp_path / "m.run"
     fail_at_step(step, what)
-    said = r"not finite in epoch [12].*training.learning_rate \(now 0.001\)"
+    said = r"not finite in epoch [12].*training.learning_rate \(now 0.002\)"
     with pytest.raises(TrainingError, match=said):
         train(EVERY_BATCH, folder=folder)
     assert (folder / LAST).exists() == (step > 1)

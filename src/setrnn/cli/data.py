@@ -137,7 +137,8 @@ def prepare_folder(
     vectors: Annotated[
         str | None,
         typer.Option(
-            help="Word vectors: word2vec to learn them, none, or a word2vec or GloVe file.",
+            help="Word vectors: word2vec to learn them, none, wordllama, a folder of model2vec, or "
+            "a word2vec or GloVe file.",
             show_default="word2vec",
         ),
     ] = None,

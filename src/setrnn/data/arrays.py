@@ -24,7 +24,7 @@ def load_arrays(file: Path) -> dict[str, npt.NDArray[Any]]:
     for name, array in arrays.items():
         has_values = array.dtype.kind == "f" and array.size
         # Both are NaN if any value is. No copy of the array is made.
-        if has_values and not (array.min() >= -LARGEST and array.max() <= LARGEST):
+        if has_values and not (float(array.min()) >= -LARGEST and float(array.max()) <= LARGEST):
             raise ModelError(
                 f"{file}: '{name}' holds values that are not finite numbers, or beyond "
                 f"{LARGEST:g}. Train or copy the model again."

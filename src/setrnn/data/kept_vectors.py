@@ -11,7 +11,7 @@ a prepared folder may be carried to another machine without it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,14 +22,16 @@ import numpy as np
 from setrnn.config import VectorSettings, settings_hash, to_dict
 from setrnn.data.folders import file_hash, whole_file
 from setrnn.data.seals import find_damage, seal_file
-from setrnn.data.vector_files import Progress, Vectors, missing_file, reading_errors
+from setrnn.data.token_vectors import PACKAGES, list_files, missing_source
+from setrnn.data.vector_files import Progress, Vectors, reading_errors
 from setrnn.errors import DataError
 
 FORMAT = 2  # raised when the same settings give other vectors
 LEARNED = "word2vec"
 PREFIX = "word_vectors-"
 
-# The path, size, times and number on the disk of a file; a file that looks the same is the same.
+# The path, size, times and number on the disk of each file of a source, one after the other;
+# files that look the same are the same.
 Look = list[str | int]
 CHANGED = 3  # where in a look the time of the last change is
 
@@ -95,25 +97,27 @@ def find_vectors(folder: Path, settings: VectorSettings, on_progress: Progress) 
     """Find the vectors of the settings in a prepared folder, made or not.
 
     A file of vectors is hashed unless it looks as it did when it was hashed before. If there is
-    no such file, the folder must hold the vectors that were made from a file of that name.
+    no such file, the folder must hold the vectors that were made from a file of that name. The
+    pretrained vectors that are added to learned ones are kept as those of a source of their own.
     """
+    wanted = to_dict(settings)
+    del wanted["pretrained"]
     if settings.source == LEARNED:
-        return KeptVectors(folder, to_dict(settings))
+        return KeptVectors(folder, wanted)
     known = list(_read_descriptions(folder))
     file = Path(settings.source).expanduser()
     with reading_errors(file):
-        if file.exists():
-            look = look_of(file)
+        if files := list_files(settings.source):
+            look = look_of(files)
             hashes = (
                 each["made_from"]["source"] for each in known if look in each["sources"].values()
             )
             content = next(hashes, None)
             if content is None:
                 on_progress(f"hashing {file.name}", 0.0)
-                content = file_hash(file)
-            made_from = {**to_dict(settings), "source": content}
+                content = "+".join(map(file_hash, files))
+            made_from = {**wanted, "source": content}
             return KeptVectors(folder, made_from, {settings.source: look})
-    wanted = to_dict(settings)
     fitting = {
         tuple(each["sources"][settings.source]): each["made_from"]
         for each in known
@@ -121,13 +125,14 @@ def find_vectors(folder: Path, settings: VectorSettings, on_progress: Progress) 
         and {**each["made_from"], "source": settings.source} == wanted
     }
     if not fitting:
-        raise missing_file(file)
+        raise missing_source(settings.source)
     if len({path for path, *_ in fitting}) > 1:
         raise DataError(
             f"There is no file {file}, and {folder} holds the vectors of different files of that "
             "name. Give the file, or delete the vectors that are not wanted."
         )
-    on_progress(f"there is no file {file}: its vectors in the prepared folder are used", 0.0)
+    what = f"package {file}" if settings.source in PACKAGES else f"file {file}"
+    on_progress(f"there is no {what}: its vectors in the prepared folder are used", 0.0)
     return KeptVectors(folder, fitting[max(fitting, key=_time_of_change)])
 
 
@@ -164,11 +169,14 @@ def _again(file: Path) -> str:
     return f"Delete {file}: it will be made again."
 
 
-def look_of(file: Path) -> Look:
-    """Return what changes when a file is changed, replaced or moved."""
-    found = file.stat()
-    times = (found.st_mtime_ns, found.st_ctime_ns)  # nobody sets the second back
-    return [str(file.resolve()), found.st_size, *times, found.st_ino]
+def look_of(files: Iterable[Path]) -> Look:
+    """Return what changes when one of the files is changed, replaced or moved."""
+    look: Look = []
+    for file in files:
+        found = file.stat()
+        times = (found.st_mtime_ns, found.st_ctime_ns)  # nobody sets the second back
+        look += [str(file.resolve()), found.st_size, *times, found.st_ino]
+    return look
 
 
 def _read_descriptions(folder: Path) -> Iterator[dict[str, Any]]:

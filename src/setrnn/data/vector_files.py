@@ -77,7 +77,8 @@ def _entries(
 def missing_file(file: Path) -> DataError:
     """Return the error of a file of vectors that does not exist."""
     return DataError(
-        f"There is no file {file}. vectors.source is 'word2vec', 'none' or a file of vectors."
+        f"There is no file {file}. vectors.source is 'word2vec', 'none', 'wordllama', a folder of "
+        "model2vec or a file of vectors."
     )
 
 

@@ -1,18 +1,20 @@
 """Word vectors: words, features and labels in one space, kept in the prepared folder.
 
-They are either learned by skip-gram from the training documents, with features and labels placed
-between the words, or read from a file of word vectors. In the second case, the vectors of
-features and labels are composed of those of the words typical of their documents and of the words
-of their names.
+They are learned by skip-gram from the training documents, with features and labels placed between
+the words; or they are pretrained, from a file of word vectors or of token vectors; or the sum of
+both. The pretrained vectors of features and labels are composed of those of the words typical of
+their documents and of the words of their names.
 """
 
 # D dimensions, R rows: one row per token id, then one per label
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +30,7 @@ from setrnn.data.folders import (
 from setrnn.data.kept_vectors import LEARNED, KeptVectors, find_vectors, look_of
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
+from setrnn.data.token_vectors import list_files, read_token_vectors
 from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER, PAD, SPECIAL_TOKENS, UNKNOWN, TextEncoder
 from setrnn.data.vector_files import Mask, Progress, Vectors, read_vectors
 from setrnn.errors import ConfigError, DataError
@@ -50,10 +53,27 @@ def word_vectors(
     """Return the vectors of a prepared folder, memory-mapped: (R, D). Make them if needed.
 
     The vector of the padding is zero. Other vectors are made if the content of a file of vectors
-    has changed. A folder with stored vectors needs neither the file nor gensim.
+    has changed. A folder with stored vectors needs neither the file nor gensim. Pretrained vectors
+    are added to learned ones in memory.
     """
     if settings.source == "none":
         raise ConfigError("vectors.source is 'none': there are no word vectors to make.")
+    if settings.pretrained != "none":
+        own = replace(settings, pretrained="none")
+        added = replace(own, source=settings.pretrained)
+        return _add(*(_open_or_make(prepared, each, on_progress) for each in (own, added)))
+    return _open_or_make(prepared, settings, on_progress)
+
+
+def _add(learned: Vectors, pretrained: Vectors) -> Vectors:
+    """Add vectors in equal parts; the sum varies as much as the learned ones."""
+    sizes = [max(float(each.std()), 1e-9) for each in (learned, pretrained)]
+    total = learned + pretrained * np.float32(sizes[0] / sizes[1])
+    return cast(Vectors, total / np.float32(np.sqrt(2)))
+
+
+def _open_or_make(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -> Vectors:
+    """Map the vectors of one source into memory; make them if the folder does not have them."""
     kept = find_vectors(prepared.folder, settings, on_progress)
     if not kept.exist:
         with locked_after(kept.file, lambda busy: on_progress(busy, 0.0)):
@@ -73,9 +93,8 @@ def _make(
         with temporary_folder(kept.file) as folder, explain_failed_write(kept.file):
             return _learn(prepared, settings, folder / "sentences.txt", on_progress)
     vectors = _read(prepared, settings, on_progress)
-    file = Path(settings.source).expanduser()
-    if kept.sources[settings.source] != look_of(file):
-        raise DataError(f"{file} was changed while it was read. Try again.")
+    if kept.sources[settings.source] != look_of(list_files(settings.source)):
+        raise DataError(f"{settings.source} was changed while it was read. Try again.")
     return vectors
 
 
@@ -210,15 +229,16 @@ def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -
     for word in chain(UNKNOWN_IN_FILES, DIGITS, *names):  # not all are in the vocabulary
         rows.setdefault(word, first_word + len(rows))
 
-    file = Path(settings.source).expanduser()
-    read, is_found = read_vectors(file, rows, settings.dimensions, on_progress)
+    read, is_found = _read_rows(settings, rows, on_progress)
     is_known = is_found[:n_words]
+    place = settings.source
     if not is_known.any():
         raise DataError(
-            f"{file} and {prepared.name} have no word in common. Give a file in the same language."
+            f"{place} and {prepared.name} have no word in common. Give a file in the same language."
         )
     n_known = int(is_known.sum())
-    on_progress(f"{n_known:,} of {n_words - first_word:,} words found in {file.name}", 1.0)
+    name = Path(place).name
+    on_progress(f"{n_known:,} of {n_words - first_word:,} words found in {name}", 1.0)
 
     known = read[:n_words][is_known]
     random = np.random.default_rng(settings.seed)
@@ -235,6 +255,20 @@ def _read(prepared: Prepared, settings: VectorSettings, on_progress: Progress) -
     tags, is_composed = _compose_tags(prepared, name_rows, read, is_found)
     vectors[n_words:][is_composed] = tags[is_composed]
     return vectors
+
+
+def _read_rows(
+    settings: VectorSettings, rows: Mapping[str, int], on_progress: Progress
+) -> tuple[Vectors, Mask]:
+    """Read the vectors of words from a file of them, or compose them of those of tokens."""
+    files = list_files(settings.source)
+    if len(files) == 1:
+        return read_vectors(files[0], rows, settings.dimensions, on_progress)
+    arrays, tokenizer = files
+    own = {word: row for word, row in rows.items() if word not in UNKNOWN_IN_FILES}
+    vectors, is_found = read_token_vectors(arrays, tokenizer, own, settings.dimensions)
+    n_missing = max(rows.values()) + 1 - len(vectors)
+    return np.pad(vectors, ((0, n_missing), (0, 0))), np.pad(is_found, (0, n_missing))
 
 
 def _name_words(encoder: TextEncoder, name: str) -> list[str]:

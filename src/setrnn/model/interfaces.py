@@ -1,11 +1,11 @@
 """The protocols of encoders and decoders: all that search and objectives know about a network."""
 
-# B documents, T words, M memory size, K beams or orders, S steps, L labels, D dimensions of a
+# B documents, T words, M memory size, W size of what is read of a word, K beams or orders, S steps, L labels, D dimensions of a
 # label vector, N subsets, V = labels + STOP; rows of labels are padded with -1
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -31,11 +31,25 @@ class Encoding:
     memory: Tensor  # (B, T, M) one vector per word
     closed: Tensor  # (B, T) added to scores of words: 0, or -inf on padding
     summary: Tensor  # (B, M) one vector per document
+    details: Tensor | None = None  # (B, T, W) what label evidence reads instead of the memory
+    evidence: Tensor | None = None  # (B, V) added to the logits of the outputs at every step
+
+    @property
+    def words(self) -> Tensor:
+        """What label evidence reads of each word: (B, T, W)."""
+        return self.memory if self.details is None else self.details
 
     def rows(self, index: Tensor) -> Encoding:
         """Return some of the documents."""
-        parts = (each.index_select(0, index) for each in (self.memory, self.closed, self.summary))
-        return Encoding(*parts)
+        return self._map(lambda part: part.index_select(0, index))
+
+    def slice(self, start: int, stop: int) -> Encoding:
+        """Return consecutive documents."""
+        return self._map(lambda part: part[start:stop])
+
+    def _map(self, change: Callable[[Tensor], Tensor]) -> Encoding:
+        parts = (self.memory, self.closed, self.summary, self.details, self.evidence)
+        return Encoding(*(part if part is None else change(part) for part in parts))  # type: ignore[arg-type]
 
     @property
     def is_word(self) -> Tensor:
@@ -55,7 +69,8 @@ class Encoder(Protocol):
         >>> class MeanEncoder(nn.Module):
         ...     def __init__(self, n_tokens, settings):
         ...         super().__init__()
-        ...         self.n_tokens, self.memory_size = n_tokens, settings.encoder_units
+        ...         self.n_tokens = n_tokens
+        ...         self.memory_size = self.word_size = settings.encoder_units
         ...         self.words = nn.Embedding(n_tokens, self.memory_size)
         ...     @classmethod
         ...     def check(cls, config):
@@ -77,6 +92,7 @@ class Encoder(Protocol):
     """
 
     memory_size: int  # M
+    word_size: int  # W, the memory size unless the encoder gives details
 
     @property
     def n_tokens(self) -> int:

@@ -1,8 +1,9 @@
-"""A whole network: an encoder and a decoder, by their names."""
+"""A whole network: an encoder and a decoder, by their names, and the evidence for labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -12,26 +13,36 @@ from setrnn.config import Config
 from setrnn.data.batches import Batch
 from setrnn.data.prepared import Prepared
 from setrnn.model.decoders import find_decoder
+from setrnn.model.devices import without_values
 from setrnn.model.encoders import find_encoder
+from setrnn.model.evidence import LabelEvidence
 from setrnn.model.interfaces import Encoding
 from setrnn.progress import OnProgress, ignore_progress
 
 
 class Network(nn.Module):
-    """An encoder and a decoder."""
+    """An encoder and a decoder, and between them the evidence for each label, if there is any."""
 
     encoder: Any  # an Encoder
     decoder: Any  # of the kind that its system expects
 
-    def __init__(self, encoder: Any, decoder: Any) -> None:  # noqa: ANN401 (modules, see above)
+    def __init__(
+        self,
+        encoder: Any,  # noqa: ANN401 (modules, see above)
+        decoder: Any,  # noqa: ANN401
+        evidence: LabelEvidence | None = None,
+    ) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
+        self.evidence = evidence
 
     def encode(self, batch: Batch) -> Encoding:
         """Read the documents of a batch."""
         encoding: Encoding = self.encoder(batch.tokens, batch.lengths)
-        return encoding
+        if self.evidence is None:
+            return encoding
+        return replace(encoding, evidence=self.evidence(encoding))
 
 
 def make_network(
@@ -43,18 +54,20 @@ def make_network(
     """Build a network as it is before training: the same for the same seed."""
     torch.manual_seed(config.seed)
     encoder, labels = find_encoder(config.encoder.name).from_data(prepared, config, on_progress)
-    return Network(encoder, find_decoder(decoder)(encoder.memory_size, labels, config.model))
+    made = find_decoder(decoder)(encoder.memory_size, labels, config.model)
+    evidence = LabelEvidence(encoder.word_size, len(labels)) if config.model.evidence else None
+    return Network(encoder, made, evidence)
 
 
 def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str = "rnn") -> Network:
     """Build a network from its weights; the sizes of its vocabularies are theirs."""
     settings = config.model
-    own = {part: select_prefix(f"{part}.", weights) for part in ("encoder", "decoder")}
+    own = {part: select_prefix(f"{part}.", weights) for part in ("encoder", "decoder", "evidence")}
     encoder = find_encoder(config.encoder.name).from_weights(own["encoder"], settings)
-    memory_size = encoder.memory_size
-    network = Network(
-        encoder, find_decoder(decoder).from_weights(own["decoder"], memory_size, settings)
-    )
+    made = find_decoder(decoder).from_weights(own["decoder"], encoder.memory_size, settings)
+    with without_values():
+        evidence = LabelEvidence(encoder.word_size, made.n_labels) if own["evidence"] else None
+    network = Network(encoder, made, evidence)
     for name, each in network.state_dict().items():
         if name in weights and weights[name].dtype != each.dtype:
             raise ValueError(f"{name} has values of type {weights[name].dtype}, not {each.dtype}")

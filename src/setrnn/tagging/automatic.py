@@ -52,6 +52,7 @@ from setrnn.tagging.planning import (
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.pool import Ended, Job, run_jobs
 from setrnn.training.run_folder import has_run, only_trainer, run_folder_of
+from setrnn.training.schedule import fit_to_data
 from setrnn.training.speed import Speed, measure_speed
 from setrnn.training.start import TrainOptions, check_method
 
@@ -108,6 +109,7 @@ class Automatic:
     on_progress: OnProgress
     members: list[Member] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)  # the reason by the name
+    is_short: bool = False  # whether a network got fewer epochs than it should
 
     def train(self) -> Tagger:
         """Train the members, mix them, and save the mixture."""
@@ -231,13 +233,15 @@ class Automatic:
         if largest > config.model.max_labels:
             config = replace(config, model=replace(config.model, max_labels=largest))
         if not candidate.is_network or candidate.is_pretrained:
-            return Planned(candidate, prepared, config)
+            return Planned(candidate, prepared, fit_to_data(config, prepared))
         n_words = len(prepared.split("train").tokens.values)
         seconds = 2 * n_words * config.vectors.epochs / WORDS_PER_SECOND  # a label per word, too
         if seconds > VECTORS_SHARE * self.clock.left():
-            config = replace(config, vectors=replace(config.vectors, source="none"))
+            config = replace(
+                config, vectors=replace(config.vectors, source="none", pretrained="none")
+            )
         make_vectors(prepared, config, self.on_progress)
-        return Planned(candidate, prepared, config)
+        return Planned(candidate, prepared, fit_to_data(config, prepared))
 
     def _plan(self, planned: Sequence[Planned]) -> None:
         """Decide which candidates are trained, and for how many epochs; keep that in the plan."""
@@ -266,6 +270,7 @@ class Automatic:
                 speed.epoch_seconds(each.prepared, each.config),
             )
             n_epochs = fit_epochs(n_full, pace, seconds, is_first and len(planned) == 1)
+            self.is_short |= n_epochs != n_full
             if n_epochs is None:
                 n_least = least_epochs(n_full)
                 minutes = n_least * pace / MINUTE
@@ -437,8 +442,7 @@ class Automatic:
             hints.append(f"More documents with labels: there are {self.n_train:,} to train on.")
         if self.n_valid < LEAST_TO_FIT:
             return hints
-        is_short = self.left_out or any(map(_is_shortened, self.members))
-        if self.clock.limit is not None and is_short:
+        if self.clock.limit is not None and (self.is_short or self.left_out):
             minutes = math.ceil(3 * self.clock.limit / MINUTE)
             hints.append(f"More time: --budget {minutes}, or --budget 0 for no limit.")
         if not self.is_on_gpu:
@@ -510,8 +514,3 @@ def _describe_member(member: Member) -> dict[str, Any]:
             "best_epoch": notes["best_epoch"],
         }
     return {**described, "training_seconds": notes.get("training_seconds")}
-
-
-def _is_shortened(member: Member) -> bool:
-    full = member.candidate.config.training.epochs
-    return member.candidate.is_network and member.tagger.config.training.epochs < full

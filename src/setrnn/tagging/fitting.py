@@ -20,6 +20,7 @@ from setrnn.systems.registry import find_system
 from setrnn.tagging.calibrating import calibrate_on_valid
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.run_folder import has_run, mark_saved, only_trainer, run_folder_of
+from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import TrainOptions, check_method, train_system
 
 FEW_STEPS = 300  # with fewer, the default settings learn little
@@ -47,6 +48,7 @@ def train_prepared(
     """
     if out is not None and options.run_folder is None and method.is_network:
         options = replace(options, run_folder=run_folder_of(out))
+    config = fit_to_data(config, prepared)
     with only_trainer(options.run_folder, options.wait):
         _note_before(prepared, method, config, options)
         tagger = train_uncalibrated(prepared, method, config, options, out)

@@ -14,6 +14,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.training.schedule import fit_to_data
 
 # A file, a folder, a prepared folder, `hf:NAME` or "newsroom"; a Source says how to read it.
 Data: TypeAlias = str | Path | Source | Prepared
@@ -92,7 +93,7 @@ def open_training_data(
     warn_of_skipped_rows(prepared, on_progress)
     if is_other:
         on_progress(Note("The data was prepared with other text settings: its own are used."))
-    return prepared, replace(config, text=prepared.text_settings)
+    return prepared, fit_to_data(replace(config, text=prepared.text_settings), prepared)
 
 
 def warn_of_skipped_rows(prepared: Prepared, on_progress: OnProgress) -> None:

@@ -173,7 +173,7 @@ class OrderFreeDecoder(nn.Module):
         features = torch.cat((context, self.dropout(state), together), dim=1)
         features = self.dropout(self.phi(features).tanh())
         logits = score_outputs(features, self.output, self.to_label_space, self.labels.weight)
-        return logits.float(), weights
+        return _add_evidence(logits.float(), encoding, blocks), weights
 
 
 def _by_document(
@@ -186,12 +186,20 @@ def _by_document(
     for n_documents, n_sets in blocks:
         rows = values[row : row + n_documents * n_sets]
         stop = first + n_documents
-        part = Encoding(
-            encoding.memory[first:stop], encoding.closed[first:stop], encoding.summary[first:stop]
-        )
-        parts.append((rows.view(n_documents, n_sets, -1), part))
+        parts.append((rows.view(n_documents, n_sets, -1), encoding.slice(first, stop)))
         row, first = row + n_documents * n_sets, stop
     return parts
+
+
+def _add_evidence(logits: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]) -> Tensor:
+    """Add the evidence of the documents to the logits of their sets: (N, V)."""
+    if encoding.evidence is None:
+        return logits
+    parts = [
+        (rows + part.evidence[:, None]).flatten(0, 1)  # type: ignore[index]
+        for rows, part in _by_document(logits, encoding, blocks)
+    ]
+    return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 
 def _attention(encoding: Encoding, query: Tensor) -> Tensor:

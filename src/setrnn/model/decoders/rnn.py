@@ -75,7 +75,7 @@ class RNNDecoder(nn.Module):
         inputs = self.dropout(self.labels(previous))  # (B, K, D)
         hidden = self._advance(inputs, hidden)
         context = self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
-        logits = self._phi(context, hidden[-1], inputs)
+        logits = add_evidence(self._phi(context, hidden[-1], inputs), encoding)
         return log_softmax(logits, is_used), (*hidden, is_used)
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
@@ -85,6 +85,8 @@ class RNNDecoder(nn.Module):
         query = steps.by_document(self.query(hidden))  # (B, Q, M)
         context = steps.by_step(self._attention(encoding, query) @ encoding.memory)  # (N, M)
         logits = self._phi(context, hidden, inputs)  # (N, V)
+        if encoding.evidence is not None:
+            logits = logits + encoding.evidence[steps.document[steps.row]]
         log_probs = log_softmax(logits, steps.used_labels(self.n_labels))
         chosen = log_probs.gather(1, steps.targets(self.n_labels)[:, None])[:, 0]
         return steps.sum_by_order(chosen)
@@ -154,6 +156,11 @@ def score_outputs(
         return scores
     weight = output.weight + vectors @ to_label_space.weight
     return nn.functional.linear(features, weight, output.bias + vectors @ to_label_space.bias)
+
+
+def add_evidence(logits: Tensor, encoding: Encoding) -> Tensor:
+    """Add the evidence of each document to the logits (B, K, V) of its beams."""
+    return logits if encoding.evidence is None else logits + encoding.evidence[:, None]
 
 
 def log_softmax(logits: Tensor, is_used: Tensor) -> Tensor:

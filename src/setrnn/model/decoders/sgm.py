@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.config import ModelSettings
-from setrnn.model.decoders.rnn import RNNDecoder, log_softmax
+from setrnn.model.decoders.rnn import RNNDecoder, add_evidence, log_softmax
 from setrnn.model.interfaces import Encoding, State
 
 
@@ -42,7 +42,8 @@ class SGMDecoder(RNNDecoder):
         inputs = self.dropout(self._global_embedding(previous, probs))
         hidden = self._advance(inputs, hidden)
         context = self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
-        log_probs = log_softmax(self._phi(context, hidden[-1], inputs), is_used)
+        logits = add_evidence(self._phi(context, hidden[-1], inputs), encoding)
+        log_probs = log_softmax(logits, is_used)
         return log_probs, (*hidden, is_used, log_probs.exp())
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Every label by itself: one logit per label, from the summary of the document."""
+"""Every label by itself: one logit per label, from the summary and the evidence for the label."""
 
 # B documents, M memory size, L labels
 
@@ -41,5 +41,5 @@ class SigmoidDecoder(nn.Module):
 
     def logits(self, encoding: Encoding) -> Tensor:
         """Return the log-odds of each label: (B, L)."""
-        logits: Tensor = self.output(encoding.summary)  # the summary had dropout before
-        return logits.float()
+        logits: Tensor = self.output(encoding.summary).float()  # the summary had dropout before
+        return logits if encoding.evidence is None else logits + encoding.evidence[:, :-1]

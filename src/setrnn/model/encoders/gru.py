@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from setrnn.config import Config, ModelSettings, VectorSettings
+from setrnn.config import Config, ModelSettings
 from setrnn.data.vectors import word_vectors
 from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from setrnn.data.prepared import Prepared
 
 UNKNOWN = 1  # a token id
-MANY_DOCUMENTS = 10_000  # from this number on, word vectors are frozen by default
 
 
 class GRUEncoder(nn.Module):
@@ -34,6 +32,7 @@ class GRUEncoder(nn.Module):
         super().__init__()
         units = settings.encoder_units // 2
         self.memory_size = 2 * units
+        self.word_size = self.memory_size + word_vectors.shape[1]
         self.word_dropout = settings.word_dropout
         n_tokens, dimensions = word_vectors.shape
         self.words = nn.Embedding(n_tokens, dimensions, padding_idx=0, _weight=word_vectors)
@@ -51,10 +50,9 @@ class GRUEncoder(nn.Module):
         cls, prepared: Prepared, config: Config, on_progress: OnProgress
     ) -> tuple[Self, Tensor]:
         """Build the encoder over word vectors; labels have vectors in the same space, (L, D)."""
-        vectors = _make_vectors(prepared, config.vectors, on_progress)
-        settings = replace(config.model, word_vectors=_choose_tuned_or_frozen(prepared, config))
+        vectors = _make_vectors(prepared, config, on_progress)
         n_tokens = prepared.encoder.n_tokens
-        return cls(vectors[:n_tokens], settings), vectors[n_tokens:]
+        return cls(vectors[:n_tokens], config.model), vectors[n_tokens:]
 
     @classmethod
     def from_weights(cls, weights: Mapping[str, Tensor], settings: ModelSettings) -> Self:
@@ -85,7 +83,10 @@ class GRUEncoder(nn.Module):
         memory = torch.cat((right, _take(left, turned)), dim=-1)  # (B, T, M)
         memory = memory.masked_fill(~is_word[..., None], 0.0)
         closed = memory.new_zeros(is_word.shape).masked_fill(~is_word, -torch.inf)
-        return Encoding(self.dropout(memory), closed, self.dropout(summary))
+        memory = self.dropout(memory)
+        # A label finds its words by their vectors as well as by what the GRU makes of them.
+        details = torch.cat((memory, vectors), dim=-1)
+        return Encoding(memory, closed, self.dropout(summary), details)
 
     def _drop_words(self, tokens: Tensor) -> Tensor:
         """Replace some words by the unknown word, in training."""
@@ -100,21 +101,16 @@ def _take(vectors: Tensor, positions: Tensor) -> Tensor:
     return vectors.gather(1, positions[..., None].expand(-1, -1, vectors.shape[-1]))
 
 
-def _choose_tuned_or_frozen(prepared: Prepared, config: Config) -> str:
-    """Decide whether training changes the word vectors; those from many texts are best frozen."""
-    if config.vectors.source == "none":  # random vectors must be tuned
-        return "tuned"
-    if config.model.word_vectors != "auto":
-        return config.model.word_vectors
-    is_large = prepared.description["n_documents"]["train"] >= MANY_DOCUMENTS
-    return "frozen" if is_large else "tuned"
+def _make_vectors(prepared: Prepared, config: Config, on_progress: OnProgress) -> Tensor:
+    """Return a vector for each token and each label: learned before, or random.
 
-
-def _make_vectors(prepared: Prepared, settings: VectorSettings, on_progress: OnProgress) -> Tensor:
-    """Return a vector for each token and each label: learned before, or random."""
+    Learned vectors are scaled, and a random part of the same scale is added: word vectors from few
+    texts are all alike, and the random part tells them apart.
+    """
+    settings, scale = config.vectors, config.model.word_scale
+    random = np.random.default_rng(settings.seed)
     if settings.source == "none":
         n_rows = prepared.encoder.n_tokens + len(prepared.labels)
-        random = np.random.default_rng(settings.seed)
         vectors = random.normal(0, 0.1, (n_rows, settings.dimensions)).astype(np.float32)
         vectors[0] = 0.0  # padding
         return torch.from_numpy(vectors)
@@ -122,4 +118,9 @@ def _make_vectors(prepared: Prepared, settings: VectorSettings, on_progress: OnP
     def report(detail: str, share: float) -> None:
         on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
 
-    return torch.from_numpy(np.array(word_vectors(prepared, settings, report)))
+    vectors = np.array(word_vectors(prepared, settings, report))
+    if scale:
+        vectors *= scale / max(vectors.std(), 1e-12)
+        vectors += random.normal(0, scale, vectors.shape).astype(np.float32)
+        vectors[0] = 0.0
+    return torch.from_numpy(vectors)

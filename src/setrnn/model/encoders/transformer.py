@@ -46,6 +46,7 @@ class TransformerEncoder(nn.Module):
         super().__init__()
         config: Any = transformer.config
         self.memory_size: int = config.hidden_size
+        self.word_size = self.memory_size
         if getattr(transformer, "pooler", None) is not None:
             transformer.pooler = None  # type: ignore[assignment]  # its output is not used
         self.transformer = transformer

@@ -1,0 +1,430 @@
+"""Compare the systems on few documents and on short texts: 27 cuts of three datasets.
+
+    python benchmarks/short_texts.py --prepare CELLS --data FOLDER [--set KEY=VALUE]...
+    python benchmarks/short_texts.py --run CELLS --out RESULTS.jsonl [--jobs 15] [--device cuda]
+    python benchmarks/short_texts.py --table RESULTS.jsonl
+
+FOLDER holds the datasets arxiv, debtags and reuters21578. A cell is one of them with 500, 2,000 or
+7,000 training documents, cut to their first 8, 20 or 50 words. `--prepare` writes one archive per
+cell, with word vectors in 8 bits, so that `--run` needs neither the datasets nor gensim. `--run`
+trains four systems per cell, mixes them, and adds a line to RESULTS.jsonl for each system when it
+is done; the same command resumes. Then, as `--table` does, it writes RESULTS.json and RESULTS.md.
+Everything is measured on valid, each measure by the rule made for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+DATASETS = {"arxiv": "title,text", "debtags": "text", "reuters21578": "text"}  # and their fields
+N_DOCUMENTS = (500, 2000, 7000)
+N_WORDS = (8, 20, 50)
+MOST_VALID = 2000
+SPLIT_OFF = 1000  # valid documents of a dataset without a valid part
+SEED = 15  # of the choice of documents
+LINEAR = "br-support"
+NETWORKS = ("set-rnn", "set-rnn-exact", "sigmoid")  # the slowest first
+MIXTURE = "mixture"
+METHODS = (LINEAR, *NETWORKS, MIXTURE)
+MEASURED = {"instance_f1": "f1", "label_f1": "label-f1", "micro_f1": "micro-f1"}  # and their rules
+MARGIN = 0.02
+FAILED, UNLEARNED, BEHIND, FINE = "failed", "learned nothing", "behind", ""
+SETTINGS_FILE = "settings.json"
+Result = dict[str, Any]
+Task = tuple[str, str, int]  # cell, method, seed
+
+
+def list_cells() -> list[str]:
+    """Return the names of all cells, the largest first: they take the longest."""
+    return [
+        f"{name}-{n_documents}-{n_words}"
+        for n_documents in sorted(N_DOCUMENTS, reverse=True)
+        for n_words in sorted(N_WORDS, reverse=True)
+        for name in DATASETS
+    ]
+
+
+def prepare_cells(data: Path, out: Path, cells: Sequence[str], settings: Sequence[str]) -> None:
+    """Cut the datasets; write a prepared folder with word vectors per cell, as an archive."""
+    import setrnn
+
+    out.mkdir(parents=True, exist_ok=True)
+    (out / SETTINGS_FILE).write_text(json.dumps(list(settings)), encoding="utf-8")
+    work = out / "work"
+    for name in DATASETS:
+        wanted = [cell for cell in cells if cell.startswith(f"{name}-")]
+        if not wanted:
+            continue
+        parts = read_parts(data / name, DATASETS[name])
+        for cell in wanted:
+            write_cut(parts, cell, work / "texts" / cell)
+            prepared = setrnn.prepare(
+                work / "texts" / cell, out=work / "made", settings=settings, vectors=True
+            )
+            folder = work / "packed" / cell
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(prepared.folder, folder)
+            for file in folder.glob("word_vectors-*.npy"):
+                np.savez(file.with_suffix(".npz"), **to_8_bits(np.load(file)))
+                file.unlink()
+            archive = Path(shutil.make_archive(str(out / cell), "zip", folder))
+            print(f"{cell}: {archive.stat().st_size / 1e6:.1f} MB", flush=True)
+    shutil.rmtree(work, ignore_errors=True)
+
+
+def read_parts(folder: Path, fields: str) -> dict[str, list[Any]]:
+    """Read the train and valid parts of a dataset, shuffled; split valid off if there is none."""
+    import setrnn
+    from setrnn.data.formats import BadRows
+
+    splits = setrnn.open_dataset(folder, setrnn.ReadOptions(text_field=fields)).splits
+    parts = {
+        part: list(splits[part].read(BadRows())) for part in ("train", "valid") if part in splits
+    }
+    for examples in parts.values():
+        random.Random(SEED).shuffle(examples)
+    if "valid" not in parts:
+        parts["valid"], parts["train"] = parts["train"][:SPLIT_OFF], parts["train"][SPLIT_OFF:]
+    return parts
+
+
+def write_cut(parts: dict[str, list[Any]], cell: str, folder: Path) -> None:
+    """Write the first documents of both parts, and of each its first words."""
+    from setrnn.data.example import Example
+    from setrnn.data.formats.write import write_examples
+
+    _, n_documents, n_words = cell.split("-")
+    folder.mkdir(parents=True, exist_ok=True)
+    for part, most in (("train", int(n_documents)), ("valid", MOST_VALID)):
+        cut = (
+            Example(each.id, " ".join(each.text.split()[: int(n_words)]), each.labels)
+            for each in parts[part][:most]
+        )
+        write_examples(cut, folder / f"{part}.jsonl")
+
+
+def to_8_bits(vectors: np.ndarray) -> dict[str, np.ndarray]:
+    """Round vectors to 255 values per row."""
+    scales = np.abs(vectors).max(axis=1, keepdims=True) / 127
+    rounded = np.rint(vectors / np.where(scales > 0, scales, 1)).astype(np.int8)
+    return {"rounded": rounded, "scales": scales.astype(np.float32)}
+
+
+def unpack_cell(archive: Path, work: Path) -> None:
+    """Unpack a cell, and seal its word vectors as they are now, if this was not done before."""
+    from setrnn.data.kept_vectors import KeptVectors
+
+    folder = work / "prepared" / archive.stem
+    if folder.exists():
+        return
+    unfinished = folder.with_name(f"{archive.stem}.{os.getpid()}")
+    shutil.unpack_archive(archive, unfinished)
+    for file in unfinished.glob("word_vectors-*.npz"):
+        kept = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
+        with np.load(file) as arrays:
+            vectors = arrays["rounded"] * arrays["scales"]
+        KeptVectors(unfinished, kept["made_from"], kept["sources"]).save(vectors)
+        file.unlink()
+    unfinished.rename(folder)
+
+
+def run_cells(
+    folder: Path,
+    out: Path,
+    cells: Sequence[str],
+    n_seeds: int,
+    n_jobs: int,
+    device: str,
+    settings: Sequence[str],
+    seconds: float,
+) -> None:
+    """Train and measure what RESULTS lacks; a mixture follows when its members are there."""
+    work = folder / "work"
+    stop_at = time.monotonic() + seconds
+    settings = [*json.loads((folder / SETTINGS_FILE).read_text(encoding="utf-8")), *settings]
+    done = {_key(each) for each in read_results(out) if "error" not in each}
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for cell in cells:
+        unpack_cell(folder / f"{cell}.zip", work)
+    waiting: list[tuple[str, int, set[str]]] = []  # cell, seed, members to train
+    tasks: list[Task] = []
+    for cell in cells:
+        for seed in range(n_seeds):
+            missing = {m for m in METHODS if (cell, m, seed) not in done}
+            if MIXTURE in missing:  # members measured on another machine must be trained again
+                models = {m: model_folder(work, cell, m, seed) for m in (*NETWORKS, LINEAR)}
+                missing |= {m for m, model in models.items() if not model.exists()}
+            members = [m for m in (*NETWORKS, LINEAR) if m in missing]
+            tasks += [(cell, method, seed) for method in members]
+            if MIXTURE in missing:
+                waiting.append((cell, seed, set(members)))
+    with ProcessPoolExecutor(n_jobs, mp_context=get_context("spawn")) as pool:
+        running: dict[Future[Result], Task] = {}
+        while tasks or running or waiting:
+            if time.monotonic() > stop_at:
+                tasks, waiting = [], []
+            ready = [each for each in waiting if not each[2]]
+            waiting = [each for each in waiting if each[2]]
+            tasks = [*((cell, MIXTURE, seed) for cell, seed, _ in ready), *tasks]
+            while tasks and len(running) < n_jobs:
+                task = tasks.pop(0)
+                running[pool.submit(run_one, work, task, device, settings)] = task
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                cell, method, seed = task = running.pop(future)
+                result = future.result()
+                if task not in done:
+                    with out.open("a", encoding="utf-8") as lines:
+                        lines.write(json.dumps(result) + "\n")
+                print(describe(result), flush=True)
+                for waiting_cell, waiting_seed, members in waiting:
+                    if (waiting_cell, waiting_seed) == (cell, seed):
+                        members.discard(method)
+
+
+def describe(result: Result) -> str:
+    name = f"{result['cell']} {result['method']} seed {result['seed']}"
+    if "error" in result:
+        return f"{name}: FAILED, {result['error']}"
+    scores = " / ".join(f"{result[measure]:.3f}" for measure in MEASURED)
+    return f"{name}: {scores} in {result['seconds']:.0f} s"
+
+
+def model_folder(work: Path, cell: str, method: str, seed: int) -> Path:
+    return work / "models" / f"{cell}-{method}-{seed}"
+
+
+def run_one(work: Path, task: Task, device: str, settings: list[str]) -> Result:
+    """Train, save and measure one system, or mix those of a cell; an error is a result too."""
+    import torch
+
+    torch.set_num_threads(1)
+    import setrnn
+
+    cell, method, seed = task
+    data = work / "prepared" / cell
+    model = model_folder(work, cell, method, seed)
+    result: Result = {"cell": cell, "method": method, "seed": seed}
+    start = time.perf_counter()
+    try:
+        if method == MIXTURE:
+            folders = [model_folder(work, cell, name, seed) for name in (LINEAR, *NETWORKS)]
+            there = [folder for folder in folders if folder.exists()]
+            tagger = setrnn.mix(there, data, split="valid", device=device)
+            result["held_out"] = find_held_out(tagger.notes["mixture"])
+        elif model.exists():
+            tagger = setrnn.load(model, device)
+        else:
+            run = model.with_name(f"{model.name}.run")
+            shutil.rmtree(run, ignore_errors=True)  # of a process that was killed
+            tagger = setrnn.train(
+                data, method, out=model, settings=settings, seed=seed, device=device
+            )
+            shutil.rmtree(run, ignore_errors=True)
+            result["best_epoch"] = tagger.notes.get("best_epoch")
+            result["n_epochs"] = len(tagger.notes.get("epochs", ()))
+        result["seconds"] = round(time.perf_counter() - start, 1)
+        result |= measure(tagger, data)
+        result["constant"] = measure_constant(data)
+    except Exception as error:  # noqa: BLE001 (the table says which cells failed)
+        result["error"] = f"{type(error).__name__}: {error}"[:300]
+    return result
+
+
+def measure(tagger: Any, data: Path) -> dict[str, float]:  # noqa: ANN401 (imported late)
+    from setrnn.tagging.evaluation import measure_rules, open_documents
+
+    documents = open_documents(data, "valid")
+    rules = [*MEASURED.values(), "set"]
+    found = measure_rules(tagger, documents.batches(tagger), rules)
+    values = {name: getattr(found[rule].evaluation.scores, name) for name, rule in MEASURED.items()}
+    values["subset_accuracy"] = found["set"].evaluation.scores.subset_accuracy
+    return {name: round(float(value), 4) for name, value in values.items()}
+
+
+def find_held_out(mixture: dict[str, Any]) -> dict[str, float]:
+    """Return the scores of the mixture by rule, with weights fitted on other documents."""
+    return {
+        rule: round(float(values["held_out"]), 4)
+        for rule, values in mixture["rules"].items()
+        if values.get("held_out") is not None
+    }
+
+
+def measure_constant(data: Path) -> float:
+    """Return the instance-F1 of the best constant set: the most frequent labels of train."""
+    from setrnn.data.prepared import Prepared
+
+    prepared = Prepared(data)
+    valid = prepared.split("valid").labels
+    best = 0.0
+    for size in range(1, min(len(prepared.labels), 10) + 1):
+        n_right = np.bincount(
+            valid.row_numbers[np.asarray(valid.values) < size], minlength=len(valid)
+        )
+        best = max(best, float((2 * n_right / (size + valid.lengths)).mean()))
+    return round(best, 4)
+
+
+def read_results(file: Path) -> list[Result]:
+    """Read the lines of finished runs; a line that was cut short is left out."""
+    results: dict[Task, Result] = {}
+    if file.exists():
+        for line in file.read_text(encoding="utf-8").splitlines():
+            try:
+                result = json.loads(line)
+            except ValueError:
+                continue
+            results[_key(result)] = result
+    return list(results.values())
+
+
+def _key(result: Result) -> Task:
+    return result["cell"], result["method"], result["seed"]
+
+
+def judge(runs: Sequence[Result], linear: float | None) -> str:
+    """Say what is wrong with a network in a cell, if anything."""
+    if any("error" in run for run in runs):
+        return FAILED
+    value = fmean(run["instance_f1"] for run in runs)
+    if value <= fmean(run["constant"] for run in runs):
+        return UNLEARNED
+    return BEHIND if linear is not None and value < linear - MARGIN else FINE
+
+
+def summarise(results: Sequence[Result]) -> list[dict[str, Any]]:
+    """Return one row per cell: the mean of each measure over seeds, and a verdict, by method."""
+    rows = []
+    for cell in sorted({each["cell"] for each in results}, key=_sizes):
+        runs = {m: [r for r in results if (r["cell"], r["method"]) == (cell, m)] for m in METHODS}
+        scores = {
+            method: {name: round(fmean(run[name] for run in of), 4) for name in MEASURED}
+            for method, of in runs.items()
+            if of and not any("error" in run for run in of)
+        }
+        linear = scores.get(LINEAR, {}).get("instance_f1")
+        verdicts = {m: judge(runs[m], linear) for m in METHODS if runs[m]}
+        rows.append({"cell": cell, "scores": scores, "verdicts": verdicts, "ahead": _ahead(scores)})
+    return rows
+
+
+def _sizes(cell: str) -> tuple[str, int, int]:
+    name, n_documents, n_words = cell.split("-")
+    return name, int(n_documents), int(n_words)
+
+
+def _ahead(scores: dict[str, dict[str, float]]) -> dict[str, bool]:
+    """Return by measure whether the mixture is at least as good as all its members."""
+    if set(scores) != set(METHODS):
+        return {}
+    return {
+        name: all(scores[MIXTURE][name] >= scores[m][name] for m in METHODS if m != MIXTURE)
+        for name in MEASURED
+    }
+
+
+def make_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return a Markdown table of all cells, and what it shows in a few lines."""
+
+    def show(row: dict[str, Any], method: str) -> str:
+        if method not in row["verdicts"]:
+            return ""
+        values = row["scores"].get(method, {}).values()
+        shown = " / ".join(f"{value:.3f}".removeprefix("0") for value in values)
+        verdict = row["verdicts"][method]
+        return f"{shown} **{verdict}**".strip() if verdict else shown
+
+    def count(cells: Iterable[bool]) -> str:
+        values = list(cells)
+        return f"{sum(values)} of {len(values)}"
+
+    lines = [f"| cell | {' | '.join(METHODS)} |", "|---" * (len(METHODS) + 1) + "|"]
+    lines += [
+        f"| {row['cell']} | {' | '.join(show(row, method) for method in METHODS)} |" for row in rows
+    ]
+    lines += [
+        "",
+        f"Instance / label / micro-F1 on valid. {BEHIND.capitalize()}: more than {MARGIN} of "
+        f"instance-F1 below {LINEAR}. {UNLEARNED.capitalize()}: no better than the best set "
+        "that is the same for all documents.",
+        "",
+    ]
+    lines += [
+        f"- {method}: within {MARGIN} of {LINEAR} or ahead in "
+        + count(row["verdicts"][method] == FINE for row in rows if method in row["verdicts"])
+        + " cells."
+        for method in (*NETWORKS, MIXTURE)
+    ]
+    for name in MEASURED:
+        cells = [row["ahead"][name] for row in rows if row["ahead"]]
+        lines.append(f"- {MIXTURE}: no member is better by {name} in {count(cells)} cells.")
+    return "\n".join(lines) + "\n"
+
+
+def write_table(out: Path) -> None:
+    rows = summarise(read_results(out))
+    out.with_suffix(".json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    table = make_table(rows)
+    out.with_suffix(".md").write_text(table, encoding="utf-8")
+    print(table)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--prepare", type=Path, metavar="CELLS", help="the folder to write")
+    what.add_argument("--run", type=Path, metavar="CELLS", help="the folder that --prepare wrote")
+    what.add_argument("--table", type=Path, metavar="RESULTS.jsonl", help="write its tables again")
+    parser.add_argument("--data", type=Path, help="the folder of the datasets, for --prepare")
+    parser.add_argument("--out", type=Path, metavar="RESULTS.jsonl", help="for --run")
+    parser.add_argument("--cells", help="such as arxiv-500-8,debtags-2000-50; default: all")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="processes at once")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start nothing after")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    given = parser.parse_args(arguments)
+    cells = given.cells.split(",") if given.cells else list_cells()
+    if unknown := set(cells) - set(list_cells()):
+        parser.error(f"no such cells: {', '.join(sorted(unknown))}")
+    if given.prepare:
+        if not given.data:
+            parser.error("--prepare needs --data")
+        prepare_cells(given.data, given.prepare, cells, given.set)
+        return
+    if given.run:
+        if not given.out:
+            parser.error("--run needs --out")
+        os.environ["OMP_NUM_THREADS"] = "1"  # of the processes that it starts
+        if not given.cells:
+            cells = [cell for cell in cells if (given.run / f"{cell}.zip").exists()]
+        run_cells(
+            given.run,
+            given.out,
+            cells,
+            given.seeds,
+            given.jobs,
+            given.device,
+            given.set,
+            given.seconds,
+        )
+    write_table(given.out or given.table)
+
+
+if __name__ == "__main__":
+    main()
