@@ -18,22 +18,28 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from setrnn.config import Config, settings_hash, to_dict
-from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source
 from setrnn.data.model_folder import check_model_place
-from setrnn.data.prepared import Prepared, is_prepared
+from setrnn.data.prepared import is_prepared
 from setrnn.errors import BusyError, DataError, SetRNNError, StoppedError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device, n_cores
-from setrnn.progress import Note, OnProgress, Progress
-from setrnn.systems.rules import MANY_SETS
-from setrnn.tagging.evaluation import Batch, LabelledDocuments, open_documents
-from setrnn.tagging.fitting import train_uncalibrated
+from setrnn.progress import Note, OnProgress
+from setrnn.tagging.evaluation import LabelledDocuments, open_documents
 from setrnn.tagging.learning import check_learned, warn_if_not_learned
+from setrnn.tagging.members import (
+    Member,
+    Planned,
+    PortablePlan,
+    describe_member,
+    name_member,
+    take_evenly,
+    time_prediction,
+    train_member,
+    work_on_member,
+)
 from setrnn.tagging.members_folder import MembersFolder
 from setrnn.tagging.mixing import join, mix_members
 from setrnn.tagging.mixture_outputs import LEAST_TO_FIT, MOST_TO_FIT
@@ -51,45 +57,19 @@ from setrnn.tagging.planning import (
 )
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.pool import Ended, Job, run_jobs
-from setrnn.training.run_folder import has_run, only_trainer, run_folder_of
+from setrnn.training.run_folder import only_trainer, run_folder_of
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.speed import Speed, measure_speed
 from setrnn.training.start import TrainOptions, check_method
 
 MINUTES_ON_CPU = 10.0  # if no budget is given
 PROBE_SECONDS, PROBE_SHARE = 5.0, 0.02  # to measure a speed, at most; and of the budget
-TIMED_DOCUMENTS = 32
 MIXING_PASSES = 4  # over the valid part, by each member: candidates, weights, calibration
 MIXING_SHARE, LEAST_MIXED = 0.2, 300  # of the budget; documents
 WORDS_PER_SECOND = 100_000  # of word2vec on one core, about
 VECTORS_SHARE = 0.3  # of the time left, at most, for word vectors
 CLASSICAL_SHARE = 0.1  # likewise, for the second classical system
 FEW_DOCUMENTS = 2_000
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A candidate with its data, and with settings that fit them."""
-
-    candidate: Candidate
-    prepared: Prepared
-    config: Config
-
-    def with_epochs(self, n_epochs: int) -> Planned:
-        """Return the same with a number of epochs; 0 for a system without epochs."""
-        if not n_epochs:
-            return self
-        training = replace(self.config.training, epochs=n_epochs)
-        return replace(self, config=replace(self.config, training=training))
-
-
-@dataclass(frozen=True)
-class Member:
-    """A trained member, and the seconds that it takes to predict a document."""
-
-    candidate: Candidate
-    tagger: Tagger
-    seconds: float
 
 
 @dataclass
@@ -302,9 +282,9 @@ class Automatic:
 
     def _train(self, planned: Planned) -> Tagger:
         """Train a member in this process."""
-        report = _name_member(planned.candidate.name, self.on_progress)
+        report = name_member(planned.candidate.name, self.on_progress)
         place = self.folder.place(planned.candidate.name)
-        return _train_member(planned, place, self._options(report))
+        return train_member(planned, place, self._options(report))
 
     def _train_side_by_side(self, planned: Sequence[Planned]) -> None:
         """Train networks at the same time, each in a process of its own."""
@@ -316,7 +296,7 @@ class Automatic:
         jobs = [
             Job(
                 name,
-                partial(_work, _Portable.of(each), place, options, time.time()),
+                partial(work_on_member, PortablePlan.of(each), place, options, time.time()),
                 place.with_name(f"{name}.log"),
                 part_of="networks",
             )
@@ -353,14 +333,9 @@ class Automatic:
 
     def _keep(self, candidate: Candidate, tagger: Tagger) -> None:
         """Add a member, and measure how fast it predicts."""
-        seconds = 0.0
-        if self.clock.limit is not None and self.n_valid and not candidate.is_pretrained:
-            valid = self.prepared.split("valid").tokens
-            rows = np.linspace(0, self.n_valid - 1, min(TIMED_DOCUMENTS, self.n_valid))
-            tokens = take_rows(valid, rows.round().astype(np.int64))
-            start = time.perf_counter()
-            tagger.system.marginals(tokens, tagger.system.candidates(tokens, MANY_SETS))
-            seconds = (time.perf_counter() - start) / len(rows)
+        is_timed = self.clock.limit is not None and self.n_valid and not candidate.is_pretrained
+        valid = self.prepared.split("valid").tokens if is_timed else None
+        seconds = 0.0 if valid is None else time_prediction(tagger, valid)
         self.members.append(Member(candidate, tagger, seconds))
 
     @contextmanager
@@ -411,17 +386,7 @@ class Automatic:
         """Return the valid documents that fit the time, evenly spaced."""
         needs_texts = any(each.candidate.is_pretrained for each in self.members)
         documents = open_documents(self.source if needs_texts else self.prepared, "valid")
-        rows = np.linspace(0, self.n_valid - 1, self._n_mixed()).round().astype(np.int64)
-
-        def batches(tagger: Tagger) -> Iterator[Batch]:
-            start = 0
-            for tokens, labels in documents.batches(tagger):
-                own = rows[(rows >= start) & (rows < start + len(labels))] - start
-                start += len(labels)
-                if len(own):
-                    yield take_rows(tokens, own), [labels[row] for row in own]
-
-        return LabelledDocuments("valid", batches, documents.bad_rows, len(rows))
+        return take_evenly(documents, self.n_valid, self._n_mixed())
 
     def _describe(self) -> dict[str, Any]:
         """Return what was tried, as plain JSON values, for people."""
@@ -430,7 +395,7 @@ class Automatic:
             "rule": self.rule,
             "minutes": None if self.clock.limit is None else self.clock.limit / MINUTE,
             "seed": self.config.seed,
-            "members": [_describe_member(each) for each in self.members],
+            "members": [describe_member(each) for each in self.members],
             "left_out": self.left_out,
             "better": self._list_hints(),
         }
@@ -454,63 +419,3 @@ class Automatic:
                 "transformer --set encoder.path=FOLDER."
             )
         return hints
-
-
-@dataclass(frozen=True)
-class _Portable:
-    """A planned member that can be sent to another process."""
-
-    candidate: Candidate
-    folder: Path
-    config: Config
-
-    @classmethod
-    def of(cls, planned: Planned) -> _Portable:
-        return cls(planned.candidate, planned.prepared.folder, planned.config)
-
-    def opened(self) -> Planned:
-        return Planned(self.candidate, Prepared(self.folder), self.config)
-
-
-def _work(
-    planned: _Portable, place: Path, options: TrainOptions, asked_at: float, on_progress: OnProgress
-) -> None:
-    """Train a member in a process of its own; its start, too, takes some of the time."""
-    with only_trainer(run_folder_of(place), wait=True):  # until an orphan has stopped
-        if options.max_seconds is not None:
-            seconds = options.max_seconds - (time.time() - asked_at)
-            options = replace(options, max_seconds=seconds)
-        _train_member(planned.opened(), place, replace(options, on_progress=on_progress))
-
-
-def _train_member(planned: Planned, place: Path | None, options: TrainOptions) -> Tagger:
-    if place is not None and planned.candidate.is_network:
-        run = run_folder_of(place)
-        options = replace(options, run_folder=run, resume=has_run(run))
-    method = find_method(planned.candidate.method)
-    return train_uncalibrated(planned.prepared, method, planned.config, options, place)
-
-
-def _name_member(name: str, on_progress: OnProgress) -> OnProgress:
-    """Return a callback that names the member in what it reports."""
-
-    def report(event: Progress | Note) -> None:
-        if isinstance(event, Note):
-            on_progress(replace(event, text=f"{name}: {event.text}"))
-        else:
-            on_progress(replace(event, activity=f"{event.activity} {name}"))
-
-    return report
-
-
-def _describe_member(member: Member) -> dict[str, Any]:
-    notes, config = member.tagger.notes, member.tagger.config
-    described: dict[str, Any] = {"name": member.candidate.name, "method": member.candidate.method}
-    if member.candidate.is_network:
-        described |= {
-            "seed": config.seed,
-            "epochs": config.training.epochs,
-            "epochs_done": len(notes["epochs"]),
-            "best_epoch": notes["best_epoch"],
-        }
-    return {**described, "training_seconds": notes.get("training_seconds")}
