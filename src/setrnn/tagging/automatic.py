@@ -95,6 +95,7 @@ class Automatic:
         """Train the members, mix them, and save the mixture."""
         self.is_on_gpu = find_device(self.device).type == "cuda"
         self.n_jobs = 1 if self.is_on_gpu else self.jobs
+        self.n_threads = max(1, n_cores() // self.n_jobs)  # of each job
         default = 0.0 if self.is_on_gpu else MINUTES_ON_CPU
         minutes = default if self.budget is None else self.budget
         self.clock = Clock(minutes * MINUTE or None, self.started)
@@ -278,7 +279,8 @@ class Automatic:
         options = TrainOptions(self.device, rule=self.rule)
         seconds = min(PROBE_SECONDS, PROBE_SHARE * self.clock.limit)
         method = find_method(planned.candidate.method)
-        return measure_speed(method, planned.prepared, planned.config, options, seconds)
+        n_threads = None if self.n_jobs == 1 else self.n_threads
+        return measure_speed(method, planned.prepared, planned.config, options, seconds, n_threads)
 
     def _train(self, planned: Planned) -> Tagger:
         """Train a member in this process."""
@@ -303,9 +305,8 @@ class Automatic:
             for name, place, each in zip(names, places, planned, strict=True)
             if place is not None
         ]
-        n_threads = max(1, n_cores() // max(len(jobs), 1))
         by_name = {each.candidate.name: each.candidate for each in planned}
-        with closing(run_jobs(jobs, len(jobs), self.on_progress, n_threads)) as all_ended:
+        with closing(run_jobs(jobs, len(jobs), self.on_progress, self.n_threads)) as all_ended:
             for ended in all_ended:
                 self._keep_ended(by_name[ended.job.name], ended)
 

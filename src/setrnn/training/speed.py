@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+import torch
+
 from setrnn.config import Config
 from setrnn.data.prepared import Prepared
 from setrnn.methods import Method
@@ -31,9 +33,28 @@ class Speed:
 
 
 def measure_speed(
+    method: Method,
+    prepared: Prepared,
+    config: Config,
+    options: TrainOptions,
+    seconds: float,
+    n_threads: int | None = None,
+) -> Speed:
+    """Train a network on its first batches for some seconds, measure it, and drop it.
+
+    The number of threads is that of the process that will train it; as it is if not given.
+    """
+    n_before = torch.get_num_threads()
+    torch.set_num_threads(n_threads or n_before)
+    try:
+        return _measure(method, prepared, config, options, seconds)
+    finally:
+        torch.set_num_threads(n_before)
+
+
+def _measure(
     method: Method, prepared: Prepared, config: Config, options: TrainOptions, seconds: float
 ) -> Speed:
-    """Train a network on its first batches for some seconds, measure it, and drop it."""
     fabric = make_fabric(find_device(options.device), config.training.precision)
     trainer = make_trainer(method, prepared, config, options, fabric)
     training = trainer.time_steps(seconds)
