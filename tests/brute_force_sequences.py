@@ -11,8 +11,8 @@ from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged
 from setrnn.model.decoders import DECODERS
 from setrnn.model.encoders import GRUEncoder
-from setrnn.model.interfaces import Encoding
 from setrnn.model.evidence import LabelEvidence
+from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network
 from setrnn.objectives import LabelSets
 

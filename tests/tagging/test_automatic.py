@@ -85,7 +85,7 @@ def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
     arguments = {"out": out, "budget": 0, "jobs": 2, "device": "cpu", "settings": QUICK}
     with pytest.raises(ConfigError, match="--resume"):
         setrnn.train(small_prepared, **arguments)
-    with pytest.raises(ConfigError, match="rule"):
+    with pytest.raises(ConfigError, match="measure"):
         setrnn.train(small_prepared, resume=True, measure="label-f1", **arguments)
     notes = []
     setrnn.train(small_prepared, resume=True, on_progress=collect(notes), **arguments)
@@ -93,6 +93,12 @@ def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
     assert [text.partition(":")[0] for text in before] == NAMES[:-2]
     assert (out / "model.safetensors").read_bytes() == (done / "model.safetensors").read_bytes()
     assert (run / "saved").exists()
+
+
+def test_a_network_is_not_trained_among_the_members_of_a_mixture(trained, small_prepared):
+    _, out = trained
+    with pytest.raises(ModelError, match="without a method"):
+        setrnn.train(small_prepared, "sigmoid", out=out, device="cpu", settings=QUICK)
 
 
 def test_networks_that_are_too_slow_are_left_out(no_time, small_prepared):

@@ -26,10 +26,9 @@ from setrnn.data.folders import (
 )
 from setrnn.errors import ConfigError, ModelError, SetRNNError
 from setrnn.tagging.tagger import Tagger, load
-from setrnn.training.run_folder import SAVED, has_run, mark_saved, run_folder_of
+from setrnn.training.run_folder import PLAN, SAVED, has_run, mark_saved, run_folder_of
 
 FORMAT = 1
-PLAN = "plan.json"
 
 
 def has_members(folder: Path) -> bool:
@@ -136,7 +135,7 @@ class MembersFolder:
         now = json.loads(json.dumps(self.identity))
         for name in sorted({*before, *now}):
             if before.get(name) != now.get(name):
-                what = {"data": "other data"}.get(name, f"another {name}")
+                what = "another measure" if name == "rule" else f"other {name}"
                 raise ConfigError(
                     f"{self.folder} is a training with {what}. Resume it with the same, or use "
                     "another --out."
