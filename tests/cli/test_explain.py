@@ -29,6 +29,24 @@ def test_sequences_sets_and_words_are_shown(setrnn, model, taggers):
         first = found.attended(step, 1)[0]
         assert f"{first.text} {first.weight:.2f}" in words
     assert "2,500" in result.out
+    above = result.out[: result.out.index("The most probable sequences")]
+    for each in found.label_words:
+        (first,) = found.words_for(each, 1)
+        row = next(line for line in above.splitlines() if line.startswith(each.label))
+        assert f"{first.text} " in row
+        assert ("(left out)" in row) != each.is_in_set
+
+
+def test_independent_labels_are_explained_by_their_words_and_sets(setrnn, taggers, tmp_path):
+    taggers["sigmoid"].save(tmp_path / "sigmoid")
+    page = tmp_path / "page.html"
+    result = setrnn("explain", tmp_path / "sigmoid", "--text", TEXT, "--html", page)
+    assert result.code == 0, result.err
+    assert "The words for each label" in result.out
+    assert "The most probable sets; the predicted one is the most probable set" in result.out
+    assert "step" not in result.out
+    assert "sequence" not in result.out
+    assert "Step by step" not in page.read_text()
 
 
 @pytest.mark.parametrize("columns", [60, 80])
@@ -115,11 +133,12 @@ def test_top_shortens_the_list(setrnn, model):
     assert short.count("→") < whole.count("→")
 
 
-def test_a_classical_model_is_refused_in_one_line(setrnn, trained):
+def test_a_classical_model_is_explained_by_its_words_and_sets(setrnn, trained):
     result = setrnn("explain", trained, "--text", TEXT)
-    assert result.code == 1
-    (line,) = result.error_lines
-    assert "'br' does not. Train a recurrent system such as set-rnn." in line
+    assert result.code == 0, result.err
+    assert "br predicts" in result.out
+    assert "The words for each label" in result.out
+    assert "The most probable sets" in result.out
 
 
 @pytest.mark.parametrize(

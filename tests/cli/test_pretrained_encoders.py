@@ -50,8 +50,11 @@ def test_a_transformer_is_trained_predicts_and_is_measured(
     assert len(rows) == 40
     assert all(0 < row["probability"] <= 1 for row in rows)
     assert setrnn("evaluate", tmp_path / "model", corpus).code == 0
-    result = setrnn("explain", tmp_path / "model", "--text", "rain")
-    assert (result.code, len(result.error_lines)) == (1, 1)
+    result = setrnn("explain", tmp_path / "model", "--text", "Raining, the clubs budgeted.")
+    assert result.code == 0, result.err
+    assert "Raining" in result.out
+    assert "##" not in result.out
+    assert "read 4 words of 4" in result.out
 
 
 def test_data_prepared_elsewhere_fits_the_same_tokenizer_only(

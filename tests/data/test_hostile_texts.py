@@ -6,6 +6,7 @@ from tokenizers import Regex, pre_tokenizers
 from setrnn.config import TextSettings
 from setrnn.data.example import Example
 from setrnn.data.prepared import prepare
+from setrnn.data.reading import read_text, words_of
 from setrnn.data.subwords import SubwordEncoder
 from setrnn.data.tokenizing import (
     LONGEST_RUN,
@@ -14,7 +15,6 @@ from setrnn.data.tokenizing import (
     TextEncoder,
     break_runs,
     learn_tokenizer,
-    words_of,
 )
 from setrnn.errors import BadRowError
 from setrnn.tagging.inputs import encode_batches
@@ -110,6 +110,8 @@ def test_a_tokenizer_that_fails_is_an_error_that_names_the_text(panicking, tmp_p
         list(encode_batches(panicking, [("rain", ())] * 5 + [(bad, ())], 2))
     with pytest.raises(BadRowError, match="Text 0: the tokenizer fails"):
         panicking.encode_names([bad])
+    with pytest.raises(BadRowError, match="Text 0: the tokenizer fails"):
+        read_text(panicking, bad)
     assert len(panicking.encode(["rain"]).values), "it can be used again"
 
 

@@ -174,6 +174,27 @@ def test_explanations_are_those_of_the_library(client, tagger):
     assert [each["label"] for each in found["steps"]] == [each.label for each in wanted.steps]
     assert found["steps"][-1]["label"] is None
     assert found["notes"] == wanted.reading_notes()
+    assert [each["label"] for each in found["label_words"]] == [
+        each.label for each in wanted.label_words
+    ]
+    for each, own in zip(found["label_words"], wanted.label_words, strict=True):
+        assert each["is_in_set"] == (each["label"] in wanted.predicted.labels)
+        assert each["probability"] == pytest.approx(own.probability, rel=1e-3)
+        strongest = max(own.weights)
+        assert max(word["weight"] for word in each["words"]) == pytest.approx(strongest, rel=1e-3)
+
+
+def test_a_model_of_independent_labels_is_explained_by_its_words(taggers):
+    model = ServedModel("sigmoid", "one", taggers["sigmoid"])
+    with TestClient(make_app(Registry.of(model))) as client:
+        assert client.get("/v1/models").json()["models"][0]["can_explain"]
+        found = client.post("/v1/explain", json={"text": TEXT, "rule": "f1"}).json()
+    assert (found["rule"], found["sequences"], found["steps"]) == ("f1", [], [])
+    (wanted,) = taggers["sigmoid"].tag([TEXT], "f1")
+    assert found["sets"][0]["labels"] == list(wanted.labels)
+    assert [each["label"] for each in found["label_words"] if each["is_in_set"]] == list(
+        wanted.labels
+    )
 
 
 @pytest.mark.parametrize("n_labels", [0, 1, 3])
@@ -223,7 +244,7 @@ def test_models_are_listed_the_default_one_first(client, served):
     assert first["rules"] == ["set", "sequence", "f1", "hamming", "micro-f1", "label-f1"]
     assert second["name"] == "classical"
     assert not second["is_default"]
-    assert not second["can_explain"]
+    assert second["can_explain"]
     assert second["rules"] == ["set", "f1", "hamming"]
     assert second["data"] == "newsroom, synthetic"
 
@@ -296,7 +317,6 @@ REFUSED = {
         422,
         "invalid",
     ),
-    "a rule that is not explained": ("/v1/explain", b'{"text": "x", "rule": "f1"}', 422, "invalid"),
     "a given set with a rule": (
         "/v1/explain",
         b'{"text": "x", "labels": [], "rule": "set"}',
@@ -306,18 +326,6 @@ REFUSED = {
     "a given set that is no list": (
         "/v1/explain",
         b'{"text": "x", "labels": "football"}',
-        422,
-        "invalid",
-    ),
-    "a given set of a model that is not explained": (
-        "/v1/explain",
-        b'{"text": "x", "model": "classical", "labels": []}',
-        422,
-        "invalid",
-    ),
-    "a model that is not explained": (
-        "/v1/explain",
-        b'{"text": "x", "model": "classical"}',
         422,
         "invalid",
     ),

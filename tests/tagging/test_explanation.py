@@ -15,7 +15,7 @@ from setrnn.data.batches import make_batch
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
 from setrnn.report.explanation_page import render_page
-from setrnn.tagging.explanation import _letters, explain_tokens
+from setrnn.tagging.explaining import _letters, explain_tokens
 
 TEXT = "Velmara to borrow 3,200.5 million more\nThe draft budget of Qqxzville, in 2024, shows it."
 RECURRENT = ("seq2seq-rnn", "sgm", "set-rnn")
@@ -290,12 +290,6 @@ def test_an_explanation_cannot_be_changed(taggers):
         taggers["set-rnn"].explain(TEXT).text = "other"
 
 
-def test_a_classical_system_cannot_be_explained(taggers):
-    with pytest.raises(ConfigError, match=r"'br' does not\. Train a recurrent system") as error:
-        taggers["br"].explain(TEXT)
-    assert "\n" not in str(error.value)
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "said"),
     [
@@ -359,6 +353,10 @@ def test_the_page_shows_a_nasty_text_as_it_is(taggers):
         steps=tuple(
             replace(s, label=s.label and "<i>", weights=(*s.weights, 0.0)) for s in found.steps
         ),
+        label_words=tuple(
+            replace(each, label=NASTY.replace("\ud83d", ""), weights=(*each.weights, 0.0))
+            for each in found.label_words
+        ),
         sets=(replace(found.sets[0], labels=("<u>&", "'\"")), *found.sets[1:]),
     )
     page = render_page(found)
@@ -371,7 +369,7 @@ def test_the_page_shows_a_nasty_text_as_it_is(taggers):
     assert "<u>&, '\"" in parsed.shown
     assert f"unknown to the model: {NASTY}".replace("\ud83d", "?") in parsed.shown
     assert json.loads(parsed.scripts[0]) == [
-        pytest.approx(list(step.weights), abs=1e-5) for step in found.steps
+        pytest.approx(list(each.weights), abs=1e-5) for each in (*found.label_words, *found.steps)
     ]
 
 
@@ -407,7 +405,7 @@ def test_the_page_has_every_word_and_every_step_once(taggers):
     assert places == list(range(len(found.read)))
     assert TEXT in parsed.shown
     radios = [attrs for tag, attrs in parsed.tags if tag == "input"]
-    assert len(radios) == len(found.steps)
+    assert len(radios) == len(found.label_words) + len(found.steps)
     assert sum("checked" in attrs for attrs in radios) == 1
     bold = [attrs for tag, attrs in parsed.tags if tag == "tr" and attrs.get("class")]
     own = [each for each in found.sequences if each.set_name == "A"]

@@ -359,12 +359,6 @@ def test_marginals_come_with_the_mass_they_do_not_rest_on(tagger, test_texts):
     assert (found.missing_mass.max() == 0) == is_whole
 
 
-@pytest.mark.parametrize("rule", ["f1", "hamming"])
-def test_only_the_rules_of_the_paper_are_explained(taggers, rule):
-    with pytest.raises(ConfigError, match="cannot be explained"):
-        taggers["set-rnn"].explain("a text", rule=rule)
-
-
 WRONG_ARRAYS = {
     "one is missing": lambda arrays: arrays.pop("decoder.phi.bias"),
     "words are missing": lambda arrays: arrays.pop("encoder.words.weight"),

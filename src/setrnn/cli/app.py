@@ -55,7 +55,7 @@ COMMANDS = {
     ),
     "explain": (
         "setrnn.cli.explain:explain",
-        "Explain how a recurrent system tags a text, or how it scores a given set.",
+        "Explain how a model tags a text, or how it scores a given set.",
     ),
     "report": (
         "setrnn.cli.report:report",

@@ -1,4 +1,4 @@
-"""`setrnn explain`: show the sequences, sets and attended words behind one prediction."""
+"""`setrnn explain`: show the words, sequences and sets behind one prediction."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from setrnn.errors import ConfigError
 from setrnn.report.explanation_page import render_page
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explanation import AttendedWord, Explanation
+    from setrnn.tagging.explanation import Explanation, WeightedWord
 
 WORDS_SHOWN, LEAST_SHARE = 4, 0.005  # of the attention of each step
+WORDS_FOR, WORDS_AGAINST = 4, 2  # of each label
+LEAST_WEIGHT = 0.1  # of the strongest word of the label
 
 
 def explain(
@@ -39,7 +41,7 @@ def explain(
         typer.Option(help="Also write the explanation as an HTML page.", show_default=False),
     ] = None,
     top: Annotated[
-        int, typer.Option(help="How many sequences to list; the beam width is the limit.")
+        int, typer.Option(help="How many to list; of sequences, at most the beam width.")
     ] = 12,
     rule: Rule = None,
     label: Annotated[
@@ -54,9 +56,11 @@ def explain(
     ] = False,
     device: Device = "auto",
 ) -> None:
-    """Explain how a recurrent system tags a text, or how it scores a given set.
+    """Explain how a model tags a text, or how it scores a given set.
 
-    Shows the most probable label sequences, their sets, and the words attended to at each step.
+    Shows the words for each label and against it, and the most probable
+    sets. If the model emits labels one by one, also shows the sequences
+    of labels and the words attended to at each step.
     """
     if label and no_label:
         raise ConfigError("--no-label means the empty set. Omit it, or omit --label.")
@@ -77,39 +81,56 @@ def explain(
 
 def _show(explanation: Explanation) -> None:
     predicted = explanation.predicted
-    sequences = [(each.probability, each.set_name, each.labels) for each in explanation.sequences]
-    sets = [
-        (set_prob(each.probability, each.is_exact), each.name, each.labels)
-        for each in explanation.sets
-    ]
     stdout.print()
     stdout.print(
         Text.assemble(
             "The given set " if explanation.is_given else f"{explanation.method} predicts ",
             (labels_text(predicted.labels), "bold green"),
-            f": set A below, p {sets[0][0]}",
+            f": set A below, p {set_prob(predicted.probability, predicted.is_exact)}",
         )
     )
-    if explanation.rule is None:
-        _print("Its most probable orders.")
-        stdout.print(sequences_table(sequences, predicted.name))
+    if explanation.label_words:
+        _print("The words for each label (+) and against it (-).")
+        stdout.print(_label_words(explanation))
+    if explanation.sequences:
+        _show_sequences(explanation)
     else:
-        how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
+        _show_sets(explanation, "The most probable sets")
+    if explanation.steps:
+        _print(f"The best order of set A, p {_prob(explanation.order_probability)}, step by step.")
+        stdout.print(_steps(explanation))
+    _print("What was read")
+    for each in explanation.reading_notes():
+        stdout.print(Text(f"- {each}"))
+
+
+def _show_sequences(explanation: Explanation) -> None:
+    rows = [(each.probability, each.set_name, each.labels) for each in explanation.sequences]
+    if explanation.is_given:
+        _print("Its most probable orders.")
+    else:
         _print("The most probable sequences; those of the predicted set are bold.")
-        stdout.print(sequences_table(sequences, predicted.name))
-        chosen_by = how.get(explanation.rule, f"the best set by rule {explanation.rule}")
-        _print(f"Their sets; the predicted one is {chosen_by}.")
-        stdout.print(sets_table(sets))
+    stdout.print(sequences_table(rows, explanation.predicted.name))
+    _show_sets(explanation, "Their sets")
     if not all(each.is_exact for each in explanation.sets):
         stdout.print(
             Text(f"≥ a lower bound: more orders than the beam holds ({explanation.beam_width})"),
             style="dim",
         )
-    _print(f"The best order of set A, p {_prob(explanation.order_probability)}, step by step.")
-    stdout.print(_steps(explanation))
-    _print("What was read")
-    for each in explanation.reading_notes():
-        stdout.print(Text(f"- {each}"))
+
+
+def _show_sets(explanation: Explanation, title: str) -> None:
+    if explanation.rule is None:
+        return
+    how = {"set": "the most probable set", "sequence": "the set of the best sequence"}
+    chosen_by = how.get(explanation.rule, f"the best set by rule {explanation.rule}")
+    _print(f"{title}; the predicted one is {chosen_by}.")
+    stdout.print(
+        sets_table(
+            (set_prob(each.probability, each.is_exact), each.name, each.labels)
+            for each in explanation.sets
+        )
+    )
 
 
 def _print(title: str) -> None:
@@ -148,6 +169,29 @@ def _scored_table(what: str) -> Table:
     return table
 
 
+def _label_words(explanation: Explanation) -> Table:
+    """Lay out the words for and against each label; labels that are not in the set are dim."""
+    table = _table()
+    table.add_column("label")
+    table.add_column("p", justify="right", no_wrap=True)
+    table.add_column("words")
+    for each in explanation.label_words:
+        found = [
+            *explanation.words_for(each, WORDS_FOR),
+            *explanation.words_against(each, WORDS_AGAINST),
+        ]
+        least = LEAST_WEIGHT * max((abs(word.weight) for word in found), default=0.0)
+        words = [_word(word, "+.2f") for word in found if abs(word.weight) >= max(least, 0.005)]
+        label = Text(each.label) if each.is_in_set else Text.assemble(each.label, " (left out)")
+        table.add_row(
+            label,
+            _prob(each.probability),
+            Text(" · ").join(words) if words else Text("(no word stands out)", "dim"),
+            style="" if each.is_in_set else "dim",
+        )
+    return table
+
+
 def _steps(explanation: Explanation) -> Table:
     table = _table()
     table.add_column("", justify="right", no_wrap=True)
@@ -156,7 +200,7 @@ def _steps(explanation: Explanation) -> Table:
     table.add_column("words attended to, with their shares")
     for number, step in enumerate(explanation.steps, 1):
         attended = explanation.attended(step, WORDS_SHOWN)
-        words = [_word(each) for each in attended if each.weight >= LEAST_SHARE]
+        words = [_word(each, ".2f") for each in attended if each.weight >= LEAST_SHARE]
         table.add_row(
             str(number),
             Text("STOP" if step.label is None else step.label, "dim" if step.label is None else ""),
@@ -166,10 +210,10 @@ def _steps(explanation: Explanation) -> Table:
     return table
 
 
-def _word(word: AttendedWord) -> Text:
+def _word(word: WeightedWord, number: str) -> Text:
     times = f" x{word.n_times}" if word.n_times > 1 else ""
     kind = " (unknown)" if word.is_unknown else " (feature)" if word.is_feature else ""
-    return Text.assemble(f"{word.text}{times}", (kind, "dim"), (f" {word.weight:.2f}", "cyan"))
+    return Text.assemble(f"{word.text}{times}", (kind, "dim"), (f" {word.weight:{number}}", "cyan"))
 
 
 def _table() -> Table:

@@ -32,7 +32,7 @@ from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import RULES
 from setrnn.tagging.evaluation import RuleResults, measure_rules, prepared_batches
-from setrnn.tagging.explanation import explain_tokens
+from setrnn.tagging.explaining import explain_tokens
 from setrnn.tagging.fitting import train_prepared
 from setrnn.tagging.mixing import mix
 from setrnn.tagging.tagger import Tagger

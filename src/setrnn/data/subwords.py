@@ -67,7 +67,7 @@ class SubwordEncoder(TextEncoder):
         if any(features):
             tags = self.encode_names([" ".join(names) for names in features])
             rows = [
-                self._with_tags(row, tag_ids) if tag_ids else row
+                self.with_tags(row, tag_ids) if tag_ids else row
                 for row, tag_ids in zip(rows, tags, strict=True)
             ]
         return Ragged.from_lists(rows)
@@ -77,7 +77,8 @@ class SubwordEncoder(TextEncoder):
         found = run_tokenizer(self.tokenizer, [*map(break_runs, names)], special=False)
         return [each.ids for each in found]
 
-    def _with_tags(self, row: list[int], tags: list[int]) -> list[int]:
+    def with_tags(self, row: list[int], tags: list[int]) -> list[int]:
+        """Put a value for each subword of the features between those of the text and its end."""
         tags = tags[: self.max_words // 2]
         end = len(row) - self._n_closing
         return row[: min(end, self.max_words - self._n_closing - len(tags))] + tags + row[end:]

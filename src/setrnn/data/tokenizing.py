@@ -11,12 +11,12 @@ Stop words have the highest ids, so that one comparison removes them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import ClassVar, NamedTuple, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from tokenizers import Encoding, Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -28,20 +28,15 @@ PAD, UNKNOWN, NUMBER, STOP_WORDS = "[PAD]", "[UNK]", "NUM", "[STOP WORDS]"
 SPECIAL_TOKENS = (PAD, UNKNOWN, NUMBER)
 FEATURE_PREFIX = "[feature] "
 
-# What happened to a word of the text.
-KNOWN, AS_NUMBER, AS_UNKNOWN, STOP_WORD, CUT = "known", "number", "unknown", "stop word", "cut"
-_FATES = {NUMBER: AS_NUMBER, UNKNOWN: AS_UNKNOWN}  # of tokens; the others are known
-_NUMBER_AT_END = re.compile(r"\d+(?:[.,]\d+)*\Z")
-
 # In scripts without spaces between words, each character is a word.
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_SPACED = rf"[[\p{{L}}\p{{M}}\p{{N}}]&&[^{_UNSPACED}]]"
-_WORD = rf"{_SPACED}+|[{_UNSPACED}]\p{{M}}*"
+SPACED = rf"[[\p{{L}}\p{{M}}\p{{N}}]&&[^{_UNSPACED}]]"
+WORD = rf"{SPACED}+|[{_UNSPACED}]\p{{M}}*"
 # Applied after lower-casing, so that no text can hold the token NUM itself.
 # Not \b, which counts the underscore and unspaced scripts as letters, but not circled digits.
 # A digit comes before the look-behind, so that the search skips from digit to digit. No digit is
 # given back (*+, ++): a digit would follow, and millions of digits would exceed the stack.
-_WHOLE_NUMBER = rf"\p{{Nd}}(?<!{_SPACED}\p{{Nd}})\p{{Nd}}*+(?:[.,]\p{{Nd}}++)*(?!{_SPACED})"
+WHOLE_NUMBER = rf"\p{{Nd}}(?<!{SPACED}\p{{Nd}})\p{{Nd}}*+(?:[.,]\p{{Nd}}++)*(?!{SPACED})"
 
 # A longer run without spaces is broken into pieces: the expressions of a tokenizer fail on millions
 # of characters. Scripts without spaces have other ends of words, so that they lose nothing.
@@ -248,62 +243,10 @@ def read_stop_words(name: str) -> set[str]:
 def _blank_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Lowercase(), normalizers.Replace(Regex(_WHOLE_NUMBER), NUMBER)]
+        [normalizers.Lowercase(), normalizers.Replace(Regex(WHOLE_NUMBER), NUMBER)]
     )
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_WORD), "removed", invert=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(WORD), "removed", invert=True)
     return tokenizer
-
-
-@dataclass(frozen=True)
-class Word:
-    """A word of a text, and what the encoder made of it."""
-
-    text: str  # as written
-    start: int  # its first character in the text
-    stop: int
-    fate: str  # known, number, unknown, stop word (removed) or cut (beyond text.max_words)
-    place: int | None  # its position among the words that the model reads; None if not read
-
-
-class Read(NamedTuple):
-    """The words and features of a document that the model reads."""
-
-    words: tuple[str, ...]
-    features: tuple[str, ...]
-
-
-def read_of(encoder: TextEncoder, tokens: Ragged) -> Read:
-    """Return the words and features of one row of token ids."""
-    known = [encoder.tokens[token] for token in tokens[0]]
-    words = [token for token in known if not token.startswith(FEATURE_PREFIX)]
-    features = [token for token in known if token.startswith(FEATURE_PREFIX)]
-    return Read(tuple(words), tuple(name.removeprefix(FEATURE_PREFIX) for name in features))
-
-
-def words_of(encoder: TextEncoder, text: str) -> Iterator[Word]:
-    """Yield the words of a text and what the encoder makes of each."""
-    found = encoder.tokenizer.encode(text, add_special_tokens=False)
-    place, end = 0, 0
-    for token, token_id, (start, stop) in zip(found.tokens, found.ids, found.offsets, strict=True):
-        if token == NUMBER:  # the tokenizer gives only the end of a number
-            written = _NUMBER_AT_END.search(text, end, stop)
-            start = start if written is None else written.start()
-        end = stop
-        if place >= encoder.max_words:
-            yield Word(text[start:stop], start, stop, CUT, None)
-        elif token_id >= encoder.n_tokens:
-            yield Word(text[start:stop], start, stop, STOP_WORD, None)
-        else:
-            yield Word(text[start:stop], start, stop, _FATES.get(token, KNOWN), place)
-            place += 1
-
-
-def words_read(words: Sequence[str]) -> Iterator[Word]:
-    """Yield words that were read, placed as if separated by spaces."""
-    start = 0
-    for place, word in enumerate(words):
-        yield Word(word, start, start + len(word), _FATES.get(word, KNOWN), place)
-        start += len(word) + 1
 
 
 def whole_characters(text: str) -> str:

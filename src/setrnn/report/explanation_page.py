@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from setrnn.data.tokenizing import AS_NUMBER, AS_UNKNOWN, CUT
+from setrnn.data.reading import AS_NUMBER, AS_UNKNOWN, CUT
 from setrnn.report.templates import render
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explanation import AttendedWord, Explanation
+    from setrnn.tagging.explanation import Explanation, LabelWords, Step, WeightedWord
 
 WORDS_SHOWN, LEAST_SHARE = 10, 0.001  # per step
+WORDS_FOR, WORDS_AGAINST, LEAST_WEIGHT = 8, 4, 0.02  # per label; of its strongest word
 LONG_TEXT = 2_500  # characters; longer texts scroll in their frame
 _NOTES = {AS_UNKNOWN: "unknown to the model", AS_NUMBER: "read as a number"}
 _RULES = {
@@ -30,6 +31,29 @@ class Piece:
     look: str = ""  # the class of its element; "" for text between words
     place: int | None = None  # among the words read
     note: str = ""
+
+
+@dataclass(frozen=True)
+class ListedWord:
+    """A word of a list: its weight as a bar and in writing."""
+
+    text: str
+    remark: str
+    share: float  # of the bar
+    number: str
+    is_against: bool = False
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A label or a step that can be chosen: its words are highlighted and listed."""
+
+    name: str
+    probability: float
+    title: str
+    words: tuple[ListedWord, ...]
+    weights: list[float]  # of all words and features
+    is_left_out: bool = False
 
 
 def render_page(explanation: Explanation) -> str:
@@ -52,12 +76,54 @@ def render_page(explanation: Explanation) -> str:
         features=[
             Piece(name, place=n_words + number) for number, name in enumerate(explanation.features)
         ],
-        words_shown=WORDS_SHOWN,
-        least_share=LEAST_SHARE,
-        describe=_describe_word,
+        labels=[_label_choice(explanation, each) for each in explanation.label_words],
+        steps=[_step_choice(explanation, *each) for each in enumerate(explanation.steps, 1)],
         held=sum(each.probability for each in explanation.sequences),
         has_bounds=not all(each.is_exact for each in explanation.sets),
-        weights=[[round(weight, 5) for weight in step.weights] for step in explanation.steps],
+    )
+
+
+def _label_choice(explanation: Explanation, label: LabelWords) -> Choice:
+    found = [
+        *explanation.words_for(label, WORDS_FOR),
+        *explanation.words_against(label, WORDS_AGAINST),
+    ]
+    most = max((abs(word.weight) for word in found), default=0.0)
+    words = [
+        ListedWord(
+            word.text,
+            _describe_word(word),
+            abs(word.weight) / most,
+            f"{word.weight:+.2f}",
+            word.weight < 0,
+        )
+        for word in found
+        if abs(word.weight) >= LEAST_WEIGHT * most
+    ]
+    left_out = "" if label.is_in_set else ", which was left out"
+    return Choice(
+        label.label,
+        label.probability,
+        f"{label.label}{left_out}: words that speak for it (+) and against it (-)",
+        tuple(words),
+        [round(weight, 5) for weight in label.weights],
+        not label.is_in_set,
+    )
+
+
+def _step_choice(explanation: Explanation, number: int, step: Step) -> Choice:
+    name = "STOP" if step.label is None else step.label
+    words = [
+        ListedWord(word.text, _describe_word(word), word.weight, f"{word.weight:.1%}")
+        for word in explanation.attended(step, WORDS_SHOWN)
+        if word.weight >= LEAST_SHARE
+    ]
+    return Choice(
+        f"{number}. {name}",
+        step.probability,
+        f"Step {number}, {name}: words with the most attention",
+        tuple(words),
+        [round(weight, 5) for weight in step.weights],
     )
 
 
@@ -86,6 +152,6 @@ def _between_words(text: str) -> Piece:
     return Piece(text, "unread" if text.strip() else "")
 
 
-def _describe_word(word: AttendedWord) -> str:
+def _describe_word(word: WeightedWord) -> str:
     remarks = [f"{word.n_times} times"] * (word.n_times > 1)
     return " ".join(remarks + ["unknown"] * word.is_unknown + ["feature"] * word.is_feature)

@@ -34,7 +34,7 @@ from setrnn.serve.work import Completing, Explaining, Tagging, list_labels, list
 from setrnn.systems.limits import Limits
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.rules import find_rule
-from setrnn.tagging.explanation import choose_explained_rule, given_set
+from setrnn.tagging.explaining import choose_explained_rule, given_set
 
 VERSION_HEADER = "X-Model-Version"
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
@@ -121,7 +121,7 @@ async def complete(wanted: CompleteRequest, request: Request, response: Response
 
 @router.post("/v1/explain", responses=_OF_POSTS)
 async def explain(wanted: ExplainRequest, request: Request, response: Response) -> ExplainAnswer:
-    """Explain the labels of a text: sequences, sets, and the words attended to."""
+    """Explain the labels of a text: its words, and the sequences and sets of labels."""
     service = _service(request)
     model = service.registry.find(wanted.model)
     _check_texts(service.settings, [wanted.text])

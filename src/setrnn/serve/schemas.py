@@ -136,11 +136,7 @@ class ExplainRequest(_Request):
     model_config = _examples({"text": _TEXT}, {"text": _TEXT, "labels": ["sport", "football"]})
 
     text: Text = Field(description="The document.")
-    rule: Name | None = Field(
-        None,
-        description="The prediction rule; null: the model's own.",
-        json_schema_extra={"enum": ["set", "sequence", None]},
-    )
+    rule: RuleName = None
     labels: Names | None = Field(
         None,
         description="The set to explain instead of the predicted one; [] is the empty set. Cannot "
@@ -250,7 +246,7 @@ class Sequence(_Answer):
 
 
 class AttendedWord(_Answer):
-    """A word of the text and its share of the attention."""
+    """A word of the text, and its share of the attention or what it adds to a label's score."""
 
     text: str
     start: int = Field(description="The position of its first character, in UTF-16 code units.")
@@ -266,8 +262,17 @@ class ExplainedStep(_Answer):
     words: list[AttendedWord]
 
 
+class LabelWords(_Answer):
+    """The words that speak for a label (a weight above 0) or against it."""
+
+    label: str
+    probability: Probability
+    is_in_set: bool = Field(description="False for a probable label that was left out.")
+    words: list[AttendedWord]
+
+
 class ExplainAnswer(_Answer):
-    """Why a recurrent model tags a text as it does."""
+    """Why a model tags a text as it does."""
 
     model_config = _examples(
         {
@@ -283,18 +288,32 @@ class ExplainAnswer(_Answer):
                 },
                 {"label": None, "probability": 0.9, "words": []},
             ],
+            "label_words": [
+                {
+                    "label": "sport",
+                    "probability": 0.98,
+                    "is_in_set": True,
+                    "words": [{"text": "trophy", "start": 13, "stop": 19, "weight": 1.2}],
+                }
+            ],
             "notes": ["The model read 9 words of 13."],
         }
     )
 
     model: ModelVersion
     rule: str | None = Field(description="null if the set was given.")
-    sequences: list[Sequence]
+    sequences: list[Sequence] = Field(
+        description="Empty, like `steps`, unless the model emits labels one by one."
+    )
     sets: tuple[NamedSet, ...] = Field(
         description="A is the predicted or given set. If `is_exact`, all orders were summed; "
         "otherwise the probability is a lower bound."
     )
     steps: list[ExplainedStep]
+    label_words: list[LabelWords] = Field(
+        description="Of the labels of set A, then of the most probable others; empty if the model "
+        "was trained without label evidence."
+    )
     notes: list[str] = Field(description="How much of the text the model read, and how.")
 
 

@@ -9,16 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from setrnn.data.example import KnownLabels
+from setrnn.data.reading import STOP_WORD
 from setrnn.serve import schemas
 from setrnn.serve.registry import ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.systems.candidates import Floats32
 from setrnn.systems.limits import Limits
-from setrnn.tagging.explanation import Explanation, Step, why_not_explained
+from setrnn.tagging.explaining import why_not_explained
+from setrnn.tagging.explanation import Explanation
 from setrnn.tagging.prediction import Completion, Prediction
 
 MIN_MARGINAL, MAX_LABELS = 0.001, 50  # of the labels that are listed with their probabilities
-MIN_WEIGHT = 0.0005  # of a word in an explanation
+MIN_ATTENTION = 0.0005  # of a word in a step
+MIN_WEIGHT = 0.01  # of a word for a label, by the label's strongest word
 LAST_OF_ONE_UNIT = "\uffff"  # later characters take two code units of UTF-16
 
 Document = tuple[str, Sequence[str]]  # a text and its features
@@ -121,34 +124,55 @@ class Explaining:
         ]
         # Offsets in UTF-16 code units, as JavaScript counts them.
         wide = [place for place, each in enumerate(found.text) if each > LAST_OF_ONE_UNIT]
-        steps = [_step(found, each, wide) for each in found.steps]
+        steps = [
+            schemas.ExplainedStep(
+                label=each.label,
+                probability=each.probability,
+                words=_words(found, each.weights, MIN_ATTENTION, wide),
+            )
+            for each in found.steps
+        ]
+        label_words = [
+            schemas.LabelWords(
+                label=each.label,
+                probability=each.probability,
+                is_in_set=each.is_in_set,
+                words=_words(
+                    found,
+                    each.weights,
+                    MIN_WEIGHT * max(map(abs, each.weights), default=0.0),
+                    wide,
+                ),
+            )
+            for each in found.label_words
+        ]
         return schemas.ExplainAnswer.model_validate(
             {
                 **vars(found),
                 "model": self.model,
                 "sequences": sequences,
                 "steps": steps,
+                "label_words": label_words,
                 "notes": found.reading_notes(),
             }
         )
 
 
-def _step(explanation: Explanation, step: Step, wide: Sequence[int]) -> schemas.ExplainedStep:
+def _words(
+    explanation: Explanation, weights: Sequence[float], least: float, wide: Sequence[int]
+) -> list[schemas.AttendedWord]:
+    """List the words with a weight, positive or negative, of at least `least`; no stop words."""
     read = (word for word in explanation.words if word.place is not None)
-    return schemas.ExplainedStep(
-        label=step.label,
-        probability=step.probability,
-        words=[
-            schemas.AttendedWord(
-                text=word.text,
-                start=word.start + bisect_left(wide, word.start),
-                stop=word.stop + bisect_left(wide, word.stop),
-                weight=weight,
-            )
-            for word, weight in zip(read, step.weights, strict=False)  # features follow the words
-            if weight >= MIN_WEIGHT
-        ],
-    )
+    return [
+        schemas.AttendedWord(
+            text=word.text,
+            start=word.start + bisect_left(wide, word.start),
+            stop=word.stop + bisect_left(wide, word.stop),
+            weight=weight,
+        )
+        for word, weight in zip(read, weights, strict=False)  # features follow the words
+        if weight and abs(weight) >= least and word.fate != STOP_WORD
+    ]
 
 
 def _probabilities(found: Iterable[tuple[str, float]]) -> list[schemas.LabelProbability]:

@@ -365,17 +365,17 @@ class Tagger:
         rule: str | None = None,
         labels: Collection[str] | None = None,
     ) -> Explanation:
-        """Show how a recurrent system tags a text: sequences, sets, words attended to.
+        """Show how the model tags a text: the words for each label, sequences, sets, steps.
 
         Args:
             text: the document.
             features: its features.
-            top: how many sequences and sets to list; the beam width is the limit.
+            top: how many sequences and sets to list; the beam width limits the sequences.
             rule: the prediction rule; the model's own if not given.
             labels: the set to explain instead of the predicted one, in any order. It excludes
                 a rule.
         """
-        from setrnn.tagging.explanation import explain_text
+        from setrnn.tagging.explaining import explain_text
 
         check_top(top)
         return explain_text(self, text, features, top, rule, labels)

@@ -79,13 +79,15 @@ def test_confidence_is_the_models_acceptance(tab, site, test_texts, is_sure):
     expect(tab.locator("#set-hint")).to_contain_text("90%")
 
 
-def test_a_model_without_acceptance_or_words_says_so(tab):
+def test_a_model_without_acceptance_says_so_and_one_without_sequences_shows_words(tab, site):
     tab.select_option("#model", "classical")
     tag(tab, TEXT)
     expect(tab.locator("#confidence")).to_have_text("no acceptance threshold")
     tab.hover("#set .label >> nth=0")
-    expect(tab.locator("#attention")).to_contain_text("cannot show which words")
-    assert tab.locator(".is-lit").count() == 0
+    found = site.classical.explain(TEXT)
+    (first,) = found.words_for(found.label_words[0], 1)
+    expect(tab.locator("#attention")).to_contain_text(f": {first.text}")
+    assert tab.locator(".is-lit").count() > 0
     assert not tab.is_visible("#orders-section")
 
 
@@ -182,15 +184,15 @@ def test_hovering_or_focusing_a_label_lights_up_its_words(tab, site):
     explanation = site.tagger.explain(TEXT)
     starts = [word.start for word in explanation.words if word.place is not None]
     tab.wait_for_selector("#reading .word", state="attached")
-    for step in explanation.steps[:-1]:
-        most = starts[max(range(len(starts)), key=step.weights.__getitem__)]
-        name = tab.locator(f'#set .label[data-label="{step.label}"]')
+    for each in explanation.label_words[: len(explanation.predicted.labels)]:
+        most = starts[max(range(len(starts)), key=each.weights.__getitem__)]
+        name = tab.locator(f'#set .label[data-label="{each.label}"]')
         for look in (name.hover, name.focus):
             tab.mouse.move(0, 0)
             tab.focus("#reading")
             look()
             assert strongest_word(tab) == most
-            assert step.label in tab.text_content("#attention")
+            assert each.label in tab.text_content("#attention")
     assert tab.text_content("#reading") == TEXT
 
 

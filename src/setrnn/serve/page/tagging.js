@@ -111,7 +111,7 @@ export async function complete(document, decision, kind) {
 
 // Explain the predicted set, or a given one.
 export function explain(document, labels, kind) {
-  const what = labels ? { labels } : { rule: server.rule === "sequence" ? "sequence" : "set" };
+  const what = labels ? { labels } : { rule: server.rule };
   return askModel("v1/explain", { ...common(document), ...what }, kind);
 }
 

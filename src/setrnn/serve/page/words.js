@@ -10,8 +10,10 @@ import * as tagging from "./tagging.js";
 const PAUSE = 150; // ms on a label before its set is explained
 const PREDICTED = ""; // the key of the prediction without decisions
 const ASKED = "asked";
-const N_NAMED = 5; // attended words in the sentence below the text
+const N_NAMED = 5; // words in the sentence below the text
+const N_AGAINST = 2; // those that speak against a label
 const MIN_WEIGHT = 0.02; // of the attention, for a word in that sentence
+const MIN_SHARE = 0.1; // of the strongest word for a label, for a word in that sentence
 
 let looked = null; // {label} or {labels}
 let lit = null; // the label whose words are highlighted
@@ -64,7 +66,8 @@ function again(explanations) {
 }
 
 function draw() {
-  drawOrders(found(PREDICTED), found(keyOf(shownSet())));
+  const predicted = found(PREDICTED);
+  drawOrders(predicted?.sequences.length ? predicted : null, found(keyOf(shownSet())));
   lookAt(looked);
 }
 
@@ -75,11 +78,13 @@ export function lookAt(look) {
   if (look === null || !desk.current?.prediction) return show(null);
   const { model } = tagging.server;
   if (!model.can_explain) {
-    return show(null, [`A ${model.method} model cannot show which words it attended to.`]);
+    return show(null, [`A ${model.method} model cannot show which words speak for a label.`]);
   }
   if (look.label !== undefined && tagging.isNew(look.label)) {
     return show(null, [...quoted(look.label), " is new to the model: it has no words to show."]);
   }
+  const known = wordsOf(look.label);
+  if (known) return showEvidence(look.label, known);
   const labels = look.labels ?? [...new Set([...shownSet(), look.label])];
   const key = keyOf(labels);
   const explanation = desk.current.explanations.get(key);
@@ -97,7 +102,38 @@ function show(label, note = [], words = []) {
   highlight(words, note);
 }
 
-function showWords({ label, labels }, { steps }) {
+// The words for a label and against it do not depend on the set that is explained.
+function wordsOf(label) {
+  const answers = [...desk.current.explanations.values()];
+  const all = answers.flatMap((explanation) => explanation.label_words ?? []);
+  return all.find((each) => each.label === label)?.words;
+}
+
+function showEvidence(label, words) {
+  const against = words.map((word) => ({ ...word, weight: -word.weight }));
+  const [speaking, opposing] = [strongest(words), strongest(against).slice(0, N_AGAINST)];
+  const most = Math.max(...[...speaking, ...opposing].map(([, weight]) => weight), 0);
+  const names = (list) =>
+    list
+      .filter(([, weight]) => weight > 0 && weight >= MIN_SHARE * most)
+      .flatMap(([word], rank) => [rank ? ", " : "", named(word)]);
+  const [these, those] = [names(speaking), names(opposing)];
+  const note = [
+    ...quoted(label),
+    ": ",
+    ...(these.length ? these : ["no words speak for it"]),
+    ...(those.length ? ["; against it: ", ...those] : []),
+    ".",
+  ];
+  show(label, note, words);
+}
+
+function showWords({ label, labels }, { steps, label_words }) {
+  if (labels && label_words.length) {
+    const words = sumOf(label_words.filter((each) => each.is_in_set));
+    const list = strongest(words).flatMap(([word], rank) => [rank ? ", " : "", named(word)]);
+    return show(null, words.length ? ["For the labels of this set: ", ...list, "."] : [], words);
+  }
   if (labels) {
     const words = meanOf(steps.filter((step) => step.label !== null)); // without STOP
     return show(null, sentence(["The labels of this set attend to "], words), words);
@@ -110,11 +146,22 @@ function showWords({ label, labels }, { steps }) {
 
 const quoted = (label) => ["“", named(label), "”"];
 
-function meanOf(steps) {
+const meanOf = (steps) => addUp(steps.map(({ words }) => [words, steps.length]));
+
+// Each label has the same part in the sum, whatever its weights are.
+function sumOf(labels) {
+  const speaking = labels.map(({ words }) => words.filter(({ weight }) => weight > 0));
+  return addUp(speaking.map((words) => [words, Math.max(...words.map(({ weight }) => weight))]));
+}
+
+// Add up the weights of words, each list divided by a number.
+function addUp(lists) {
   const sums = new Map();
-  for (const word of steps.flatMap((step) => step.words)) {
-    const before = sums.get(word.start)?.weight ?? 0;
-    sums.set(word.start, { ...word, weight: before + word.weight / steps.length });
+  for (const [words, divisor] of lists) {
+    for (const word of words) {
+      const before = sums.get(word.start)?.weight ?? 0;
+      sums.set(word.start, { ...word, weight: before + word.weight / divisor });
+    }
   }
   return [...sums.values()];
 }

@@ -59,6 +59,26 @@ class Tfidf:
         transformer.idf_ = self.idf
         return _weigh(transformer, _count_all(tokens, self.n_tokens, self.pairs))
 
+    def spread(self, tokens: Ragged) -> sp.csr_matrix:
+        """Divide the vector of one document among its tokens: (T, d), whose sum is the vector.
+
+        Each occurrence of a word has the same part, and each of the two words of a pair.
+        """
+        ids = np.asarray(tokens[0], dtype=np.int64)
+        places, columns, shares = [np.arange(len(ids))], [ids], [np.ones(len(ids))]
+        if len(self.pairs) and len(ids):
+            keys = ids[:-1] * self.n_tokens + ids[1:]
+            found = np.minimum(np.searchsorted(self.pairs, keys), len(self.pairs) - 1)
+            (first,) = np.nonzero(self.pairs[found] == keys)
+            for place in (first, first + 1):
+                places.append(place)
+                columns.append(self.n_tokens + found[first])
+                shares.append(np.full(len(first), 0.5))
+        where = (np.concatenate(places), np.concatenate(columns))
+        counts = sp.csr_matrix((np.concatenate(shares), where), shape=(len(ids), len(self.idf)))
+        total = np.maximum(np.asarray(counts.sum(0)), 0.5)
+        return sp.csr_matrix(counts.multiply(self.transform(tokens).toarray() / total))
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the learned arrays by name."""
         return {"idf": self.idf, "pairs": self.pairs}

@@ -130,6 +130,10 @@ class ClassicalSystem(System):
         found = self.candidates(tokens, 1) if candidates is None else candidates
         return found.marginals(self.model.n_labels)
 
+    def weigh_tokens(self, tokens: Ragged) -> Floats32:
+        """Return what each token of one document adds to the log-odds of each label: (T, L)."""
+        return np.asarray(self.tfidf.spread(tokens) @ self.model.arrays()["weights"])
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all learned weights by name."""
         return {**self.tfidf.arrays(), **self.model.arrays()}

@@ -1,0 +1,375 @@
+"""Explain how a network tags a text: the paper's Table 4 and Figure 3, and the words per label."""
+
+# T tokens, R words and features read, S labels of the explained set, L labels
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import exp, factorial, fsum
+from string import ascii_uppercase
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from setrnn.data.batches import make_batch
+from setrnn.data.labels import LabelVocabulary
+from setrnn.data.ragged import Ragged
+from setrnn.data.reading import Reading, read_text, read_tokens
+from setrnn.data.subwords import SubwordEncoder
+from setrnn.data.tokenizing import break_runs, whole_characters
+from setrnn.errors import ConfigError, DataError
+from setrnn.model.evidence import LabelEvidence
+from setrnn.model.interfaces import Encoding
+from setrnn.search import Sequences, most_probable_sets, search_orders
+from setrnn.systems.candidates import Floats32, Ids, to_probability
+from setrnn.systems.classical.system import ClassicalSystem
+from setrnn.systems.mixture import MixtureSystem
+from setrnn.systems.neural import NeuralSystem
+from setrnn.systems.recurrent import RecurrentSystem
+from setrnn.systems.system import System
+from setrnn.tagging.explanation import Explanation, FoundSequence, LabelWords, NamedSet, Step
+from setrnn.tagging.prediction import problem_with_known
+
+if TYPE_CHECKING:
+    from setrnn.tagging.tagger import Tagger
+
+# Labels outside the explained set whose words are shown.
+N_LEFT_OUT, LEAST_PROBABILITY = 3, 0.001
+
+Order = tuple[list[int], float]  # the ids of a label sequence, and its probability
+
+
+def given_set(
+    labels: LabelVocabulary, names: Collection[str], max_labels: int | None = None
+) -> list[int]:
+    """Return the ids of a set to explain, ascending; raise DataError if it is not possible."""
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise DataError("The labels to explain must be a list of strings. Write ['...', '...'].")
+    problem = problem_with_known(labels, names, (), max_labels)
+    if problem is not None:
+        raise DataError(problem[0].upper() + problem[1:])
+    return sorted({labels.index[name] for name in names})
+
+
+def why_not_explained(tagger: Tagger) -> str | None:
+    """Return why a model cannot be explained, and what to do; None if it can."""
+    if tagger.members:
+        if _rank_explainable_members(tagger):
+            return None
+        return (
+            "A mixture is explained by one of its members, and none of them can be: mix a "
+            "network such as set-rnn too."
+        )
+    system = tagger.system
+    has_words = isinstance(system, ClassicalSystem) or _find_evidence(system) is not None
+    if system.emits_sequences or has_words:
+        return None
+    return (
+        f"This '{tagger.method}' model was trained without label evidence, which shows its words. "
+        "Train it with --set model.evidence=true."
+    )
+
+
+def _find_evidence(system: System) -> LabelEvidence | None:
+    """Return the part of a network that attends to words for each label; None without one."""
+    return system.network.evidence if isinstance(system, NeuralSystem) else None
+
+
+def _rank_explainable_members(mixture: Tagger) -> list[tuple[Tagger, float]]:
+    """Return the members that can be explained with their weights, the largest first."""
+    assert isinstance(mixture.system, MixtureSystem)
+    weights = mixture.system.for_rule("set").weights.current.tolist()
+    ranked = sorted(zip(mixture.members, weights, strict=True), key=lambda each: -each[1])
+    return [(member, weight) for member, weight in ranked if why_not_explained(member) is None]
+
+
+def choose_explained_rule(
+    tagger: Tagger, rule: str | None, labels: Collection[str] | None = None
+) -> str | None:
+    """Return the rule to explain by, the model's own if not given; None for given labels."""
+    problem = why_not_explained(tagger)
+    if problem is not None:
+        raise ConfigError(problem)
+    if labels is not None:
+        if rule is not None:
+            raise ConfigError(
+                "A given set is not chosen by a rule. Leave out the rule, or the labels."
+            )
+        return None
+    return tagger.rule_or_own(rule)
+
+
+def explain_text(
+    tagger: Tagger,
+    text: str,
+    features: Sequence[str] = (),
+    top: int = 12,
+    rule: str | None = None,
+    labels: Collection[str] | None = None,
+) -> Explanation:
+    """Explain the predicted set of a text, or the given labels: see `Tagger.explain`."""
+    if not isinstance(text, str):
+        raise DataError(f"text must be one string, got {type(text).__name__}.")
+    if isinstance(features, str):
+        raise DataError("features must be a list of strings, got one string.")
+    chosen = choose_explained_rule(tagger, rule, labels)
+    given = None if labels is None else given_set(tagger.labels, labels, tagger.max_labels)
+    text, *features = (break_runs(whole_characters(each)) for each in (text, *features))
+    if tagger.members:
+        return _explain_mixture(tagger, text, features, top, chosen, labels)
+    reading = read_text(tagger.encoder, text, features)
+    if given is None:
+        (found,), marginals = tagger.tag_with_marginals([(text, features)], chosen)
+        label_set = given_set(tagger.labels, found.labels)
+    else:
+        label_set, marginals = given, tagger.marginals([text], [features])
+    explained = _explain(tagger, reading, top, chosen, label_set, marginals.probs[0])
+    unread = tuple(name for name in features if name not in reading.features)
+    return replace(explained, text=text, unknown_features=unread)
+
+
+def _explain_mixture(
+    mixture: Tagger,
+    text: str,
+    features: Sequence[str],
+    top: int,
+    rule: str | None,
+    labels: Collection[str] | None,
+) -> Explanation:
+    """Explain a text by the member with the most weight among those that can be explained."""
+    member, weight = _rank_explainable_members(mixture)[0]
+    # A member has no thresholds of its own.
+    by = rule if rule is None or rule in member.rules else "set"
+    found = explain_text(member, text, features, top, by, labels)
+    note = (
+        f"This is how {member.method} tags the text, a member of the mixture with weight "
+        f"{weight:.2f}."
+    )
+    if rule is not None:
+        predicted = mixture.tag([text], rule, features=[features])[0].labels
+        if set(predicted) != set(found.predicted.labels):
+            note += f" The mixture predicts {{{', '.join(predicted)}}}."
+    return replace(found, note=note)
+
+
+def explain_tokens(tagger: Tagger, tokens: Ragged, top: int = 12) -> Explanation:
+    """Explain by rule "set" a document of which only the token ids are known, in one row.
+
+    Its text is what the model read, without stop words. There are no words per label.
+    """
+    (found,) = tagger.tag_tokens(tokens, "set")
+    label_set = given_set(tagger.labels, found.labels)
+    return _explain(tagger, read_tokens(tagger.encoder, tokens), top, "set", label_set, None)
+
+
+@torch.inference_mode()
+def _explain(
+    tagger: Tagger,
+    reading: Reading,
+    top: int,
+    rule: str | None,
+    label_set: Sequence[int],
+    probs: Floats32 | None,
+) -> Explanation:
+    """Explain a set, predicted by a rule or given; `probs` are those of the labels, (L,)."""
+    system, labels = tagger.system, tagger.labels
+    explained = Explanation(
+        method=tagger.method,
+        rule=rule,
+        text=" ".join(word.text for word in reading.words),
+        words=reading.words,
+        features=reading.features,
+        unknown_features=(),
+        max_words=tagger.encoder.max_words,
+        beam_width=tagger.config.search.beam_width,
+        sequences=(),
+        sets=(),
+        steps=(),
+        reads_subwords=isinstance(tagger.encoder, SubwordEncoder),
+    )
+    encoding = _encode(system, reading.tokens) if isinstance(system, NeuralSystem) else None
+    if system.sequences is None:
+        sets = _list_sets(system, reading.tokens, label_set, 1 if rule is None else top)
+        explained = replace(explained, sets=_name_sets(labels, sets, None))
+    else:
+        assert encoding is not None
+        explained = _add_sequences(
+            explained, system.sequences, encoding, reading, labels, label_set, top
+        )
+    values = None if probs is None else _weigh_tokens(system, reading.tokens, encoding)
+    if probs is None or values is None:
+        return explained
+    words = _list_label_words(values, reading, labels, label_set, probs)
+    return replace(explained, label_words=tuple(words))
+
+
+def _encode(system: NeuralSystem, tokens: Ragged) -> Encoding:
+    system.network.eval()
+    batch = make_batch(tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
+    return system.network.encode(batch)
+
+
+def _weigh_tokens(system: System, tokens: Ragged, encoding: Encoding | None) -> Floats32 | None:
+    """Return what each token adds to the score of each label, (T, L); None if it is not known."""
+    if isinstance(system, ClassicalSystem):
+        return system.weigh_tokens(tokens)
+    evidence = _find_evidence(system)
+    if evidence is None or encoding is None:
+        return None
+    found: Floats32 = evidence.by_word(encoding)[0, : len(tokens[0])].float().cpu().numpy()
+    return found
+
+
+def _add_sequences(
+    explained: Explanation,
+    system: RecurrentSystem,
+    encoding: Encoding,
+    reading: Reading,
+    labels: LabelVocabulary,
+    label_set: Sequence[int],
+    top: int,
+) -> Explanation:
+    """Search as prediction does, and follow the best order of the explained set."""
+    width = system.config.search.beam_width
+    orders = _orders(system, encoding, label_set)
+    found, probs = (orders, {}) if explained.is_given else _search(system, encoding)
+    whole = frozenset(label_set)
+    own = probs.pop(whole, min(fsum(prob for _, prob in orders), 1.0))
+    sets = _name_sets(labels, {whole: own, **probs}, width)
+    names = {frozenset(each.labels): each.name for each in sets}
+    sequences = [
+        FoundSequence(order, prob, names[frozenset(order)])
+        for order, prob in ((_names(labels, order), prob) for order, prob in found[:top])
+    ]
+    shown = {*(each.name for each in sets[:top]), *(each.set_name for each in sequences)}
+    return replace(
+        explained,
+        sequences=tuple(sequences),
+        sets=tuple(each for each in sets if each.name in shown),
+        steps=tuple(_steps(system, encoding, reading, labels, orders[0][0])),
+    )
+
+
+def _name_sets(
+    labels: LabelVocabulary, probs: Mapping[frozenset[int], float], width: int | None
+) -> tuple[NamedSet, ...]:
+    """Name sets by letters; a sum over orders is exact if the beam is as wide as they are many."""
+    return tuple(
+        NamedSet(
+            _names(labels, sorted(each)),
+            prob,
+            _letters(rank),
+            width is None or factorial(len(each)) <= width,
+        )
+        for rank, (each, prob) in enumerate(probs.items())
+    )
+
+
+def _list_sets(
+    system: System, tokens: Ragged, first: Sequence[int], n_sets: int
+) -> dict[frozenset[int], float]:
+    """Return a set and the most probable others, with their probabilities."""
+    own = system.set_log_probs(tokens, np.array(first, dtype=np.int32).reshape(1, 1, -1))
+    probs = {frozenset(first): to_probability(own[0, 0])}
+    found = system.candidates(tokens, n_sets)
+    for row, log_prob in zip(found.labels[0], found.log_probs[0], strict=True):
+        if len(probs) < n_sets and log_prob > -np.inf:
+            probs.setdefault(frozenset(_ids(row)), to_probability(log_prob))
+    return probs
+
+
+def _list_label_words(
+    values: Floats32,
+    reading: Reading,
+    labels: LabelVocabulary,
+    label_set: Sequence[int],
+    probs: Floats32,
+) -> Iterator[LabelWords]:
+    """Yield the words for each label of a set, and for the most probable labels outside of it.
+
+    Values (T, L) are what each token adds to the score of each label.
+    """
+    others = [
+        label
+        for label in np.argsort(-probs, kind="stable")[: len(label_set) + N_LEFT_OUT].tolist()
+        if label not in label_set and probs[label] >= LEAST_PROBABILITY
+    ]
+    chosen = [*label_set, *others[:N_LEFT_OUT]]
+    weights = reading.sum_by_word(values[:, chosen].T)  # (N, R + 1)
+    for label, row in zip(chosen, weights.tolist(), strict=True):
+        name, is_in_set = labels.names[label], label in label_set
+        yield LabelWords(name, float(probs[label]), is_in_set, tuple(row[:-1]), row[-1])
+
+
+def _search(
+    system: RecurrentSystem, encoding: Encoding
+) -> tuple[list[Order], dict[frozenset[int], float]]:
+    """Run Algorithm 3; return its sequences, and their sets with p."""
+    width, most = system.config.search.beam_width, system.config.model.max_labels
+    found = most_probable_sets(system.network.decoder, encoding, width, most)
+    probs = {
+        frozenset(_ids(row)): min(float(log_prob.exp()), 1.0)
+        for row, log_prob in zip(found.labels[0], found.log_probs[0], strict=True)
+        if log_prob > -torch.inf
+    }
+    assert found.sequences is not None
+    return _list_orders(found.sequences), probs
+
+
+def _orders(system: RecurrentSystem, encoding: Encoding, label_set: Sequence[int]) -> list[Order]:
+    """Find the best orders of a set and their probabilities: Algorithm 1 with ALL = 1."""
+    sets = torch.tensor(label_set, dtype=torch.long, device=system.device).view(1, 1, -1)
+    width = system.config.search.beam_width
+    return _list_orders(search_orders(system.network.decoder, encoding, sets, width))
+
+
+def _list_orders(found: Sequences) -> list[Order]:
+    """Return the sequences of one search for one document, with their probabilities."""
+    return [
+        (_ids(row), min(exp(log_prob), 1.0))
+        for row, log_prob in zip(found.labels[0, 0], found.log_probs[0, 0].tolist(), strict=True)
+        if log_prob > -torch.inf
+    ]
+
+
+def _steps(
+    system: RecurrentSystem,
+    encoding: Encoding,
+    reading: Reading,
+    labels: LabelVocabulary,
+    order: Sequence[int],
+) -> Iterator[Step]:
+    """Follow an order again; yield the probability and the attention of each step."""
+    decoder = system.network.decoder
+    stop = decoder.n_labels
+    emitted = torch.tensor(order, dtype=torch.long, device=system.device).view(1, 1, -1)
+    attention = decoder.attend(encoding, emitted)[0, 0, :, : len(reading.places)].float()  # (S, T)
+    weights = reading.sum_by_word(attention.cpu().numpy())[:, :-1]  # (S, R)
+    state = decoder.start(encoding)
+    previous = emitted.new_full((1, 1), stop)
+    for step, label in enumerate([*order, stop]):
+        log_probs, state = decoder.step(encoding, state, previous)
+        name = None if label == stop else labels.names[label]
+        prob = min(float(log_probs[0, 0, label].exp()), 1.0)
+        yield Step(name, prob, tuple(weights[step].tolist()))
+        previous = emitted.new_full((1, 1), label)
+
+
+def _names(labels: LabelVocabulary, row: Sequence[int]) -> tuple[str, ...]:
+    return tuple(labels.names[label] for label in row)
+
+
+def _ids(row: Tensor | Ids) -> list[int]:
+    return [label for label in row.tolist() if label >= 0]
+
+
+def _letters(rank: int) -> str:
+    """Return the name of a set by its rank: A, B ... Z, AA, AB ..."""
+    name = ""
+    while rank >= 0:
+        name = ascii_uppercase[rank % 26] + name
+        rank = rank // 26 - 1
+    return name

@@ -1,0 +1,237 @@
+"""The words that speak for each label: of every network with label evidence."""
+
+from dataclasses import replace
+from html import unescape
+from itertools import islice
+
+import numpy as np
+import pytest
+import torch
+
+from setrnn.config import TextSettings, load_config
+from setrnn.data.batches import make_batch
+from setrnn.data.newsroom import examples
+from setrnn.data.prepared import Prepared, prepare
+from setrnn.errors import ConfigError
+from setrnn.methods import METHODS
+from setrnn.report.explanation_page import render_page
+from setrnn.systems.mixture import Weights
+from setrnn.tagging.mixing import join
+from small_taggers import SMALL_OVERRIDES, trained_tagger, with_thresholds
+from tiny_transformers import save_transformer
+
+TEXT = "The draft budget: raining clubs matched the police budget's film. Budget!"
+NETWORKS = ("set-rnn", "sgm", "set-rnn-exact", "sigmoid")
+CLASSICAL = ("br", "br-support", "pcc")
+RULES = ("set", "f1", "hamming", "micro-f1", "label-f1")
+
+
+@pytest.fixture(scope="module", params=NETWORKS)
+def network(request, taggers):
+    return taggers[request.param]
+
+
+@pytest.fixture(scope="module", params=(*NETWORKS, *CLASSICAL))
+def any_tagger(request, taggers):
+    return taggers[request.param]
+
+
+@pytest.fixture(scope="module", params=("set-rnn", "sigmoid"))
+def transformer(request, tmp_path_factory):
+    """A transformer that has hardly learned anything."""
+    pytest.importorskip("transformers", reason="the extra 'hf' is not installed")
+    folder = tmp_path_factory.mktemp("transformer")
+    path = save_transformer(folder / "tiny")
+    settings = ("encoder.name=transformer", f"encoder.path={path}", "training.epochs=1")
+    text = TextSettings(tokenizer=str(path), max_tokens=60)
+    streams = {"train": lambda: islice(examples("train"), 60)}
+    prepare(streams, folder / "prepared", "newsroom", text, {"synthetic": True})
+    config = load_config(overrides=(*SMALL_OVERRIDES, *settings))
+    return trained_tagger(Prepared(folder / "prepared"), request.param, replace(config, text=text))
+
+
+def evidence_of(tagger, text):
+    """The evidence for each label as the network has it, without its constant part."""
+    batch = make_batch(tagger.encoder.encode([text]), None, np.zeros(1, dtype=np.int64))
+    network = tagger.system.network.eval()
+    with torch.inference_mode():
+        evidence = network.encode(batch).evidence[0, :-1] - network.evidence.value.bias
+    return dict(zip(tagger.labels.names, evidence.tolist(), strict=True))
+
+
+def without_evidence(tagger):
+    """The same network without its label evidence."""
+    model = replace(tagger.config.model, evidence=False)
+    config = replace(tagger.config, model=model)
+    arrays = tagger.system.arrays()
+    left = {name: each for name, each in arrays.items() if not name.startswith("evidence.")}
+    system = type(tagger.system).from_arrays(left, METHODS[tagger.method], config, "cpu")
+    return replace(tagger, config=config, system=system)
+
+
+def check_sums(tagger, text):
+    expected = evidence_of(tagger, text)
+    found = tagger.explain(text)
+    assert found.label_words
+    for each in found.label_words:
+        assert len(each.weights) == len(found.read)
+        assert sum(each.weights) + each.elsewhere == pytest.approx(
+            expected[each.label], rel=1e-3, abs=1e-5
+        )
+
+
+def test_the_words_add_up_to_the_evidence_for_a_label(network, test_texts):
+    for text in (TEXT, *test_texts[:4]):
+        check_sums(network, text)
+        assert all(each.elsewhere == 0 for each in network.explain(text).label_words)
+
+
+def test_the_parts_of_words_add_up_to_the_evidence_for_a_label(transformer, test_texts):
+    for text in (TEXT, test_texts[0], ""):
+        check_sums(transformer, text)
+
+
+@pytest.mark.parametrize("name", CLASSICAL)
+def test_the_words_of_a_classical_system_add_up_to_its_log_odds(taggers, test_texts, name):
+    tagger = taggers[name]
+    for text in ("", TEXT, *test_texts[:4]):
+        tokens = tagger.encoder.encode([text])
+        arrays = tagger.system.arrays()
+        logits = (tagger.system.tfidf.transform(tokens) @ arrays["weights"])[0]
+        expected = dict(zip(tagger.labels.names, logits.tolist(), strict=True))
+        found = tagger.explain(text)
+        assert found.steps == found.sequences == ()
+        for each in found.label_words:
+            assert sum(each.weights) == pytest.approx(expected[each.label], rel=1e-3, abs=1e-4)
+
+
+def test_labels_are_those_of_the_set_then_the_most_probable_others(any_tagger, test_texts):
+    for text in test_texts[:6]:
+        found = any_tagger.explain(text)
+        probs = dict(zip(any_tagger.labels.names, any_tagger.predict_proba([text])[0], strict=True))
+        n_labels = len(found.predicted.labels)
+        names = [each.label for each in found.label_words]
+        assert tuple(names[:n_labels]) == found.predicted.labels
+        others = sorted({*probs} - {*found.predicted.labels}, key=lambda name: -probs[name])
+        likely = [name for name in others[:3] if probs[name] >= 0.001]
+        assert [probs[name] for name in names[n_labels:]] == pytest.approx(
+            [probs[name] for name in likely], abs=1e-5
+        )
+        for each in found.label_words:
+            assert each.probability == pytest.approx(probs[each.label], abs=1e-5)
+            assert each.is_in_set == (each.label in found.predicted.labels)
+
+
+def test_words_for_and_against_are_parted_by_their_sign(network):
+    found = network.explain(TEXT)
+    for each in found.label_words:
+        speaking, opposing = found.words_for(each, 99), found.words_against(each, 99)
+        assert all(word.weight > 0 for word in speaking)
+        assert all(word.weight < 0 for word in opposing)
+        for words in (speaking, opposing):
+            sizes = [abs(word.weight) for word in words]
+            assert sizes == sorted(sizes, reverse=True)
+        words = {word.text.lower(): word for word in (*speaking, *opposing)}
+        places = [place for place, word in enumerate(found.read) if word.lower() == "budget"]
+        assert words["budget"].n_times == len(places) == 3
+        total = sum(each.weights[place] for place in places)
+        assert words["budget"].weight == pytest.approx(total)
+        assert found.words_for(each, 1) == speaking[:1]
+
+
+def test_the_set_is_that_of_tag_by_every_rule(any_tagger, test_texts):
+    tagger = with_thresholds(any_tagger)
+    for rule in RULES:
+        for text in test_texts[:4]:
+            (expected,) = tagger.tag([text], rule)
+            found = tagger.explain(text, rule=rule)
+            assert found.predicted.labels == expected.labels
+            assert found.rule == rule
+            assert len({each.labels for each in found.sets}) == len(found.sets)
+            assert len({each.name for each in found.sets}) == len(found.sets)
+
+
+def test_independent_labels_have_sets_but_no_sequences(taggers, test_texts):
+    tagger = taggers["sigmoid"]
+    found = tagger.explain(test_texts[0], top=4)
+    (expected,) = tagger.tag(test_texts[:1], top=4)
+    assert (found.sequences, found.steps, found.order) == ((), (), ())
+    assert all(each.is_exact for each in found.sets)
+    sets = [(each.labels, each.probability) for each in (expected, *expected.alternatives)]
+    assert [each.labels for each in found.sets] == [labels for labels, _ in sets]
+    np.testing.assert_allclose(
+        [each.probability for each in found.sets], [p for _, p in sets], rtol=1e-4
+    )
+    page = render_page(found)
+    assert "Words by label" in page
+    assert "Step by step" not in page
+
+
+@pytest.mark.parametrize("n_labels", [0, 1, 3])
+def test_a_given_set_of_independent_labels_has_its_product(taggers, n_labels):
+    tagger = taggers["sigmoid"]
+    names = tagger.labels.names[:n_labels]
+    found = tagger.explain(TEXT, labels=names)
+    probs = tagger.predict_proba([TEXT])[0].astype(float)
+    is_in = np.isin(tagger.labels.names, names)
+    (one,) = found.sets
+    assert one.probability == pytest.approx(np.where(is_in, probs, 1 - probs).prod(), rel=1e-3)
+    assert [each.label for each in found.label_words if each.is_in_set] == list(names)
+    assert render_page(found)
+
+
+def test_a_transformer_is_explained_by_words(transformer):
+    found = transformer.explain(TEXT, ("money", "police station"))
+    words = "The draft budget raining clubs matched the police budget's film Budget"
+    assert " ".join(found.read) == f"{words} money police station"
+    (expected,) = transformer.tag([TEXT], features=[["money", "police station"]])
+    assert found.predicted.labels == expected.labels
+    for step in found.steps:
+        assert len(step.weights) == len(found.read)
+        assert 0 < sum(step.weights) < 1  # the rest is on punctuation and special tokens
+        assert "the" not in {word.text.lower() for word in found.attended(step, 99)}
+    assert bool(found.steps) == transformer.system.emits_sequences
+    notes = " ".join(found.reading_notes())
+    assert "2 stop words read" in notes
+    assert ("attention of the steps" in notes) == bool(found.steps)
+    page = unescape(render_page(found))
+    assert all(word in page for word in found.read)
+    long = transformer.explain("raining " * 60)
+    assert len(long.with_fate("cut")) > 20
+    assert any("text.max_tokens" in note for note in long.reading_notes())
+
+
+def test_a_network_without_evidence_is_explained_by_its_steps_only(taggers):
+    tagger = without_evidence(taggers["set-rnn"])
+    found = tagger.explain(TEXT)
+    assert found.label_words == ()
+    assert found.steps
+    assert "Words by label" not in render_page(found)
+
+
+def test_independent_labels_without_evidence_cannot_be_explained(taggers):
+    tagger = without_evidence(taggers["sigmoid"])
+    with pytest.raises(ConfigError, match=r"--set model\.evidence=true"):
+        tagger.explain(TEXT)
+    with pytest.raises(ConfigError, match="none of them"):
+        join([tagger]).explain(TEXT)
+    assert join([tagger, taggers["br"]]).explain(TEXT).method == "br"
+
+
+def test_a_mixture_shows_the_words_of_its_heaviest_network(taggers):
+    members = [taggers["br"], taggers["set-rnn"], taggers["sigmoid"]]
+    mixture = with_thresholds(join(members, Weights(np.array([0.35, 0.25, 0.4]))))
+    for rule in RULES:
+        found = mixture.explain(TEXT, rule=rule)
+        assert found.method == "sigmoid"
+        assert found.label_words
+        (expected,) = mixture.tag([TEXT], rule)
+        is_same = {*expected.labels} == {*found.predicted.labels}
+        assert ("The mixture predicts" in found.note) != is_same
+
+
+def test_a_text_without_words_has_labels_without_words(any_tagger):
+    found = any_tagger.explain("")
+    assert all(each.weights == () for each in found.label_words)
+    assert all(found.words_for(each, 9) == [] for each in found.label_words)
+    assert render_page(found)
