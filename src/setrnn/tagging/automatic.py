@@ -191,7 +191,7 @@ class Automatic:
         self._plan([each for each in planned if each.candidate.name not in self.folder.epochs])
         epochs = self.folder.epochs
         ready = [
-            each.with_epochs(epochs[each.candidate.name])
+            each.with_epochs(*epochs[each.candidate.name])
             for each in planned
             if each.candidate.name in epochs
         ]
@@ -246,10 +246,9 @@ class Automatic:
         seconds = self._seconds_left() - mixing
         is_first = not any(each.candidate.is_network for each in self.members)
         for each, speed in speeds:
-            n_full, pace = (
-                each.config.training.epochs,
-                speed.epoch_seconds(each.prepared, each.config),
-            )
+            n_full = each.config.training.epochs
+            fitted = speed.fit_measuring(each.prepared, each.config)
+            pace = speed.epoch_seconds(each.prepared, fitted)
             n_epochs = fit_epochs(n_full, pace, seconds, is_first and len(planned) == 1)
             self.is_short |= n_epochs != n_full
             if n_epochs is None:
@@ -258,7 +257,7 @@ class Automatic:
                 reason = f"{n_least} epochs would take about {minutes:.1f} minutes"
                 self._leave_out(each.candidate, reason)
                 continue
-            self._note_plan(each, n_epochs)
+            self._note_plan(each, n_epochs, fitted.training.valid_documents)
             of_full = "" if n_epochs == n_full else f" of {n_full}"
             text = (
                 f"{each.candidate.name}: {1 / speed.training:,.0f} documents/s, "
@@ -266,8 +265,9 @@ class Automatic:
             )
             self.on_progress(Note(text))
 
-    def _note_plan(self, planned: Planned, n_epochs: int) -> None:
-        self.folder.plan(planned.candidate.name, n_epochs, self.clock.used())
+    def _note_plan(self, planned: Planned, n_epochs: int, n_measured: int | None = None) -> None:
+        n_measured = n_measured or planned.config.training.valid_documents
+        self.folder.plan(planned.candidate.name, [n_epochs, n_measured], self.clock.used())
 
     def _is_cheap(self) -> bool:
         """Judge the next classical system by the one before: it takes up to thrice its time."""

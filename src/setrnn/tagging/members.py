@@ -35,11 +35,14 @@ class Planned:
     prepared: Prepared
     config: Config
 
-    def with_epochs(self, n_epochs: int) -> Planned:
-        """Return the same with a number of epochs; 0 for a system without epochs."""
+    def with_epochs(self, n_epochs: int, n_measured: int) -> Planned:
+        """Return the same with a number of epochs, and of documents measured after each.
+
+        0 epochs are those of a system that is fitted in one step.
+        """
         if not n_epochs:
             return self
-        training = replace(self.config.training, epochs=n_epochs)
+        training = replace(self.config.training, epochs=n_epochs, valid_documents=n_measured)
         return replace(self, config=replace(self.config, training=training))
 
 
@@ -114,6 +117,7 @@ def describe_member(member: Member) -> dict[str, Any]:
         described |= {
             "seed": config.seed,
             "epochs": config.training.epochs,
+            "valid_documents": config.training.valid_documents,
             "epochs_done": len(notes["epochs"]),
             "best_epoch": notes["best_epoch"],
         }

@@ -42,7 +42,8 @@ class MembersFolder:
 
     folder: Path | None
     names: tuple[str, ...]  # that a member may have
-    epochs: dict[str, int] = field(default_factory=dict)  # of the members planned; 0: no network
+    # Of the members planned: the epochs, 0 if it is not a network, and the documents to measure.
+    epochs: dict[str, list[int]] = field(default_factory=dict)
     seconds: float = 0.0  # that were used before
 
     def begin(self, identity: Mapping[str, Any], resume: bool) -> None:
@@ -72,9 +73,9 @@ class MembersFolder:
                         shutil.rmtree(place, ignore_errors=True)
             (self.folder / SAVED).unlink(missing_ok=True)
 
-    def plan(self, name: str, n_epochs: int, seconds: float) -> None:
+    def plan(self, name: str, epochs: list[int], seconds: float) -> None:
         """Add a member to the plan, before it is trained."""
-        self.epochs[name] = n_epochs
+        self.epochs[name] = epochs
         self.write(seconds)
 
     def write(self, seconds: float) -> None:
@@ -118,8 +119,10 @@ class MembersFolder:
                 and isinstance(plan["identity"], dict)
                 and isinstance(plan["seconds"], int | float)
                 and all(
-                    name in self.names and isinstance(n, int) and n >= 0
-                    for name, n in plan["epochs"].items()
+                    name in self.names
+                    and [type(n) for n in numbers] == [int, int]
+                    and min(numbers) >= 0
+                    for name, numbers in plan["epochs"].items()
                 )
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

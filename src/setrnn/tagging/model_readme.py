@@ -99,7 +99,8 @@ def _list_commands(automatic: Mapping[str, Any]) -> Iterator[str]:
     yield ""
     for each in automatic["members"]:
         more = (
-            f" --set training.epochs={each['epochs']} --seed {each['seed']}"
+            f" --set training.epochs={each['epochs']}"
+            f" --set training.valid_documents={each['valid_documents']} --seed {each['seed']}"
             if "epochs" in each
             else ""
         )

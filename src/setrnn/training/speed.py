@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -16,6 +16,7 @@ from setrnn.training.start import TrainOptions, make_fabric, make_trainer
 from setrnn.training.validation import has_valid, validate
 
 VALID_DOCUMENTS = 32
+MEASURING_SHARE, LEAST_MEASURED = 0.25, 300  # of the time of training; documents per epoch
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,13 @@ class Speed:
 
     training: float
     measuring: float  # on valid; 0 without a valid part
+
+    def fit_measuring(self, prepared: Prepared, config: Config) -> Config:
+        """Return the settings with so few valid documents that measuring takes a small share."""
+        n_train = prepared.description["n_documents"]["train"]
+        n_fit = int(MEASURING_SHARE * self.training * n_train / max(self.measuring, 1e-9))
+        most = min(config.training.valid_documents, max(n_fit, LEAST_MEASURED))
+        return replace(config, training=replace(config.training, valid_documents=most))
 
     def epoch_seconds(self, prepared: Prepared, config: Config) -> float:
         """Return the seconds that one epoch takes, with its measuring on valid."""
