@@ -13,6 +13,7 @@ from setrnn.config import (
     PRESETS,
     ClassicalSettings,
     Config,
+    DistillationSettings,
     EncoderSettings,
     ModelSettings,
     SearchSettings,
@@ -33,6 +34,7 @@ GROUPS = {
     "model": ModelSettings,
     "search": SearchSettings,
     "training": TrainingSettings,
+    "distillation": DistillationSettings,
 }
 
 # Of settings that take one of a few names, one that is not the default.

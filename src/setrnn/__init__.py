@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from setrnn.report.figures.reliability import draw_reliability
     from setrnn.systems.limits import Limits
     from setrnn.tagging.calibrating import calibrate
+    from setrnn.tagging.distilling import distil
     from setrnn.tagging.estimator import SetRNNClassifier
     from setrnn.tagging.evaluation import Evaluation, evaluate, open_documents
     from setrnn.tagging.explanation import Explanation
@@ -43,6 +44,7 @@ _HOMES = {
     "open_documents": "setrnn.tagging.evaluation",
     "calibrate": "setrnn.tagging.calibrating",
     "mix": "setrnn.tagging.mixing",
+    "distil": "setrnn.tagging.distilling",
     "Tagger": "setrnn.tagging.tagger",
     "SetRNNClassifier": "setrnn.tagging.estimator",
     "Prediction": "setrnn.tagging.prediction",
@@ -90,6 +92,7 @@ __all__ = [
     "build_report",
     "calibrate",
     "compare",
+    "distil",
     "draw_reliability",
     "evaluate",
     "load",

@@ -63,6 +63,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "training.patience": (0, 1_000_000),
     "training.valid_documents": (1, 1_000_000_000),
     "training.checkpoint_minutes": (0, 1e9),
+    "distillation.sets": (1, 1_000),
+    "distillation.true_share": (0, 1),
 }
 
 
@@ -217,6 +219,19 @@ class TrainingSettings:
 
 
 @dataclass(frozen=True)
+class DistillationSettings:
+    """What a student learns from its teacher."""
+
+    sets: int = 16  # the most probable sets of the teacher, per document
+    true_share: float = 0.5  # of the weight of a document with labels: that of its own set
+    use_unlabelled: bool = True  # whether to learn from texts without labels too
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError if a number is out of range."""
+        _check_numbers(self, "distillation.")
+
+
+@dataclass(frozen=True)
 class Config:
     """All settings of a training run.
 
@@ -234,6 +249,7 @@ class Config:
     model: ModelSettings = field(default_factory=ModelSettings)
     search: SearchSettings = field(default_factory=SearchSettings)
     training: TrainingSettings = field(default_factory=TrainingSettings)
+    distillation: DistillationSettings = field(default_factory=DistillationSettings)
 
     def __post_init__(self) -> None:
         """Check the seed, and use the tokenizer of a pretrained encoder."""

@@ -6,12 +6,14 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from setrnn.config import TextSettings, VectorSettings
 from setrnn.data import cache
 from setrnn.data.cache import Source, open_prepared
+from setrnn.data.example import Example
 from setrnn.data.folders import is_temporary
 from setrnn.data.formats import write_examples
 from setrnn.data.prepared import Prepared
@@ -151,3 +153,29 @@ def test_an_older_folder_in_the_cache_is_made_again(data, tmp_path, monkeypatch)
     assert newer.folder != older.folder
     with pytest.raises(DataError, match="another version"):
         open_prepared(Source(str(older.folder)), SETTINGS)
+
+
+# Texts without labels.
+
+
+def write_texts(file, *texts, labels=("secret",)):
+    write_examples([Example(str(n), text, labels) for n, text in enumerate(texts)], file)
+    return file
+
+
+def test_texts_without_labels_become_a_part_whose_words_are_known(tmp_path):
+    train = write_texts(tmp_path / "train.jsonl", "rates rise", "rates fall", labels=("economy",))
+    files = tuple(
+        write_texts(tmp_path / f"{name}.jsonl", *([f"{name} storms"] * 3)) for name in ("a", "b")
+    )
+    source = Source(str(train), unlabelled=files)
+    prepared = open_prepared(source, TextSettings(), tmp_path / "made")
+    assert prepared.description["n_documents"] == {"train": 2, "unlabelled": 6}
+    assert prepared.labels.names == ("economy",)
+    assert not prepared.unseen_labels
+    assert "storms" in prepared.encoder.tokens
+    assert len(prepared.split("unlabelled").labels.values) == 0
+    first = open_prepared(replace(source, unlabelled=files[:1]), TextSettings(), tmp_path / "made")
+    assert first.folder != prepared.folder
+    with pytest.raises(DataError, match="--unlabelled"):
+        open_prepared(Source(str(prepared.folder), unlabelled=files), TextSettings())

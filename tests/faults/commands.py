@@ -23,6 +23,7 @@ TINY = (
 SETTINGS = tuple(each for setting in TINY for each in ("--set", setting))
 NETWORK = ("--method", "set-rnn-exact", "--device", "cpu", *SETTINGS)
 COMPARED = ("--methods", "br,sigmoid", "--seeds", "1", *NETWORK[2:])
+TEXTS = ("--unlabelled", "data/test.jsonl")
 CLASSICAL = ("--method", "br", "--set", "classical.max_steps=5")
 
 
@@ -106,6 +107,16 @@ COMMANDS = (
         needs=("data", "models/network", "models/br"),
         copies={"models/other": "out/mixed"},
         keeps=("out/mixed", "models/network", "models/br"),
+    ),
+    Command(
+        "distil",
+        ("distil", "models/br", "data", "--out", "out/student", *TEXTS, *NETWORK),
+        needs=("data", "models/br", "cache"),
+        copies={"models/other": "out/student"},
+        keeps=("out/student", "models/br"),
+        again=("--resume",),
+        most_tries=20,
+        uses_cache=True,
     ),
     Command(
         "compare",

@@ -49,6 +49,10 @@ COMMANDS = {
         "setrnn.cli.mix:mix",
         "Make one model of several, with weights fitted for each prediction rule.",
     ),
+    "distil": (
+        "setrnn.cli.distil:distil",
+        "Train a small network on the set probabilities of a trained model, its teacher.",
+    ),
     "compare": (
         "setrnn.cli.compare:compare",
         "Train systems on the same data, measure them by every rule, and write a report.",

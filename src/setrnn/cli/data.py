@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,16 @@ from rich.text import Text
 
 import setrnn
 from setrnn.cli.console import note, stdout, warn, write_json
-from setrnn.cli.options import ConfigFile, Data, JsonFile, Reading, SetOption, Valid, with_reading
+from setrnn.cli.options import (
+    ConfigFile,
+    Data,
+    JsonFile,
+    Reading,
+    SetOption,
+    Unlabelled,
+    Valid,
+    with_reading,
+)
 from setrnn.cli.progress import documents_progress, terminal_progress
 from setrnn.cli.terminal import escape_controls
 from setrnn.data.example import Example
@@ -143,12 +153,13 @@ def prepare_folder(
         ),
     ] = None,
     valid: Valid = None,
+    unlabelled: Unlabelled = None,
     config: ConfigFile = None,
     settings: SetOption = None,
 ) -> None:
     """Turn data into a memory-mapped folder for training, and print its path."""
     overrides = [*(settings or []), *([f"vectors.source={vectors}"] if vectors else [])]
-    source = reading.source(data, valid)
+    source = replace(reading.source(data, valid), unlabelled=tuple(unlabelled or ()))
     with terminal_progress() as show:
         prepared = setrnn.prepare(
             source, out=out, config=config, settings=overrides, vectors=True, on_progress=show

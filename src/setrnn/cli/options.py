@@ -53,6 +53,15 @@ SkipBadRows = Annotated[
 Valid = Annotated[
     Path | None, typer.Option(help="A file to use as the valid part.", show_default=False)
 ]
+Unlabelled = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--unlabelled",
+        metavar="FILE",
+        help="A file of texts without labels; may be repeated. Labels in it are not read.",
+        show_default=False,
+    ),
+]
 Preset = Annotated[
     str,
     typer.Option(

@@ -1,10 +1,12 @@
 """Batches: padded tensors of documents with similar lengths."""
 
-# B documents, T words of the longest document, S labels of the largest set
+# B documents of n, T words of the longest document, S labels of the largest set, G target sets of
+# a document, N label sets of a batch
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -21,13 +23,15 @@ BATCHES_PER_LARGE_ONE = 4  # one batch of this many takes all documents with lar
 
 @dataclass(frozen=True)
 class Batch:
-    """Documents with their label sets."""
+    """Documents with their label sets: one per document, unless `documents` says otherwise."""
 
     rows: npt.NDArray[np.int64]  # (B,) the row of each document in its split
     tokens: Tensor  # (B, T)
     lengths: Tensor  # (B,) at least 1
-    labels: Tensor  # (B, S) ascending ids: descending frequency; padded with -1
-    set_sizes: Tensor  # (B,) always on the CPU
+    labels: Tensor  # (N, S) ascending ids: descending frequency; padded with -1
+    set_sizes: Tensor  # (N,) always on the CPU
+    documents: Tensor | None = None  # (N,) the document of each set; None for one per document
+    weights: Tensor | None = None  # (N,) the weight of each set; None for 1
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -39,7 +43,10 @@ class Batch:
         tokens, lengths, labels = (
             send(each, device) for each in (self.tokens, self.lengths, self.labels)
         )
-        return Batch(self.rows, tokens, lengths, labels, self.set_sizes)
+        documents, weights = (
+            None if each is None else send(each, device) for each in (self.documents, self.weights)
+        )
+        return Batch(self.rows, tokens, lengths, labels, self.set_sizes, documents, weights)
 
 
 def send(tensor: Tensor, device: torch.device) -> Tensor:
@@ -47,6 +54,53 @@ def send(tensor: Tensor, device: torch.device) -> Tensor:
     if device.type == "cuda":  # only from pinned memory does the copy not wait for other work
         tensor = tensor.pin_memory()
     return tensor.to(device, non_blocking=True)
+
+
+@dataclass(frozen=True)
+class TargetSets:
+    """Several label sets per document, with weights: what a student is trained on."""
+
+    labels: npt.NDArray[np.int32]  # (n, G, S) ascending ids, padded with -1
+    weights: npt.NDArray[np.float32]  # (n, G) 0 where a document has fewer sets
+
+    def of(self, batch: Batch) -> Batch:
+        """Return the batch with the sets of its documents."""
+        weights = self.weights[batch.rows]  # (B, G)
+        document, rank = np.nonzero(weights)
+        labels = self.labels[batch.rows[document], rank].astype(np.int64)  # (N, S)
+        sizes = (labels >= 0).sum(axis=1)
+        return replace(
+            batch,
+            labels=torch.from_numpy(labels[:, : int(sizes.max(initial=0))]),
+            set_sizes=torch.from_numpy(sizes),
+            documents=torch.from_numpy(document),
+            weights=torch.from_numpy(weights[document, rank]),
+        )
+
+
+@dataclass(frozen=True)
+class TrainingDocuments:
+    """What a network is trained on: documents with their own label sets, or with target sets."""
+
+    tokens: Ragged
+    labels: Ragged | None = None  # None if there are targets
+    targets: TargetSets | None = None
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def set_sizes(self) -> npt.NDArray[np.int64]:
+        """The number of labels of the largest set of each document: (n,)."""
+        if self.targets is not None:
+            return np.asarray((self.targets.labels >= 0).sum(axis=2).max(axis=1, initial=0))
+        assert self.labels is not None
+        return self.labels.lengths
+
+    def batch(self, rows: npt.NDArray[np.int64]) -> Batch:
+        """Collect the documents of some rows."""
+        batch = make_batch(self.tokens, self.labels, rows)
+        return batch if self.targets is None else self.targets.of(batch)
 
 
 def make_batch(tokens: Ragged, labels: Ragged | None, rows: npt.NDArray[np.int64]) -> Batch:

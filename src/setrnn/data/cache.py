@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
@@ -14,7 +15,7 @@ from setrnn.data.example import Example
 from setrnn.data.folders import file_hash, locked_after, recovered, remove_stale_lock
 from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.data.formats.reader import OnBadRow, file_errors
-from setrnn.data.prepared import FORMAT, Prepared, is_prepared, prepare
+from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared, prepare
 from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, with_valid
 from setrnn.data.subwords import pretrained_encoder
 from setrnn.data.tokenizing import read_stop_words
@@ -41,9 +42,34 @@ class Source:
     valid: Path | None = None  # a file that becomes the valid split
     on_bad_row: OnBadRow = "stop"
     cut_valid: bool = False  # from train, if the data has no valid split
+    unlabelled: tuple[Path, ...] = ()  # files of texts, which become the split "unlabelled"
 
     def open(self) -> Dataset:
         """Find the splits; read nothing yet."""
+        dataset = self._open_data()
+        if not self.unlabelled:
+            return dataset
+        splits = {**dataset.splits, UNLABELLED: self._open_unlabelled()}
+        return replace(dataset, splits=splits)
+
+    def _open_unlabelled(self) -> Split:
+        """Join the files of texts without labels; labels that they have are not read."""
+        options = replace(self.options, require_labels=False)
+        parts = [
+            part
+            for file in self.unlabelled
+            for part in open_dataset(file, options, self.reader).splits.values()
+        ]
+        if not all(part.files for part in parts):
+            raise DataError("Texts without labels must be in files. Write them to a .jsonl file.")
+
+        def read(bad_rows: BadRows) -> Iterator[Example]:
+            for example in chain.from_iterable(part.read(bad_rows) for part in parts):
+                yield replace(example, labels=())
+
+        return Split(tuple(file for part in parts for file in part.files), read)
+
+    def _open_data(self) -> Dataset:
         dataset = open_dataset(self.data, self.options, self.reader)
         if self.valid is None:
             return with_valid(dataset) if self.cut_valid else dataset
@@ -75,6 +101,10 @@ def open_prepared(
     if is_prepared(recovered(place)):
         if source.valid is not None:
             raise DataError(f"{place} is prepared already: give --valid with the data itself.")
+        if source.unlabelled:
+            raise DataError(
+                f"{place} is prepared already: give --unlabelled to setrnn data prepare."
+            )
         return Prepared(place)
     dataset = source.open()
     dataset.require("train")

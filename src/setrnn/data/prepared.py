@@ -4,16 +4,17 @@
         prepared.json      format, settings, sources, numbers, the size and hash of every file
         tokenizer.json     texts to ids
         labels.json        the labels of train, in descending order of frequency
-        train/ valid/ test/
+        train/ valid/ test/ unlabelled/
             tokens.bin  token_offsets.bin  labels.bin  label_offsets.bin  ids.bin  id_offsets.bin
         word_vectors-HASH.npy   one row per token id, then one per label
 
-A label of valid or test that train lacks has an id after the others: see `unseen_labels`.
+The vocabulary is made from train and, if there are any, texts without labels. A label of valid or
+test that train lacks has an id after the others: see `unseen_labels`.
 
 A damaged folder is refused before anything is learned from it. Opening it checks the size of every
 file and, up to HASHED_BYTES, its hash; opening a split checks that all ids are in range.
 
-`prepare` makes the folder in two passes and bounded memory. The first pass over train counts
+`prepare` makes the folder in two passes and bounded memory. The first pass over these texts counts
 labels and features and collects texts for the vocabulary. The second turns every split into ids:
 the tokenizer uses all cores, in a thread of its own.
 """
@@ -47,6 +48,7 @@ from setrnn.errors import DataError
 
 FORMAT = 3
 DESCRIPTION_FILE = "prepared.json"
+UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
 BATCH = 4096
 HASHED_BYTES = 1 << 30  # a larger folder is hashed only on request: about a second per GiB
 TOKEN_DTYPES = ("uint16", "int32")
@@ -359,8 +361,11 @@ def prepare(
             f"{target} exists and is not a prepared folder. Remove it, or name another."
         )
     pretrained = None if settings.tokenizer == WORDS else pretrained_encoder(settings)
+    documents = chain.from_iterable(
+        splits[name]() for name in ("train", UNLABELLED) if name in splits
+    )
     label_counts, texts, features = _count(
-        splits["train"](), settings, lambda n: on_documents("vocabulary", n)
+        documents, settings, lambda n: on_documents("vocabulary", n)
     )
     encoder = pretrained or TextEncoder(
         learn_tokenizer(texts, features, settings), settings.max_words

@@ -72,9 +72,9 @@ class Reading:
 
     def sum_by_word(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Sum values of tokens (N, T) by word and feature; the last column has all others."""
-        found = np.zeros((len(values), self.n_read + 1))  # (N, R + 1); -1 is the last one
-        np.add.at(found, (slice(None), np.asarray(self.places, dtype=np.int64)), values)
-        return found
+        found = np.zeros((self.n_read + 1, len(values)))  # (R + 1, N); -1 is the last one
+        np.add.at(found, np.asarray(self.places, dtype=np.int64), values.T)
+        return found.T
 
 
 def read_text(encoder: TextEncoder, text: str, features: Sequence[str] = ()) -> Reading:

@@ -28,7 +28,7 @@ from setrnn.data.folders import (
     temporary_folder,
 )
 from setrnn.data.kept_vectors import LEARNED, KeptVectors, find_vectors, look_of
-from setrnn.data.prepared import Prepared
+from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.token_vectors import list_files, read_token_vectors
 from setrnn.data.tokenizing import FEATURE_PREFIX, NUMBER, PAD, SPECIAL_TOKENS, UNKNOWN, TextEncoder
@@ -109,13 +109,17 @@ def _n_words(encoder: TextEncoder) -> int:
 
 
 def _words_and_tags(prepared: Prepared) -> Iterator[tuple[Ragged, Ragged]]:
-    """Stream the training documents: rows of words, and rows of features and labels."""
-    train = prepared.split("train")
+    """Stream the training documents: rows of words, and rows of features and labels.
+
+    Texts without labels follow, if there are any.
+    """
     n_tokens, n_words = prepared.encoder.n_tokens, _n_words(prepared.encoder)
-    for start in range(0, len(train), DOCUMENTS_AT_ONCE):
-        stop = min(start + DOCUMENTS_AT_ONCE, len(train))
-        tokens = train.tokens.rows(start, stop)
-        labels = train.labels.rows(start, stop)
+    parts = [prepared.split(name) for name in ("train", UNLABELLED) if name in prepared.splits]
+    places = [(part, start) for part in parts for start in range(0, len(part), DOCUMENTS_AT_ONCE)]
+    for part, start in places:
+        stop = min(start + DOCUMENTS_AT_ONCE, len(part))
+        tokens = part.tokens.rows(start, stop)
+        labels = part.labels.rows(start, stop)
         is_word = np.asarray(tokens.values < n_words)
         features = tokens.keep(~is_word)
         features = Ragged(features.values.astype(np.int32), features.offsets)

@@ -1,7 +1,8 @@
 """The protocols of encoders and decoders: all that search and objectives know about a network."""
 
-# B documents, T words, M memory size, W size of what is read of a word, K beams or orders, S steps, L labels, D dimensions of a
-# label vector, N subsets, V = labels + STOP; rows of labels are padded with -1
+# B documents, T words, M memory size, W size of what label evidence reads of a word, K beams or
+# orders, S steps, L labels, D dimensions of a label vector, N subsets, V = labels + STOP; rows of
+# labels are padded with -1
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from setrnn.objectives import (
     independent_labels,
     random_order,
     sampled_order,
+    set_distribution,
     set_probability,
 )
 from setrnn.objectives.objective import LabelSets, Objective, OrderObjective, Orders
@@ -24,6 +25,8 @@ OBJECTIVES: dict[str, Objective] = {
     # For decoders that ignore the order, and for those without one.
     "exact-set-probability": exact_set.objective,
     "independent-labels": independent_labels.objective,
+    # For a student of any of these decoders.
+    "set-distribution": set_distribution.objective,
 }
 
 

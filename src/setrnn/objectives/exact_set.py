@@ -12,11 +12,13 @@ from setrnn.search.subset_sums import set_log_prob_by_subsets
 
 
 def objective(decoder: Decoder, encoding: Encoding, label_sets: LabelSets, n_orders: int) -> Tensor:
-    """Return log p of each document's set: (B,).
+    """Return log p of each set: (N,).
 
     For sets with more labels than are summed exactly, it is a lower bound, through the best
     `n_orders` subsets of each size.
     """
     order_free = cast("OrderFree", decoder)
     labels, sizes = label_sets.labels, label_sets.sizes
-    return set_log_prob_by_subsets(order_free, encoding, labels, sizes, width=n_orders)
+    return set_log_prob_by_subsets(
+        order_free, encoding, labels, sizes, width=n_orders, documents=label_sets.documents
+    )

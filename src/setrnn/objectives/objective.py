@@ -1,6 +1,6 @@
 """What an objective is; most choose orders of each set and combine their log-probabilities."""
 
-# B documents, K orders, S labels of the largest set; sets and orders are padded with -1
+# B documents, N sets, K orders, S labels of the largest set; sets and orders are padded with -1
 
 from __future__ import annotations
 
@@ -16,15 +16,21 @@ from setrnn.model.interfaces import Decoder, Encoding
 
 @dataclass(frozen=True)
 class LabelSets:
-    """The label sets of a batch."""
+    """The label sets of a batch: one per document, unless `documents` says otherwise."""
 
-    labels: Tensor  # (B, S) ascending ids, which is in descending order of frequency
-    sizes: Tensor  # (B,) on the CPU: reading them does not wait for a GPU
+    labels: Tensor  # (N, S) ascending ids, which is in descending order of frequency
+    sizes: Tensor  # (N,) on the CPU: reading them does not wait for a GPU
+    documents: Tensor | None = None  # (N,) the document of each set; None for one per document
+    weights: Tensor | None = None  # (N,) for the objective of a student; None for 1
 
     @classmethod
     def of(cls, labels: Tensor) -> LabelSets:
         """Count the labels of each set."""
         return cls(labels, (labels >= 0).sum(1).cpu())
+
+    def expand(self, encoding: Encoding) -> Encoding:
+        """Return the document of each set."""
+        return encoding if self.documents is None else encoding.rows(self.documents)
 
 
 class Objective(Protocol):
@@ -54,7 +60,7 @@ class Objective(Protocol):
         label_sets: LabelSets,
         n_orders: int,
     ) -> Tensor:
-        """Return the value of each document's set: (B,)."""
+        """Return the value of each set: (N,)."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +87,11 @@ class OrderObjective:
     def __call__(
         self, decoder: Decoder, encoding: Encoding, label_sets: LabelSets, n_orders: int
     ) -> Tensor:
-        """Return the value of each document's set: (B,).
+        """Return the value of each set: (N,).
 
         All orders of a batch are scored in one pass.
         """
+        encoding = label_sets.expand(encoding)
         was_training = decoder.training
         decoder.train(False)  # orders are chosen without the noise of dropout
         orders = self.choose_orders(decoder, encoding, label_sets, n_orders)

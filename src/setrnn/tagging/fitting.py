@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from setrnn.config import ClassicalSettings, Config, TrainingSettings
 from setrnn.data.prepared import Prepared
-from setrnn.errors import ConfigError, SetRNNError
+from setrnn.errors import ConfigError, SetRNNError, StoppedError
 from setrnn.methods import Method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device
@@ -19,7 +19,7 @@ from setrnn.progress import Note, OnProgress, Progress
 from setrnn.systems.registry import find_system
 from setrnn.tagging.calibrating import calibrate_on_valid
 from setrnn.tagging.tagger import Tagger, load
-from setrnn.training.run_folder import has_run, mark_saved, only_trainer, run_folder_of
+from setrnn.training.run_folder import PLAN, has_run, mark_saved, only_trainer, run_folder_of
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import TrainOptions, check_method, train_system
 
@@ -41,17 +41,19 @@ def train_prepared(
     config: Config,
     options: TrainOptions = TrainOptions(),  # noqa: B008 (frozen)
     out: Path | None = None,
+    notes: Mapping[str, Any] | None = None,
 ) -> Tagger:
     """Train on prepared data, save the model if `out` is given, and calibrate it.
 
-    A network keeps its checkpoints in `options.run_folder`, or beside `out` if that is None.
+    A network keeps its checkpoints in `options.run_folder`, or beside `out` if that is None. The
+    tagger gets the notes, beside those on its training.
     """
     if out is not None and options.run_folder is None and method.is_network:
         options = replace(options, run_folder=run_folder_of(out))
     config = fit_to_data(config, prepared)
     with only_trainer(options.run_folder, options.wait):
         _note_before(prepared, method, config, options)
-        tagger = train_uncalibrated(prepared, method, config, options, out)
+        tagger = train_uncalibrated(prepared, method, config, options, out, notes)
         if tagger.calibration is None:
             tagger = calibrate_on_valid(tagger, prepared, out, options.on_progress)
         return tagger
@@ -63,9 +65,11 @@ def train_uncalibrated(
     config: Config,
     options: TrainOptions,
     out: Path | None = None,
+    notes: Mapping[str, Any] | None = None,
 ) -> Tagger:
     """Train on prepared data, and save the model if `out` is given; nobody else trains there."""
     tagger = _train(prepared, method, config, options)
+    tagger.notes.update(notes or {})
     return tagger if out is None else _save(tagger, out, options)
 
 
@@ -107,7 +111,8 @@ def _note_before(prepared: Prepared, method: Method, config: Config, options: Tr
     if not method.is_network:
         return
     settings, n_documents = config.training, prepared.description["n_documents"]
-    _warn_of_few_steps(n_documents["train"], settings, options.on_progress)
+    n_train = n_documents["train"] if options.documents is None else len(options.documents)
+    _warn_of_few_steps(n_train, settings, options.on_progress)
     if options.resume and options.run_folder is not None and not has_run(options.run_folder):
         text = f"{options.run_folder} has no checkpoint yet: training starts from the beginning."
         options.on_progress(Note(text))
@@ -166,3 +171,17 @@ def _tune(
     text = f"Chosen on valid: classical.l1={chosen.l1} classical.l2={chosen.l2}"
     on_progress(Note(text))
     return chosen
+
+
+@contextmanager
+def explain_stop(out: Path | None) -> Iterator[None]:
+    """Explain how to resume when Ctrl-C stops training at once."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out is None:
+            raise
+        run = run_folder_of(out)
+        is_saved = has_run(run) or (run / PLAN).is_file()
+        way = "Resume with --resume." if is_saved else "No checkpoint was written: start again."
+        raise StoppedError(f"Stopped. {way}") from None

@@ -124,7 +124,7 @@ def _check_labels(names: Sequence[str], taggers: Sequence[Tagger]) -> None:
         if own == first:
             continue
         parts = [
-            f"only {who} has {_list_names(only)}"
+            f"only {who} has {list_names(only)}"
             for who, only in ((names[0], first - own), (name, own - first))
             if only
         ]
@@ -134,7 +134,8 @@ def _check_labels(names: Sequence[str], taggers: Sequence[Tagger]) -> None:
         )
 
 
-def _list_names(names: Iterable[str]) -> str:
+def list_names(names: Iterable[str]) -> str:
+    """Write the first few names, and how many more there are."""
     ranked = sorted(names)
     more = f" and {len(ranked) - NAMES_SHOWN:,} more" if len(ranked) > NAMES_SHOWN else ""
     return ", ".join(f"'{name:.40}'" for name in ranked[:NAMES_SHOWN]) + more

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,15 +10,14 @@ from setrnn.config import Config
 from setrnn.data.cache import open_prepared
 from setrnn.data.model_folder import check_model_place
 from setrnn.data.prepared import Prepared
-from setrnn.errors import ConfigError, StoppedError
+from setrnn.errors import ConfigError
 from setrnn.methods import find_method
 from setrnn.metrics import find_measure
 from setrnn.progress import OnProgress, ignore_progress
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.automatic import Automatic
-from setrnn.tagging.fitting import check_training, train_prepared
+from setrnn.tagging.fitting import check_training, explain_stop, train_prepared
 from setrnn.tagging.learning import check_learned
-from setrnn.tagging.members_folder import has_members
 from setrnn.tagging.opening import (
     Data,
     Settings,
@@ -32,7 +29,6 @@ from setrnn.tagging.opening import (
     warn_of_skipped_rows,
 )
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.run_folder import has_run, run_folder_of
 from setrnn.training.start import TrainOptions
 
 
@@ -122,15 +118,17 @@ def train(
             jobs,
             on_progress,
         )
-        with _explain_stop(target):
+        with explain_stop(target):
             return automatic.train()
     chosen = find_method(method)
     check_training(chosen, full, device, resume)
     if target is not None:
         check_model_place(target)
     seconds = None if not budget else 60 * budget
-    options = TrainOptions(device, None, resume, False, seconds, on_progress, rule)
-    with _explain_stop(target if chosen.is_network else None):
+    options = TrainOptions(
+        device, resume=resume, max_seconds=seconds, on_progress=on_progress, rule=rule
+    )
+    with explain_stop(target if chosen.is_network else None):
         prepared, full = open_training_data(source, full, overrides, on_progress=on_progress)
         tagger = train_prepared(prepared, chosen, full, options, target)
         check_learned(tagger, prepared, full.training.metric, on_progress)
@@ -168,17 +166,3 @@ def prepare(
     if vectors:
         make_vectors(prepared, full, on_progress)
     return prepared
-
-
-@contextmanager
-def _explain_stop(out: Path | None) -> Iterator[None]:
-    """Explain how to resume when Ctrl-C stops training at once."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if out is None:
-            raise
-        run = run_folder_of(out)
-        is_saved = has_run(run) or has_members(run)
-        way = "Resume with --resume." if is_saved else "No checkpoint was written: start again."
-        raise StoppedError(f"Stopped. {way}") from None

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from setrnn.config import Config, TrainingSettings
-from setrnn.data.batches import Batch, make_batch, training_batches
+from setrnn.data.batches import Batch, TrainingDocuments, training_batches
 from setrnn.data.prepared import Prepared, prefetch
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
@@ -54,13 +54,20 @@ class Trainer:
         run: RunFolder | None = None,
         on_progress: OnProgress = ignore_progress,
         max_seconds: float | None = None,
+        documents: TrainingDocuments | None = None,
         rule: str | None = None,
     ) -> None:
-        """Prepare to train a network that is on Fabric's device; the rule is for valid."""
+        """Prepare to train a network that is on Fabric's device.
+
+        It is trained on the train part, unless other documents are given. The rule measures it on
+        the valid part; it is the method's own if not given.
+        """
         self.network, self.prepared, self.config, self.method = network, prepared, config, method
         self.fabric, self.run, self.on_progress = fabric, run, on_progress
         self.max_seconds, self.rule = max_seconds, rule or method.rule
-        self.settings, self.train = config.training, prepared.split("train")
+        part = prepared.split("train")
+        self.settings = config.training
+        self.train = documents or TrainingDocuments(part.tokens, part.labels)
         optimizer = make_optimizer(network, self.settings, config.encoder.learning_rate)
         self.optimizer = cast("Optimizer", fabric.setup_optimizers(optimizer))
         self.keeper = Keeper(network, optimizer, fabric, self.settings, run)
@@ -132,7 +139,7 @@ class Trainer:
         K = self.config.search.beam_width
         with self.fabric.autocast():
             encoding = self.network.encode(batch)
-            sets = LabelSets(batch.labels, batch.set_sizes)
+            sets = LabelSets(batch.labels, batch.set_sizes, batch.documents, batch.weights)
             values = objective(self.network.decoder, encoding, sets, K)  # (B,)
             loss = -values.mean()
         self.fabric.backward(loss)
@@ -226,11 +233,11 @@ class Trainer:
     def _batches(self) -> list[npt.NDArray[np.int64]]:
         """Return the rows of each batch of the current epoch; a resumed epoch has the same."""
         random = np.random.default_rng((self.config.seed, self.position.epoch))
-        lengths, sizes = self.train.tokens.lengths, self.train.labels.lengths
+        lengths, sizes = self.train.tokens.lengths, self.train.set_sizes
         return training_batches(lengths, sizes, self.settings.batch_size, random)
 
     def _make_batch(self, rows: npt.NDArray[np.int64]) -> Batch:
-        return make_batch(self.train.tokens, self.train.labels, rows).to(self.fabric.device)
+        return self.train.batch(rows).to(self.fabric.device)
 
     def _objective_name(self) -> str:
         return objective_at(self.method, self.position.epoch, self.settings)

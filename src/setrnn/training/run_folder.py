@@ -3,6 +3,7 @@
 MODEL.run/
     last.safetensors           the state of the run: --resume continues from here
     best-epoch-N.safetensors   the weights of the best epoch
+    targets.safetensors        of a student: what its teacher says about the documents
     epochs.csv                 one row per epoch
     events.out.tfevents...     the same and the loss during each epoch, for TensorBoard
     saved                      empty; there once the model of a finished run is written
@@ -29,7 +30,8 @@ from setrnn.data.folders import explain_failed_write, locked, remove_leftovers, 
 from setrnn.errors import ConfigError, ModelError
 
 FORMAT = 1
-LAST, EPOCHS, SAVED = "last.safetensors", "epochs.csv", "saved"
+LAST, TARGETS, EPOCHS, SAVED = "last.safetensors", "targets.safetensors", "epochs.csv", "saved"
+TEACHER = "teacher"  # in the identity of the run of a student
 PLAN = "plan.json"  # of a training without a method, in the same place
 BATCH_SIZE = "config.training.batch_size"
 # Settings that may change when a run is resumed: they do not decide what was trained before.
@@ -44,7 +46,7 @@ CHANGEABLE = {
     "config.encoder.learning_rate",
 }
 _OURS = re.compile(
-    r"(last\.safetensors|best-epoch-\d+\.safetensors|epochs\.csv|saved|events\.out\.tfevents\..*)"
+    r"((last|targets|best-epoch-\d+)\.safetensors|epochs\.csv|saved|events\.out\.tfevents\..*)"
 )
 _KEY = "setrnn"
 
@@ -164,6 +166,8 @@ class RunFolder:
             # Without the checkpoint there is no run: a kill in between leaves no part of one.
             for file in sorted(self.folder.iterdir(), key=lambda each: each.name != LAST):
                 is_old = checkpoint is None or file.name == SAVED
+                if file.name == TARGETS and TEACHER in self.identity:
+                    is_old = False  # they were made for this run
                 if is_old and _OURS.fullmatch(file.name):
                     file.unlink()
             self._saved_best = checkpoint.position.best_epoch if checkpoint else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from setrnn.config import Config
-from setrnn.data.prepared import Prepared
+from setrnn.data.prepared import UNLABELLED, Prepared
 
 FEW_DOCUMENTS = 3_000  # with fewer, each epoch has few steps: more epochs are needed
 # Word vectors that are trained learn the training documents by heart: fewer epochs are better.
@@ -25,7 +25,9 @@ def fit_to_data(config: Config, prepared: Prepared) -> Config:
     train = prepared.split("train")
     training, model = config.training, config.model
     if not config.encoder.is_pretrained:
-        model = replace(model, word_vectors=_tune_or_freeze(config, len(train.tokens.values)))
+        parts = [name for name in ("train", UNLABELLED) if name in prepared.splits]
+        n_words = sum(len(prepared.split(name).tokens.values) for name in parts)
+        model = replace(model, word_vectors=_tune_or_freeze(config, n_words))
     if not training.batch_size:
         training = replace(training, batch_size=choose_batch_size(len(train)))
     if not training.epochs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from setrnn.config import Config, settings_hash, to_dict
+from setrnn.data.batches import TrainingDocuments
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
@@ -43,6 +44,8 @@ class TrainOptions:
     max_seconds: float | None = None  # no epoch begins that would probably exceed them
     on_progress: OnProgress = ignore_progress
     rule: str | None = None  # measures on valid, and predicts; None for the method's own
+    documents: TrainingDocuments | None = None  # to train on; None for the train part
+    identity: Mapping[str, str] = field(default_factory=dict)  # what else decides what is trained
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ def train_network(
     count_first_epochs(method, config.training)  # raises if an objective gets no epoch
     run = checkpoint = None
     if options.run_folder is not None:
-        identity = identify_run(prepared, config, method.name, options.rule or method.rule)
+        identity = identify_run(prepared, config, method.name, options.identity)
         run = RunFolder(options.run_folder, identity)
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
@@ -121,16 +124,19 @@ def make_trainer(
         run,
         options.on_progress,
         options.max_seconds,
+        options.documents,
         options.rule,
     )
 
 
-def identify_run(prepared: Prepared, config: Config, method: str, rule: str) -> dict[str, Any]:
+def identify_run(
+    prepared: Prepared, config: Config, method: str, more: Mapping[str, str]
+) -> dict[str, Any]:
     """Return all that decides what a run trains."""
     settings = to_dict(config)
     del settings["classical"]
     data = settings_hash(prepared.description)
-    return {"method": method, "rule": rule, "config": settings, "data": data}
+    return {"method": method, "config": settings, "data": data, **more}
 
 
 def make_fabric(device: torch.device, precision: str) -> Fabric:

@@ -1,0 +1,380 @@
+"""Distil a model: train a student network on the set distribution of its teacher."""
+
+# n documents, m of a batch, K sets of the teacher, G target sets, S labels of the largest set
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from setrnn.config import Config, settings_hash
+from setrnn.data.batches import TargetSets, TrainingDocuments, take_rows
+from setrnn.data.cache import Source
+from setrnn.data.folders import explain_failed_write, whole_file
+from setrnn.data.labels import LabelVocabulary
+from setrnn.data.model_folder import README, check_model_place
+from setrnn.data.prepared import UNLABELLED, Prepared
+from setrnn.data.ragged import Ragged
+from setrnn.errors import ConfigError, DataError
+from setrnn.methods import Method, find_method
+from setrnn.model.decoders import find_decoder
+from setrnn.objectives.set_distribution import SET_LOG_PROB
+from setrnn.progress import Note, OnProgress, count_up, ignore_progress
+from setrnn.search.subset_sums import MOST_LABELS
+from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels, widen
+from setrnn.systems.mixture import MixtureSystem, Weights
+from setrnn.systems.system import System
+from setrnn.tagging.evaluation import open_documents
+from setrnn.tagging.fitting import check_training, explain_stop, train_prepared
+from setrnn.tagging.mixing import list_names
+from setrnn.tagging.opening import (
+    Data,
+    Settings,
+    choose_config,
+    list_overrides,
+    make_source,
+    open_training_data,
+)
+from setrnn.tagging.tagger import Tagger, load
+from setrnn.training.run_folder import (
+    TARGETS,
+    TEACHER,
+    Checkpoint,
+    Position,
+    RunFolder,
+    only_trainer,
+    read_checkpoint,
+    run_folder_of,
+    write_checkpoint,
+)
+from setrnn.training.start import TrainOptions, identify_run
+
+OBJECTIVE = "set-distribution"
+LEAST_WEIGHT = 0.005  # less probable sets of the teacher are left to the rest: they cost time
+HEADING = "# A distilled model"  # of README.md
+
+
+def distil(
+    teacher: str | Path | Tagger,
+    data: Data,
+    method: str = "set-rnn-exact",
+    *,
+    out: str | Path | None = None,
+    unlabelled: Sequence[str | Path] = (),
+    valid: str | Path | None = None,
+    preset: str = "default",
+    config: Config | str | Path | None = None,
+    settings: Settings = (),
+    device: str = "auto",
+    seed: int | None = None,
+    resume: bool = False,
+    max_seconds: float | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> Tagger:
+    """Train a student network on what a teacher says about texts, and return it as a tagger.
+
+    The student learns the probabilities of the teacher's most probable sets of each text. A text
+    with labels also teaches its own set, with the weight `distillation.true_share`. The student
+    has the labels of the train part of the data: sets of the teacher with other labels are left
+    out. As in `train`, the true labels of the valid part choose the epoch and calibrate the model.
+
+    Args:
+        teacher: a model folder or a tagger, such as a mixture.
+        data: documents with labels, as for `train`. A prepared folder is possible if it was made
+            with the teacher's vocabulary.
+        method: the student: set-rnn-exact, set-rnn or sigmoid.
+        out: the model folder to write. Checkpoints, and what the teacher said, are kept in
+            OUT.run.
+        unlabelled: files of texts without labels. A prepared folder has them already.
+        valid: a file that becomes the valid part.
+        preset: the settings to start from, as for `train`.
+        config: all settings, or a JSON file of settings to apply after the preset.
+        settings: single settings by their dotted names, such as `{"distillation.sets": 4}`.
+        device: where to compute: auto, cpu or cuda.
+        seed: the seed of the run; 0 if not given.
+        resume: continue the run kept in OUT.run.
+        max_seconds: no epoch starts that would probably exceed this time.
+        on_progress: called with the progress and with notes for the user.
+
+    Example:
+        >>> import setrnn
+        >>> teacher = setrnn.train("newsroom", "br")
+        >>> quick = {"vectors.source": "none", "training.epochs": 1, "model.encoder_units": 8}
+        >>> setrnn.distil(teacher, "newsroom", "sigmoid", settings=quick)
+        <Tagger sigmoid: 65 labels, calibrated>
+    """
+    student = _find_student(method)
+    overrides = list_overrides(settings)
+    if seed is not None:
+        overrides.append(f"seed={seed}")
+    full = choose_config(preset, config, overrides)
+    target = None if out is None else Path(out)
+    check_training(student, full, device, resume)
+    if target is not None:
+        check_model_place(target)
+        _refuse_own_teacher(teacher, target)
+    elif resume:
+        raise ConfigError("resume needs out: the run to continue is kept beside the model folder.")
+    with explain_stop(target):
+        name, tagger = _open_teacher(teacher, device)
+        source = make_source(data, valid)
+        source = replace(source, unlabelled=tuple(Path(file) for file in unlabelled))
+        prepared, full = open_training_data(source, full, overrides, on_progress=on_progress)
+        options = TrainOptions(
+            device,
+            None if target is None else run_folder_of(target),
+            resume,
+            max_seconds=max_seconds,
+            on_progress=on_progress,
+            identity={TEACHER: _fingerprint(tagger)},
+        )
+        documents = _teach(tagger, source, prepared, student, full, options)
+        options = replace(options, documents=documents)
+        found = train_prepared(
+            prepared, student, full, options, target, _describe(name, tagger, prepared, full)
+        )
+    if target is not None:
+        _write_readme(target, found)
+    return found
+
+
+def _find_student(method: str) -> Method:
+    """Return a method that is trained on sets with weights instead of its own objective."""
+    student = find_method(method)
+    if not student.is_network or student.rule != "set":
+        raise ConfigError(
+            f"'{method}' does not give the probability of a set while it is trained. A student "
+            "is a set-rnn-exact, set-rnn or sigmoid model."
+        )
+    assert find_decoder(student.decoder).emits in SET_LOG_PROB
+    return replace(student, objective=OBJECTIVE, first_objective=None)
+
+
+def _refuse_own_teacher(teacher: str | Path | Tagger, out: Path) -> None:
+    if not isinstance(teacher, Tagger) and Path(teacher).resolve() == out.resolve():
+        raise ConfigError(f"--out is {out}, the teacher itself. Name another folder.")
+
+
+def _open_teacher(teacher: str | Path | Tagger, device: str) -> tuple[str, Tagger]:
+    if isinstance(teacher, Tagger):
+        return teacher.method, teacher
+    return Path(teacher).resolve().name, load(teacher, device)
+
+
+def _fingerprint(teacher: Tagger) -> str:
+    """Return a hash of all that decides what a teacher says."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, array in sorted(teacher.system.arrays().items()):
+        digest.update(name.encode())
+        digest.update(np.ascontiguousarray(array).data)
+    tokenizers = [part.tokenizer.to_str() for part in teacher.encoder.parts]
+    return settings_hash(digest.hexdigest(), teacher.method, teacher.labels.names, tokenizers)
+
+
+def _list_parts(prepared: Prepared, config: Config) -> list[str]:
+    """Return the parts of the data that the student learns from."""
+    has_more = UNLABELLED in prepared.splits and config.distillation.use_unlabelled
+    return ["train", UNLABELLED] if has_more else ["train"]
+
+
+def _describe(name: str, teacher: Tagger, prepared: Prepared, config: Config) -> dict[str, Any]:
+    """Return notes on what the student was distilled from."""
+    n_documents = prepared.description["n_documents"]
+    parts = {name: n_documents[name] for name in _list_parts(prepared, config)}
+    return {
+        "distilled_from": {
+            "name": name,
+            "method": teacher.method,
+            "members": [member.method for member in teacher.members],
+            "data": teacher.notes.get("data"),
+            "n_labelled": parts["train"],
+            "n_unlabelled": parts.get(UNLABELLED, 0),
+        }
+    }
+
+
+def _write_readme(folder: Path, student: Tagger) -> None:
+    """Say in README.md what the student was distilled from; a text of the user is kept."""
+    file, found = folder / README, student.notes["distilled_from"]
+    if file.exists() and not file.read_text("utf-8", errors="replace").startswith(HEADING):
+        return
+    members = f" of {', '.join(found['members'])}" if found["members"] else ""
+    lines = [
+        HEADING,
+        "",
+        f"This `{student.method}` model learned from `{found['name']}`, a `{found['method']}` "
+        f"model{members}. It has {len(student.labels):,} labels.",
+        "",
+        f"- texts with labels: {found['n_labelled']:,}; their own label sets have the weight "
+        f"{student.config.distillation.true_share:g}",
+        f"- texts without labels: {found['n_unlabelled']:,}",
+        f"- sets of the teacher per text: at most {student.config.distillation.sets}",
+    ]
+    with explain_failed_write(file), whole_file(file) as stream:
+        stream.write(("\n".join(lines) + "\n").encode())
+
+
+def _teach(
+    teacher: Tagger,
+    source: Source,
+    prepared: Prepared,
+    student: Method,
+    config: Config,
+    options: TrainOptions,
+) -> TrainingDocuments:
+    """Return all texts with the teacher's sets; they are read if the run folder has them."""
+    _note_other_labels(teacher, prepared, options.on_progress)
+    identity = identify_run(prepared, config, student.name, options.identity)
+    wanted = {
+        "data": identity["data"],
+        TEACHER: identity[TEACHER],
+        "sets": config.distillation.sets,
+        "parts": _list_parts(prepared, config),
+    }
+    folder, kept = options.run_folder, None
+    with only_trainer(folder, options.wait):
+        if folder is not None:
+            RunFolder(folder, identity).find(options.resume)  # refuses another run
+            kept = _read_kept(folder / TARGETS, wanted)
+        if kept is None:
+            kept = _ask(teacher, source, prepared, config, options.on_progress)
+            if folder is not None:
+                with explain_failed_write(folder):
+                    folder.mkdir(parents=True, exist_ok=True)
+                tensors = {
+                    "labels": torch.from_numpy(kept.labels),
+                    "log_probs": torch.from_numpy(kept.log_probs),
+                }
+                write_checkpoint(folder / TARGETS, Checkpoint(tensors, Position(), wanted))
+    return aim(kept, prepared, teacher.labels, config)
+
+
+def _note_other_labels(teacher: Tagger, prepared: Prepared, on_progress: OnProgress) -> None:
+    """Say which labels only one side knows; raise ConfigError if they have none in common."""
+    own, known = set(prepared.labels.names), set(teacher.labels.names)
+    if not own & known:
+        raise ConfigError(
+            f"The teacher knows none of the labels of {prepared.name}, such as "
+            f"{list_names(own)}. Give data with the teacher's labels."
+        )
+    for only, text in (
+        (known - own, "Sets of the teacher with labels that the train part lacks are left out"),
+        (own - known, "The student learns from the texts alone labels that the teacher lacks"),
+    ):
+        if only:
+            on_progress(Note(f"{text}: {list_names(only)}.", is_warning=True))
+
+
+def _read_kept(file: Path, wanted: dict[str, Any]) -> SetCandidates | None:
+    """Return what the teacher said before about the same texts, if that is kept."""
+    if not file.is_file():
+        return None
+    found = read_checkpoint(file)
+    if found.identity != wanted:
+        return None
+    return SetCandidates(found.tensors["labels"].numpy(), found.tensors["log_probs"].numpy())
+
+
+def _ask(
+    teacher: Tagger, source: Source, prepared: Prepared, config: Config, on_progress: OnProgress
+) -> SetCandidates:
+    """Let the teacher find its most probable sets of all texts, in its own label ids."""
+    parts, n_sets = prepared.description["n_documents"], config.distillation.sets
+    names = _list_parts(prepared, config)
+    n_documents = sum(parts[name] for name in names)
+    count = count_up("asking the teacher", on_progress, n_documents)
+    found, system = [], choose_weights(teacher.system)
+    for tokens in _read_tokens(teacher, source, names):
+        best = system.candidates(tokens, n_sets)
+        found.append(SetCandidates(best.labels[:, :n_sets], best.log_probs[:, :n_sets]))
+        count(len(tokens))
+    if sum(map(len, found)) != n_documents:
+        raise DataError(f"{source.data} has changed while it was read. Start again.")
+    return SetCandidates.concatenate(found)
+
+
+def choose_weights(system: System) -> System:
+    """Return what teaches: a mixture with the mean of the weights of its rules, or the system.
+
+    One student learns for all rules. The weights of maximum likelihood alone teach it too little
+    about rare labels.
+    """
+    if not isinstance(system, MixtureSystem) or not system.weights.by_rule:
+        return system
+    mean = np.mean(list(system.weights.by_rule.values()), axis=0)
+    return replace(system, weights=Weights(mean / mean.sum()))
+
+
+def _read_tokens(teacher: Tagger, source: Source, names: Sequence[str]) -> Iterator[Ragged]:
+    """Yield the texts as the teacher reads them, in batches."""
+    for name in names:
+        for tokens, _ in open_documents(source, name).batches(teacher):
+            yield tokens
+
+
+def aim(
+    found: SetCandidates, prepared: Prepared, labels: LabelVocabulary, config: Config
+) -> TrainingDocuments:
+    """Return the texts with target sets: the teacher's, and the own set of a text with labels.
+
+    Args:
+        found: the teacher's sets of the train part, then of the texts without labels.
+        prepared: the texts.
+        labels: the teacher's labels.
+        config: the settings of the student.
+    """
+    parts = [prepared.split(name) for name in _list_parts(prepared, config)]
+    sets, weights = _translate(found, labels, prepared.labels, config)
+    own = _own_sets(parts[0].labels, len(sets))  # (n, 1, S)
+    n_train = len(parts[0])
+    is_new = np.array([name not in labels.index for name in prepared.labels.names])
+    share = np.zeros(len(sets))
+    share[:n_train] = config.distillation.true_share
+    # A teacher that lacks a label of the text is wrong about it.
+    share[:n_train][(is_new[own[:n_train, 0]] & (own[:n_train, 0] >= 0)).any(axis=1)] = 1.0
+    width = max(sets.shape[2], own.shape[2])
+    sets, own = widen(sets, width), widen(own, width)
+    weights = weights * (1 - share[:, None])
+    is_own = (sets == own).all(axis=2) & (weights > 0)  # (n, K)
+    weights = weights + is_own * share[:, None]
+    alone = np.where(is_own.any(axis=1), 0.0, share)
+    targets = TargetSets(
+        np.concatenate([sets, own], axis=1),
+        np.concatenate([weights, alone[:, None]], axis=1).astype(np.float32),
+    )
+    tokens = Ragged.concatenate(part.tokens for part in parts)
+    has_target = (targets.weights > 0).any(axis=1)
+    if not has_target.all():  # the teacher says nothing about a text that the student could learn
+        rows = np.flatnonzero(has_target)
+        targets = TargetSets(targets.labels[rows], targets.weights[rows])
+        tokens = take_rows(tokens, rows)
+    return TrainingDocuments(tokens, targets=targets)
+
+
+def _own_sets(labels: Ragged, n_documents: int) -> Ids:
+    """Return the own label sets of the first documents, and empty ones: (n, 1, S)."""
+    own = pack_labels(labels.padded(min_width=1).astype(np.int32))
+    rest = np.full((n_documents - len(own), own.shape[1]), -1, dtype=np.int32)
+    return np.concatenate([own, rest])[:, None]
+
+
+def _translate(
+    found: SetCandidates, labels: LabelVocabulary, own: LabelVocabulary, config: Config
+) -> tuple[Ids, Floats]:
+    """Return the teacher's sets in the student's ids, (n, K, S), and their probabilities (n, K).
+
+    A set that the student cannot have, or that is improbable, gets the probability 0.
+    """
+    ids = [own.index.get(name, -2) for name in labels.names]
+    translated = np.array([*ids, -1], dtype=np.int32)[found.labels]
+    most = min(config.model.max_labels, MOST_LABELS)
+    is_possible = (translated > -2).all(axis=2) & ((translated >= 0).sum(axis=2) <= most)
+    translated = pack_labels(np.where(is_possible[:, :, None], translated, -1))
+    probs = np.exp(found.log_probs)
+    return translated, np.where(is_possible & (probs >= LEAST_WEIGHT), probs, 0.0)
