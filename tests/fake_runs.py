@@ -7,10 +7,10 @@ import numpy as np
 
 import setrnn
 from made_comparison import ERRORS, made_record
-from setrnn.comparison.pool import Ended, describe_error
 from setrnn.comparison.records import Comparison
 from setrnn.config import to_dict
 from setrnn.progress import Progress, ignore_progress
+from setrnn.training.pool import Ended, describe_error
 
 
 def fake_run(task, on_progress=ignore_progress):

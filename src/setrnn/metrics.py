@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy  # its parts are loaded on first use: scipy.sparse takes .1 s
 
-from setrnn.errors import DataError
+from setrnn.errors import ConfigError, DataError, nearest_name
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -37,6 +37,26 @@ MEASURES = {
     "hamming_loss": "hamming loss",
 }
 LOWER_IS_BETTER = frozenset({"hamming_loss"})
+
+
+def find_measure(name: str) -> str:
+    """Return the key of a measure by its name, which may be written with hyphens.
+
+    Example:
+        >>> find_measure("instance-f1"), find_measure("hamming_loss")
+        ('instance_f1', 'hamming_loss')
+    """
+    key = name.replace("-", "_")
+    if key not in MEASURES:
+        near = nearest_name(name, [each.replace("_", "-") for each in MEASURES])
+        raise ConfigError(f"There is no measure '{name}'. {near}")
+    return key
+
+
+def is_better(value: float, other: float, measure: str) -> bool:
+    """Return whether a value of a measure is better than another."""
+    return value < other if measure in LOWER_IS_BETTER else value > other
+
 
 # Dense scores are ranked in blocks of this many, so that no copy of all of them is made.
 _BLOCK_SIZE = 1 << 21

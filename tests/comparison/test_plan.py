@@ -8,7 +8,6 @@ from fake_runs import fake_run
 from made_comparison import made_comparison
 from setrnn.comparison.plan import (
     add_command,
-    describe_cut,
     expect_seconds,
     failed_record,
     find_methods,
@@ -27,6 +26,7 @@ from setrnn.data.formats import write_examples
 from setrnn.data.prepared import prepare
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
+from setrnn.tagging.opening import describe_cut
 
 
 @pytest.fixture
@@ -257,13 +257,13 @@ def opened(data, folder, **options):
 
 def test_a_missing_valid_part_is_cut_from_train(data, tmp_path):
     prepared = opened(data, tmp_path / "prepared")
-    assert prepared.description["n_documents"] == {"train": 270, "valid": 30, "test": 60}
+    assert prepared.description["n_documents"] == {"train": 225, "valid": 75, "test": 60}
     assert prepared.description["valid_is_cut"] is True
     assert prepared.valid_is_cut
     train, valid = (prepared.split(name) for name in ("train", "valid"))
-    assert not set(train.ids(0, 270)) & set(valid.ids(0, 30))
+    assert not set(train.ids(0, 225)) & set(valid.ids(0, 75))
     note = describe_cut(prepared)
-    assert all(each in note for each in ("data has no valid part", "10%", "270", "30"))
+    assert all(each in note for each in ("data has no valid part", "25%", "225", "75"))
 
 
 def test_the_cut_data_is_found_again_and_apart_from_the_data_as_it_is(data, tmp_path):

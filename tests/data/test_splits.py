@@ -170,6 +170,12 @@ def data(tmp_path):
     return tmp_path
 
 
+@pytest.mark.parametrize(("n", "n_valid"), [(8, 2), (400, 100), (1_000, 150), (2_000, 200)])
+def test_a_small_train_gives_a_larger_share_to_valid(tmp_path, n, n_valid):
+    write_examples(documents(n), tmp_path / "train.jsonl")
+    assert len(read(with_valid(open_dataset(tmp_path)), "valid")) == n_valid
+
+
 def read(dataset, split, on_bad_row="stop"):
     return list(dataset.require(split).read(BadRows(on_bad_row)))
 
@@ -179,7 +185,7 @@ def test_train_is_parted_and_test_is_left_alone(data):
     train, valid = read(cut_data, "train"), read(cut_data, "valid")
     assert list(cut_data.splits) == ["train", "valid", "test"]
     assert cut_data.valid_is_cut
-    assert len(valid) == 10
+    assert len(valid) == 25
     assert sorted(train + valid, key=lambda each: int(each.id)) == documents(100)
     assert read(cut_data, "test") == documents(20, start=100)
 

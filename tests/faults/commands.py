@@ -63,6 +63,16 @@ COMMANDS = (
         uses_cache=True,
     ),
     Command(
+        "train",
+        ("train", "data", "--out", "out/mixture", "--budget", "0", "--jobs", "1", *NETWORK[2:]),
+        needs=("data", "cache"),
+        copies={"models/other": "out/mixture"},
+        keeps=("out/mixture",),
+        again=("--resume",),
+        most_tries=15,
+        uses_cache=True,
+    ),
+    Command(
         "train br",
         ("train", "data", "--out", "out/br", *CLASSICAL),
         needs=("data", "cache"),

@@ -55,7 +55,7 @@ def test_ctrl_c_before_the_first_checkpoint_says_to_start_again(
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("setrnn.tagging.train.train_system", interrupt)
+    monkeypatch.setattr("setrnn.tagging.fitting.train_system", interrupt)
     with pytest.raises(StoppedError, match="start again"):
         setrnn.train(small_prepared, "set-rnn", out=tmp_path / "m")
     with pytest.raises(KeyboardInterrupt):  # nothing is kept that could be resumed

@@ -2,11 +2,11 @@ import pytest
 from tiny_runs import N_VALID, tiny_config
 
 from setrnn.methods import find_method
-from setrnn.metrics import MEASURES
+from setrnn.metrics import MEASURES, evaluate_sets, indicator_matrix, is_better
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.tagging.evaluation import evaluate
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.validation import validate
+from setrnn.training.validation import MOST_CONSTANTS, best_constant, validate
 
 
 @pytest.mark.parametrize("method", ["set-rnn", "seq2seq-rnn"])
@@ -34,3 +34,27 @@ def test_fewer_documents_are_measured_if_asked_to(never_stopped, tiny):
     rule = find_method("set-rnn").rule
     few = validate(never_stopped.system, tiny, rule, 1)
     assert few["subset_accuracy"] in (0.0, 1.0)
+
+
+def test_thresholds_are_chosen_on_the_documents_that_are_measured(never_stopped, tiny):
+    scores = {
+        rule: validate(never_stopped.system, tiny, rule, N_VALID)
+        for rule in ("set", "micro-f1", "label-f1", "hamming")
+    }
+    best = max(each["micro_f1"] for each in scores.values())
+    assert scores["micro-f1"]["micro_f1"] == best
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_the_best_constant_is_the_best_of_all_numbers_of_frequent_labels(tiny, measure):
+    truth = list(tiny.split("valid").labels)
+    L = len(tiny.labels) + len(tiny.unseen_labels)
+    matrix = indicator_matrix(truth, L)
+    every = [
+        evaluate_sets(matrix, indicator_matrix([range(k)] * len(truth), L)).as_dict()[measure]
+        for k in range(len(tiny.labels) + 1)
+    ]
+    found = best_constant(tiny, measure)
+    assert found in every
+    better = [each for each in every if is_better(each, found, measure)]
+    assert not better or len(tiny.labels) + 1 > MOST_CONSTANTS

@@ -29,7 +29,10 @@ COMMANDS = {
         "Train and compare systems on newsroom, the embedded corpus of synthetic news.",
     ),
     "data": ("setrnn.cli.data:app", "Inspect, convert, split and prepare data."),
-    "train": ("setrnn.cli.train:train", "Train a system and write its model folder."),
+    "train": (
+        "setrnn.cli.train:train",
+        "Train a model and write its folder: the best one within a time budget, or one system.",
+    ),
     "predict": (
         "setrnn.cli.predict:predict",
         "Tag documents; write one JSON object per line, in the order of the input.",

@@ -60,9 +60,13 @@ def mix(
             models, reading.source(data), split=split, device=device, on_progress=show
         )
     tagger.save(out)
-    found = tagger.notes["mixture"]
-    stdout.print(_scores_table(found), _weights_table(found), sep="\n")
+    print_mixture(tagger.notes["mixture"])
     note(f"Wrote {out}")
+
+
+def print_mixture(found: Mapping[str, Any]) -> None:
+    """Print what each member and the mixture give, and the weights."""
+    stdout.print(_scores_table(found), _weights_table(found), sep="\n")
 
 
 def _scores_table(found: Mapping[str, Any]) -> Table:
@@ -91,15 +95,18 @@ def _scores_table(found: Mapping[str, Any]) -> Table:
 
 
 def _weights_table(found: Mapping[str, Any]) -> Table:
-    """Show the weights of each rule."""
+    """Show the weights of each rule, and how they were chosen."""
     table = Table(title="Weights by rule", title_justify="left")
-    table.add_column("rule")
-    for name in found["members"]:
-        table.add_column(escape(name), justify="right")
-    table.add_column("chosen")
-    for rule, fitted in found["rules"].items():
-        weights = [f"{weight:.2f}" for weight in fitted["weights"]]
-        table.add_row(rule, *weights, fitted["chosen"])
-    weights = [f"{weight:.2f}" for weight in found["weights"]]
-    table.add_row("others, and completion", *weights, "likelihood")
+    table.add_column("", min_width=max(map(len, found["members"])))
+    for rule in found["rules"]:
+        table.add_column(rule, justify="right")
+    table.add_column("others*", justify="right")
+    columns = [*(each["weights"] for each in found["rules"].values()), found["weights"]]
+    for name, *weights in zip(found["members"], *columns, strict=True):
+        table.add_row(escape(name), *(f"{weight:.2f}" for weight in weights))
+    ways = [f"{rule}: {each['chosen']}" for rule, each in found["rules"].items()]
+    table.caption = (
+        f"Chosen for {'; '.join(ways)}. * Completion, marginals and the likelihood: likelihood."
+    )
+    table.caption_justify = "left"
     return table

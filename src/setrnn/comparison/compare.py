@@ -15,7 +15,6 @@ from setrnn.comparison.plan import (
     Plan,
     add_command,
     check_members,
-    describe_cut,
     expect_seconds,
     failed_record,
     find_methods,
@@ -28,7 +27,6 @@ from setrnn.comparison.plan import (
     refuse_other_folder,
     refuse_unequal_treatment,
 )
-from setrnn.comparison.pool import Ended, Job, Overall, run_jobs
 from setrnn.comparison.records import (
     COMPARISON_FILE,
     RUNS,
@@ -47,16 +45,18 @@ from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
 from setrnn.progress import Note, OnProgress, ignore_progress
-from setrnn.tagging.train import (
+from setrnn.tagging.fitting import check_training
+from setrnn.tagging.opening import (
     Data,
     Settings,
-    check_training,
     choose_config,
+    describe_cut,
     list_overrides,
     make_source,
     make_vectors,
     open_training_data,
 )
+from setrnn.training.pool import Ended, Job, Overall, run_jobs
 
 N_SEEDS = 3
 MOST_RUNS = 10_000  # per method

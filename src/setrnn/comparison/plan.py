@@ -25,7 +25,6 @@ from setrnn.data.cache import Source, open_prepared
 from setrnn.data.folders import recovered
 from setrnn.data.formats import Dataset
 from setrnn.data.prepared import Prepared, is_prepared
-from setrnn.data.splits import VALID_SHARE
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS, find_method
 from setrnn.progress import OnProgress, ignore_progress
@@ -101,15 +100,6 @@ def open_comparable(
         return _require_all_parts(open_prepared(source, settings, folder, on_progress))
     _require_test(source.open())
     return open_prepared(replace(source, cut_valid=True), settings, folder, on_progress)
-
-
-def describe_cut(prepared: Prepared) -> str:
-    """Say that the valid part was cut, and how many documents each part has."""
-    n_documents = prepared.description["n_documents"]
-    return (
-        f"{prepared.name} has no valid part: {VALID_SHARE:.0%} of train was cut off for it "
-        f"(train {n_documents['train']:,}, valid {n_documents['valid']:,} documents)."
-    )
 
 
 def _require_all_parts(prepared: Prepared) -> Prepared:

@@ -22,6 +22,7 @@ from setrnn.config import settings_hash
 from setrnn.data.folders import whole_file
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
+from setrnn.training.pool import Failure as Failure
 
 FORMAT = 2
 COMPARISON_FILE, RUNS, MODELS, REPORT = "comparison.json", "runs", "models", "report"
@@ -87,14 +88,6 @@ class Costs:
     peak_gpu_bytes: int | None  # None without a GPU
     n_parameters: int
     n_jobs: int  # the number of runs that shared the machine
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a run has no scores."""
-
-    kind: str  # the exception
-    message: str
 
 
 @dataclass(frozen=True)

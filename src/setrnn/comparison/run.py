@@ -33,9 +33,9 @@ from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import RULES
 from setrnn.tagging.evaluation import RuleResults, measure_rules, prepared_batches
 from setrnn.tagging.explaining import explain_tokens
+from setrnn.tagging.fitting import train_prepared
 from setrnn.tagging.mixing import mix
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.train import train_prepared
 from setrnn.training.start import TrainOptions
 
 # The share of a run's time, roughly, that has passed when each step begins.

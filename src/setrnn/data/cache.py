@@ -16,7 +16,7 @@ from setrnn.data.folders import file_hash, locked_after, recovered, remove_stale
 from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.data.formats.reader import OnBadRow, file_errors
 from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared, prepare
-from setrnn.data.splits import SEED, VALID_SHARE, with_valid
+from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, with_valid
 from setrnn.data.subwords import pretrained_encoder
 from setrnn.data.tokenizing import read_stop_words
 from setrnn.errors import DataError
@@ -157,7 +157,8 @@ def prepared_path(
     given = {name: value for name, value in to_dict(options).items() if value is not None}
     reading = [given, source.reader, source.on_bad_row]
     if dataset.valid_is_cut:
-        reading.append({"valid_share": VALID_SHARE, "seed": SEED})
+        shares = {"valid_share": VALID_SHARE, "least": LEAST_VALID, "most": MOST_SHARE}
+        reading.append({**shares, "seed": SEED})
     stop_words = sorted(read_stop_words(settings.stop_words))  # their content, not a file's name
     if settings.tokenizer != WORDS:  # its content, not the name of its folder
         tokenizer = pretrained_encoder(settings).tokenizer.to_str()

@@ -6,7 +6,8 @@ tokenizer.json      texts to ids; a mixture may also have tokenizer-1.json, toke
 labels.json         the labels, in descending order of frequency
 calibration.json    optional: thresholds and other values fitted after training; it names the
                     config.json that it belongs to, and is replaced alone
-README.md           optional: a description for people; kept when the model is saved again
+README.md           optional: a description for people; one that people have written is kept when
+                    the model is saved again
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ TRIES = 10  # to read a folder that is being replaced
 CONFIG, ARRAYS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
 LABELS, CALIBRATION, README = "labels.json", "calibration.json", "README.md"
 _MORE_TOKENIZERS = re.compile(r"tokenizer-[1-9]\d*\.json")  # of a mixture
+GENERATED = "<!-- Written by setrnn. Remove this line to keep your changes. -->"
 MOST_BYTES = 2**26  # of a JSON file: 64 MiB
 
 
@@ -75,17 +77,18 @@ class SavedModel:
     notes: Mapping[str, Any]  # about its training, for people; any JSON values
     calibration: Mapping[str, Any] | None = None
     version: ModelVersion = NOWHERE  # of the folder that it was read from
+    rule: str | None = None  # the rule that predicts; the method's own if None
+    readme: str = ""  # starts with GENERATED; empty for none
 
 
 def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "") -> ModelVersion:
-    """Write a model folder; an existing model is replaced, but its README.md is kept."""
+    """Write a model folder; an existing model is replaced, but not what people wrote about it."""
     from safetensors.numpy import save
 
     refuse_other_folder(folder)
-    readme = folder / README
     with locked(folder), whole_folder(folder, way_out) as temporary:
-        if readme.is_file():
-            (temporary / README).write_bytes(readme.read_bytes())
+        if readme := _choose_readme(folder / README, model.readme):
+            (temporary / README).write_bytes(readme)
         arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
         (temporary / ARRAYS).write_bytes(save(arrays))
         tokenizers = list_tokenizers(model.config)
@@ -97,6 +100,7 @@ def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "")
                 "format": FORMAT,
                 "setrnn": version,
                 "method": model.method,
+                **({} if model.rule is None else {"rule": model.rule}),
                 "config": to_dict(model.config),
                 "notes": dict(model.notes),
                 "files": {
@@ -111,6 +115,12 @@ def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "")
             content, saved = _seal_calibration(model.calibration, saved)
             (temporary / CALIBRATION).write_text(content, encoding="utf-8")
     return saved
+
+
+def _choose_readme(file: Path, new: str) -> bytes:
+    """Return the description that is there, or the new one if no person has written it."""
+    kept = file.read_bytes() if file.is_file() else b""
+    return new.encode() if not kept or kept.startswith(GENERATED.encode()) else kept
 
 
 def save_calibration(
@@ -248,6 +258,7 @@ def _read_model(folder: Path) -> SavedModel:
         notes=description["notes"],
         calibration=None if calibration is None else calibration["calibration"],
         version=version,
+        rule=description.get("rule"),
     )
 
 

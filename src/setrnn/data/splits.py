@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from itertools import chain
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     Sparse: TypeAlias = scipy.sparse.csr_array[Any, tuple[int, int]]
 
 VALID_SHARE = 0.1  # of train, if a valid split is cut from it
+# Fewer documents neither choose nor calibrate well: a small train gives a larger share.
+LEAST_VALID, MOST_SHARE = 150, 0.25
 SEED = 0
 
 _NOT_PLACED = -1
@@ -42,12 +44,17 @@ _NOT_PLACED = -1
 # N documents, U units (documents or groups of them), L labels, P parts
 
 
-def cut_train(dataset: Dataset, shares: Mapping[str, float], seed: int = SEED) -> Dataset:
+def cut_train(
+    dataset: Dataset,
+    shares: Mapping[str, float],
+    seed: int = SEED,
+    adapt: Callable[[int], Sequence[float]] | None = None,
+) -> Dataset:
     """Cut train into the named parts, one of which is train again; keep the other splits.
 
     Documents with the same text go to the same part; rare labels reach every part. Nothing is
     read yet. The first reading of a part takes one more pass over train. Rows that cannot be read
-    are counted once, in the first part.
+    are counted once, in the first part. `adapt` may choose other shares for a number of documents.
 
     Example:
         >>> from setrnn.data.formats import open_dataset
@@ -70,8 +77,9 @@ def cut_train(dataset: Dataset, shares: Mapping[str, float], seed: int = SEED) -
         for example in train.read(BadRows(on_bad_row)):
             label_sets.append(example.labels)
             texts.append(number_of_text.setdefault(text_hash(example.text), len(number_of_text)))
+        chosen = list(shares.values()) if adapt is None else adapt(len(label_sets))
         try:
-            parts = stratified_split(label_sets, list(shares.values()), seed, texts)
+            parts = stratified_split(label_sets, chosen, seed, texts)
         except DataError as error:
             raise DataError(
                 f"{dataset.place}: train has too few different texts ({len(number_of_text)}) to be "
@@ -95,7 +103,13 @@ def with_valid(dataset: Dataset) -> Dataset:
     if "valid" in dataset.splits:
         return dataset
     shares = {"train": 1 - VALID_SHARE, "valid": VALID_SHARE}
-    return replace(cut_train(dataset, shares), valid_is_cut=True)
+    return replace(cut_train(dataset, shares, adapt=_share_valid), valid_is_cut=True)
+
+
+def _share_valid(n_documents: int) -> list[float]:
+    """Return the shares of train and valid."""
+    share = max(VALID_SHARE, min(LEAST_VALID / max(n_documents, 1), MOST_SHARE))
+    return [1 - share, share]
 
 
 def stratified_split(

@@ -188,7 +188,7 @@ def calibrate(
         tagger: the model; it is not changed, the result has a calibrated copy.
         data: documents with labels that the model was not trained on: a file, a folder, a
             prepared folder, "newsroom", or examples; a `Source` says how to read a file.
-        rule: the rule whose predictions are accepted; the method's own if not given.
+        rule: the rule whose predictions are accepted; the model's own if not given.
         target: the least accuracy of the accepted predictions.
         confidence: the confidence that they reach the target.
         split: the part of the data; valid, or the only one, if not given.

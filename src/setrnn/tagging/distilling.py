@@ -31,19 +31,17 @@ from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels, w
 from setrnn.systems.mixture import MixtureSystem, Weights
 from setrnn.systems.system import System
 from setrnn.tagging.evaluation import open_documents
+from setrnn.tagging.fitting import check_training, explain_stop, train_prepared
 from setrnn.tagging.mixing import list_names
-from setrnn.tagging.tagger import Tagger, load
-from setrnn.tagging.train import (
+from setrnn.tagging.opening import (
     Data,
     Settings,
-    check_training,
     choose_config,
-    explain_stop,
     list_overrides,
     make_source,
     open_training_data,
-    train_prepared,
 )
+from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.run_folder import (
     TARGETS,
     TEACHER,

@@ -29,10 +29,10 @@ from setrnn.methods import Method, find_method
 from setrnn.progress import Note, Progress, ignore_progress
 from setrnn.systems.candidates import Floats32, Ints
 from setrnn.systems.registry import choose_rule
+from setrnn.tagging.fitting import check_training, train_prepared
 from setrnn.tagging.inputs import read_features, read_targets, read_texts
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
-from setrnn.tagging.train import check_training, train_prepared
 from setrnn.training.start import TrainOptions
 
 if TYPE_CHECKING:

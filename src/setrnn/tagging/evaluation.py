@@ -222,7 +222,7 @@ def evaluate(
         tagger: the model.
         data: a file, a folder, a prepared folder, "newsroom", or examples; a `Source` says how
             to read a file.
-        rule: the prediction rule; the method's own if not given.
+        rule: the prediction rule; the model's own if not given.
         split: the part of the data; test, or the only one, if not given.
         limits: what the predicted sets must satisfy.
         on_progress: called with the progress and with notes for the user.

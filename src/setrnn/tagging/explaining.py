@@ -89,7 +89,7 @@ def _rank_explainable_members(mixture: Tagger) -> list[tuple[Tagger, float]]:
 def choose_explained_rule(
     tagger: Tagger, rule: str | None, labels: Collection[str] | None = None
 ) -> str | None:
-    """Return the rule to explain by, the method's own if not given; None for given labels."""
+    """Return the rule to explain by, the model's own if not given; None for given labels."""
     problem = why_not_explained(tagger)
     if problem is not None:
         raise ConfigError(problem)

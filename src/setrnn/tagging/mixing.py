@@ -69,8 +69,17 @@ def mix(
         ('weather', 'storm')
     """
     names, members = _open(models, device)
+    return mix_members(names, members, open_documents(data, split, "valid"), on_progress)
+
+
+def mix_members(
+    names: Sequence[str],
+    members: Sequence[Tagger],
+    documents: LabelledDocuments,
+    on_progress: OnProgress = ignore_progress,
+) -> Tagger:
+    """Mix taggers that are known by distinct names."""
     every = join(members)
-    documents = open_documents(data, split, "valid")
     batches = list(documents.batches(every))
     documents.note_skipped(on_progress)
     outputs = collect(every, batches, on_progress)

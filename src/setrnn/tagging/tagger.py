@@ -36,12 +36,13 @@ from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.relabelled import RelabelledSystem
-from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule
+from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule, rule_for
 from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
 from setrnn.systems.system import System
 from setrnn.tagging.acceptance import LabelAcceptance
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.inputs import Document, check_top, encode_batches, pair_features, pair_known
+from setrnn.tagging.model_readme import write_readme
 from setrnn.tagging.prediction import (
     Completion,
     LabelProbs,
@@ -91,6 +92,7 @@ class Tagger:
     calibration: Calibration | None = None
     seen_sets: Ragged | None = None  # the label sets of the training documents, for limits
     version: ModelVersion = NOWHERE  # of the folder that it was read from or written to
+    rule: str | None = None  # for the measure that it was trained for; None: the method's own
 
     def __repr__(self) -> str:
         calibrated = "calibrated" if self.calibration is not None else "not calibrated"
@@ -104,6 +106,7 @@ class Tagger:
         config: Config,
         system: System,
         notes: dict[str, Any] | None = None,
+        rule: str | None = None,
     ) -> Tagger:
         """Return a tagger of a system that was trained on prepared data."""
         return cls(
@@ -114,6 +117,7 @@ class Tagger:
             system,
             {} if notes is None else notes,
             seen_sets=prepared.seen_sets(),
+            rule=rule,
         )
 
     def tag(
@@ -130,7 +134,7 @@ class Tagger:
 
         Args:
             texts: the documents.
-            rule: the prediction rule; the method's own if not given. With "sequence", the
+            rule: the prediction rule; the model's own if not given. With "sequence", the
                 probability of a set is that of its best sequence.
             top: how many sets to return per text: the predicted one and the most probable others.
             features: the features of each text, if the model was trained with features.
@@ -288,8 +292,15 @@ class Tagger:
         )
 
     def rule_or_own(self, rule: str | None) -> str:
-        """Return a rule, or the method's own; raise ConfigError if the model cannot use it."""
-        chosen = choose_rule(find_method(self.method), rule)
+        """Return a rule, or the model's own; raise ConfigError if the model cannot use it.
+
+        The model's own rule is that of the measure it was trained for. If this rule needs
+        thresholds and the model is not calibrated, it is `f1` instead.
+        """
+        own = self.rule
+        if own is not None and find_rule(own).needs_thresholds and own not in self.rules:
+            own = rule_for("instance_f1")
+        chosen = choose_rule(find_method(self.method), own if rule is None else rule)
         if find_rule(chosen).needs_thresholds and chosen not in self.rules:
             raise ConfigError(NO_THRESHOLDS.format(rule=chosen))
         return chosen
@@ -395,7 +406,7 @@ class Tagger:
             text: the document.
             features: its features.
             top: how many sequences and sets to list; the beam width limits the sequences.
-            rule: the prediction rule; the method's own if not given.
+            rule: the prediction rule; the model's own if not given.
             labels: the set to explain instead of the predicted one, in any order. It excludes
                 a rule.
         """
@@ -463,6 +474,8 @@ class Tagger:
             arrays,
             self.notes,
             None if self.calibration is None else self.calibration.as_dict(),
+            rule=self.rule,
+            readme=write_readme(self.notes),
         )
         return replace(self, version=save_model(folder, saved, __version__, way_out))
 
@@ -511,6 +524,8 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
     saved = load_model(Path(folder))
     if saved.method not in METHODS:
         raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
+    if saved.rule is not None and saved.rule not in RULES:
+        raise ModelError(f"{folder} predicts by rule {saved.rule!r:.40}, which this setrnn lacks.")
     method = METHODS[saved.method]
     try:
         arrays = dict(saved.arrays)
@@ -539,6 +554,7 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
         calibration=calibration,
         seen_sets=seen_sets,
         version=saved.version,
+        rule=saved.rule,
     )
 
 

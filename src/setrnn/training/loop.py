@@ -19,7 +19,7 @@ from setrnn.data.batches import Batch, TrainingDocuments, training_batches
 from setrnn.data.prepared import Prepared, prefetch
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
-from setrnn.metrics import LOWER_IS_BETTER
+from setrnn.metrics import is_better
 from setrnn.model.network import Network
 from setrnn.objectives import LabelSets, Objective, find_objective
 from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
@@ -55,14 +55,16 @@ class Trainer:
         on_progress: OnProgress = ignore_progress,
         max_seconds: float | None = None,
         documents: TrainingDocuments | None = None,
+        rule: str | None = None,
     ) -> None:
         """Prepare to train a network that is on Fabric's device.
 
-        It is trained on the train part, unless other documents are given.
+        It is trained on the train part, unless other documents are given. The rule measures it on
+        the valid part; it is the method's own if not given.
         """
         self.network, self.prepared, self.config, self.method = network, prepared, config, method
         self.fabric, self.run, self.on_progress = fabric, run, on_progress
-        self.max_seconds = max_seconds
+        self.max_seconds, self.rule = max_seconds, rule or method.rule
         part = prepared.split("train")
         self.settings = config.training
         self.train = documents or TrainingDocuments(part.tokens, part.labels)
@@ -88,6 +90,28 @@ class Trainer:
         self.keeper.load_best()
         if self.run is not None:
             self.run.close()
+
+    def time_steps(self, seconds: float) -> float:
+        """Train on the first batches for some seconds; return the seconds per document.
+
+        The first batch is not counted: it takes longer. This is for a network that is dropped
+        afterwards.
+        """
+        torch.manual_seed(self.config.seed)
+        objective, batches = find_objective(self._objective_name()), self._batches()
+        set_learning_rate(self.optimizer, 0.0, self.settings)
+        self.network.train()
+        start, n_documents = time.perf_counter(), 0
+        for number, rows in enumerate(batches):
+            loss = float(self._step(self._make_batch(rows), objective))  # waits for the device
+            now = time.perf_counter()
+            if number == 0 and len(batches) > 1:
+                start = now
+                continue
+            n_documents += len(rows)
+            if not isfinite(loss) or now - start >= seconds:
+                break
+        return (time.perf_counter() - start) / max(n_documents, 1)
 
     def _train_epoch(self) -> None:
         """Train on all documents once, or on those left of a resumed epoch."""
@@ -175,7 +199,7 @@ class Trainer:
             return validate(
                 find_system(self.method)(network, self.config, self.fabric.device),
                 self.prepared,
-                self.method.rule,
+                self.rule,
                 self.settings.valid_documents,
                 between_batches,
             )
@@ -276,8 +300,7 @@ def is_best(scores: Mapping[str, float], position: Position, metric: str) -> boo
         return False
     if position.best_epoch == 0:
         return True
-    value, best = scores[metric], position.best_value
-    return value < best if metric in LOWER_IS_BETTER else value > best
+    return is_better(scores[metric], position.best_value, metric)
 
 
 def is_finished(position: Position, settings: TrainingSettings) -> bool:

@@ -32,6 +32,7 @@ from setrnn.errors import ConfigError, ModelError
 FORMAT = 1
 LAST, TARGETS, EPOCHS, SAVED = "last.safetensors", "targets.safetensors", "epochs.csv", "saved"
 TEACHER = "teacher"  # in the identity of the run of a student
+PLAN = "plan.json"  # of a training without a method, in the same place
 BATCH_SIZE = "config.training.batch_size"
 # Settings that may change when a run is resumed: they do not decide what was trained before.
 CHANGEABLE = {
@@ -238,6 +239,11 @@ class RunFolder:
         if self.folder.exists() and not self.folder.is_dir():
             raise ModelError(f"{self.folder} is a file. Remove it, or use another --out.")
         names = [each.name for each in self.folder.iterdir()] if self.folder.exists() else []
+        if PLAN in names:
+            raise ModelError(
+                f"{self.folder} holds the members of a model trained without a method. Remove it, "
+                "or use another --out."
+            )
         if not all(_OURS.fullmatch(name) or name.startswith(".") for name in names):
             raise ModelError(f"{self.folder} exists and is not a run of setrnn. Use another --out.")
 

@@ -43,6 +43,7 @@ class TrainOptions:
     wait: bool = False  # if another process trains in that folder, until it ends
     max_seconds: float | None = None  # no epoch begins that would probably exceed them
     on_progress: OnProgress = ignore_progress
+    rule: str | None = None  # measures on valid, and predicts; None for the method's own
     documents: TrainingDocuments | None = None  # to train on; None for the train part
     identity: Mapping[str, str] = field(default_factory=dict)  # what else decides what is trained
 
@@ -93,10 +94,29 @@ def train_network(
         run = RunFolder(options.run_folder, identity)
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
+    trainer = make_trainer(method, prepared, config, options, fabric, run)
+    trainer.fit(checkpoint)
+    position, network = trainer.position, trainer.network
+    notes = {
+        "epochs": position.history,
+        "best_epoch": position.best_epoch,
+        "training_seconds": round(position.seconds, 2),
+    }
+    return Trained(find_system(method)(network.eval(), config, fabric.device), notes)
+
+
+def make_trainer(
+    method: Method,
+    prepared: Prepared,
+    config: Config,
+    options: TrainOptions,
+    fabric: Fabric,
+    run: RunFolder | None = None,
+) -> Trainer:
+    """Build a network on Fabric's device, and what trains it."""
     network = make_network(prepared, config, method.decoder, options.on_progress)
-    network = network.to(fabric.device)
-    trainer = Trainer(
-        network,
+    return Trainer(
+        network.to(fabric.device),
         prepared,
         config,
         method,
@@ -105,15 +125,8 @@ def train_network(
         options.on_progress,
         options.max_seconds,
         options.documents,
+        options.rule,
     )
-    trainer.fit(checkpoint)
-    position = trainer.position
-    notes = {
-        "epochs": position.history,
-        "best_epoch": position.best_epoch,
-        "training_seconds": round(position.seconds, 2),
-    }
-    return Trained(find_system(method)(network.eval(), config, fabric.device), notes)
 
 
 def identify_run(

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from setrnn.data.batches import take_rows
 from setrnn.data.prepared import Prepared
-from setrnn.metrics import MEASURES, evaluate_sets, indicator_matrix
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_matrix
+from setrnn.systems.candidates import Ids
 from setrnn.systems.limits import no_limits
 from setrnn.systems.neural import MAX_DOCUMENTS
-from setrnn.systems.predicting import BatchSearch
+from setrnn.systems.predicting import BatchSearch, ChosenSets
 from setrnn.systems.rules import count_candidates, find_rule
+from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 from setrnn.systems.system import System
+
+if TYPE_CHECKING:
+    from setrnn.metrics import Indicator
+
+MOST_CONSTANTS = 30  # numbers of most frequent labels that are tried
 
 
 def has_valid(prepared: Prepared) -> bool:
@@ -28,24 +36,65 @@ def validate(
     max_documents: int,
     between_batches: Callable[[], None] = lambda: None,
 ) -> dict[str, float]:
-    """Measure on the valid part; on `max_documents` evenly spaced ones if there are more."""
+    """Measure on the valid part; on `max_documents` evenly spaced ones if there are more.
+
+    The thresholds of a rule that needs some are chosen on the same documents.
+    """
     valid = prepared.split("valid")
     rows = np.linspace(0, len(valid) - 1, min(max_documents, len(valid))).round().astype(np.int64)
     rows = rows[np.argsort(-valid.tokens.lengths[rows], kind="stable")]
-    by, limits = find_rule(rule), no_limits(len(prepared.labels))
-    predicted, log_probs = [], []
+    truth, L = list(take_rows(valid.labels, rows)), len(prepared.labels)
+    by, limits = find_rule(rule), no_limits(L)
+    waiting: list[BatchSearch] = []  # for thresholds
+    chosen: list[ChosenSets] = []
     for start in range(0, len(rows), MAX_DOCUMENTS):
         tokens = take_rows(valid.tokens, rows[start : start + MAX_DOCUMENTS])
         search = BatchSearch(system, tokens, {by.source: count_candidates(by)})
-        chosen = search.choose(rule, limits)
-        predicted += [row[row >= 0] for row in chosen.labels]
-        log_probs.append(chosen.log_probs)
+        if by.needs_thresholds:
+            waiting.append(search)
+        else:
+            chosen.append(search.choose(rule, limits))
         between_batches()
-    n_labels = len(prepared.labels) + len(prepared.unseen_labels)
-    truth = list(take_rows(valid.labels, rows))
+    if by.needs_thresholds:
+        thresholds = _find_thresholds(waiting, truth, L)
+        chosen = [each.choose(rule, limits, thresholds) for each in waiting]
+    predicted = [row[row >= 0] for each in chosen for row in each.labels]
+    log_probs = [each.log_probs for each in chosen]
+    n_labels = L + len(prepared.unseen_labels)
     measured = evaluate_sets(
         indicator_matrix(truth, n_labels), indicator_matrix(predicted, n_labels)
     ).as_dict()
     return {name: float(measured[name]) for name in MEASURES} | {
         "mean_probability": float(np.exp(np.concatenate(log_probs)).mean())
     }
+
+
+def _find_thresholds(
+    searches: Sequence[BatchSearch], truth: Sequence[Ids], n_labels: int
+) -> Thresholds:
+    """Choose thresholds on the documents that are measured."""
+    marginals = [each.system.marginals(each.tokens, each.many_sets()) for each in searches]
+    known = [row[row < n_labels] for row in truth]
+    is_label = indicator_matrix(known, n_labels).toarray() > 0
+    return choose_thresholds(np.concatenate(marginals), is_label)
+
+
+def best_constant(prepared: Prepared, measure: str) -> float:
+    """Measure what needs no model on the valid part: always the same most frequent labels.
+
+    Their number is the best one, from none to all.
+    """
+    truth = prepared.split("valid").labels
+    L, n_labels = len(prepared.labels), len(prepared.labels) + len(prepared.unseen_labels)
+    matrix = indicator_matrix(list(truth), n_labels)
+    sizes = np.unique(np.geomspace(1, L + 1, min(MOST_CONSTANTS, L + 1)).astype(np.int64) - 1)
+    scores = [
+        float(evaluate_sets(matrix, _repeat(size, len(truth), n_labels)).as_dict()[measure])
+        for size in sizes
+    ]
+    return min(scores) if measure in LOWER_IS_BETTER else max(scores)
+
+
+def _repeat(n_frequent: int, n_documents: int, n_labels: int) -> Indicator:
+    """Return the most frequent labels, which have the lowest ids, for every document."""
+    return indicator_matrix([np.arange(n_frequent, dtype=np.int32)] * n_documents, n_labels)

@@ -75,6 +75,16 @@ def find_rule(name: str) -> Rule:
     return RULES[name]
 
 
+def rule_for(measure: str) -> str:
+    """Return the name of the rule that is made for a measure.
+
+    Example:
+        >>> rule_for("instance_f1"), rule_for("subset_accuracy")
+        ('f1', 'set')
+    """
+    return next(name for name, rule in RULES.items() if rule.measure == measure)
+
+
 def count_candidates(
     rule: Rule | None = None,
     top: int = 1,

@@ -18,7 +18,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from setrnn.comparison.records import Failure
 from setrnn.errors import SetRNNError, find_memory_problem
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 
@@ -29,6 +28,14 @@ LEAST_PAUSE = 0.2  # seconds between two messages of a job that say the same
 LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
 STOPPING_SECONDS = 120.0  # a process that was asked to stop is killed after them
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job has no result."""
+
+    kind: str  # the exception
+    message: str
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,16 @@ from functools import partial
 import pool_works
 import pytest
 
-from setrnn.comparison.pool import OVER_BUDGET, Ended, Job, Overall, format_duration, run_jobs
-from setrnn.comparison.records import Failure
 from setrnn.progress import Note, Progress
+from setrnn.training.pool import (
+    OVER_BUDGET,
+    Ended,
+    Failure,
+    Job,
+    Overall,
+    format_duration,
+    run_jobs,
+)
 
 
 @pytest.fixture

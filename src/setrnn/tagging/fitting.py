@@ -1,0 +1,187 @@
+"""Train one system on prepared data, save it, and calibrate it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from setrnn.config import ClassicalSettings, Config, TrainingSettings
+from setrnn.data.prepared import Prepared
+from setrnn.errors import ConfigError, SetRNNError, StoppedError
+from setrnn.methods import Method
+from setrnn.metrics import MEASURES
+from setrnn.model.devices import find_device
+from setrnn.progress import Note, OnProgress, Progress
+from setrnn.systems.registry import find_system
+from setrnn.tagging.calibrating import calibrate_on_valid
+from setrnn.tagging.tagger import Tagger, load
+from setrnn.training.run_folder import PLAN, has_run, mark_saved, only_trainer, run_folder_of
+from setrnn.training.schedule import fit_to_data
+from setrnn.training.start import TrainOptions, check_method, train_system
+
+FEW_STEPS = 300  # with fewer, the default settings learn little
+
+
+def check_training(method: Method, config: Config, device: str, resume: bool) -> None:
+    """Raise ConfigError if something cannot be trained, before the data is read."""
+    check_method(method, config)
+    if method.is_network:
+        find_device(device)
+    elif resume:
+        raise ConfigError(f"'{method.name}' has no checkpoints to resume. Omit --resume.")
+
+
+def train_prepared(
+    prepared: Prepared,
+    method: Method,
+    config: Config,
+    options: TrainOptions = TrainOptions(),  # noqa: B008 (frozen)
+    out: Path | None = None,
+    notes: Mapping[str, Any] | None = None,
+) -> Tagger:
+    """Train on prepared data, save the model if `out` is given, and calibrate it.
+
+    A network keeps its checkpoints in `options.run_folder`, or beside `out` if that is None. The
+    tagger gets the notes, beside those on its training.
+    """
+    if out is not None and options.run_folder is None and method.is_network:
+        options = replace(options, run_folder=run_folder_of(out))
+    config = fit_to_data(config, prepared)
+    with only_trainer(options.run_folder, options.wait):
+        _note_before(prepared, method, config, options)
+        tagger = train_uncalibrated(prepared, method, config, options, out, notes)
+        if tagger.calibration is None:
+            tagger = calibrate_on_valid(tagger, prepared, out, options.on_progress)
+        return tagger
+
+
+def train_uncalibrated(
+    prepared: Prepared,
+    method: Method,
+    config: Config,
+    options: TrainOptions,
+    out: Path | None = None,
+    notes: Mapping[str, Any] | None = None,
+) -> Tagger:
+    """Train on prepared data, and save the model if `out` is given; nobody else trains there."""
+    tagger = _train(prepared, method, config, options)
+    tagger.notes.update(notes or {})
+    return tagger if out is None else _save(tagger, out, options)
+
+
+def _train(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> Tagger:
+    start = time.perf_counter()
+    if config.classical.tune and not method.is_network:
+        config = replace(config, classical=_tune(prepared, method, config, options.on_progress))
+    trained = train_system(method, prepared, config, options)
+    notes = {
+        "data": prepared.name,
+        "n_documents": prepared.description["n_documents"]["train"],
+        "training_seconds": round(time.perf_counter() - start, 2),
+        **trained.notes,
+    }
+    _note_best_epoch(notes, config, options.on_progress)
+    return Tagger.trained_on(prepared, method.name, config, trained.system, notes, options.rule)
+
+
+def _save(tagger: Tagger, out: Path, options: TrainOptions) -> Tagger:
+    """Save a trained tagger, and note in its run folder that it is saved.
+
+    If a run that was finished is resumed, the model is there already: its calibration is kept.
+    """
+    run, way_out, before = options.run_folder, "", None
+    if run is not None:
+        way_out = f" The run is kept in {run}: add --resume to write the model."
+    if options.resume:
+        with suppress(SetRNNError, OSError):
+            before = load(out, "cpu")
+    saved = tagger.saved_to(out, way_out)
+    if run is not None:
+        mark_saved(run)
+    if before is None or before.calibration is None or before.version.model != saved.version.model:
+        return saved
+    return replace(saved, calibration=before.calibration).save_calibration(out)
+
+
+def _note_before(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> None:
+    if not method.is_network:
+        return
+    settings, n_documents = config.training, prepared.description["n_documents"]
+    n_train = n_documents["train"] if options.documents is None else len(options.documents)
+    _warn_of_few_steps(n_train, settings, options.on_progress)
+    if options.resume and options.run_folder is not None and not has_run(options.run_folder):
+        text = f"{options.run_folder} has no checkpoint yet: training starts from the beginning."
+        options.on_progress(Note(text))
+    if not n_documents.get("valid"):
+        options.on_progress(
+            Note(
+                "There is no valid part: the last epoch is used, and training.metric and "
+                "training.patience have no effect. Add a valid part with --valid FILE."
+            )
+        )
+
+
+def _warn_of_few_steps(
+    n_documents: int, settings: TrainingSettings, on_progress: OnProgress
+) -> None:
+    n_steps = -(-n_documents // settings.batch_size) * settings.epochs
+    if n_steps < FEW_STEPS:
+        text = (
+            f"{n_documents:,} documents give only {n_steps} training steps, too few to learn "
+            f"much. Lower training.batch_size (now {settings.batch_size}) or raise "
+            f"training.epochs (now {settings.epochs})."
+        )
+        on_progress(Note(text, is_warning=True))
+
+
+def _note_best_epoch(notes: Mapping[str, Any], config: Config, on_progress: OnProgress) -> None:
+    best = notes.get("best_epoch")
+    if not best:
+        return
+    metric = MEASURES[config.training.metric]
+    if len(notes["epochs"]) < config.training.epochs:
+        on_progress(Note(f"Stopped early: no better {metric} since epoch {best}."))
+    on_progress(Note(f"The model is that of epoch {best}, the best by {metric}."))
+
+
+def _tune(
+    prepared: Prepared, method: Method, config: Config, on_progress: OnProgress
+) -> ClassicalSettings:
+    """Choose the penalties of a classical system on the valid part."""
+    from setrnn.systems.classical.system import GRID, tune_penalties
+
+    if "valid" not in prepared.splits:
+        raise ConfigError(
+            "classical.tune needs a valid part. Add one with --valid FILE, or split the data with: "
+            "setrnn data split"
+        )
+    n_done = 0
+
+    def count(*trial: object) -> None:
+        nonlocal n_done
+        n_done += 1
+        on_progress(Progress("choosing penalties on valid", n_done, len(GRID), unit="trials"))
+
+    model = find_system(method).model_class
+    chosen = tune_penalties(model, prepared, config.classical, count)
+    text = f"Chosen on valid: classical.l1={chosen.l1} classical.l2={chosen.l2}"
+    on_progress(Note(text))
+    return chosen
+
+
+@contextmanager
+def explain_stop(out: Path | None) -> Iterator[None]:
+    """Explain how to resume when Ctrl-C stops training at once."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if out is None:
+            raise
+        run = run_folder_of(out)
+        is_saved = has_run(run) or (run / PLAN).is_file()
+        way = "Resume with --resume." if is_saved else "No checkpoint was written: start again."
+        raise StoppedError(f"Stopped. {way}") from None

@@ -1,0 +1,48 @@
+"""Whether a model has learned anything: is it better on valid than a constant prediction?"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from setrnn.data.prepared import Prepared
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, is_better
+from setrnn.progress import Note, OnProgress
+from setrnn.systems.rules import rule_for
+from setrnn.tagging.tagger import Tagger
+from setrnn.training.validation import best_constant, has_valid, validate
+
+SPREAD = 0.3  # of a measure over documents, about: a standard error is this over sqrt(n)
+
+
+def check_learned(
+    tagger: Tagger, prepared: Prepared, measure: str, on_progress: OnProgress
+) -> None:
+    """Warn if a model is not better on the valid part than the most frequent labels."""
+    if not has_valid(prepared):
+        return
+    best_epoch = tagger.notes.get("best_epoch")
+    if best_epoch:
+        score = float(tagger.notes["epochs"][best_epoch - 1][measure])
+    else:
+        most = tagger.config.training.valid_documents
+        score = validate(tagger.system, prepared, rule_for(measure), most)[measure]
+    warn_if_not_learned(score, prepared, measure, on_progress)
+
+
+def warn_if_not_learned(
+    score: float, prepared: Prepared, measure: str, on_progress: OnProgress
+) -> None:
+    """Warn if a score on valid is not clearly better than that of a constant prediction."""
+    constant = best_constant(prepared, measure)
+    is_less_better = measure in LOWER_IS_BETTER
+    margin = 0.0 if is_less_better else SPREAD / sqrt(prepared.description["n_documents"]["valid"])
+    perfect = 0.0 if is_less_better else 1.0
+    if is_better(score, constant + margin, measure) or score == perfect:
+        return
+    text = (
+        "The model has learned little or nothing from the texts: its "
+        f"{MEASURES[measure]} on the valid part is {score:.3f}, and always predicting the same "
+        f"most frequent labels gives {constant:.3f}. Look at the texts and labels with setrnn data "
+        "info, or give more documents."
+    )
+    on_progress(Note(text, is_warning=True))

@@ -1,0 +1,113 @@
+"""What the use cases of training open: data as prepared folders, and settings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from setrnn.config import WORDS, Config, load_config
+from setrnn.data.cache import Source, open_prepared
+from setrnn.data.prepared import Prepared
+from setrnn.data.vectors import word_vectors
+from setrnn.errors import ConfigError, DataError
+from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.training.schedule import fit_to_data
+
+# A file, a folder, a prepared folder, `hf:NAME` or "newsroom"; a Source says how to read it.
+Data: TypeAlias = str | Path | Source | Prepared
+Settings: TypeAlias = Mapping[str, Any] | Sequence[str]
+
+
+def make_vectors(prepared: Prepared, config: Config, on_progress: OnProgress) -> None:
+    """Make the word vectors that networks start from, if the settings ask for any."""
+    if config.vectors.source == "none" or config.text.tokenizer != WORDS:
+        return
+
+    def report(detail: str, share: float) -> None:
+        on_progress(Progress("word vectors", share, 1.0, unit="", detail=detail))
+
+    word_vectors(prepared, config.vectors, report)
+
+
+def list_overrides(settings: Settings) -> list[str]:
+    """Return single settings as a list of `key=value`."""
+    if isinstance(settings, Mapping):
+        return [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+    return list(settings)
+
+
+def choose_config(
+    preset: str, config: Config | str | Path | None, overrides: Sequence[str]
+) -> Config:
+    """Return a whole config as it is, or build one: a preset, a JSON file, single settings."""
+    if not isinstance(config, Config):
+        return load_config(preset, None if config is None else Path(config), overrides)
+    if overrides:
+        raise ConfigError("Give either a Config or single settings and a seed, not both.")
+    return config
+
+
+def make_source(data: Data, valid: str | Path | None = None) -> Source:
+    """Return what to read as a Source, with a file as its valid part if one is given."""
+    if isinstance(data, Prepared):
+        data = data.folder
+    if not isinstance(data, str | Path | Source):
+        raise DataError(
+            f"data must be a file, a folder or a Source, got {type(data).__name__}. Write "
+            "documents in memory to a file with write_examples, or use SetRNNClassifier."
+        )
+    source = data if isinstance(data, Source) else Source(str(data))
+    return source if valid is None else replace(source, valid=Path(valid))
+
+
+def open_training_data(
+    source: Source,
+    config: Config,
+    overrides: Sequence[str] = (),
+    folder: Path | None = None,
+    open_with: Callable[..., Prepared] = open_prepared,
+    on_progress: OnProgress = ignore_progress,
+) -> tuple[Prepared, Config]:
+    """Prepare data, or open it prepared; return it with the settings that fit it.
+
+    Args:
+        source: what to read.
+        config: the settings asked for.
+        overrides: those of them given as `key=value`: a prepared folder must agree with them.
+        folder: where prepared folders are kept; the cache if not given.
+        open_with: what prepares the data; called like `open_prepared`.
+        on_progress: called with the progress and with notes for the user.
+    """
+    prepared = open_with(source, config.text, folder, on_progress)
+    # The content of a tokenizer counts, and training checks it; not its place.
+    text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
+    on_progress(Note(f"Prepared data: {prepared.folder}"))
+    is_other = prepared.text_settings != text
+    if is_other and any("text." in each for each in overrides):
+        raise ConfigError(f"{prepared.folder} was prepared with other text settings than --set.")
+    if not len(prepared.labels):
+        raise DataError(f"No document of {source.data} has a label: there is nothing to learn.")
+    warn_of_skipped_rows(prepared, on_progress)
+    if is_other:
+        on_progress(Note("The data was prepared with other text settings: its own are used."))
+    return prepared, fit_to_data(replace(config, text=prepared.text_settings), prepared)
+
+
+def warn_of_skipped_rows(prepared: Prepared, on_progress: OnProgress) -> None:
+    """Report how many rows of the data were skipped."""
+    if prepared.n_skipped_rows:
+        skipped = f"{prepared.n_skipped_rows:,} rows could not be read and were skipped."
+        on_progress(Note(skipped, is_warning=True))
+
+
+def describe_cut(prepared: Prepared) -> str:
+    """Say that the valid part was cut, and how many documents each part has."""
+    n_documents = prepared.description["n_documents"]
+    n_train, n_valid = n_documents["train"], n_documents["valid"]
+    return (
+        f"{prepared.name} has no valid part: {n_valid / (n_train + n_valid):.0%} of train was cut "
+        f"off for it (train {n_train:,}, valid {n_valid:,} documents)."
+    )
