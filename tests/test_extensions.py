@@ -212,7 +212,7 @@ def test_a_system_needs_the_protocol_only(small_prepared, small_examples, tmp_pa
         check_saved_and_loaded(tagger, tmp_path / rule, rule)
     train_sets = [frozenset(each.labels) for each in small_examples["train"]]
     best = max(set(train_sets), key=train_sets.count)
-    raw = replace(tagger, calibration=None).tag(TEXTS[:1])[0]
+    raw = replace(tagger, calibration=None).tag(TEXTS[:1], "set")[0]
     assert set(raw.labels) == best
     assert raw.probability == pytest.approx(train_sets.count(best) / len(train_sets))
     label = next(iter(best))

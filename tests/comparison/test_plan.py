@@ -212,7 +212,7 @@ def test_another_system_with_other_settings_is_refused(comparison, task):
     done(task)
     other = load_config(overrides=["training.epochs=3"])
     with pytest.raises(
-        ConfigError, match=r"br-0 with other settings: training.epochs was 20, now 3"
+        ConfigError, match=r"br-0 with other settings: training.epochs was 0, now 3"
     ):
         refuse_unequal_treatment(
             task.folder, load_records(task.folder, comparison), task.treatment, other
@@ -233,7 +233,7 @@ def test_settings_that_were_searched_may_differ(comparison, task):
         task.folder, load_records(task.folder, comparison), treatment, Config()
     )
     other = load_config(overrides=["training.epochs=3"])
-    with pytest.raises(ConfigError, match=r"training.epochs was 20, now 3"):
+    with pytest.raises(ConfigError, match=r"training.epochs was 0, now 3"):
         refuse_unequal_treatment(
             task.folder, load_records(task.folder, comparison), treatment, other
         )

@@ -13,6 +13,7 @@ from setrnn.config import Config, TrainingSettings, load_config
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
 from setrnn.methods import METHODS
 from setrnn.tagging.evaluation import evaluate
+from setrnn.training.schedule import choose_batch_size
 from setrnn.training.start import train_system
 from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger
 
@@ -85,7 +86,9 @@ def test_the_settings_as_given_are_the_first_trial(tmp_path):
 
 
 def test_nothing_is_changed_where_the_settings_as_given_are_the_best(tmp_path):
-    best = load_config(overrides=["model.dropout=0.4"])
+    best = load_config(
+        overrides=["model.dropout=0.4", "training.batch_size=128", "training.learning_rate=0.001"]
+    )
     assert tune(peak, tmp_path, n_trials=5, config=best).config == best
 
 
@@ -210,6 +213,9 @@ def test_without_optuna_the_extra_is_named(tmp_path, monkeypatch):
 def test_every_method_has_a_space_that_holds_the_defaults(name):
     for preset in ("default", "paper"):
         config = load_config(preset)
+        if not config.training.batch_size:  # chosen from the data before any search
+            size = choose_batch_size(10_000)
+            config = replace(config, training=replace(config.training, batch_size=size))
         values = {key: key.split(".") for key in find_space(METHODS[name], config)}
         for key, (group, setting) in values.items():
             assert find_space(METHODS[name], config)[key].contains(

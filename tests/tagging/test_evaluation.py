@@ -16,7 +16,7 @@ def varying(evaluation):
     return {
         name: value
         for name, value in evaluation.as_dict().items()
-        if name not in ("rule", "documents_per_second")
+        if name not in ("rule", "documents_per_second") and value is not None
     }
 
 

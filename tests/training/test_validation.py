@@ -37,12 +37,12 @@ def test_fewer_documents_are_measured_if_asked_to(never_stopped, tiny):
 
 
 def test_thresholds_are_chosen_on_the_documents_that_are_measured(never_stopped, tiny):
-    scores = {
-        rule: validate(never_stopped.system, tiny, rule, N_VALID)
-        for rule in ("set", "micro-f1", "label-f1", "hamming")
-    }
-    best = max(each["micro_f1"] for each in scores.values())
-    assert scores["micro-f1"]["micro_f1"] == best
+    """The best threshold is at least as good as 1/2, that of rule "hamming"."""
+    half, chosen = (
+        validate(never_stopped.system, tiny, rule, N_VALID)["micro_f1"]
+        for rule in ("hamming", "micro-f1")
+    )
+    assert chosen > half
 
 
 @pytest.mark.parametrize("measure", MEASURES)

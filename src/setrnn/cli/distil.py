@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -24,11 +24,12 @@ from setrnn.cli.options import (
     with_reading,
 )
 from setrnn.cli.progress import terminal_progress
-from setrnn.data.cache import Source
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
-from setrnn.systems.rules import RULES
-from setrnn.tagging.evaluation import Evaluation, measure_rules, open_documents
-from setrnn.tagging.tagger import Tagger
+
+if TYPE_CHECKING:
+    from setrnn.data.cache import Source
+    from setrnn.tagging.evaluation import Evaluation
+    from setrnn.tagging.tagger import Tagger
 
 
 @with_reading
@@ -96,6 +97,9 @@ def distil(
 
 def _measure(tagger: Tagger, source: Source) -> dict[str, Evaluation]:
     """Measure a model on the valid part, each measure by its own rule."""
+    from setrnn.systems.rules import RULES
+    from setrnn.tagging.evaluation import measure_rules, open_documents
+
     rules = [rule for rule in tagger.rules if RULES[rule].measure]
     results = measure_rules(tagger, open_documents(source, "valid").batches(tagger), rules)
     return {str(RULES[rule].measure): each.evaluation for rule, each in results.items()}

@@ -80,7 +80,7 @@ Space = Mapping[str, Between | OneOf]
 SPACES: dict[str, Space] = {
     "network": {
         "training.learning_rate": Between(2e-4, 4e-3, is_log=True),
-        "training.batch_size": OneOf((32, 64, 128, 256)),
+        "training.batch_size": OneOf((16, 32, 64, 128, 256)),
         "model.dropout": Between(0.0, 0.6, step=0.05),
         "model.word_dropout": Between(0.0, 0.4, step=0.05),
     },

@@ -72,9 +72,10 @@ class Reading:
 
     def sum_by_word(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Sum values of tokens (N, T) by word and feature; the last column has all others."""
-        found = np.zeros((self.n_read + 1, len(values)))  # (R + 1, N); -1 is the last one
+        found: npt.NDArray[np.float64] = np.zeros((self.n_read + 1, len(values)))  # -1: the last
         np.add.at(found, np.asarray(self.places, dtype=np.int64), values.T)
-        return found.T
+        by_word: npt.NDArray[np.float64] = found.T
+        return by_word
 
 
 def read_text(encoder: TextEncoder, text: str, features: Sequence[str] = ()) -> Reading:

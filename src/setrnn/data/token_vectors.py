@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
+import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.arrays import load_arrays
 from setrnn.data.ragged import Ragged
@@ -122,12 +122,14 @@ def read_token_vectors(
     return vectors, is_found
 
 
-def _count(tokens: Ragged, n_tokens: int) -> sparse.csr_array:
+def _count(tokens: Ragged, n_tokens: int) -> scipy.sparse.csr_array:
     """Return the count of each token in each word; ValueError if there is no such token."""
     if tokens.values.max(initial=0) >= n_tokens:
         raise ValueError("a token has no vector")
     ones = np.ones(len(tokens.values), dtype=np.float32)
-    return sparse.csr_array((ones, tokens.values, tokens.offsets), shape=(len(tokens), n_tokens))
+    return scipy.sparse.csr_array(
+        (ones, tokens.values, tokens.offsets), shape=(len(tokens), n_tokens)
+    )
 
 
 def _fit_width(vectors: Vectors, dimensions: int) -> Vectors:

@@ -83,9 +83,8 @@ class Explanation:
         True
         >>> explanation.steps[-1].label is None  # STOP
         True
-        >>> fruit = next(each for each in explanation.label_words if each.label == "fruit")
-        >>> [word.text for word in explanation.words_for(fruit, top=1)]
-        ['apple']
+        >>> sorted(each.label for each in explanation.label_words)
+        ['fruit', 'red']
     """
 
     method: str
