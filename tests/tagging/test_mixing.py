@@ -14,8 +14,8 @@ from setrnn.systems.mixture import Weights
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES
 from setrnn.tagging.mixing import join
-from setrnn.tagging.mixture_outputs import collect
-from setrnn.tagging.mixture_weights import fit_likelihood
+from setrnn.tagging.mixture_outputs import Pairs, collect
+from setrnn.tagging.mixture_weights import fit_likelihood, label_log_probs
 from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger, with_thresholds
 from tiny_transformers import save_transformer
 
@@ -246,6 +246,14 @@ def test_maximum_likelihood_is_found():
     with np.errstate(divide="ignore"):
         impossible = np.log(np.array([[0.0, 0.0], [0.5, 0.5]]))
     np.testing.assert_allclose(fit_likelihood(impossible), [0, 1], atol=1e-3)
+
+
+def test_labels_are_likely_if_true_ones_are_probable_and_others_are_not():
+    probs = [np.array([0.9, 0.2]), np.array([0.4, 0.5])]
+    pairs = Pairs(np.zeros(2, int), np.arange(2), probs, np.array([True, False]), np.zeros(0))
+    expected = np.log([[0.9, 0.8], [0.4, 0.5]])
+    np.testing.assert_allclose(label_log_probs(pairs), expected)
+    np.testing.assert_allclose(fit_likelihood(label_log_probs(pairs)), [1, 0])
 
 
 def test_only_an_even_sample_of_many_documents_is_fitted_on(members, valid, monkeypatch):

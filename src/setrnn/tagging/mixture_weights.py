@@ -1,9 +1,10 @@
 """Fit the weights of a mixture on documents with true labels: few parameters, cross-fitted.
 
 The weights of maximum likelihood are the default, and those of rule `set`. For each other rule, its
-measure decides between equal weights, those of maximum likelihood, the best member alone, and
-weights that a small search finds: each way is fitted on four fifths of the documents and measured
-on the rest. All is computed from outputs of the members that are collected once.
+measure decides between equal weights, those of maximum likelihood (of the sets, and of the single
+labels), the best member alone, and weights that a small search finds: each way is fitted on four
+fifths of the documents and measured on the rest. All is computed from outputs of the members that
+are collected once.
 """
 
 # n documents, I members, K sets, L labels, F folds, E pairs of a document and a label,
@@ -29,12 +30,14 @@ from setrnn.systems.rules.marginal_rules import EXPECTED_WEIGHT, OVER_HALF, find
 from setrnn.tagging.mixture_outputs import N_FOLDS, Outputs, Pairs
 
 LEAST_LIKELIHOOD = 1e-12  # so that one impossible set does not decide: as in `evaluate`
+LEAST_OF_LABELS = 1e-4  # likewise, for one label
 EM_STEPS, EM_GAIN = 2_000, 1e-9
 LEAST_WEIGHT = 1e-3  # smaller weights of maximum likelihood become 0
 ROUNDS, STEPS, LEAST_GAIN = 3, (0.5, 0.2), 1e-4  # of the search
 LINE = np.linspace(0, 1, 11)  # from the weights of maximum likelihood to the best member
 
 EQUAL, LIKELIHOOD, SEARCHED, BEST = "equal", "likelihood", "searched", "best member"
+LABEL_LIKELIHOOD = "likelihood of labels"
 TOWARDS_BEST = "likelihood, towards the best member"
 
 
@@ -81,6 +84,13 @@ def fit_likelihood(log_probs: Floats) -> Floats:
     return max(tried, key=lambda each: round(float(np.log(each @ probs).mean()), 6))
 
 
+def label_log_probs(pairs: Pairs) -> Floats:
+    """Return the log-probability of what is true of each pair, by each member: (I, E)."""
+    probs = np.stack(pairs.probs).astype(np.float64)
+    likely: Floats = np.where(pairs.is_true, probs, 1 - probs)
+    return np.log(likely.clip(LEAST_OF_LABELS))
+
+
 def mean_log_likelihood(log_probs: Floats, weights: Floats) -> float | None:
     """Return the mean of log p(true set), over documents all of whose labels are known."""
     known = log_probs[:, ~np.isnan(log_probs).any(axis=0)]
@@ -115,6 +125,7 @@ def fit_rule(outputs: Outputs, rule: str) -> FittedRule:
     ways: dict[str, Callable[[Bools], Floats]] = {
         EQUAL: lambda folds: measured.equal,
         LIKELIHOOD: measured.likelihood,
+        LABEL_LIKELIHOOD: measured.label_likelihood,
         SEARCHED: measured.search,
         BEST: measured.best_member,
     }
@@ -134,6 +145,7 @@ class _Measured:
         self.equal = np.full(outputs.n_members, 1 / outputs.n_members)
         self.every = np.ones(N_FOLDS, dtype=bool)
         self.kept: dict[bytes, float] = {}
+        self.by_labels: dict[bytes, Floats] = {}
 
     def value(self, weights: Floats, folds: Bools | None = None) -> float:
         """Return the measure, or its negative if less is better."""
@@ -163,6 +175,14 @@ class _Measured:
         """Return the weights of maximum likelihood."""
         return fit_likelihood(self.outputs.true_log_probs[:, folds[self.outputs.fold]])
 
+    def label_likelihood(self, folds: Bools) -> Floats:
+        """Return the weights of maximum likelihood of the labels, each by itself."""
+        key = folds.tobytes()
+        if key not in self.by_labels:
+            pairs = self.outputs.pairs.kept(folds[self.outputs.fold[self.outputs.pairs.document]])
+            self.by_labels[key] = fit_likelihood(label_log_probs(pairs))
+        return self.by_labels[key]
+
     def towards_best(self, folds: Bools) -> Floats:
         """Return the weights of maximum likelihood, moved so far that no member is better."""
         likelihood, best = self.likelihood(folds), self.best_member(folds)
@@ -177,7 +197,8 @@ class _Measured:
     def search(self, folds: Bools) -> Floats:
         """Search from the best of a few weights, in steps towards and away from each member."""
         value = partial(self.value, folds=folds)
-        starts = [self.equal, self.likelihood(folds), *np.eye(len(self.equal))]
+        likely = [self.likelihood(folds), self.label_likelihood(folds)]
+        starts = [self.equal, *likely, *np.eye(len(self.equal))]
         best: Floats = max(starts, key=value)
         for _ in range(ROUNDS):
             found = max(_neighbours(best), key=value, default=best)
