@@ -87,8 +87,9 @@ def fit_likelihood(log_probs: Floats) -> Floats:
 def label_log_probs(pairs: Pairs) -> Floats:
     """Return the log-probability of what is true of each pair, by each member: (I, E)."""
     probs = np.stack(pairs.probs).astype(np.float64)
-    likely: Floats = np.where(pairs.is_true, probs, 1 - probs)
-    return np.log(likely.clip(LEAST_OF_LABELS))
+    likely = np.where(pairs.is_true, probs, 1 - probs)
+    log_probs: Floats = np.log(likely.clip(LEAST_OF_LABELS))
+    return log_probs
 
 
 def mean_log_likelihood(log_probs: Floats, weights: Floats) -> float | None:
