@@ -28,6 +28,7 @@ from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device, n_cores
 from setrnn.progress import Note, OnProgress
 from setrnn.tagging.evaluation import LabelledDocuments, open_documents
+from setrnn.tagging.fitting import save_again
 from setrnn.tagging.learning import check_learned, warn_if_not_learned
 from setrnn.tagging.members import (
     Member,
@@ -116,7 +117,7 @@ class Automatic:
             tagger = self._mix()
             if self.out is not None:
                 way_out = f" The members are kept in {place}: add --resume to write the model."
-                tagger = tagger.saved_to(self.out, way_out)
+                tagger = save_again(tagger, self.out, way_out, self.resume)
                 self.folder.mark_saved(self.clock.used())
         return tagger
 
@@ -270,9 +271,12 @@ class Automatic:
         self.folder.plan(planned.candidate.name, [n_epochs, n_measured], self.clock.used())
 
     def _is_cheap(self) -> bool:
-        """Judge the next classical system by the one before: it takes up to thrice its time."""
+        """Return whether the next classical system fits: it takes up to three times the first.
+
+        The first one always does, because a mixture needs a member.
+        """
         before = [each.tagger.notes.get("training_seconds", 0.0) for each in self.members]
-        return 3 * max(before, default=0.0) <= CLASSICAL_SHARE * self._seconds_left()
+        return not before or 3 * max(before) <= CLASSICAL_SHARE * self._seconds_left()
 
     def _measure(self, planned: Planned) -> Speed:
         assert self.clock.limit is not None

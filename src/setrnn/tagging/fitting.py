@@ -89,19 +89,26 @@ def _train(prepared: Prepared, method: Method, config: Config, options: TrainOpt
 
 
 def _save(tagger: Tagger, out: Path, options: TrainOptions) -> Tagger:
-    """Save a trained tagger, and note in its run folder that it is saved.
+    """Save a trained tagger, and note in its run folder that it is saved."""
+    run, way_out = options.run_folder, ""
+    if run is not None:
+        way_out = f" The run is kept in {run}: add --resume to write the model."
+    saved = save_again(tagger, out, way_out, options.resume)
+    if run is not None:
+        mark_saved(run)
+    return saved
+
+
+def save_again(tagger: Tagger, out: Path, way_out: str, is_resumed: bool) -> Tagger:
+    """Save a tagger.
 
     If a run that was finished is resumed, the model is there already: its calibration is kept.
     """
-    run, way_out, before = options.run_folder, "", None
-    if run is not None:
-        way_out = f" The run is kept in {run}: add --resume to write the model."
-    if options.resume:
+    before = None
+    if is_resumed:
         with suppress(SetRNNError, OSError):
             before = load(out, "cpu")
     saved = tagger.saved_to(out, way_out)
-    if run is not None:
-        mark_saved(run)
     if before is None or before.calibration is None or before.version.model != saved.version.model:
         return saved
     return replace(saved, calibration=before.calibration).save_calibration(out)
@@ -144,7 +151,10 @@ def _note_best_epoch(notes: Mapping[str, Any], config: Config, on_progress: OnPr
         return
     metric = MEASURES[config.training.metric]
     if len(notes["epochs"]) < config.training.epochs:
-        on_progress(Note(f"Stopped early: no better {metric} since epoch {best}."))
+        n_epochs, patience = len(notes["epochs"]), config.training.patience
+        is_stuck = 0 < patience <= n_epochs - best
+        why = f"no better {metric} since epoch {best}" if is_stuck else "the time was up"
+        on_progress(Note(f"Stopped early, after epoch {n_epochs}: {why}."))
     on_progress(Note(f"The model is that of epoch {best}, the best by {metric}."))
 
 

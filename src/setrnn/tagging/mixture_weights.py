@@ -124,14 +124,14 @@ def fit_rule(outputs: Outputs, rule: str) -> FittedRule:
     """Choose how to weigh the members for a rule, on held-out documents, then do it with all."""
     measured = _Measured(outputs, rule)
     ways: dict[str, Callable[[Bools], Floats]] = {
+        BEST: measured.best_member,  # the first of equals is taken: one member is the fastest
         EQUAL: lambda folds: measured.equal,
         LIKELIHOOD: measured.likelihood,
         LABEL_LIKELIHOOD: measured.label_likelihood,
         SEARCHED: measured.search,
-        BEST: measured.best_member,
     }
     held_out = {way: measured.held_out(fit) for way, fit in ways.items()}
-    way = max(held_out, key=lambda each: round(held_out[each], 9))  # the first of equals
+    way = max(held_out, key=lambda each: round(held_out[each], 9))
     return measured.fitted(ways[way](measured.every), way, held_out[way])
 
 
