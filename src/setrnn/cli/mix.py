@@ -106,7 +106,8 @@ def _weights_table(found: Mapping[str, Any]) -> Table:
         table.add_row(escape(name), *(f"{weight:.2f}" for weight in weights))
     ways = [f"{rule}: {each['chosen']}" for rule, each in found["rules"].items()]
     table.caption = (
-        f"Chosen for {'; '.join(ways)}. * Completion, marginals and the likelihood: likelihood."
+        f"Chosen for {'; '.join(ways)}. * Completion and the likelihood of sets: likelihood. Label "
+        "probabilities: as hamming."
     )
     table.caption_justify = "left"
     return table
