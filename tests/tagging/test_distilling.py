@@ -267,3 +267,7 @@ def test_what_cannot_be_distilled_is_refused(prepared, teacher, taggers, data, t
         distil(tmp_path / "teacher", prepared, out=tmp_path / "teacher")
     with pytest.raises(ModelError, match="model"):
         distil(tmp_path / "nothing", prepared)
+
+
+def test_a_student_predicts_by_the_rule_of_its_measure(teacher, data):
+    assert distil(teacher, data, "sigmoid", "training.epochs=1").rule == "f1"

@@ -29,6 +29,7 @@ from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.search.subset_sums import MOST_LABELS
 from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels, widen
 from setrnn.systems.mixture import MixtureSystem, Weights
+from setrnn.systems.rules import rule_for
 from setrnn.systems.system import System
 from setrnn.tagging.evaluation import open_documents
 from setrnn.tagging.fitting import check_training, explain_stop, train_prepared
@@ -131,6 +132,7 @@ def distil(
             None if target is None else run_folder_of(target),
             resume,
             max_seconds=max_seconds,
+            rule=rule_for(full.training.metric),
             on_progress=on_progress,
             identity={TEACHER: _fingerprint(tagger)},
         )

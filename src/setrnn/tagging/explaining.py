@@ -78,10 +78,10 @@ def _find_evidence(system: System) -> LabelEvidence | None:
     return system.network.evidence if isinstance(system, NeuralSystem) else None
 
 
-def _rank_explainable_members(mixture: Tagger) -> list[tuple[Tagger, float]]:
-    """Return the members that can be explained with their weights, the largest first."""
+def _rank_explainable_members(mixture: Tagger, rule: str = "set") -> list[tuple[Tagger, float]]:
+    """Return the members that can be explained with their weights by a rule, the largest first."""
     assert isinstance(mixture.system, MixtureSystem)
-    weights = mixture.system.for_rule("set").weights.current.tolist()
+    weights = mixture.system.for_rule(rule).weights.current.tolist()
     ranked = sorted(zip(mixture.members, weights, strict=True), key=lambda each: -each[1])
     return [(member, weight) for member, weight in ranked if why_not_explained(member) is None]
 
@@ -140,7 +140,7 @@ def _explain_mixture(
     labels: Collection[str] | None,
 ) -> Explanation:
     """Explain a text by the member with the most weight among those that can be explained."""
-    member, weight = _rank_explainable_members(mixture)[0]
+    member, weight = _rank_explainable_members(mixture, rule or "set")[0]
     # A member has no thresholds of its own.
     by = rule if rule is None or rule in member.rules else "set"
     found = explain_text(member, text, features, top, by, labels)
