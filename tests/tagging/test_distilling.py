@@ -269,5 +269,5 @@ def test_what_cannot_be_distilled_is_refused(prepared, teacher, taggers, data, t
         distil(tmp_path / "nothing", prepared)
 
 
-def test_a_student_predicts_by_the_rule_of_its_measure(teacher, data):
-    assert distil(teacher, data, "sigmoid", "training.epochs=1").rule == "f1"
+def test_a_student_predicts_by_the_rule_of_its_measure(teacher, prepared):
+    assert distil(teacher, prepared).rule == "f1"
