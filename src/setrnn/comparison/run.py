@@ -24,6 +24,7 @@ import numpy.typing as npt
 from setrnn import __version__
 from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
 from setrnn.config import Config, settings_hash, to_dict
+from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared, PreparedSplit
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
@@ -290,7 +291,7 @@ def choose_shared_documents(test: PreparedSplit, n_labels: int) -> list[int]:
     fit = np.flatnonzero(is_fit)
     if not len(fit):
         return []
-    return sorted(set(fit[np.linspace(0, len(fit) - 1, N_SHARED).round().astype(int)].tolist()))
+    return fit[even_rows(len(fit), N_SHARED)].tolist()
 
 
 def choose_differing_documents(
