@@ -127,7 +127,7 @@ Rule = Annotated[
         help="How to choose the predicted set: the most probable set (set), the set of the most "
         "probable sequence (sequence; its probability is the sequence's), or the best set for a "
         "measure: instance-F1 (f1), hamming loss (hamming), micro-F1, label-F1.",
-        show_default="that of the measure the model was trained for",
+        show_default="the model's own: that of the measure it was trained for, or of its method",
     ),
 ]
 BeamWidth = Annotated[

@@ -291,7 +291,7 @@ def choose_shared_documents(test: PreparedSplit, n_labels: int) -> list[int]:
     fit = np.flatnonzero(is_fit)
     if not len(fit):
         return []
-    return fit[even_rows(len(fit), N_SHARED)].tolist()
+    return [int(row) for row in fit[even_rows(len(fit), N_SHARED)]]
 
 
 def choose_differing_documents(

@@ -22,7 +22,7 @@ from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.kept_vectors import LEARNED
 from setrnn.data.prepared import Prepared, is_prepared
-from setrnn.errors import BusyError, DataError, SetRNNError, StoppedError, find_memory_problem
+from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
@@ -33,9 +33,8 @@ from setrnn.tagging.candidates import (
     CLASSICAL,
     MOST_JOBS,
     Candidate,
+    choose_settings,
     list_candidates,
-    settings_over_words,
-    settings_with_weights,
     suggest_transformer,
 )
 from setrnn.tagging.evaluation import Batch, LabelledDocuments, open_documents
@@ -92,24 +91,12 @@ class Automatic:
         self.n_threads = threads_of_jobs(1 if self.is_on_gpu else MOST_JOBS)
         self.measure = self.asked.config.training.metric
         self.rule = rule_for(self.measure)
-        self.words, pretrained = self._choose_settings()
+        has_texts = not is_prepared(Path(self.source.data))
+        self.words, pretrained = choose_settings(self.asked, has_texts, self.is_on_gpu)
         self.has_pretrained = pretrained is not None
         self.candidates = list_candidates(self.words, pretrained, self.is_on_gpu)
         for each in self.candidates:
             check_method(find_method(each.method), each.config)
-
-    def _choose_settings(self) -> tuple[Config, Config | None]:
-        """Return the settings of members over words, and of those with a transformer."""
-        config, has_texts = self.asked.config, not is_prepared(Path(self.source.data))
-        if not config.encoder.is_pretrained:
-            is_wanted = self.is_on_gpu and has_texts
-            return config, settings_with_weights(self.asked) if is_wanted else None
-        if not has_texts:
-            raise DataError(
-                "A prepared folder holds the tokens of one tokenizer, and members with and without "
-                "a transformer need two. Give the data itself, or a --method."
-            )
-        return settings_over_words(self.asked), config
 
     def train(self) -> Tagger:
         """Train the members, mix them, and save the mixture."""
@@ -173,8 +160,9 @@ class Automatic:
         groups = [[each] for each in self.candidates if not each.is_network]
         if self.n_valid < LEAST_TO_FIT:
             text = (
-                f"The valid part has {self.n_valid} documents, and {LEAST_TO_FIT} are needed to "
-                "weigh members: no networks are trained, and the others count the same."
+                f"The valid part has {self.n_valid} documents, and weights can only be chosen on "
+                f"{LEAST_TO_FIT} or more: no networks are trained, because nothing would show "
+                f"whether they help. {' and '.join(CLASSICAL)} count the same."
             )
             self.on_progress(Note(text, is_warning=True))
             return groups
@@ -379,26 +367,27 @@ class Automatic:
 
     def _describe(self) -> dict[str, Any]:
         """Return what was tried, as plain JSON values, for people."""
+        members = [each.describe() for each in self.members]
+        is_short = any(each.get("epochs_done") != each.get("epochs") for each in members)
+        is_short |= bool(self.left_out) or self.folder.is_short(self.n_valid)
         return {
             "measure": self.measure,
             "rule": self.rule,
             "minutes": None if self.clock.limit is None else self.clock.limit / MINUTE,
             "seed": self.asked.config.seed,
-            "members": [each.describe() for each in self.members],
+            "members": members,
             "left_out": self.left_out,
-            "better": self._list_hints(),
+            "better": self._list_hints(is_short),
         }
 
-    def _list_hints(self) -> list[str]:
-        """Say what would make a better model."""
+    def _list_hints(self, is_short: bool) -> list[str]:
+        """Say what would make a better model, such as time if that shortened something."""
         hints = []
         if self.n_train < FEW_DOCUMENTS:
             hints.append(f"More documents with labels: there are {self.n_train:,} to train on.")
         if self.n_valid < LEAST_TO_FIT:
             return hints
-        is_short = any(each.is_short for each in self.folder.members.values())
-        has_less = is_short or self.left_out or self.folder.learns_vectors is False
-        if self.clock.limit is not None and has_less:
+        if self.clock.limit is not None and is_short:
             minutes = math.ceil(3 * self.clock.limit / MINUTE)
             hints.append(f"More time: --budget {minutes}, or --budget 0 for no limit.")
         if not self.is_on_gpu:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from setrnn.config import WEIGHTS, Config, find_weights, make_config
+from setrnn.errors import DataError
 from setrnn.methods import find_method
 from setrnn.tagging.opening import Asked
 
@@ -52,6 +53,21 @@ def list_candidates(words: Config, pretrained: Config | None, is_on_gpu: bool) -
             seed = (words.seed + number) % 2**63
             found.append(Candidate(name, kind, replace(words, seed=seed)))
     return found
+
+
+def choose_settings(asked: Asked, has_texts: bool, is_on_gpu: bool) -> tuple[Config, Config | None]:
+    """Return the settings of members over words, and of those with a transformer if there are any.
+
+    A prepared folder has no texts.
+    """
+    if not asked.config.encoder.is_pretrained:
+        return asked.config, settings_with_weights(asked) if is_on_gpu and has_texts else None
+    if not has_texts:
+        raise DataError(
+            "A prepared folder holds the tokens of one tokenizer, and members with and without a "
+            "transformer need two. Give the data itself, or a --method."
+        )
+    return settings_over_words(asked), asked.config
 
 
 def settings_over_words(asked: Asked) -> Config:

@@ -107,6 +107,12 @@ class MembersFolder:
         with whole_file(self.folder / PLAN) as stream:
             stream.write(json.dumps(plan, indent=1).encode())
 
+    def is_short(self, n_valid: int) -> bool:
+        """Return whether the time decided a part of the plan."""
+        is_sample = self.n_mixed is not None and self.n_mixed < n_valid
+        plans = self.members.values()
+        return is_sample or self.learns_vectors is False or any(each.is_short for each in plans)
+
     def place(self, name: str) -> Path | None:
         """Return the model folder of a member."""
         return None if self.folder is None else self.folder / name
