@@ -88,7 +88,7 @@ class Automatic:
     def __post_init__(self) -> None:
         """Choose what may become a member; refuse settings that cannot be trained."""
         self.is_on_gpu = find_device(self.device).type == "cuda"
-        self.n_threads = threads_of_jobs(1 if self.is_on_gpu else MOST_JOBS)
+        self.n_threads = threads_of_jobs(MOST_JOBS)
         self.measure = self.asked.config.training.metric
         self.rule = rule_for(self.measure)
         has_texts = not is_prepared(Path(self.source.data))
@@ -104,6 +104,8 @@ class Automatic:
         with ExitStack() as stack:
             place = self._place(stack)
             stack.enter_context(only_trainer(place))
+            if not self.is_on_gpu:  # threads that wait for a busy core slow down all others
+                stack.enter_context(limited_threads(self.n_threads))
             self.folder = MembersFolder(place, names)
             self.folder.check(self.resume)
             self._open_data()
@@ -268,18 +270,15 @@ class Automatic:
         options = TrainOptions(self.device, rule=self.rule)
         seconds = min(PROBE_SECONDS, PROBE_SHARE * self.clock.limit)
         method = find_method(planned.candidate.method)
-        with limited_threads(self.n_threads):
-            return measure_speed(method, planned.prepared, planned.config, options, seconds)
+        return measure_speed(method, planned.prepared, planned.config, options, seconds)
 
     def _train(self, planned: Planned) -> Tagger:
         """Train a member in this process."""
         name = planned.candidate.name
         report, place = name_member(name, self.on_progress), self.folder.place(name)
-        if not planned.candidate.is_network:
-            return train_member(planned, place, self._options(), time.time(), report)
-        self.on_progress(Note(f"Training {name}."))
-        with limited_threads(self.n_threads):
-            return train_member(planned, place, self._options(), time.time(), report)
+        if planned.candidate.is_network:
+            self.on_progress(Note(f"Training {name}."))
+        return train_member(planned, place, self._options(), time.time(), report)
 
     def _train_side_by_side(self, planned: Sequence[Planned]) -> None:
         """Train networks at the same time, each in a process of its own."""
