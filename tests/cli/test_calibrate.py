@@ -108,7 +108,7 @@ def test_a_lone_file_and_a_prepared_folder_will_do(setrnn, larger, tmp_path):
     assert reports[0] == reports[1]
     result = setrnn("calibrate", model, prepared, "--split", "train")
     assert result.code == 0
-    assert "warning: A model is more confident about the documents it was trained on" in result.err
+    assert "warning: The model was trained on about 100%" in result.err
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,8 @@ def distil(
 def _measure(tagger: Tagger, source: Source) -> dict[str, Evaluation]:
     """Measure a model on the valid part, each measure by its own rule."""
     from setrnn.systems.rules import RULES
-    from setrnn.tagging.evaluation import measure_rules, open_documents
+    from setrnn.tagging.documents import open_documents
+    from setrnn.tagging.evaluation import measure_rules
 
     rules = [rule for rule in tagger.rules if RULES[rule].measure]
     results = measure_rules(tagger, open_documents(source, "valid").batches(tagger), rules)

@@ -31,7 +31,8 @@ from setrnn.methods import Method, find_method
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import RULES
-from setrnn.tagging.evaluation import RuleResults, measure_rules, prepared_batches
+from setrnn.tagging.documents import prepared_batches
+from setrnn.tagging.evaluation import RuleResults, measure_rules
 from setrnn.tagging.explaining import explain_tokens
 from setrnn.tagging.fitting import train_prepared
 from setrnn.tagging.mixing import mix

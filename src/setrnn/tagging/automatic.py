@@ -27,7 +27,7 @@ from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device, n_cores
 from setrnn.progress import Note, OnProgress
-from setrnn.tagging.evaluation import LabelledDocuments, open_documents
+from setrnn.tagging.documents import LabelledDocuments, open_documents
 from setrnn.tagging.fitting import save_again
 from setrnn.tagging.learning import check_learned, warn_if_not_learned
 from setrnn.tagging.members import (

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.data.cache import Source
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, SetRNNError
@@ -37,7 +36,8 @@ from setrnn.tagging.calibration import (
     fit_scaling,
     held_out,
 )
-from setrnn.tagging.evaluation import Documents, LabelledDocuments, check_tagger, open_documents
+from setrnn.tagging.documents import Documents, LabelledDocuments, open_documents, open_unseen
+from setrnn.tagging.evaluation import check_tagger
 from setrnn.tagging.label_calibration import (
     LabelCurves,
     fit_label_curves,
@@ -207,8 +207,7 @@ def calibrate(
     check_tagger(tagger)
     check_share("target accuracy", target)
     check_share("confidence", confidence)
-    name, labelled = tagger.rule_or_own(rule), open_documents(data, split, "valid")
-    _warn_of_training_documents(data, labelled, on_progress)
+    name, labelled = tagger.rule_or_own(rule), open_unseen(tagger, data, split, on_progress)
     documents = _Documents.collect(tagger, labelled, on_progress)
     calibration = documents.fit(tagger)
     fitted = replace(tagger, calibration=calibration)
@@ -234,19 +233,6 @@ def calibrate(
         accuracy=float(found.is_right.mean()),
         labels=of_labels,
     )
-
-
-def _warn_of_training_documents(
-    data: Documents, documents: LabelledDocuments, on_progress: OnProgress
-) -> None:
-    place = data.data if isinstance(data, Source) else data
-    is_file = isinstance(place, str | Path) and Path(place).is_file()  # its one part is "train" too
-    if documents.split == "train" and not is_file:
-        text = (
-            "A model is more confident about the documents it was trained on than about others: "
-            "calibrate on a part that it has not seen, such as valid."
-        )
-        on_progress(Note(text, is_warning=True))
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels, w
 from setrnn.systems.mixture import MixtureSystem, Weights
 from setrnn.systems.rules import rule_for
 from setrnn.systems.system import System
-from setrnn.tagging.evaluation import open_documents
+from setrnn.tagging.documents import open_documents
 from setrnn.tagging.fitting import check_training, explain_stop, train_prepared
 from setrnn.tagging.mixing import list_names
 from setrnn.tagging.opening import (

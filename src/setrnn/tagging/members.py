@@ -17,7 +17,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.methods import find_method
 from setrnn.progress import Note, OnProgress, Progress
 from setrnn.systems.rules import MANY_SETS
-from setrnn.tagging.evaluation import Batch, LabelledDocuments
+from setrnn.tagging.documents import Batch, LabelledDocuments
 from setrnn.tagging.fitting import train_uncalibrated
 from setrnn.tagging.planning import Candidate
 from setrnn.tagging.tagger import Tagger

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from setrnn.config import MemberSettings, MixtureConfig
+from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.joint_encoder import join_encoders, join_rows, split_rows
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
@@ -20,7 +21,7 @@ from setrnn.systems.candidates import Floats
 from setrnn.systems.mixture import MixtureSystem, Weights, relabel
 from setrnn.tagging.calibrating import fit_calibration
 from setrnn.tagging.calibration import LEAST_DOCUMENTS
-from setrnn.tagging.evaluation import Batch, Documents, LabelledDocuments, open_documents
+from setrnn.tagging.documents import Batch, Documents, LabelledDocuments, open_unseen
 from setrnn.tagging.mixture_outputs import Outputs, collect
 from setrnn.tagging.mixture_weights import (
     BEST,
@@ -69,7 +70,8 @@ def mix(
         ('weather', 'storm')
     """
     names, members = _open(models, device)
-    return mix_members(names, members, open_documents(data, split, "valid"), on_progress)
+    documents = open_unseen(join(members), data, split, on_progress)
+    return mix_members(names, members, documents, on_progress)
 
 
 def mix_members(
@@ -164,7 +166,23 @@ def join(members: Sequence[Tagger], weights: Weights | None = None) -> Tagger:
         labels,
         MixtureSystem(tuple(systems), parts, weights, len(labels)),
         seen_sets=_join_seen_sets(members, labels),
+        trained_documents=_join_sketches(members, parts),
     )
+
+
+def _join_sketches(members: Sequence[Tagger], parts: Sequence[int]) -> tuple[DocumentSketch, ...]:
+    """Return the documents that a member was trained on, of each tokenizer; () if one lacks them.
+
+    Args:
+        members: the members.
+        parts: the number of the tokenizer of each.
+    """
+    if not all(each.trained_documents for each in members):
+        return ()
+    of_part: dict[int, list[DocumentSketch]] = {}
+    for member, part in zip(members, parts, strict=True):
+        of_part.setdefault(part, []).extend(member.trained_documents)
+    return tuple(DocumentSketch.union(of_part[part]) for part in sorted(of_part))
 
 
 def _join_seen_sets(members: Sequence[Tagger], labels: LabelVocabulary) -> Ragged | None:
