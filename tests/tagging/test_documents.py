@@ -75,7 +75,7 @@ def test_new_documents_are_all_used(cut_tagger, one_file):
 
 def test_a_model_that_was_trained_on_the_whole_file_warns(taggers, small_examples, tmp_path):
     file = tmp_path / "all.jsonl"
-    write_examples(small_examples["train"][:120], file)
+    write_examples(small_examples["train"][:40], file)
     for name in ("br", "mixture"):
         notes = []
         count_documents(taggers[name], open_unseen(taggers[name], file, None, collect_notes(notes)))
