@@ -130,24 +130,40 @@ def calibrate_on_valid(
     out: Path | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
-    """Calibrate a tagger on the valid part, if there are enough documents; save that in `out`.
+    """Calibrate a tagger on the valid part, if there is one: see `calibrate_or_warn`."""
+    if not prepared.description["n_documents"].get("valid", 0):
+        return tagger
+    return calibrate_or_warn(tagger, open_documents(prepared, "valid"), out, on_progress)
+
+
+def calibrate_or_warn(
+    tagger: Tagger,
+    documents: LabelledDocuments,
+    out: Path | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> Tagger:
+    """Calibrate a tagger on documents, if there are enough; save the calibration in `out`.
 
     A calibration that fails leaves the tagger as it is: the model's own probabilities stay.
+
+    Args:
+        tagger: the model.
+        documents: how many there are must be known.
+        out: the model's folder; None if it is in none.
+        on_progress: called with the progress and with notes for the user.
     """
-    n_documents = prepared.description["n_documents"].get("valid", 0)
+    n_documents, kind = documents.n_documents or 0, "valid " * (documents.split == "valid")
     if n_documents < LEAST_DOCUMENTS:
-        if n_documents:
-            on_progress(
-                Note(
-                    f"The valid part has {n_documents:,} documents, and {LEAST_DOCUMENTS} are "
-                    "needed to calibrate: probabilities are the model's own."
-                )
-            )
+        text = (
+            f"There are {n_documents:,} {kind}documents, and {LEAST_DOCUMENTS} are needed to "
+            "calibrate: probabilities are the model's own."
+        )
+        on_progress(Note(text))
         return tagger
     way_out = "Calibrate it on fewer documents, with setrnn calibrate."
     try:
         with explain_full_gpu("Calibrating", way_out):
-            calibration = fit_calibration(tagger, prepared, split="valid", on_progress=on_progress)
+            calibration = fit_calibration(tagger, documents, on_progress=on_progress)
         calibrated = replace(tagger, calibration=calibration)
         if out is not None:
             calibrated = calibrated.save_calibration(out)
@@ -163,7 +179,7 @@ def calibrate_on_valid(
     temperature = calibration.scalings["sets"].temperature
     on_progress(
         Note(
-            f"Calibrated on the {n_documents:,} valid documents (temperature {temperature:.2f}): "
+            f"Calibrated on the {n_documents:,} {kind}documents (temperature {temperature:.2f}): "
             "predict gives calibrated probabilities, predict --raw the model's own."
         )
     )
