@@ -356,7 +356,7 @@ class _Documents:
         assert calibration.label_curves is not None
         curves, held_out_probs = calibration.label_curves, held_out_label_probs(own, is_label)
         # The knots were fitted on these documents, but have few parameters.
-        held_out_probs = np.interp(held_out_probs, curves.knots, curves.values).astype(np.float32)
+        held_out_probs = curves.interpolate(held_out_probs)
         found = fit_label_acceptance(own, curves(own), held_out_probs, is_label, target, confidence)
         shown = [label_reliability(each, is_label) for each in (own, held_out_probs)]
         return found, LabelReliability(*shown)

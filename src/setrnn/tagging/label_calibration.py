@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids
 
 N_FOLDS = 5
 LEAST_FOR_KNOTS = 500  # documents
@@ -25,6 +25,8 @@ N_STEPS = 25  # of Newton's method
 OFFSET_SPREAD, SLOPE_SPREAD = 0.5, 0.1
 LARGEST_STEP = 0.5  # of an offset, in log-odds
 LEAST_SLOPE = 0.5
+MOST_FOR_COMMON = 1 << 20  # pairs
+ENTRIES_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -56,21 +58,38 @@ class LabelCurves:
 
     def __call__(self, probs: npt.NDArray[Any], labels: Ids | None = None) -> Floats32:
         """Return calibrated probabilities, (n, L); or (n, S), of the labels (n, S) with -1."""
-        offsets, slopes = self.offsets, self.slopes
-        if labels is not None:
-            offsets, slopes = offsets[labels], slopes[labels]
-        odds = offsets + slopes * (_terms(probs) @ self.common)
-        return np.interp(expit(odds), self.knots, self.values).astype(np.float32)
+        found = np.empty(probs.shape, dtype=np.float32)
+        for rows in _slices(probs.shape):  # arrays of 64-bit numbers stay small
+            offsets, slopes = self.offsets, self.slopes
+            if labels is not None:
+                offsets, slopes = offsets[labels[rows]], slopes[labels[rows]]
+            found[rows] = self.interpolate(expit(offsets + slopes * self._bend(probs[rows])))
+        return found
+
+    def _bend(self, probs: npt.NDArray[Any]) -> Floats:
+        """Return the log-odds of the common curve."""
+        inner = np.clip(probs.astype(np.float64), NEAREST, 1 - NEAREST)
+        a, b, c = self.common
+        return np.asarray(a + b * np.log(inner) - c * np.log1p(-inner))
+
+    def interpolate(self, probs: npt.NDArray[Any]) -> Floats32:
+        """Return the values of the line through the knots, (n, L)."""
+        found = np.empty(probs.shape, dtype=np.float32)
+        for rows in _slices(probs.shape):
+            found[rows] = np.interp(probs[rows], self.knots, self.values)
+        return found
 
 
 def fit_label_curves(probs: Floats32, is_label: Bools) -> LabelCurves:
     """Fit curves to probabilities and true labels, both (n, L)."""
-    document, label = np.nonzero(probs >= LEAST_TO_FIT)
-    terms = _terms(probs[document, label])  # (E, 3)
-    is_true = is_label[document, label].astype(np.float64)
-    common = _fit_common(terms, is_true)
-    offsets, slopes = _fit_labels(terms @ common, is_true, label, probs.shape[1])
-    return LabelCurves(common, offsets, slopes)
+    is_used = probs >= LEAST_TO_FIT
+    label = np.nonzero(is_used)[1].astype(np.int32)  # (E,)
+    used, is_true = probs[is_used], is_label[is_used]
+    some = slice(None, None, -(-len(used) // MOST_FOR_COMMON) or 1)
+    common = _fit_common(_terms(used[some]), is_true[some].astype(np.float64))
+    curves = LabelCurves(common, np.zeros(probs.shape[1]), np.ones(probs.shape[1]))
+    offsets, slopes = _fit_labels(curves._bend(used), is_true, label, probs.shape[1])
+    return replace(curves, offsets=offsets, slopes=slopes)
 
 
 def with_knots(curves: LabelCurves, held_out: Floats32, is_label: Bools) -> LabelCurves:
@@ -83,16 +102,26 @@ def with_knots(curves: LabelCurves, held_out: Floats32, is_label: Bools) -> Labe
     """
     if len(held_out) < LEAST_FOR_KNOTS:
         return curves
-    losses = np.zeros(2)
+    gain = 0.0
     for is_out in _folds(len(held_out), seed=1):
-        knots, values = _fit_knots(held_out[~is_out], is_label[~is_out])
-        before = held_out[is_out].astype(np.float64)
-        for number, probs in enumerate((before, np.interp(before, knots, values))):
-            inner = np.clip(probs, NEAREST, 1 - NEAREST)
-            losses[number] -= np.log(np.where(is_label[is_out], inner, 1 - inner)).sum()
-    if losses[1] >= losses[0]:
-        return curves
-    knots, values = _fit_knots(held_out, is_label)
+        bent = _bend_by_knots(curves, held_out[~is_out], is_label[~is_out])
+        before = held_out[is_out]
+        gain += log_loss(before, is_label[is_out])
+        gain -= log_loss(bent.interpolate(before), is_label[is_out])
+    return _bend_by_knots(curves, held_out, is_label) if gain > 0 else curves
+
+
+def log_loss(probs: Floats32, is_label: Bools) -> float:
+    """Return the sum of -log p of what is true, over (n, L)."""
+    loss = 0.0
+    for rows in _slices(probs.shape):
+        inner = np.clip(probs[rows].astype(np.float64), NEAREST, 1 - NEAREST)
+        loss -= float(np.log(np.where(is_label[rows], inner, 1 - inner)).sum())
+    return loss
+
+
+def _bend_by_knots(curves: LabelCurves, probs: Floats32, is_label: Bools) -> LabelCurves:
+    knots, values = _fit_knots(probs, is_label)
     return replace(curves, knots=knots, values=values)
 
 
@@ -122,6 +151,12 @@ def _folds(n: int, seed: int = 0) -> Iterator[Bools]:
     return (of_fold == fold for fold in range(N_FOLDS))
 
 
+def _slices(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Cut an array into rows of about ENTRIES_AT_ONCE numbers."""
+    n_rows = max(ENTRIES_AT_ONCE // max(int(np.prod(shape[1:])), 1), 1)
+    return (slice(start, start + n_rows) for start in range(0, shape[0], n_rows))
+
+
 def _terms(probs: npt.NDArray[Any]) -> Floats:
     """Return what the common curve is linear in: (..., 3)."""
     inner = np.clip(probs.astype(np.float64), NEAREST, 1 - NEAREST)
@@ -146,7 +181,9 @@ def _fit_common(terms: Floats, is_true: Floats) -> Floats:
     return np.array([0.0, 1.0, 1.0])  # probabilities say nothing: they stay as they are
 
 
-def _fit_labels(z: Floats, is_true: Floats, label: Ints, n_labels: int) -> tuple[Floats, Floats]:
+def _fit_labels(
+    z: Floats, is_true: Bools, label: npt.NDArray[np.int32], n_labels: int
+) -> tuple[Floats, Floats]:
     """Fit an offset and a slope for each label to the log-odds z (E,) of the common curve."""
 
     def sum_up(values: Floats) -> Floats:
