@@ -1,6 +1,6 @@
 """Calibrate label probabilities: one curve for all labels, moved a little for each label."""
 
-# n documents, L labels, E pairs of a document and a label, S labels of the largest set
+# n documents, L labels, B bins of log-odds, E bins that are not empty, S labels of the largest set
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, logit
 
-from setrnn.systems.candidates import Bools, Floats, Floats32, Ids
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
 
 N_FOLDS = 5
 LEAST_FOR_KNOTS = 500  # documents
-# Pairs below this are not used to fit: there are many, and they are hardly ever right.
-LEAST_TO_FIT = 0.005
+# Pairs of a document and a label below this are not used to fit: there are many, and hardly any is
+# right. They follow the curves: with a higher limit, the offset of a label would lift them.
+LEAST_TO_FIT = 1e-4
+LEAST_TO_BEND = 0.005  # likewise, for the knots
+BIN_WIDTH = 0.1  # of log-odds
 NEAREST = 1e-6  # to 0 and 1
 N_STEPS = 25  # of Newton's method
 # The standard deviations of what labels differ by. Labels of few documents stay near the common
@@ -25,7 +28,6 @@ N_STEPS = 25  # of Newton's method
 OFFSET_SPREAD, SLOPE_SPREAD = 0.5, 0.1
 LARGEST_STEP = 0.5  # of an offset, in log-odds
 LEAST_SLOPE = 0.5
-MOST_FOR_COMMON = 1 << 20  # pairs
 ENTRIES_AT_ONCE = 1 << 18
 
 
@@ -68,7 +70,7 @@ class LabelCurves:
 
     def _bend(self, probs: npt.NDArray[Any]) -> Floats:
         """Return the log-odds of the common curve."""
-        inner = np.clip(probs.astype(np.float64), NEAREST, 1 - NEAREST)
+        inner = _clip(probs)
         a, b, c = self.common
         return np.asarray(a + b * np.log(inner) - c * np.log1p(-inner))
 
@@ -80,16 +82,50 @@ class LabelCurves:
         return found
 
 
+@dataclass(frozen=True)
+class Counts:
+    """How many documents have a label, by the label and the model's probability of it."""
+
+    n: Floats  # (L, B)
+    n_true: Floats  # (L, B)
+
+    @classmethod
+    def of(cls, probs: Floats32, is_label: Bools) -> Counts:
+        """Count the documents of probabilities and true labels, both (n, L)."""
+        n_labels, n_bins = probs.shape[1], len(_bin_centres())
+        first = np.arange(n_labels) * n_bins
+        counts = np.zeros((2, n_labels * n_bins))
+        for rows in _slices(probs.shape):
+            of_bin = (logit(_clip(probs[rows])) - logit(LEAST_TO_FIT)) / BIN_WIDTH
+            is_used = of_bin >= 0
+            place = (first + np.minimum(of_bin, n_bins - 1).astype(np.int64))[is_used]
+            for count, chosen in zip(counts, (place, place[is_label[rows][is_used]]), strict=True):
+                count += np.bincount(chosen, minlength=len(count))
+        return cls(*counts.reshape(2, n_labels, n_bins))
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.n + other.n, self.n_true + other.n_true)
+
+    def fit(self) -> LabelCurves:
+        """Fit the curves."""
+        label, of_bin = np.nonzero(self.n)  # (E,)
+        n, n_true = self.n[label, of_bin], self.n_true[label, of_bin]
+        terms = _terms(_bin_centres())  # (B, 3)
+        common = _fit_common(terms, self.n.sum(axis=0), self.n_true.sum(axis=0))
+        z = (terms @ common)[of_bin]
+        return LabelCurves(common, *_fit_labels(z, n, n_true, label, len(self.n)))
+
+
+def _bin_centres() -> Floats:
+    """Return the probability in the middle of each bin, (B,)."""
+    low, high = logit(LEAST_TO_FIT), logit(1 - NEAREST)
+    n_bins = int(np.ceil((high - low) / BIN_WIDTH))
+    return np.asarray(expit(low + BIN_WIDTH * (np.arange(n_bins) + 0.5)))
+
+
 def fit_label_curves(probs: Floats32, is_label: Bools) -> LabelCurves:
     """Fit curves to probabilities and true labels, both (n, L)."""
-    is_used = probs >= LEAST_TO_FIT
-    label = np.nonzero(is_used)[1].astype(np.int32)  # (E,)
-    used, is_true = probs[is_used], is_label[is_used]
-    some = slice(None, None, -(-len(used) // MOST_FOR_COMMON) or 1)
-    common = _fit_common(_terms(used[some]), is_true[some].astype(np.float64))
-    curves = LabelCurves(common, np.zeros(probs.shape[1]), np.ones(probs.shape[1]))
-    offsets, slopes = _fit_labels(curves._bend(used), is_true, label, probs.shape[1])
-    return replace(curves, offsets=offsets, slopes=slopes)
+    return Counts.of(probs, is_label).fit()
 
 
 def with_knots(curves: LabelCurves, held_out: Floats32, is_label: Bools) -> LabelCurves:
@@ -115,7 +151,7 @@ def log_loss(probs: Floats32, is_label: Bools) -> float:
     """Return the sum of -log p of what is true, over (n, L)."""
     loss = 0.0
     for rows in _slices(probs.shape):
-        inner = np.clip(probs[rows].astype(np.float64), NEAREST, 1 - NEAREST)
+        inner = _clip(probs[rows])
         loss -= float(np.log(np.where(is_label[rows], inner, 1 - inner)).sum())
     return loss
 
@@ -128,12 +164,14 @@ def _bend_by_knots(curves: LabelCurves, probs: Floats32, is_label: Bools) -> Lab
 def _fit_knots(probs: Floats32, is_label: Bools) -> tuple[Floats, Floats]:
     from setrnn.tagging.calibration import fit_isotonic  # it imports this file
 
-    is_used = probs >= LEAST_TO_FIT
+    is_used = probs >= LEAST_TO_BEND
     if not is_used.any():
         return np.array([0.0, 1.0]), np.array([0.0, 1.0])
     found = fit_isotonic(probs[is_used].astype(np.float64), is_label[is_used])
-    knots = np.concatenate([[0.0], found.probabilities, [1.0]])
-    values = np.concatenate([[0.0], found.accuracies, [1.0]])
+    # Below the pairs that are used, probabilities stay as they are.
+    least = min(LEAST_TO_BEND, found.accuracies[0])
+    knots = np.concatenate([[0.0, LEAST_TO_BEND], found.probabilities, [1.0]])
+    values = np.concatenate([[0.0, least], found.accuracies, [1.0]])
     _, first = np.unique(knots, return_index=True)
     return knots[first], values[first]
 
@@ -141,8 +179,11 @@ def _fit_knots(probs: Floats32, is_label: Bools) -> tuple[Floats, Floats]:
 def held_out_label_probs(probs: Floats32, is_label: Bools) -> Floats32:
     """Calibrate each fifth of the documents with curves fitted on the others: (n, L)."""
     found = np.zeros_like(probs)
-    for is_out in _folds(len(probs)):
-        found[is_out] = fit_label_curves(probs[~is_out], is_label[~is_out])(probs[is_out])
+    folds = list(_folds(len(probs)))
+    counts = [Counts.of(probs[is_out], is_label[is_out]) for is_out in folds]
+    for fold, is_out in enumerate(folds):
+        others = [each for number, each in enumerate(counts) if number != fold]
+        found[is_out] = sum(others[1:], others[0]).fit()(probs[is_out])
     return found
 
 
@@ -157,13 +198,16 @@ def _slices(shape: tuple[int, ...]) -> Iterator[slice]:
     return (slice(start, start + n_rows) for start in range(0, shape[0], n_rows))
 
 
-def _terms(probs: npt.NDArray[Any]) -> Floats:
-    """Return what the common curve is linear in: (..., 3)."""
-    inner = np.clip(probs.astype(np.float64), NEAREST, 1 - NEAREST)
-    return np.stack([np.ones_like(inner), np.log(inner), -np.log1p(-inner)], axis=-1)
+def _clip(probs: npt.NDArray[Any]) -> Floats:
+    return np.clip(probs.astype(np.float64), NEAREST, 1 - NEAREST)
 
 
-def _fit_common(terms: Floats, is_true: Floats) -> Floats:
+def _terms(probs: Floats) -> Floats:
+    """Return what the common curve is linear in: (B, 3)."""
+    return np.stack([np.ones_like(probs), np.log(probs), -np.log1p(-probs)], axis=-1)
+
+
+def _fit_common(terms: Floats, n: Floats, n_true: Floats) -> Floats:
     """Fit a, b and c by maximum likelihood; a prior keeps them near the identity."""
     for used in ([0, 1, 2], [0, 1], [0, 2]):  # without a part whose weight would be negative
         chosen = terms[:, used]
@@ -171,8 +215,9 @@ def _fit_common(terms: Floats, is_true: Floats) -> Floats:
         weights = start.copy()
         for _ in range(N_STEPS):
             found = expit(chosen @ weights)
-            slope = chosen.T @ (found - is_true) + (weights - start)
-            curvature = (chosen * (found * (1 - found))[:, None]).T @ chosen + np.eye(len(used))
+            slope = chosen.T @ (n * found - n_true) + (weights - start)
+            spread = n * found * (1 - found)
+            curvature = (chosen * spread[:, None]).T @ chosen + np.eye(len(used))
             weights = weights - np.clip(np.linalg.solve(curvature, slope), -1.0, 1.0)
         if (weights[1:] > 0).all():
             common = np.zeros(3)
@@ -182,7 +227,7 @@ def _fit_common(terms: Floats, is_true: Floats) -> Floats:
 
 
 def _fit_labels(
-    z: Floats, is_true: Bools, label: npt.NDArray[np.int32], n_labels: int
+    z: Floats, n: Floats, n_true: Floats, label: Ints, n_labels: int
 ) -> tuple[Floats, Floats]:
     """Fit an offset and a slope for each label to the log-odds z (E,) of the common curve."""
 
@@ -192,7 +237,7 @@ def _fit_labels(
     offsets, slopes = np.zeros(n_labels), np.ones(n_labels)
     for _ in range(N_STEPS):
         found = expit(offsets[label] + slopes[label] * z)
-        off, spread = found - is_true, found * (1 - found)
+        off, spread = n * found - n_true, n * found * (1 - found)
         to_offset = sum_up(off) + offsets / OFFSET_SPREAD**2
         to_slope = sum_up(off * z) + (slopes - 1) / SLOPE_SPREAD**2
         h_offset = sum_up(spread) + 1 / OFFSET_SPREAD**2
