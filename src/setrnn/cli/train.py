@@ -114,7 +114,7 @@ def train(
     if "automatic" in tagger.notes:
         if "mixture" in tagger.notes:
             print_mixture(tagger.notes["mixture"])
-        for line in summarise(tagger.notes):
+        for line in summarise(tagger):
             note(line)
         return
     prepared = setrnn.prepare(source, preset=preset, config=config, settings=settings or [])

@@ -479,7 +479,7 @@ class Tagger:
             self.notes,
             None if self.calibration is None else self.calibration.as_dict(),
             rule=self.rule,
-            readme=write_readme(self.notes),
+            readme=write_readme(self),
         )
         return replace(self, version=save_model(folder, saved, __version__, way_out))
 
