@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from setrnn import Prediction, calibrate, evaluate
+from setrnn import Prediction, calibrate, evaluate, open_documents
 from setrnn.tagging.acceptance import LabelAcceptance
+from setrnn.tagging.calibrating import find_label_acceptance
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.label_scores import LabelPairs, score_labels
 
@@ -100,3 +101,12 @@ def test_evaluate_lists_every_label_and_how_far_labels_are_trusted(calibrated, s
     values = found.as_dict()
     assert 0 <= values["label_calibration_error"] <= 1
     assert values["n_label_pairs"] > 0
+
+
+def test_the_acceptance_of_labels_can_be_found_by_itself(calibrated, small_examples):
+    documents = open_documents(small_examples["train"])
+    found = find_label_acceptance(calibrated.tagger, documents, target=0.6)
+    expected = calibrated.calibration.label_acceptance
+    np.testing.assert_allclose(found.thresholds, expected.thresholds)
+    plain = replace(calibrated.tagger, calibration=None)
+    assert find_label_acceptance(plain, documents) is None

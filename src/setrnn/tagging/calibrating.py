@@ -338,10 +338,7 @@ class _Documents:
 
     def is_label(self, tagger: Tagger) -> Bools:
         """Return the true labels, (n, L)."""
-        known = tagger.labels.encode([tuple(each) for each in self.label_sets])
-        is_label = np.zeros((len(self.label_sets), len(tagger.labels)), dtype=bool)
-        is_label[known.row_numbers, known.values] = True
-        return is_label
+        return _list_true_labels(tagger, self.label_sets)
 
     @property
     def label_marginals(self) -> Floats32:
@@ -352,14 +349,9 @@ class _Documents:
         self, tagger: Tagger, calibration: Calibration, target: float, confidence: float
     ) -> tuple[LabelAcceptance, LabelReliability]:
         """Find which labels to accept, and how far their probabilities can be trusted."""
-        own, is_label = self.label_marginals, self.is_label(tagger)
         assert calibration.label_curves is not None
-        curves, held_out_probs = calibration.label_curves, held_out_label_probs(own, is_label)
-        # The knots were fitted on these documents, but have few parameters.
-        held_out_probs = curves.interpolate(held_out_probs)
-        found = fit_label_acceptance(own, curves(own), held_out_probs, is_label, target, confidence)
-        shown = [label_reliability(each, is_label) for each in (own, held_out_probs)]
-        return found, LabelReliability(*shown)
+        own, is_label = self.label_marginals, self.is_label(tagger)
+        return _accept_labels(own, is_label, calibration.label_curves, target, confidence)
 
     def predict(self, tagger: Tagger, rule: str) -> _Predicted:
         """Predict by a rule."""
@@ -389,6 +381,42 @@ class _Documents:
         for is_out, fitted in held_out(calibration.scalings[key], log_probs, true_rank):
             probs[is_out] = predicted.probs({key: fitted})[is_out]
         return probs
+
+
+def find_label_acceptance(
+    tagger: Tagger, documents: LabelledDocuments, target: float = 0.9, confidence: float = 0.9
+) -> LabelAcceptance | None:
+    """Find which labels a calibrated tagger could accept; None without curves of labels."""
+    curves = None if tagger.calibration is None else tagger.calibration.label_curves
+    if curves is None:
+        return None
+    marginals: list[Floats32] = []
+    label_sets: list[frozenset[str]] = []
+    for tokens, names in documents.batches(tagger):
+        candidates = tagger.system.candidates(tokens, count_candidates())
+        marginals.append(tagger.label_marginals(tokens, candidates, calibrated=False).probs)
+        label_sets.extend(map(frozenset, names))
+    is_label = _list_true_labels(tagger, label_sets)
+    return _accept_labels(np.concatenate(marginals), is_label, curves, target, confidence)[0]
+
+
+def _accept_labels(
+    own: Floats32, is_label: Bools, curves: LabelCurves, target: float, confidence: float
+) -> tuple[LabelAcceptance, LabelReliability]:
+    """Find which labels to accept, from the model's own probabilities (n, L)."""
+    # The knots were fitted on these documents, but have few parameters.
+    held_out_probs = curves.interpolate(held_out_label_probs(own, is_label))
+    found = fit_label_acceptance(own, curves(own), held_out_probs, is_label, target, confidence)
+    shown = [label_reliability(each, is_label) for each in (own, held_out_probs)]
+    return found, LabelReliability(*shown)
+
+
+def _list_true_labels(tagger: Tagger, label_sets: Sequence[frozenset[str]]) -> Bools:
+    """Return the true labels, (n, L)."""
+    known = tagger.labels.encode([tuple(each) for each in label_sets])
+    is_label = np.zeros((len(label_sets), len(tagger.labels)), dtype=bool)
+    is_label[known.row_numbers, known.values] = True
+    return is_label
 
 
 def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:
