@@ -120,3 +120,13 @@ def test_memory_is_bounded(overconfident):
     assert peak < 1.5 * own.nbytes
     np.testing.assert_array_equal(found[:2_000, :20], small(overconfident[0]))
     assert log_loss(found, is_label) < log_loss(own, is_label)
+
+
+def test_the_offset_of_a_label_does_not_lift_small_probabilities():
+    """Half of 60 documents at 0.01 are right, and none of 1,940 at 0.004."""
+    probs = np.full((2_000, 2), 0.004, dtype=np.float32)
+    probs[:60] = 0.01
+    is_label = np.zeros(probs.shape, dtype=bool)
+    is_label[:30] = True
+    found = fit_label_curves(probs, is_label)(probs)
+    assert found.sum() < 1.5 * is_label.sum()
