@@ -62,7 +62,7 @@ def train(
     if "automatic" in tagger.notes:
         if "mixture" in tagger.notes:
             print_mixture(tagger.notes["mixture"])
-        for line in summarise(tagger.notes):
+        for line in summarise(tagger):
             note(line)
     elif valid := open_valid(source, training.valid):
         evaluation = setrnn.evaluate(tagger, valid)

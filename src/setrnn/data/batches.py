@@ -134,8 +134,9 @@ def even_rows(n_rows: int, n_taken: int) -> npt.NDArray[np.int64]:
         >>> even_rows(9, 3).tolist(), even_rows(2, 3).tolist()
         ([0, 4, 8], [0, 1])
     """
-    rows = np.linspace(0, n_rows - 1, min(n_taken, n_rows)).round()
-    return rows.astype(np.int64)
+    spaced = np.linspace(0, n_rows - 1, min(n_taken, n_rows))
+    rows: npt.NDArray[np.int64] = spaced.round().astype(np.int64)
+    return rows
 
 
 def training_batches(

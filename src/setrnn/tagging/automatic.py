@@ -37,7 +37,7 @@ from setrnn.tagging.candidates import (
     list_candidates,
     suggest_transformer,
 )
-from setrnn.tagging.evaluation import Batch, LabelledDocuments, open_documents
+from setrnn.tagging.documents import Batch, LabelledDocuments, open_documents
 from setrnn.tagging.fitting import save_again
 from setrnn.tagging.learning import check_learned, warn_if_not_learned
 from setrnn.tagging.members import (

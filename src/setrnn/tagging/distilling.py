@@ -16,9 +16,8 @@ import torch
 from setrnn.config import Config, settings_hash
 from setrnn.data.batches import TargetSets, TrainingDocuments, take_rows
 from setrnn.data.cache import Source
-from setrnn.data.folders import explain_failed_write, whole_file
+from setrnn.data.folders import explain_failed_write
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.model_folder import README
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, DataError
@@ -31,7 +30,7 @@ from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels, w
 from setrnn.systems.mixture import MixtureSystem, Weights
 from setrnn.systems.rules import rule_for
 from setrnn.systems.system import System
-from setrnn.tagging.evaluation import open_documents
+from setrnn.tagging.documents import open_documents
 from setrnn.tagging.fitting import check_training, explain_stop, train_prepared
 from setrnn.tagging.mixing import list_names
 from setrnn.tagging.opening import (
@@ -58,7 +57,6 @@ from setrnn.training.start import TrainOptions, identify_run
 
 OBJECTIVE = "set-distribution"
 LEAST_WEIGHT = 0.005  # less probable sets of the teacher are left to the rest: they cost time
-HEADING = "# A distilled model"  # of README.md
 
 
 def distil(
@@ -136,12 +134,9 @@ def distil(
         )
         documents = _teach(tagger, source, prepared, student, full, options)
         options = replace(options, documents=documents)
-        found = train_prepared(
+        return train_prepared(
             prepared, student, full, options, target, _describe(name, tagger, prepared, full)
         )
-    if target is not None:
-        _write_readme(target, found)
-    return found
 
 
 def _find_student(method: str) -> Method:
@@ -197,27 +192,6 @@ def _describe(name: str, teacher: Tagger, prepared: Prepared, config: Config) ->
             "n_unlabelled": parts.get(UNLABELLED, 0),
         }
     }
-
-
-def _write_readme(folder: Path, student: Tagger) -> None:
-    """Say in README.md what the student was distilled from; a text of the user is kept."""
-    file, found = folder / README, student.notes["distilled_from"]
-    if file.exists() and not file.read_text("utf-8", errors="replace").startswith(HEADING):
-        return
-    members = f" of {', '.join(found['members'])}" if found["members"] else ""
-    lines = [
-        HEADING,
-        "",
-        f"This `{student.method}` model learned from `{found['name']}`, a `{found['method']}` "
-        f"model{members}. It has {len(student.labels):,} labels.",
-        "",
-        f"- texts with labels: {found['n_labelled']:,}; their own label sets have the weight "
-        f"{student.config.distillation.true_share:g}",
-        f"- texts without labels: {found['n_unlabelled']:,}",
-        f"- sets of the teacher per text: at most {student.config.distillation.sets}",
-    ]
-    with explain_failed_write(file), whole_file(file) as stream:
-        stream.write(("\n".join(lines) + "\n").encode())
 
 
 def _teach(

@@ -28,7 +28,7 @@ from setrnn.systems.candidates import (
 )
 from setrnn.systems.mixture import MixtureCandidates, MixtureSystem, align_tables
 from setrnn.systems.rules import MANY_SETS
-from setrnn.tagging.evaluation import Batch
+from setrnn.tagging.documents import Batch
 from setrnn.tagging.tagger import BATCH, Tagger
 
 if TYPE_CHECKING:
