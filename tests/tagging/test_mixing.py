@@ -220,7 +220,7 @@ def test_a_mixture_is_explained_by_the_member_with_the_most_weight(taggers, test
     members = [taggers["br"], taggers["seq2seq-rnn"], taggers["set-rnn"]]
     mixture = join(members, Weights(np.array([0.3, 0.2, 0.5])))
     found = mixture.explain(test_texts[0])
-    assert found.method == "set-rnn"
+    assert (found.method, found.member) == ("mixture", "set-rnn")
     assert found.predicted == taggers["set-rnn"].explain(test_texts[0]).predicted
     assert "set-rnn" in found.reading_notes()[0]
     assert "0.50" in found.reading_notes()[0]

@@ -12,9 +12,10 @@ are collected once.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ import scipy.sparse as sp
 from scipy.optimize import LinearConstraint, minimize
 
 from setrnn.metrics import LOWER_IS_BETTER, evaluate_sets
-from setrnn.systems.candidates import Bools, Floats, Ids, Ints, LabelSizeProbs
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, LabelSizeProbs
 from setrnn.systems.limits import no_limits
 from setrnn.systems.mixture import Weights
 from setrnn.systems.rules import find_rule
@@ -152,6 +153,7 @@ class _Measured:
         self.measure, self.sign = measure, -1 if measure in LOWER_IS_BETTER else 1
         self.equal = np.full(outputs.n_members, 1 / outputs.n_members)
         self.every = np.ones(N_FOLDS, dtype=bool)
+        self.predict = PREDICT[rule](outputs)
         self.kept: dict[bytes, float] = {}
         self.by_labels: dict[bytes, Floats] = {}
 
@@ -160,8 +162,7 @@ class _Measured:
         folds = self.every if folds is None else folds
         key = weights.tobytes() + folds.tobytes()
         if key not in self.kept:
-            predicted = PREDICT[self.rule](self.outputs, Weights(weights), folds, folds)
-            self.kept[key] = self._measure(predicted, folds)
+            self.kept[key] = self._measure(self.predict(weights, folds, folds), folds)
         return self.kept[key]
 
     def _measure(self, predicted: Any, folds: Bools) -> float:  # noqa: ANN401 (a sparse matrix)
@@ -174,8 +175,7 @@ class _Measured:
         total = None
         for fold in range(N_FOLDS):
             is_out = np.arange(N_FOLDS) == fold
-            weights = Weights(fit(~is_out))
-            found = PREDICT[self.rule](self.outputs, weights, ~is_out, is_out)
+            found = self.predict(fit(~is_out), ~is_out, is_out)
             total = found if total is None else total + found
         return self._measure(total, self.every)
 
@@ -241,88 +241,132 @@ def _neighbours(weights: Floats) -> Iterator[Floats]:
             yield without / without.sum()
 
 
-# What each rule predicts: from outputs and weights, with thresholds chosen in some folds, for the
-# documents of some folds. The result is a sparse matrix of 0 and 1, like `Outputs.truth`.
+# What each rule predicts: for any weights, with thresholds chosen in some folds, for the documents
+# of some folds. The result is a sparse matrix of 0 and 1, like `Outputs.truth`; the rows of other
+# documents are empty.
 
 
-def _as_matrix(outputs: Outputs, document: Ints, label: Ints | Ids) -> Any:  # noqa: ANN401
-    ones = np.ones(len(document))
-    return sp.csr_matrix((ones, (document, label)), shape=outputs.truth.shape)
+class _Predict(ABC):
+    """The predictions of one rule. What a vector of weights gives is kept for all folds."""
+
+    N_KEPT = 64
+
+    def __init__(self, outputs: Outputs) -> None:
+        self.outputs = outputs
+        self.mixed = lru_cache(self.N_KEPT)(lambda each: self.mix(Weights(np.frombuffer(each))))
+
+    @abstractmethod
+    def mix(self, weights: Weights) -> Any:  # noqa: ANN401
+        """Return what the weights give for all documents, before any threshold."""
+
+    @abstractmethod
+    def __call__(self, weights: Floats, fit: Bools, folds: Bools) -> Any:  # noqa: ANN401
+        """Return the predictions."""
+
+    def as_matrix(self, document: Ints, label: Ints | Ids) -> Any:  # noqa: ANN401
+        """Return pairs of a document and a label as a matrix."""
+        ones = np.ones(len(document))
+        return sp.csr_matrix((ones, (document, label)), shape=self.outputs.truth.shape)
 
 
-def _as_sets(outputs: Outputs, rows: Ints, label_sets: Ids) -> Any:  # noqa: ANN401
-    """Return sets (m, S), padded with -1, of some of the documents."""
-    document, place = np.nonzero(label_sets >= 0)
-    return _as_matrix(outputs, rows[document], label_sets[document, place])
+class _PredictSets(_Predict):
+    """Rules without a threshold: all documents are predicted at once."""
+
+    N_KEPT = 2_000
+
+    def __call__(self, weights: Floats, fit: Bools, folds: Bools) -> Any:  # noqa: ANN401
+        sets = self.mixed(weights.tobytes())
+        document, place = np.nonzero((sets >= 0) & folds[self.outputs.fold][:, None])
+        return self.as_matrix(document, sets[document, place])
 
 
-def _predict_by_set(outputs: Outputs, weights: Weights, fit: Bools, folds: Bools) -> Any:  # noqa: ANN401
-    rows = np.flatnonzero(folds[outputs.fold])
-    best = weights.mix(outputs.set_log_probs[:, rows]).argmax(axis=1)
-    return _as_sets(outputs, rows, outputs.sets[rows, best])
+class _PredictBySet(_PredictSets):
+    def mix(self, weights: Weights) -> Ids:
+        best = weights.mix(self.outputs.set_log_probs).argmax(axis=1)
+        return np.asarray(self.outputs.sets[np.arange(len(best)), best])
 
 
-def _predict_by_f1(outputs: Outputs, weights: Weights, fit: Bools, folds: Bools) -> Any:  # noqa: ANN401
-    rows, tables = np.flatnonzero(folds[outputs.fold]), outputs.tables
-    probs = weights.average([each[rows] for each in tables.probs])
-    empty = weights.average([each[rows] for each in tables.empty])
-    mixed = LabelSizeProbs(tables.labels[rows], probs, empty)
-    return _as_sets(outputs, rows, find_best(mixed, no_limits(outputs.n_labels)))
+class _PredictByF1(_PredictSets):
+    def mix(self, weights: Weights) -> Ids:
+        tables = self.outputs.tables
+        probs = (weights.current.astype(np.float32) @ self.flat).reshape(tables.probs.shape[1:])
+        mixed = LabelSizeProbs(tables.labels, probs, weights.current @ tables.empty)
+        return find_best(mixed, no_limits(self.outputs.n_labels))
+
+    @cached_property
+    def flat(self) -> Floats32:
+        """The tables of the members, (I, n M Z): half as precise, and faster."""
+        probs = self.outputs.tables.probs
+        return np.asarray(probs, dtype=np.float32).reshape(len(probs), -1)
 
 
-def _predict_by_threshold(
-    choose: Callable[[Outputs, Weights, Bools], Any],
-    outputs: Outputs,
-    weights: Weights,
-    fit: Bools,
-    folds: Bools,
-) -> Any:  # noqa: ANN401
-    threshold = choose(outputs, weights, fit)
-    chosen = outputs.pairs.kept(folds[outputs.fold[outputs.pairs.document]])
-    margins = (
-        _mix_pairs(chosen, weights) - np.broadcast_to(threshold, outputs.n_labels)[chosen.label]
-    )
-    is_in = margins >= 0
-    return _as_matrix(outputs, chosen.document[is_in], chosen.label[is_in])
+class _PredictByThreshold(_Predict):
+    """Marginals above a threshold: here, one half."""
+
+    def mix(self, weights: Weights) -> Floats32:
+        """Return the marginals of the pairs, as precise as `MixtureCandidates.marginals`."""
+        mixed = np.minimum(weights.average(self.outputs.pairs.probs), 1.0)
+        return np.asarray(mixed, dtype=np.float32)
+
+    def __call__(self, weights: Floats, fit: Bools, folds: Bools) -> Any:  # noqa: ANN401
+        pairs, probs = self.outputs.pairs, self.mixed(weights.tobytes())
+        thresholds = np.broadcast_to(self.choose(weights, probs, fit), self.outputs.n_labels)
+        is_in = (probs >= thresholds[pairs.label]) & folds[self.fold]
+        return self.as_matrix(pairs.document[is_in], pairs.label[is_in])
+
+    @cached_property
+    def fold(self) -> Ints:
+        """The fold of each pair."""
+        return self.outputs.fold[self.outputs.pairs.document]
+
+    def choose(self, weights: Floats, probs: Floats32, fit: Bools) -> Any:  # noqa: ANN401
+        """Return the threshold, or that of each label."""
+        return OVER_HALF
 
 
-def _mix_pairs(pairs: Pairs, weights: Weights) -> Any:  # noqa: ANN401
-    """Return the marginals of the mixture, (E,), as precise as `MixtureCandidates.marginals`."""
-    return np.minimum(weights.average(pairs.probs), 1.0).astype(np.float32)
+class _PredictByCommon(_PredictByThreshold):
+    def choose(self, weights: Floats, probs: Floats32, fit: Bools) -> Any:  # noqa: ANN401
+        is_fit = fit[self.fold]
+        probs, is_true = probs[is_fit], self.outputs.pairs.is_true[is_fit]
+        if not is_true.any() or not (probs > 0).any():
+            return 0.5
+        return float(find_best_thresholds(probs[None], is_true[None], 0.0)[0])
 
 
-def _find_common(outputs: Outputs, weights: Weights, fit: Bools) -> float:
-    pairs = outputs.pairs.kept(fit[outputs.fold[outputs.pairs.document]])
-    probs = _mix_pairs(pairs, weights)
-    if not pairs.is_true.any() or not (probs > 0).any():
-        return 0.5
-    return float(find_best_thresholds(probs[None], pairs.is_true[None], 0.0)[0])
+class _PredictByOwn(_PredictByCommon):
+    def choose(self, weights: Floats, probs: Floats32, fit: Bools) -> Any:  # noqa: ANN401
+        """Return the thresholds that `choose_thresholds` would, from the pairs alone: (L,)."""
+        thresholds = np.full(self.outputs.n_labels, super().choose(weights, probs, fit))
+        places = self.by_label[fit[self.fold[self.by_label]]]
+        if not len(places):
+            return thresholds
+        pairs, L = self.outputs.pairs, self.outputs.n_labels
+        # Labels ascending, and the probabilities of each label descending.
+        places = places[np.argsort(2.0 * pairs.label[places] - probs[places])]
+        label, values = pairs.label[places], probs[places].astype(np.float64)
+        hits = pairs.is_true[places]
+        rest = Weights(weights).average([each[fit].sum(axis=0) for each in pairs.rest])
+        n_true = np.bincount(label, hits, L)
+        n_all = n_true + EXPECTED_WEIGHT * (np.bincount(label, values, L) + rest)
+        starts = np.flatnonzero(np.append(True, label[1:] != label[:-1]))
+        lengths = np.diff(np.append(starts, len(label)))
+        start = np.repeat(starts, lengths)  # the first place of the same label
+        n_passed = np.arange(len(label)) - start + 1
+        n_hits = _sum_since(start, hits) + EXPECTED_WEIGHT * _sum_since(start, values)
+        f1 = 2 * n_hits / ((1 + EXPECTED_WEIGHT) * n_passed + n_all[label])
+        below = np.append(values[1:], 0.0)
+        below[starts[1:] - 1] = 0.0
+        f1[values == below] = -1  # equal probabilities pass together
+        is_best = np.flatnonzero(f1 == np.repeat(np.maximum.reduceat(f1, starts), lengths))
+        first = is_best[np.unique(label[is_best], return_index=True)[1]]
+        found = first[(f1[first] >= 0) & (n_true[label[first]] > 0)]
+        thresholds[label[found]] = (values[found] + below[found]) / 2
+        return thresholds
 
-
-def _find_own(outputs: Outputs, weights: Weights, fit: Bools) -> Floats:
-    """Return the thresholds that `choose_thresholds` would, from the pairs alone: (L,)."""
-    pairs = outputs.pairs.kept(fit[outputs.fold[outputs.pairs.document]])
-    probs = _mix_pairs(pairs, weights)
-    order = np.lexsort((-probs, pairs.label))
-    label, values, hits = pairs.label[order], probs[order].astype(np.float64), pairs.is_true[order]
-    L = outputs.n_labels
-    rest = weights.average([each[fit].sum(axis=0) for each in pairs.rest])
-    n_true = np.bincount(label, hits, L)
-    n_all = n_true + EXPECTED_WEIGHT * (np.bincount(label, values, L) + rest)
-    start = np.searchsorted(label, label)  # the first place of the same label
-    n_passed = np.arange(len(label)) - start + 1
-    n_hits = _sum_since(start, hits) + EXPECTED_WEIGHT * _sum_since(start, values)
-    f1 = 2 * n_hits / ((1 + EXPECTED_WEIGHT) * n_passed + n_all[label])
-    is_last = np.append(label[1:] != label[:-1], True) if len(label) else np.zeros(0, dtype=bool)
-    below = np.where(is_last, 0.0, np.append(values[1:], 0.0))
-    f1[values == below] = -1  # equal probabilities pass together
-    best_first = np.lexsort((-f1, label))
-    first = best_first[np.unique(label[best_first], return_index=True)[1]]
-    common = _find_common(outputs, weights, fit)
-    thresholds = np.full(L, common)
-    found = first[(f1[first] >= 0) & (n_true[label[first]] > 0)]
-    thresholds[label[found]] = (values[found] + below[found]) / 2
-    return thresholds
+    @cached_property
+    def by_label(self) -> Ints:
+        """The pairs in the order of their labels."""
+        return np.argsort(self.outputs.pairs.label, kind="stable")
 
 
 def _sum_since(start: Ints, values: Any) -> Floats:  # noqa: ANN401 (an array)
@@ -331,10 +375,10 @@ def _sum_since(start: Ints, values: Any) -> Floats:  # noqa: ANN401 (an array)
     return np.asarray(before[1:] - before[start])
 
 
-PREDICT: Mapping[str, Callable[[Outputs, Weights, Bools, Bools], Any]] = {
-    "set": _predict_by_set,
-    "f1": _predict_by_f1,
-    "hamming": partial(_predict_by_threshold, lambda outputs, weights, fit: OVER_HALF),
-    "micro-f1": partial(_predict_by_threshold, _find_common),
-    "label-f1": partial(_predict_by_threshold, _find_own),
+PREDICT: Mapping[str, Callable[[Outputs], _Predict]] = {
+    "set": _PredictBySet,
+    "f1": _PredictByF1,
+    "hamming": _PredictByThreshold,
+    "micro-f1": _PredictByCommon,
+    "label-f1": _PredictByOwn,
 }

@@ -31,7 +31,7 @@ def choose(choice: Choice) -> Ids:
 def gains(probs: Floats, n_chosen: int) -> Floats:
     """Return what each label (n, M, Z) adds to the expected F1 of a set of `n_chosen`: (n, M)."""
     sizes = np.arange(1, probs.shape[2] + 1)
-    return np.asarray(probs @ (2.0 / (sizes + n_chosen)))
+    return np.asarray(probs @ (2.0 / (sizes + n_chosen)).astype(probs.dtype))
 
 
 def find_best(probs: LabelSizeProbs, limits: SetLimits) -> Ids:

@@ -103,7 +103,7 @@ def find_best_thresholds(probs: npt.NDArray[Any], is_true: Bools, expected_weigh
 
     It is halfway between the smallest probability that passes and the next one.
     """
-    order = np.argsort(-probs, axis=1, kind="stable")
+    order = np.argsort(-probs, axis=1)  # equal ones pass together: their order is free
     values = np.take_along_axis(probs, order, axis=1).astype(np.float64)
     n_hits = np.take_along_axis(is_true, order, axis=1).cumsum(axis=1, dtype=np.float64)
     n_passed = np.arange(1, values.shape[1] + 1, dtype=np.float64)
