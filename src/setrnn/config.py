@@ -169,6 +169,7 @@ class ModelSettings:
     word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 400,000 words on
     word_scale: float = 0.1  # of word vectors and of a random part added to each; 0: unchanged
     evidence: bool = True  # whether each label also attends to the words by itself
+    wide: str = "auto"  # "on": start from the log-odds of br; "auto": below 3,000 documents
     max_labels: int = 50  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
@@ -177,6 +178,7 @@ class ModelSettings:
         if self.encoder_units % 2:
             raise ConfigError(f"'model.encoder_units' must be even, got {self.encoder_units}.")
         _require_one_of("model.word_vectors", self.word_vectors, ("auto", "tuned", "frozen"))
+        _require_one_of("model.wide", self.wide, ("auto", "on", "off"))
 
 
 @dataclass(frozen=True)
@@ -324,6 +326,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "word_vectors": "tuned",
             "word_scale": 0.0,
             "evidence": False,
+            "wide": "off",
             "max_labels": 50,
         },
         "search": {"beam_width": 12},

@@ -28,12 +28,20 @@ def fit_to_data(config: Config, prepared: Prepared) -> Config:
         parts = [name for name in ("train", UNLABELLED) if name in prepared.splits]
         n_words = sum(len(prepared.split(name).tokens.values) for name in parts)
         model = replace(model, word_vectors=_tune_or_freeze(config, n_words))
+    model = replace(model, wide=_use_wide(config, len(train)))
     if not training.batch_size:
         training = replace(training, batch_size=choose_batch_size(len(train)))
     if not training.epochs:
         n_epochs = choose_epochs(len(train), model.word_vectors != "frozen")
         training = replace(training, epochs=n_epochs)
     return replace(config, training=training, model=model)
+
+
+def _use_wide(config: Config, n_documents: int) -> str:
+    """Decide whether the network starts from what a linear model on words knows."""
+    if config.model.wide != "auto":
+        return config.model.wide
+    return "on" if n_documents < FEW_DOCUMENTS and not config.encoder.is_pretrained else "off"
 
 
 def choose_batch_size(n_documents: int) -> int:

@@ -1,0 +1,93 @@
+"""The linear model that a network starts from is cross-fitted: no document knows its own labels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tiny_runs import same_bits, tiny_config
+
+from setrnn.data.batches import TrainingDocuments
+from setrnn.data.ragged import Ragged
+from setrnn.errors import StoppedError
+from setrnn.model.network import make_network
+from setrnn.systems.classical import BinaryRelevanceSystem
+from setrnn.systems.classical.system import make_training_data
+from setrnn.training.run_folder import run_folder_of
+from setrnn.training.wide import N_FOLDS, add_wide, choose_folds, cross_fit
+
+WIDE = "model.wide=on"
+
+
+def test_the_labels_of_a_fold_do_not_change_its_log_odds(tiny):
+    config = tiny_config(WIDE)
+    _, data = make_training_data(tiny, config.classical)
+    folds = choose_folds(len(data.label_sets), seed=0)
+    before = cross_fit(data, config, folds)
+    is_own = folds == 2
+    other_labels = [
+        np.setdiff1d(np.arange(data.n_labels, dtype=np.int32), row) if own else row
+        for own, row in zip(is_own, data.label_sets, strict=True)
+    ]
+    changed = replace(data, label_sets=Ragged.from_lists([row.tolist() for row in other_labels]))
+    after = cross_fit(changed, config, folds)
+    np.testing.assert_array_equal(after[is_own], before[is_own])
+    assert (after[~is_own] != before[~is_own]).any(axis=1).all()
+
+
+def test_folds_are_of_equal_size_and_follow_the_seed():
+    folds = choose_folds(57, seed=1)
+    assert set(np.bincount(folds, minlength=N_FOLDS)) == {5, 6}
+    assert (choose_folds(57, seed=1) == folds).all()
+    assert (choose_folds(57, seed=2) != folds).any()
+    assert set(choose_folds(3, seed=0)) == {0, 1, 2}
+
+
+def test_an_untrained_sigmoid_is_br(tiny):
+    """For new documents; those of the train part have the log-odds of other fits."""
+    config = tiny_config(WIDE)
+    network = make_network(tiny, config, "sigmoid")
+    part = tiny.split("train")
+    documents = add_wide(network, tiny, TrainingDocuments(part.tokens, part.labels), config)
+    rows = np.arange(len(part))
+    br = BinaryRelevanceSystem.train(tiny, config)
+    expected = br.model.linear.logits(br.tfidf.transform(part.tokens))
+    with torch.inference_mode():
+        own = documents.batch(rows)
+        found = network.decoder.logits(network.eval().encode(own))
+        of_new = network.decoder.logits(network.encode(replace(own, log_odds=None)))
+    np.testing.assert_allclose(of_new, expected, atol=1e-5)
+    np.testing.assert_allclose(found, documents.log_odds, atol=1e-5)
+    assert not np.allclose(found, expected, atol=0.1)
+
+
+def test_texts_that_are_not_of_the_train_part_have_the_log_odds_of_the_whole_fit(tiny):
+    config = tiny_config(WIDE)
+    part = tiny.split("train")
+    plain = TrainingDocuments(part.tokens, part.labels)
+    expected = add_wide(make_network(tiny, config), tiny, plain, config).log_odds
+    rows = np.arange(len(part))
+    rows[::2] = -1
+    mixed = replace(plain, train_rows=rows)
+    found = add_wide(make_network(tiny, config), tiny, mixed, config).log_odds
+    np.testing.assert_array_equal(found[1::2], expected[1::2])
+    br = BinaryRelevanceSystem.train(tiny, config)
+    whole = br.model.linear.logits(br.tfidf.transform(part.tokens))
+    np.testing.assert_allclose(found[::2], whole[::2], atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["set-rnn", "sgm", "set-rnn-exact", "sigmoid"])
+def test_every_decoder_learns_its_scale_and_leaves_br_as_it_is(train, method):
+    run = train(WIDE, method=method)
+    wide = run.system.network.wide
+    assert wide.scale.item() != 1
+    assert same_bits(train(WIDE, method=method).weights, run.weights)
+
+
+def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, signal_at_step):
+    folder = run_folder_of(tmp_path / "m")
+    signal_at_step(6)
+    with pytest.raises(StoppedError):
+        train(WIDE, method="sigmoid", folder=folder)
+    resumed = train(WIDE, method="sigmoid", folder=folder, resume=True)
+    assert same_bits(resumed.weights, train(WIDE, method="sigmoid").weights)
