@@ -83,7 +83,7 @@ class WideEvidence(nn.Module):
         n_labels, n_documents = len(self.intercepts), len(tokens)
         at_once = max(MAX_PRODUCTS // (2 * tokens.shape[1] * n_labels), 1)  # words and pairs
         if n_documents > at_once:
-            cuts = zip(tokens.split(at_once), lengths.split(at_once), strict=True)
+            cuts = zip(torch.split(tokens, at_once), torch.split(lengths, at_once), strict=True)
             return torch.cat([self.log_odds(*part) for part in cuts])
         document, feature, value = self._tfidf(tokens, lengths)
         first = self.offsets[feature]
@@ -112,7 +112,7 @@ class WideEvidence(nn.Module):
             place = torch.searchsorted(self.pairs, pair).clamp(max=len(self.pairs) - 1)
             is_pair = in_pair[:, :-1] & in_pair[:, 1:] & (self.pairs[place] == pair)
             keys.append((document[:, :-1] * d + self.n_tokens + place)[is_pair])
-        found, counts = torch.cat(keys).unique(return_counts=True)
+        found, counts = torch.unique(torch.cat(keys), return_counts=True)
         document, feature = found.div(d, rounding_mode="floor"), found % d
         value = (1 + counts.log()) * self.idf[feature]
         norm = value.new_zeros(B).index_add_(0, document, value.square()).sqrt()
