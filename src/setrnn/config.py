@@ -197,7 +197,7 @@ class SearchSettings:
 class TrainingSettings:
     """The training of networks."""
 
-    epochs: int = 0  # 0: 10 (word vectors tuned), 20 (frozen) or 40 (few documents)
+    epochs: int = 0  # 0: 10 (word vectors tuned), 20 (frozen), or 15 to 40 (few documents)
     random_share: float = 0.5  # of the epochs: random orders before vinyals-sample and -max
     batch_size: int = 0  # documents per step; 0: 16 to 128, by the number of documents
     learning_rate: float = 2e-3  # of all weights but those of a transformer

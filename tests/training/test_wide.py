@@ -7,14 +7,14 @@ import pytest
 import torch
 from tiny_runs import same_bits, tiny_config
 
-from setrnn.data.batches import TrainingDocuments
+from setrnn.data.batches import TrainingDocuments, make_batch, take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.errors import StoppedError
 from setrnn.model.network import make_network
 from setrnn.systems.classical import BinaryRelevanceSystem
 from setrnn.systems.classical.system import make_training_data
 from setrnn.training.run_folder import run_folder_of
-from setrnn.training.wide import N_FOLDS, add_wide, choose_folds, cross_fit
+from setrnn.training.wide import N_FOLDS, add_wide, choose_folds, cross_fit, weigh_tokens
 
 WIDE = "model.wide=on"
 
@@ -91,3 +91,14 @@ def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, signal_at_step):
         train(WIDE, method="sigmoid", folder=folder)
     resumed = train(WIDE, method="sigmoid", folder=folder, resume=True)
     assert same_bits(resumed.weights, train(WIDE, method="sigmoid").weights)
+
+
+def test_the_words_add_up_to_the_evidence(train, tiny):
+    wide = train(WIDE, method="sigmoid").system.network.wide
+    tokens = take_rows(tiny.split("valid").tokens, np.zeros(1, dtype=np.int64))
+    batch = make_batch(tokens, None, np.zeros(1, dtype=np.int64))
+    with torch.inference_mode():
+        expected = wide(batch)[0, :-1] - wide.scale * wide.intercepts
+    found = weigh_tokens(wide, tokens)
+    assert len(found) == len(tokens[0])
+    np.testing.assert_allclose(found.sum(axis=0), expected, atol=1e-5)

@@ -64,6 +64,7 @@ def _measure(
     method: Method, prepared: Prepared, config: Config, options: TrainOptions, seconds: float
 ) -> Speed:
     fabric = make_fabric(find_device(options.device), config.training.precision)
+    config = replace(config, model=replace(config.model, wide="off"))  # fitting br takes longer
     trainer = make_trainer(method, prepared, config, options, fabric)
     training = trainer.time_steps(seconds)
     if not has_valid(prepared):

@@ -14,6 +14,7 @@ import torch
 from setrnn.config import Config
 from setrnn.data.batches import TrainingDocuments, take_rows
 from setrnn.data.prepared import Prepared
+from setrnn.data.ragged import Ragged
 from setrnn.model.network import Network
 from setrnn.model.wide import WideEvidence
 from setrnn.progress import OnProgress, count_up, ignore_progress
@@ -62,6 +63,15 @@ def make_wide(tfidf: Tfidf, model: BinaryRelevance) -> WideEvidence:
         "intercepts": model.linear.intercepts,
     }
     return WideEvidence({name: torch.from_numpy(array) for name, array in arrays.items()})
+
+
+def weigh_tokens(wide: WideEvidence, tokens: Ragged) -> Floats32:
+    """Return what each token of one document adds to the evidence for each label: (T, L)."""
+    arrays = {name: each.cpu().numpy() for name, each in wide.named_buffers()}
+    shape = (len(arrays["idf"]), len(arrays["intercepts"]))
+    sparse = (arrays["weights"], arrays["labels"], arrays["offsets"])
+    shares = Tfidf.from_arrays(arrays).spread(tokens) @ sp.csr_matrix(sparse, shape=shape)
+    return np.asarray(shares.toarray() * wide.scale.item(), dtype=np.float32)
 
 
 def choose_folds(n_documents: int, seed: int) -> Ints:
