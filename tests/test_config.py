@@ -41,6 +41,7 @@ GROUPS = {
 CHOICES = {
     "model.word_vectors": "frozen",
     "model.wide": "on",
+    "model.empty_sets": "off",
     "training.metric": "label_f1",
     "training.precision": "bfloat16",
 }

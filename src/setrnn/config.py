@@ -170,6 +170,7 @@ class ModelSettings:
     word_scale: float = 0.1  # of word vectors and of a random part added to each; 0: unchanged
     evidence: bool = True  # whether each label also attends to the words by itself
     wide: str = "auto"  # "on": start from the log-odds of br; "auto": below 3,000 documents
+    empty_sets: str = "auto"  # of sigmoid: "on", "off"; "auto": on if a training document has none
     max_labels: int = 50  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
@@ -178,6 +179,7 @@ class ModelSettings:
         if self.encoder_units % 2:
             raise ConfigError(f"'model.encoder_units' must be even, got {self.encoder_units}.")
         _require_one_of("model.word_vectors", self.word_vectors, ("auto", "tuned", "frozen"))
+        _require_one_of("model.empty_sets", self.empty_sets, ("auto", "on", "off"))
         _require_one_of("model.wide", self.wide, ("auto", "on", "off"))
 
 
