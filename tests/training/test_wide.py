@@ -17,6 +17,7 @@ from setrnn.training.run_folder import run_folder_of
 from setrnn.training.wide import N_FOLDS, add_wide, choose_folds, cross_fit, weigh_tokens
 
 WIDE = "model.wide=on"
+ONE = np.zeros(1, dtype=np.int64)  # the first row
 
 
 def test_the_labels_of_a_fold_do_not_change_its_log_odds(tiny):
@@ -41,6 +42,13 @@ def test_folds_are_of_equal_size_and_follow_the_seed():
     assert (choose_folds(57, seed=1) == folds).all()
     assert (choose_folds(57, seed=2) != folds).any()
     assert set(choose_folds(3, seed=0)) == {0, 1, 2}
+
+
+def test_a_single_document_has_no_log_odds(tiny):
+    config = tiny_config(WIDE)
+    _, data = make_training_data(tiny, config.classical)
+    one = replace(data, features=data.features[:1], label_sets=take_rows(data.label_sets, ONE))
+    assert not cross_fit(one, config, choose_folds(1, seed=0)).any()
 
 
 def test_an_untrained_sigmoid_is_br(tiny):
@@ -95,8 +103,8 @@ def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, signal_at_step):
 
 def test_the_words_add_up_to_the_evidence(train, tiny):
     wide = train(WIDE, method="sigmoid").system.network.wide
-    tokens = take_rows(tiny.split("valid").tokens, np.zeros(1, dtype=np.int64))
-    batch = make_batch(tokens, None, np.zeros(1, dtype=np.int64))
+    tokens = take_rows(tiny.split("valid").tokens, ONE)
+    batch = make_batch(tokens, None, ONE)
     with torch.inference_mode():
         expected = wide(batch)[0, :-1] - wide.scale * wide.intercepts
     found = weigh_tokens(wide, tokens)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import LinearConstraint, minimize
 
 from setrnn.metrics import LOWER_IS_BETTER, evaluate_sets
 from setrnn.systems.candidates import Bools, Floats, Ids, Ints, LabelSizeProbs
@@ -31,7 +32,7 @@ from setrnn.tagging.mixture_outputs import N_FOLDS, Outputs, Pairs
 
 LEAST_LIKELIHOOD = 1e-12  # so that one impossible set does not decide: as in `evaluate`
 LEAST_OF_LABELS = 1e-4  # likewise, for one label
-EM_STEPS, EM_GAIN = 2_000, 1e-9
+MOST_STEPS, LEAST_DECREASE = 200, 1e-10  # of the likelihood's search
 LEAST_WEIGHT = 1e-3  # smaller weights of maximum likelihood become 0
 ROUNDS, STEPS, LEAST_GAIN = 3, (0.5, 0.2), 1e-4  # of the search
 LINE = np.linspace(0, 1, 11)  # from the weights of maximum likelihood to the best member
@@ -58,8 +59,7 @@ class FittedRule:
 def fit_likelihood(log_probs: Floats) -> Floats:
     """Return the weights (I,) of maximum likelihood, from log p(true set) by each member, (I, n).
 
-    Expectation-maximisation; the problem is convex. The likelihood is at least that of the best
-    member.
+    The problem is convex. The likelihood is at least that of the best member.
 
     Example: the second member is right about two documents of three.
 
@@ -71,14 +71,21 @@ def fit_likelihood(log_probs: Floats) -> Floats:
     if not known.shape[1]:
         return np.full(I, 1 / I)
     probs = np.maximum(np.exp(known), LEAST_LIKELIHOOD)  # (I, n)
-    weights, before = np.full(I, 1 / I), -np.inf
-    for _ in range(EM_STEPS):
-        shares = weights[:, None] * probs
-        total = shares.sum(axis=0)
-        value = float(np.log(total).mean())
-        if value - before < EM_GAIN:
-            break
-        weights, before = (shares / total).mean(axis=1), value
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        total = weights @ probs
+        return -float(np.log(total).mean()), -(probs @ (1 / total)) / len(total)
+
+    found = minimize(
+        loss,
+        np.full(I, 1 / I),
+        jac=True,
+        method="SLSQP",
+        bounds=[(LEAST_LIKELIHOOD, 1)] * I,
+        constraints=LinearConstraint(np.ones(I), 1, 1),
+        options={"ftol": LEAST_DECREASE, "maxiter": MOST_STEPS},
+    )
+    weights = found.x.clip(0) / found.x.clip(0).sum()
     large = np.where(weights < LEAST_WEIGHT, 0.0, weights)
     tried = [large / large.sum(), weights, *np.eye(I)]
     return max(tried, key=lambda each: round(float(np.log(each @ probs).mean()), 6))

@@ -85,9 +85,12 @@ def cross_fit(
     folds: Ints,
     on_labels_done: Callable[[int], None] = lambda n_labels: None,
 ) -> Floats32:
-    """Return the log-odds of the documents of each fold by BR fitted on the others: (n, L)."""
+    """Return the log-odds of the documents of each fold by BR fitted on the others: (n, L).
+
+    They are 0 if there are no others.
+    """
     found = np.zeros((len(folds), data.n_labels), dtype=np.float32)
-    for fold in np.unique(folds):
+    for fold in np.unique(folds) if len(folds) > 1 else ():
         own, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         part = replace(
             data, features=data.features[others], label_sets=take_rows(data.label_sets, others)
