@@ -34,7 +34,8 @@ from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, write_examples
 from setrnn.metrics import evaluate_label_sets, is_better
 from setrnn.systems.rules import rule_for
-from setrnn.tagging.evaluation import example_batches, measure_rules
+from setrnn.tagging.documents import example_batches
+from setrnn.tagging.evaluation import measure_rules
 
 Parts = dict[str, list[Example]]
 MEASURES = ("instance_f1", "label_f1", "micro_f1", "subset_accuracy")

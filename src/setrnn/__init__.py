@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from setrnn.systems.limits import Limits
     from setrnn.tagging.calibrating import calibrate
     from setrnn.tagging.distilling import distil
+    from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
-    from setrnn.tagging.evaluation import Evaluation, evaluate, open_documents
+    from setrnn.tagging.evaluation import Evaluation, evaluate
     from setrnn.tagging.explanation import Explanation
     from setrnn.tagging.mixing import mix
     from setrnn.tagging.prediction import Completion, Prediction
@@ -41,7 +42,7 @@ _HOMES = {
     "train": "setrnn.tagging.train",
     "load": "setrnn.tagging.tagger",
     "evaluate": "setrnn.tagging.evaluation",
-    "open_documents": "setrnn.tagging.evaluation",
+    "open_documents": "setrnn.tagging.documents",
     "calibrate": "setrnn.tagging.calibrating",
     "mix": "setrnn.tagging.mixing",
     "distil": "setrnn.tagging.distilling",

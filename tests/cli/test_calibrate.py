@@ -75,7 +75,7 @@ def test_train_then_calibrate_then_predict_then_evaluate(setrnn, larger, tmp_pat
 def test_a_small_valid_part_is_not_calibrated_on(setrnn, corpus, tmp_path):
     result = setrnn("train", corpus, "--method", "br", "--out", tmp_path / "m")
     assert result.code == 0
-    assert "The valid part has 60 documents, and 100 are needed to calibrate" in result.err
+    assert "There are 60 valid documents, and 100 are needed to calibrate" in result.err
     assert load(tmp_path / "m").calibration is None
 
 
@@ -108,7 +108,7 @@ def test_a_lone_file_and_a_prepared_folder_will_do(setrnn, larger, tmp_path):
     assert reports[0] == reports[1]
     result = setrnn("calibrate", model, prepared, "--split", "train")
     assert result.code == 0
-    assert "warning: A model is more confident about the documents it was trained on" in result.err
+    assert "warning: The model was trained on about 100%" in result.err
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ QUICK = [
 
 @pytest.fixture
 def no_time(monkeypatch):
-    slow = Speed(training=1e6, measuring=1.0)
+    slow = Speed(training=1e6, predicting=1.0)
     monkeypatch.setattr("setrnn.tagging.automatic.measure_speed", lambda *_: slow)
 
 

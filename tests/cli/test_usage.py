@@ -1,6 +1,7 @@
 """The command line as a whole: train, predict and evaluate, wrong usage, failures."""
 
 import json
+import shutil
 
 import pytest
 from rich.console import Console
@@ -51,8 +52,12 @@ def test_training_on_prepared_data_gives_the_same_model(setrnn, corpus, trained,
 
 def test_a_valid_file_gives_a_valid_part(setrnn, corpus, tmp_path):
     arguments = ["train", corpus / "train.jsonl", "--method", "br", "--out", tmp_path / "m"]
-    assert "On the valid part" not in setrnn(*arguments).out
-    assert "On the valid part" in setrnn(*arguments, "--valid", corpus / "valid.jsonl").out
+    result = setrnn(*arguments, "--valid", corpus / "valid.jsonl")
+    assert "On the valid part" in result.out
+    assert "cut off" not in result.err
+    result = setrnn(*arguments)
+    assert "On the valid part" in result.out
+    assert "cut off" in result.err
 
 
 def test_penalties_are_chosen_on_valid(setrnn, corpus, tmp_path):
@@ -60,7 +65,11 @@ def test_penalties_are_chosen_on_valid(setrnn, corpus, tmp_path):
     result = setrnn(*arguments, "--set", "classical.tune=true")
     assert result.code == 0, result.err
     assert "Chosen on valid: classical.l1=" in result.err
-    arguments[1] = corpus / "train.jsonl"
+    only_train = tmp_path / "only"
+    only_train.mkdir()
+    shutil.copy(corpus / "train.jsonl", only_train)
+    prepared = setrnn("data", "prepare", only_train, "--out", tmp_path / "p", "--vectors", "none")
+    arguments[1] = prepared.out.strip()
     result = setrnn(*arguments, "--set", "classical.tune=true")
     assert result.code == 1
     assert "--valid FILE" in result.err
@@ -163,7 +172,7 @@ def test_a_config_file_of_another_program_is_no_model(setrnn, corpus, tmp_path):
 
 def test_data_without_any_label_is_refused(setrnn, tmp_path):
     file = tmp_path / "in.jsonl"
-    file.write_text('{"text": "a", "labels": []}\n' * 5)
+    file.write_text("".join(f'{{"text": "a{n}", "labels": []}}\n' for n in range(5)))
     result = setrnn("train", file, "--method", "br", "--out", tmp_path / "m")
     assert result.code == 1
     assert "there is nothing to learn" in result.err

@@ -8,12 +8,22 @@ import pytest
 import torch
 
 from setrnn.comparison.records import load_record
-from setrnn.comparison.run import Task, best_orders, normalised_entropies, order_entropies, run
+from setrnn.comparison.run import (
+    Task,
+    _accept_labels,
+    best_orders,
+    normalised_entropies,
+    order_entropies,
+    run,
+)
 from setrnn.config import load_config
 from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
 from setrnn.metrics import evaluate_sets, indicator_matrix
+from setrnn.tagging.calibrating import calibrate
+from setrnn.tagging.documents import prepared_batches
+from setrnn.tagging.evaluation import measure_rules
 from setrnn.tagging.tagger import load
 from setrnn.training.loop import is_out_of_time
 from setrnn.training.run_folder import Position
@@ -171,3 +181,18 @@ def _log_prob(system, tokens, order):
         total += float(log_probs[0, 0, label])
         previous = torch.full((1, 1), label)
     return total
+
+
+def test_a_run_counts_the_labels_that_it_could_accept(taggers, small_prepared, small_examples):
+    tagger = calibrate(taggers["br"], small_examples["train"], target=0.6).tagger
+    tagger = replace(tagger, calibration=replace(tagger.calibration, label_acceptance=None))
+    batches = list(prepared_batches(tagger, small_prepared, "test"))
+    found = measure_rules(tagger, batches, ["f1"])["f1"]
+    values = _accept_labels(tagger, small_prepared, found)
+    for name, limit, n in zip(
+        tagger.labels.names, values["label_thresholds"], values["n_accepted"], strict=True
+    ):
+        probs = [each.label_probabilities.get(name, 0.0) for each in found.predictions]
+        assert n == (0 if limit is None else sum(prob >= limit - 1e-6 for prob in probs))
+    assert any(values["n_accepted"])
+    assert _accept_labels(taggers["br"], small_prepared, found) == {}

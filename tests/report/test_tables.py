@@ -286,3 +286,11 @@ def test_labels_are_counted_by_hand():
     assert documents.value == 3
     assert of_system.value == pytest.approx((0.8 + 1) / 2)
     assert "recall 0.833" in of_system.note
+    assert "accepted" not in of_system.note
+    accepting = [
+        replace(run, test=replace(run.test, label_thresholds=limits, n_accepted=[0, 2, 0]))
+        for run, limits in zip(runs, ([None, 0.75, None], [None, 0.85, None]), strict=True)
+    ]
+    rows = {row.name: row.cells[1].note for row in labels_table(comparison, accepting).rows}
+    assert rows["b"].endswith("accepted from 0.800: 80%")  # 4 of 5 predictions
+    assert rows["a"].endswith("never accepted")

@@ -2,20 +2,26 @@
 
 import json
 import shutil
+from itertools import islice
 
 import numpy as np
 import pytest
 
 import setrnn
-from setrnn.config import load_config
+from setrnn.data import newsroom
+from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.formats import write_examples
 from setrnn.errors import ConfigError, ModelError
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 from setrnn.progress import Note
-from setrnn.tagging.planning import fit_epochs, least_epochs, list_candidates
-from setrnn.training.speed import Speed
+from setrnn.tagging.automatic import Automatic
+from setrnn.tagging.candidates import list_candidates
+from setrnn.tagging.opening import read_settings
+from setrnn.tagging.planning import Clock, Planner
+from setrnn.training.speed import Speed, time_prediction
 from small_taggers import SMALL_OVERRIDES, with_thresholds
+from tiny_transformers import save_transformer
 
 QUICK = [*SMALL_OVERRIDES, "training.epochs=2", "classical.max_steps=5", "classical.max_pairs=0"]
 NAMES = ["br-support", "pcc", "set-rnn-exact", "sigmoid", "set-rnn-exact-2", "sigmoid-2"]
@@ -32,7 +38,7 @@ def trained(small_prepared, tmp_path_factory):
 @pytest.fixture
 def no_time(monkeypatch):
     """Every network is far too slow."""
-    slow = Speed(training=1e6, measuring=1.0)
+    slow = Speed(training=1e6, predicting=1.0)
     monkeypatch.setattr("setrnn.tagging.automatic.measure_speed", lambda *_: slow)
 
 
@@ -80,7 +86,7 @@ def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
         shutil.rmtree(run / name)
         shutil.rmtree(run / f"{name}.run")
     plan = json.loads((run / "plan.json").read_text())
-    del plan["epochs"]["sigmoid-2"]
+    del plan["members"]["sigmoid-2"]
     (run / "plan.json").write_text(json.dumps(plan))
     arguments = {"out": out, "budget": 0, "jobs": 2, "device": "cpu", "settings": QUICK}
     with pytest.raises(ConfigError, match="--resume"):
@@ -142,22 +148,95 @@ def test_wrong_arguments_are_refused_before_the_data_is_read(wrong):
         setrnn.train("no-such-data.jsonl", **wrong)
 
 
-def test_more_time_never_means_fewer_epochs():
-    found = [fit_epochs(20, 7.0, seconds) or 0 for seconds in range(0, 400, 5)]
-    assert found == sorted(found)
-    assert found[0] == 0
-    assert found[-1] == 20
-    assert all(each >= least_epochs(20) for each in found if each)
+@pytest.fixture
+def only(monkeypatch):
+    """Let few candidates become members, so that a training is quick."""
+
+    def choose(*names):
+        chosen = ("br-support", *names)
+        monkeypatch.setattr(
+            "setrnn.tagging.automatic.list_candidates",
+            lambda *given: [each for each in list_candidates(*given) if each.name in chosen],
+        )
+
+    return choose
 
 
-def test_a_transformer_stands_beside_the_gru():
-    words = load_config()
-    pretrained = load_config("transformer", overrides=["encoder.path=folder"])
-    found = list_candidates(words, pretrained, is_on_gpu=True)
-    assert len({each.name for each in found}) == len(found)
-    assert {each.method for each in found if each.is_pretrained} == {
-        each.method for each in found if each.is_network and not each.is_pretrained
-    }
+def test_word_vectors_are_chosen_once_and_the_plan_keeps_the_choice(
+    small_prepared, tmp_path, monkeypatch, only
+):
+    only("sigmoid", "sigmoid-2")
+    answers = iter([False, True, True, True])
+    monkeypatch.setattr(Planner, "has_time_for_vectors", lambda *_: next(answers))
+    settings = [each for each in QUICK if not each.startswith("vectors.source")]
+    out = tmp_path / "m"
+    arguments = {"budget": 0, "device": "cpu", "settings": settings, "out": out}
+    setrnn.train(small_prepared, **arguments)
+    networks = [tmp_path / "m.run" / name for name in ("sigmoid", "sigmoid-2")]
+    assert [setrnn.load(each).config.vectors.source for each in networks] == ["none", "none"]
+    shutil.rmtree(networks[1])  # its run is there, and fits the same vectors only
+    (tmp_path / "m.run" / "saved").unlink()
+    notes = []
+    setrnn.train(small_prepared, resume=True, on_progress=collect(notes), **arguments)
+    assert not [each.text for each in notes if "left out" in each.text]
+
+
+def test_running_out_of_memory_while_measuring_leaves_out_the_network(
+    small_prepared, monkeypatch, only
+):
+    only("sigmoid")
+    errors = iter([RuntimeError("can't allocate memory"), RuntimeError("a bug")])
+
+    def fail(*_):
+        raise next(errors)
+
+    monkeypatch.setattr("setrnn.tagging.automatic.measure_speed", fail)
+    tagger = setrnn.train(small_prepared, budget=5, device="cpu", settings=QUICK)
+    assert "memory" in tagger.notes["automatic"]["left_out"]["sigmoid"]
+    with pytest.raises(RuntimeError, match="a bug"):
+        setrnn.train(small_prepared, budget=5, device="cpu", settings=QUICK)
+
+
+def test_an_unfinished_training_is_refused_before_the_data_is_read(tmp_path):
+    plan = {"format": 2, "identity": {}, "learns_vectors": None, "members": {}, "n_mixed": None}
+    (tmp_path / "m.run").mkdir()
+    (tmp_path / "m.run" / "plan.json").write_text(json.dumps({**plan, "seconds": 1.0}))
+    with pytest.raises(ConfigError, match="--resume"):
+        setrnn.train("no-such-data.jsonl", out=tmp_path / "m", device="cpu")
+
+
+def test_the_threads_of_a_network_do_not_depend_on_the_number_of_jobs(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    monkeypatch.setattr("setrnn.model.devices.n_cores", lambda: 8)
+    asked = read_settings("default", None, (), None, None)
+    found = [
+        Automatic(Source("x"), asked, None, "cpu", False, Clock(None, 0.0), n_jobs, print)
+        for n_jobs in (1, 2, 4)
+    ]
+    assert {each.n_threads for each in found} == {2}
+
+
+def test_members_with_a_transformer_are_timed_on_their_own_tokens(tmp_path, monkeypatch, only):
+    only("transformer-sigmoid")
+    monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(
+        "setrnn.tagging.automatic.measure_speed", lambda *_: Speed(training=1e-4, predicting=1e-4)
+    )
+    timed = []
+
+    def note(system, prepared):
+        timed.append(prepared.text_settings.tokenizer == "words")
+        return time_prediction(system, prepared)
+
+    monkeypatch.setattr("setrnn.tagging.automatic.time_prediction", note)
+    examples = islice(newsroom.examples("train"), 100)
+    write_examples(examples, tmp_path / "few.jsonl")
+    folder = save_transformer(tmp_path / "tiny")
+    settings = [*QUICK, "training.epochs=1", "text.max_tokens=16", f"encoder.path={folder}"]
+    setrnn.train(
+        tmp_path / "few.jsonl", budget=60, device="cpu", preset="transformer", settings=settings
+    )
+    assert timed == [True, False]
 
 
 def write_documents(file, texts_and_labels):

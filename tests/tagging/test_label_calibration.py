@@ -1,5 +1,7 @@
 """Curves of label probabilities: near the truth, increasing, shrunk for rare labels."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.special import expit, logit
@@ -9,6 +11,7 @@ from setrnn.tagging.label_calibration import (
     LabelCurves,
     fit_label_curves,
     held_out_label_probs,
+    log_loss,
     with_knots,
 )
 
@@ -101,3 +104,29 @@ def test_knots_are_added_only_where_they_predict_better(overconfident):
 def test_damaged_curves_are_refused(common, slopes):
     with pytest.raises(ValueError, match="increase"):
         LabelCurves(np.array(common, dtype=float), np.zeros(2), np.array(slopes, dtype=float))
+
+
+def test_memory_is_bounded(overconfident):
+    """(n, L, 3) numbers of 64 bits would be six times the probabilities."""
+    own, is_label = np.tile(overconfident[0], (40, 20)), np.tile(overconfident[1], (40, 20))
+    small = fit_label_curves(*overconfident[:2])
+    curves = LabelCurves(small.common, np.tile(small.offsets, 20), np.tile(small.slopes, 20))
+    tracemalloc.start()
+    try:
+        found = curves(own)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * own.nbytes
+    np.testing.assert_array_equal(found[:2_000, :20], small(overconfident[0]))
+    assert log_loss(found, is_label) < log_loss(own, is_label)
+
+
+def test_the_offset_of_a_label_does_not_lift_small_probabilities():
+    """Half of 60 documents at 0.01 are right, and none of 1,940 at 0.004."""
+    probs = np.full((2_000, 2), 0.004, dtype=np.float32)
+    probs[:60] = 0.01
+    is_label = np.zeros(probs.shape, dtype=bool)
+    is_label[:30] = True
+    found = fit_label_curves(probs, is_label)(probs)
+    assert found.sum() < 1.5 * is_label.sum()

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from setrnn import Prediction, calibrate, evaluate
+from setrnn import Prediction, calibrate, evaluate, open_documents
 from setrnn.tagging.acceptance import LabelAcceptance
+from setrnn.tagging.calibrating import find_label_acceptance
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.label_scores import LabelPairs, score_labels
 
@@ -14,9 +15,11 @@ from setrnn.tagging.label_scores import LabelPairs, score_labels
 def test_each_label_is_counted_by_hand():
     truth = [("a", "b"), ("a",), ("b", "new")]
     predictions = [
-        Prediction(("a",), 0.5, label_probabilities=(0.9,), accepted_labels=("a",)),
-        Prediction(("a", "b"), 0.5, label_probabilities=(0.8, 0.6), accepted_labels=("a",)),
-        Prediction(("a",), 0.5, label_probabilities=(0.7,), accepted_labels=()),
+        Prediction(("a",), 0.5, label_probabilities={"a": 0.9}, accepted_labels=("a",)),
+        Prediction(
+            ("a", "b"), 0.5, label_probabilities={"a": 0.8, "b": 0.6}, accepted_labels=("a",)
+        ),
+        Prediction(("a",), 0.5, label_probabilities={"a": 0.7}, accepted_labels=()),
     ]
     safe = LabelAcceptance(
         0.9, 0.9, np.array([2.0, 0.75, 2.0]), np.zeros(3, dtype=bool), np.zeros(3)
@@ -50,12 +53,13 @@ def test_predictions_have_the_probabilities_of_predict_proba(calibrated, test_te
     probs = tagger.predict_proba(test_texts)
     for row, each in enumerate(tagger.tag(test_texts)):
         columns = [tagger.labels.index[name] for name in each.labels]
-        assert each.label_probabilities == pytest.approx(probs[row, columns].tolist(), abs=1e-5)
+        own = dict(zip(each.labels, probs[row, columns].tolist(), strict=True))
+        assert each.label_probabilities == pytest.approx(own, abs=1e-5)
         limits = tagger.label_acceptance.thresholds[columns]
         rows = zip(each.labels, probs[row, columns], limits, strict=True)
         expected = [name for name, p, t in rows if p >= t]
         assert list(each.accepted_labels) == expected
-        assert set(each.as_dict()["label_probabilities"]) == set(each.labels)
+        assert list(each.as_dict()["label_probabilities"]) == list(each.labels)
 
 
 def test_raw_probabilities_are_the_models_own_and_acceptance_stays(calibrated, test_texts):
@@ -71,7 +75,7 @@ def test_raw_probabilities_are_the_models_own_and_acceptance_stays(calibrated, t
 
 
 def _pairs(prediction):
-    return zip(prediction.labels, prediction.label_probabilities, strict=True)
+    return prediction.label_probabilities.items()
 
 
 def test_what_is_saved_is_read_again(calibrated):
@@ -97,3 +101,12 @@ def test_evaluate_lists_every_label_and_how_far_labels_are_trusted(calibrated, s
     values = found.as_dict()
     assert 0 <= values["label_calibration_error"] <= 1
     assert values["n_label_pairs"] > 0
+
+
+def test_the_acceptance_of_labels_can_be_found_by_itself(calibrated, small_examples):
+    documents = open_documents(small_examples["train"])
+    found = find_label_acceptance(calibrated.tagger, documents, target=0.6)
+    expected = calibrated.calibration.label_acceptance
+    np.testing.assert_allclose(found.thresholds, expected.thresholds)
+    plain = replace(calibrated.tagger, calibration=None)
+    assert find_label_acceptance(plain, documents) is None

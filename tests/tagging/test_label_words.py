@@ -10,12 +10,13 @@ import torch
 
 from setrnn.config import TextSettings, load_config
 from setrnn.data.batches import make_batch
+from setrnn.data.labels import LabelVocabulary
 from setrnn.data.newsroom import examples
 from setrnn.data.prepared import Prepared, prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS
 from setrnn.report.explanation_page import render_page
-from setrnn.systems.mixture import Weights
+from setrnn.systems.mixture import Weights, relabel
 from setrnn.tagging.mixing import join
 from small_taggers import SMALL_OVERRIDES, trained_tagger, with_thresholds
 from tiny_transformers import save_transformer
@@ -215,19 +216,49 @@ def test_independent_labels_without_evidence_cannot_be_explained(taggers):
         tagger.explain(TEXT)
     with pytest.raises(ConfigError, match="none of them"):
         join([tagger]).explain(TEXT)
-    assert join([tagger, taggers["br"]]).explain(TEXT).method == "br"
+    assert join([tagger, taggers["br"]]).explain(TEXT).member == "br"
 
 
-def test_a_mixture_shows_the_words_of_its_heaviest_network(taggers):
+def test_a_mixture_explains_the_set_that_it_predicts(taggers, test_texts):
     members = [taggers["br"], taggers["set-rnn"], taggers["sigmoid"]]
-    mixture = with_thresholds(join(members, Weights(np.array([0.35, 0.25, 0.4]))))
-    for rule in RULES:
-        found = mixture.explain(TEXT, rule=rule)
-        assert found.method == "sigmoid"
-        assert found.label_words
-        (expected,) = mixture.tag([TEXT], rule)
-        is_same = {*expected.labels} == {*found.predicted.labels}
-        assert ("The mixture predicts" in found.note) != is_same
+    own = {"f1": np.array([0.3, 0.6, 0.1]), "hamming": np.array([0.5, 0.1, 0.4])}
+    mixture = with_thresholds(join(members, Weights(np.array([0.35, 0.25, 0.4]), own)))
+    heaviest = {"f1": "set-rnn", "hamming": "br"}
+    for rule in [each for each in RULES if each in mixture.rules]:
+        for text in test_texts[:8]:
+            found = mixture.explain(text, rule=rule)
+            ((expected,), marginals) = mixture.tag_with_marginals([(text, ())], rule)
+            assert {*found.predicted.labels} == {*expected.labels}
+            assert (found.method, found.member) == ("mixture", heaviest.get(rule, "sigmoid"))
+            assert found.rule == rule
+            assert {each.label for each in found.label_words if each.is_in_set} == {
+                *expected.labels
+            }
+            for each in found.label_words:
+                place = mixture.labels.index[each.label]
+                assert each.probability == pytest.approx(float(marginals.probs[0, place]))
+    assert "by its member br" in render_page(mixture.explain(TEXT, rule="hamming"))
+
+
+def test_a_mixture_explains_given_labels_in_the_order_of_its_member(taggers):
+    own = taggers["br"]
+    order = np.arange(len(own.labels))[::-1]
+    names = tuple(own.labels.names[place] for place in order)
+    first = replace(
+        own,
+        labels=LabelVocabulary(names, (1,) * len(names)),
+        system=relabel(own.system, order.astype(np.int32)),
+        seen_sets=None,
+    )
+    mixture = join([first, own], Weights(np.array([0.1, 0.9])))
+    labels = [own.labels.names[3], own.labels.names[0]]
+    found, expected = mixture.explain(TEXT, labels=labels), own.explain(TEXT, labels=labels)
+    assert {*found.predicted.labels} == {*labels}
+    assert found.predicted.probability == pytest.approx(expected.predicted.probability)
+    by_label = {each.label: each for each in expected.label_words}
+    for each in found.label_words:
+        if each.is_in_set:
+            assert each.weights == pytest.approx(by_label[each.label].weights)
 
 
 def test_a_text_without_words_has_labels_without_words(any_tagger):

@@ -1,3 +1,4 @@
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -317,3 +318,23 @@ def test_a_folder_whose_parts_do_not_fit_is_refused(taggers, tmp_path, change):
 def test_members_that_are_no_settings_are_refused(members):
     with pytest.raises(ConfigError):
         from_dict(MixtureConfig, {"members": members})
+
+
+@pytest.mark.parametrize("error", [MemoryError(), KeyboardInterrupt()])
+def test_a_failed_calibration_does_not_lose_the_mixture(
+    taggers, small_examples, tmp_path, monkeypatch, error
+):
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr("setrnn.tagging.calibrating.fit_calibration", fail)
+    monkeypatch.setattr("setrnn.tagging.calibrating.LEAST_DOCUMENTS", 20)
+    members = [replace(taggers["br"], rule="hamming")]
+    few, events = small_examples["valid"][:20], []
+    stops = pytest.raises(KeyboardInterrupt) if type(error) is KeyboardInterrupt else nullcontext()
+    with stops:
+        setrnn.mix(members, few, out=tmp_path / "m", on_progress=events.append)
+        assert any("not calibrated" in str(event) for event in events)
+    found = setrnn.load(tmp_path / "m")
+    assert found.calibration is None
+    assert found.rule == "hamming", "the rule of all members"

@@ -203,11 +203,40 @@ def test_what_is_for_classical_methods_is_no_matter(command):
     assert command("--set", "classical.tune=true")[0] == 0
 
 
-def test_without_a_valid_part_it_is_said_that_the_last_epoch_is_taken(command, corpus):
+def test_a_valid_part_is_cut_from_a_single_file(command, corpus, tmp_path):
     code, said = command(data=corpus / "train.jsonl")
+    assert code == 0, said
+    assert "train 21, valid 7 documents" in said
+    assert "best" in said
+    notes = json.loads((tmp_path / "m" / "config.json").read_text())["notes"]
+    assert notes["n_documents"] == 21
+
+
+def test_without_a_valid_part_it_is_said_that_the_last_epoch_is_taken(command, without_valid):
+    code, said = command(data=without_valid.folder)
     assert code == 0, said
     assert "There is no valid part: the last epoch" in said
     assert "best" not in said
+
+
+def test_an_unfinished_run_is_refused_before_the_data_is_read(command, stopped, tmp_path):
+    code, said = command(data=tmp_path / "no-such-file.jsonl")
+    assert code == 1
+    assert "unfinished run" in said
+
+
+def test_the_epochs_of_several_networks_are_told_apart(monkeypatch):
+    screen = Console(file=io.StringIO(), force_terminal=True, width=100)
+    for name in ("progress", "console"):
+        monkeypatch.setattr(f"setrnn.cli.{name}.stderr", screen)
+    with cli_progress.terminal_progress() as show:
+        for name in ("sigmoid", "set-rnn"):
+            epoch = Epoch(1, 1, "measuring", 3.25, 1234.0, scores={"instance_f1": 0.5})
+            show(Progress(f"training {name}", 40, 40, epoch=epoch))
+    written = screen.file.getvalue()
+    assert "training sigmoid, epoch 1/1" in written
+    assert "training set-rnn, epoch 1/1" in written
+    assert written.count("instance-F1") == 2
 
 
 def test_early_stopping_is_said(command, monkeypatch):

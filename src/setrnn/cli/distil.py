@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,27 +11,15 @@ from rich.table import Table
 
 import setrnn
 from setrnn.cli.console import note, stdout
-from setrnn.cli.options import (
-    ConfigFile,
-    Data,
-    Device,
-    Preset,
-    Reading,
-    SetOption,
-    Unlabelled,
-    Valid,
-    with_reading,
-)
+from setrnn.cli.options import Data, Reading, TrainingOptions, Unlabelled, with_training
 from setrnn.cli.progress import terminal_progress
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 
 if TYPE_CHECKING:
-    from setrnn.data.cache import Source
     from setrnn.tagging.evaluation import Evaluation
-    from setrnn.tagging.tagger import Tagger
 
 
-@with_reading
+@with_training
 def distil(
     teacher: Annotated[
         Path,
@@ -43,31 +30,23 @@ def distil(
     data: Data,
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
     reading: Reading,
+    training: TrainingOptions,
     unlabelled: Unlabelled = None,
     method: Annotated[
         str,
         typer.Option(metavar="set-rnn-exact|set-rnn|sigmoid", help="The student to train."),
     ] = "set-rnn-exact",
-    valid: Valid = None,
-    preset: Preset = "default",
-    config: ConfigFile = None,
-    settings: SetOption = None,
-    device: Device = "auto",
-    seed: Annotated[
-        int | None,
-        typer.Option(help="The random seed, 0 by default; the same seed gives the same model."),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the run in OUT.run from its last checkpoint.")
-    ] = False,
 ) -> None:
     """Train a small network on the set probabilities of a trained model, its teacher.
 
     The student learns from the train part of DATA and from texts without labels. The teacher may
-    be of any kind and have another tokenizer. The student has the labels of DATA. Checkpoints, and
-    what the teacher says about each text, are kept in OUT.run.
+    be of any kind and have another tokenizer. The student has the labels of DATA. If DATA has no
+    valid part, it is cut from train. Checkpoints, and what the teacher says about each text, are
+    kept in OUT.run.
     """
-    source = reading.source(data, valid)
+    from setrnn.tagging.learning import measure_by_rules, open_valid  # they load torch
+
+    source = reading.source(data)
     with terminal_progress() as show:
         student = setrnn.distil(
             teacher,
@@ -75,34 +54,14 @@ def distil(
             method,
             out=out,
             unlabelled=unlabelled or (),
-            preset=preset,
-            config=config,
-            settings=settings or [],
-            device=device,
-            seed=seed,
-            resume=resume,
             on_progress=show,
+            **training.arguments(),
         )
     note(f"Wrote {out}")
-    prepared = setrnn.prepare(
-        replace(source, unlabelled=tuple(unlabelled or ())),
-        preset=preset,
-        config=config,
-        settings=settings or [],
-    )
-    if prepared.description["n_documents"].get("valid"):
-        models = {"teacher": setrnn.load(teacher, device), "student": student}
-        stdout.print(_scores_table({name: _measure(each, source) for name, each in models.items()}))
-
-
-def _measure(tagger: Tagger, source: Source) -> dict[str, Evaluation]:
-    """Measure a model on the valid part, each measure by its own rule."""
-    from setrnn.systems.rules import RULES
-    from setrnn.tagging.evaluation import measure_rules, open_documents
-
-    rules = [rule for rule in tagger.rules if RULES[rule].measure]
-    results = measure_rules(tagger, open_documents(source, "valid").batches(tagger), rules)
-    return {str(RULES[rule].measure): each.evaluation for rule, each in results.items()}
+    if valid := open_valid(source, training.valid):
+        models = {"teacher": setrnn.load(teacher, training.device), "student": student}
+        found = {name: measure_by_rules(each, valid) for name, each in models.items()}
+        stdout.print(_scores_table(found))
 
 
 def _scores_table(found: Mapping[str, Mapping[str, Evaluation]]) -> Table:

@@ -87,6 +87,7 @@ def _show(explanation: Explanation) -> None:
             "The given set " if explanation.is_given else f"{explanation.method} predicts ",
             (labels_text(predicted.labels), "bold green"),
             f": set A below, p {set_prob(predicted.probability, predicted.is_exact)}",
+            f" by its member {explanation.member}" if explanation.member else "",
         )
     )
     if explanation.label_words:

@@ -14,7 +14,6 @@ import setrnn
 from setrnn.cli.console import note, stdout
 from setrnn.cli.options import Device, Reading, with_reading
 from setrnn.cli.progress import terminal_progress
-from setrnn.data.model_folder import check_model_place
 from setrnn.errors import ConfigError
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 
@@ -54,12 +53,10 @@ def mix(
     """
     if out.resolve() in (model.resolve() for model in models):
         raise ConfigError(f"--out is {out}, one of the models to mix. Name another folder.")
-    check_model_place(out)
     with terminal_progress() as show:
         tagger = setrnn.mix(
-            models, reading.source(data), split=split, device=device, on_progress=show
+            models, reading.source(data), split=split, out=out, device=device, on_progress=show
         )
-    tagger.save(out)
     print_mixture(tagger.notes["mixture"])
     note(f"Wrote {out}")
 

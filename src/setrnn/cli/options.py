@@ -89,6 +89,35 @@ Device = Annotated[
         help="The device to compute on; auto uses a GPU if there is one.",
     ),
 ]
+Measure = Annotated[
+    str | None,
+    typer.Option(
+        metavar="instance-f1|label-f1|micro-f1|subset-accuracy|hamming-loss",
+        help="What the model should be good at. It chooses the epoch, the weights of members, and "
+        "the rule that predicts.",
+        show_default="instance-f1",
+    ),
+]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        metavar="MINUTES",
+        min=0,
+        help="The time that training may take; 0 for no limit.",
+        show_default="10 for train without --method on a CPU, otherwise no limit",
+    ),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        help="The random seed; the same seed gives the same model, if no budget shortens the "
+        "training.",
+        show_default="0",
+    ),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Continue the run in OUT.run, which was stopped.")
+]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.", show_default=False)]
 Rule = Annotated[
     str | None,
@@ -98,7 +127,7 @@ Rule = Annotated[
         help="How to choose the predicted set: the most probable set (set), the set of the most "
         "probable sequence (sequence; its probability is the sequence's), or the best set for a "
         "measure: instance-F1 (f1), hamming loss (hamming), micro-F1, label-F1.",
-        show_default="that of the measure the model was trained for",
+        show_default="the model's own: that of the measure it was trained for, or of its method",
     ),
 ]
 BeamWidth = Annotated[
@@ -144,6 +173,31 @@ class Reading:
         )
         on_bad_row: OnBadRow = "skip" if self.on_bad_row == "skip" else "stop"
         return Source(data, options, self.reader, valid, on_bad_row)
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """The options of commands that train."""
+
+    measure: Measure = None
+    budget: Budget = None
+    valid: Valid = None
+    preset: Preset = "default"
+    config: ConfigFile = None
+    settings: SetOption = None
+    device: Device = "auto"
+    seed: Seed = None
+    resume: Resume = False
+
+    def arguments(self) -> dict[str, Any]:
+        """Return them as the arguments of `setrnn.train` and `setrnn.distil`."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**values, "settings": self.settings or []}
+
+
+def with_training(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of training and reading to a command, as `training` and `reading`."""
+    return with_reading(with_group(command, "training", TrainingOptions))
 
 
 def with_reading(command: Callable[..., None]) -> Callable[..., None]:

@@ -63,7 +63,7 @@ class _Display:
     def __init__(self, bars: rich_progress.Progress) -> None:
         self._bars = bars
         self._tasks: dict[str, rich_progress.TaskID] = {}
-        self._has_header = False
+        self._with_header: set[str] = set()  # activities whose epochs have a header
         self._detail = ""
         self._wholes: set[str] = set()  # activities that have parts
 
@@ -81,16 +81,16 @@ class _Display:
             note(f"{event.activity}: {event.detail}" if event.activity else event.detail)
         self._detail = event.detail
         if event.epoch is not None and event.epoch.scores is not None:
-            if not self._has_header:
+            if event.activity not in self._with_header:
                 note(_write_header(event.epoch))
-                self._has_header = True
+                self._with_header.add(event.activity)
             note(_write_row(event.epoch))
 
     def _show(self, event: Progress) -> None:
         """Show the bar of an activity, or move it."""
         task, description = self._tasks.get(event.activity), event.activity
         if event.epoch is not None:
-            description = f"epoch {event.epoch.number}/{event.epoch.n_epochs}"
+            description += f", epoch {event.epoch.number}/{event.epoch.n_epochs}"
         detail = _write_detail(event, None if task is None else self._speed(task))
         if task is None:
             for each in self._bars.tasks:  # an activity without a known end has ended by now

@@ -50,7 +50,6 @@ from setrnn.tagging.opening import (
     Data,
     Settings,
     choose_config,
-    describe_cut,
     list_overrides,
     make_source,
     make_vectors,
@@ -194,8 +193,6 @@ def compare(
     prepared, config = open_training_data(
         source, config, overrides, cache, open_comparable, on_progress
     )
-    if prepared.valid_is_cut:
-        on_progress(Note(describe_cut(prepared)))
     treatment = {
         "preset": preset,
         "settings": overrides,

@@ -102,6 +102,10 @@ class TestResults:
     # Only of systems that emit labels one by one:
     order_entropy: Sequence[float | None] | None = None  # of rule "set"; None below two labels
     true_orders: LabelSets | None = None  # the best order of each true set; empty if not known
+    # Of each label, if the model is calibrated: the probability it is accepted from (null: never)
+    # for an accuracy of 0.9, found on valid; and how often it is, of the predictions by own rule.
+    label_thresholds: Sequence[float | None] | None = None
+    n_accepted: Sequence[int] | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from itertools import chain
 from math import factorial
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ import numpy.typing as npt
 from setrnn import __version__
 from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
 from setrnn.config import Config, settings_hash, to_dict
+from setrnn.data.batches import even_rows
 from setrnn.data.prepared import Prepared, PreparedSplit
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
@@ -31,7 +33,9 @@ from setrnn.methods import Method, find_method
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import RULES
-from setrnn.tagging.evaluation import RuleResults, measure_rules, prepared_batches
+from setrnn.tagging.calibrating import find_label_acceptance
+from setrnn.tagging.documents import open_documents, prepared_batches
+from setrnn.tagging.evaluation import RuleResults, measure_rules
 from setrnn.tagging.explaining import explain_tokens
 from setrnn.tagging.fitting import train_prepared
 from setrnn.tagging.mixing import mix
@@ -97,6 +101,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     on_progress(_progress("predicting"))
     speed = _prediction_speed(tagger, prepared)
     test, cases = _test_results(tagger, prepared, measured["test"])
+    test = replace(test, **_accept_labels(tagger, prepared, measured["test"][method.rule]))
     epochs = tagger.notes.get("epochs", [])
     training = task.config.training
     is_short = 0 < len(epochs) < training.epochs
@@ -233,6 +238,25 @@ def _test_results(
     return results, explain_documents(tagger, prepared, predicted["set"], predicted["sequence"])
 
 
+def _accept_labels(tagger: Tagger, prepared: Prepared, found: RuleResults) -> dict[str, Any]:
+    """Find on valid from which probability labels are accepted; count that in test predictions.
+
+    Predictions of best sequences have no probabilities of labels, and accept none.
+    """
+    predicted = [each.label_probabilities for each in found.predictions]
+    if tagger.calibration is None or None in predicted:
+        return {}
+    acceptance = find_label_acceptance(tagger, open_documents(prepared, "valid"))
+    if acceptance is None:
+        return {}
+    index, limits = tagger.labels.index, acceptance.thresholds
+    n_accepted = np.zeros(len(limits), dtype=np.int64)
+    for label, prob in chain.from_iterable(each.items() for each in predicted if each is not None):
+        n_accepted[index[label]] += prob >= limits[index[label]]
+    thresholds = [None if each > 1 else round(float(each), DIGITS) for each in limits]
+    return {"label_thresholds": thresholds, "n_accepted": n_accepted.tolist()}
+
+
 def _round(values: Iterable[float]) -> list[float]:
     return [round(float(value), DIGITS) for value in values]
 
@@ -290,7 +314,7 @@ def choose_shared_documents(test: PreparedSplit, n_labels: int) -> list[int]:
     fit = np.flatnonzero(is_fit)
     if not len(fit):
         return []
-    return sorted(set(fit[np.linspace(0, len(fit) - 1, N_SHARED).round().astype(int)].tolist()))
+    return [int(row) for row in fit[even_rows(len(fit), N_SHARED)]]
 
 
 def choose_differing_documents(

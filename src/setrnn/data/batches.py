@@ -135,6 +135,18 @@ def take_rows(ragged: Ragged, rows: npt.NDArray[np.int64]) -> Ragged:
     return ragged.spans(starts, stops - starts)
 
 
+def even_rows(n_rows: int, n_taken: int) -> npt.NDArray[np.int64]:
+    """Return evenly spaced rows, in ascending order; all of them if there are no more.
+
+    Example:
+        >>> even_rows(9, 3).tolist(), even_rows(2, 3).tolist()
+        ([0, 4, 8], [0, 1])
+    """
+    spaced = np.linspace(0, n_rows - 1, min(n_taken, n_rows))
+    rows: npt.NDArray[np.int64] = spaced.round().astype(np.int64)
+    return rows
+
+
 def training_batches(
     lengths: npt.NDArray[np.int64],
     set_sizes: npt.NDArray[np.int64],

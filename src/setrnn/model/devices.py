@@ -34,6 +34,24 @@ def n_cores() -> int:
     return os.cpu_count() or 1
 
 
+def threads_of_jobs(n_jobs: int) -> int:
+    """Return the threads of each of several jobs that share the cores; those that the user set."""
+    if "OMP_NUM_THREADS" in os.environ:
+        return torch.get_num_threads()
+    return max(1, n_cores() // n_jobs)
+
+
+@contextmanager
+def limited_threads(n_threads: int) -> Iterator[None]:
+    """Compute with so many threads; another number may give other bits."""
+    n_before = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_before)
+
+
 @contextmanager
 def without_values() -> Iterator[None]:
     """Create tensors with a shape and no values, for modules whose weights are assigned later."""

@@ -175,7 +175,7 @@ class TaggedText(_Answer):
         description="For set-rnn-exact: whether no set is more probable (`proved`), and the "
         "probability of all sets that were not searched (`pruned_mass`)."
     )
-    label_probabilities: tuple[Probability, ...] | None = Field(
+    label_probabilities: dict[str, Probability] | None = Field(
         description="p(label | text) of each of `labels`; null: the model is not calibrated, and "
         "the rule needs only the best set."
     )
@@ -205,7 +205,7 @@ class TagAnswer(_Answer):
                     "alternatives": [_SECOND],
                     "accepted": True,
                     "certificate": None,
-                    "label_probabilities": [0.97, 0.9, 0.84],
+                    "label_probabilities": {"sport": 0.97, "velmara": 0.9, "football": 0.84},
                     "accepted_labels": ["sport"],
                     "marginals": None,
                     "missing_mass": None,

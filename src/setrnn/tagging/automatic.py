@@ -1,8 +1,8 @@
 """Train without a method: members that fit a time budget, cheap ones first, then their mixture.
 
 Which networks are trained, and for how many epochs, follows from their measured speed and the time
-left. Without a limit all are trained in full: then one seed gives one model. With a limit, the plan
-that was made is in the notes: the same members with these numbers of epochs give the same model.
+left. If all fit in full, one seed gives one model. If not, the plan that was made is in the notes:
+the same members with these numbers of epochs give the same model.
 """
 
 from __future__ import annotations
@@ -13,63 +13,60 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from setrnn.config import Config, settings_hash, to_dict
-from setrnn.data.cache import Source
-from setrnn.data.model_folder import check_model_place
-from setrnn.data.prepared import is_prepared
-from setrnn.errors import BusyError, DataError, SetRNNError, StoppedError
+from setrnn.data.batches import even_rows, take_rows
+from setrnn.data.cache import Source, open_prepared
+from setrnn.data.kept_vectors import LEARNED
+from setrnn.data.prepared import Prepared, is_prepared
+from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
-from setrnn.model.devices import find_device, n_cores
+from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
 from setrnn.progress import Note, OnProgress
-from setrnn.tagging.evaluation import LabelledDocuments, open_documents
+from setrnn.systems.candidates import Ints
+from setrnn.systems.rules import rule_for
+from setrnn.tagging.candidates import (
+    CLASSICAL,
+    MOST_JOBS,
+    Candidate,
+    choose_settings,
+    list_candidates,
+    suggest_transformer,
+)
+from setrnn.tagging.documents import Batch, LabelledDocuments, open_documents
 from setrnn.tagging.fitting import save_again
 from setrnn.tagging.learning import check_learned, warn_if_not_learned
 from setrnn.tagging.members import (
     Member,
+    MemberPlan,
     Planned,
-    PortablePlan,
-    describe_member,
     name_member,
-    take_evenly,
-    time_prediction,
     train_member,
     work_on_member,
 )
 from setrnn.tagging.members_folder import MembersFolder
 from setrnn.tagging.mixing import join, mix_members
-from setrnn.tagging.mixture_outputs import LEAST_TO_FIT, MOST_TO_FIT
-from setrnn.tagging.opening import describe_cut, make_vectors, open_training_data
+from setrnn.tagging.mixture_outputs import LEAST_TO_FIT
+from setrnn.tagging.opening import MINUTE, Asked, make_vectors, open_training_data
 from setrnn.tagging.planning import (
-    CLASSICAL,
-    MINUTE,
-    Candidate,
+    START_SECONDS,
     Clock,
-    find_pretrained,
-    fit_epochs,
+    Planner,
     least_epochs,
-    list_candidates,
-    without_encoder,
+    without_learned_vectors,
 )
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.pool import Ended, Job, run_jobs
 from setrnn.training.run_folder import only_trainer, run_folder_of
 from setrnn.training.schedule import fit_to_data
-from setrnn.training.speed import Speed, measure_speed
+from setrnn.training.speed import Speed, measure_speed, time_prediction
 from setrnn.training.start import TrainOptions, check_method
 
-MINUTES_ON_CPU = 10.0  # if no budget is given
 PROBE_SECONDS, PROBE_SHARE = 5.0, 0.02  # to measure a speed, at most; and of the budget
-MIXING_PASSES = 4  # over the valid part, by each member: candidates, weights, calibration
-MIXING_SHARE, LEAST_MIXED = 0.2, 300  # of the budget; documents
-WORDS_PER_SECOND = 100_000  # of word2vec on one core, about
-VECTORS_SHARE = 0.3  # of the time left, at most, for word vectors
-CLASSICAL_SHARE = 0.1  # likewise, for the second classical system
 FEW_DOCUMENTS = 2_000
 
 
@@ -78,68 +75,54 @@ class Automatic:
     """One training without a method."""
 
     source: Source
-    config: Config
-    overrides: Sequence[str]
-    rule: str
+    asked: Asked
     out: Path | None
     device: str
     resume: bool
-    budget: float | None  # minutes; 0 for no limit, None for the default of the device
-    started: float
-    jobs: int  # networks trained at a time on a CPU, each in a process of its own
+    clock: Clock
+    n_jobs: int  # networks trained at a time, each in a process of its own if there are several
     on_progress: OnProgress
     members: list[Member] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)  # the reason by the name
-    is_short: bool = False  # whether a network got fewer epochs than it should
+
+    def __post_init__(self) -> None:
+        """Choose what may become a member; refuse settings that cannot be trained."""
+        self.is_on_gpu = find_device(self.device).type == "cuda"
+        self.n_threads = threads_of_jobs(MOST_JOBS)
+        self.measure = self.asked.config.training.metric
+        self.rule = rule_for(self.measure)
+        has_texts = not is_prepared(Path(self.source.data))
+        self.words, pretrained = choose_settings(self.asked, has_texts, self.is_on_gpu)
+        self.has_pretrained = pretrained is not None
+        self.candidates = list_candidates(self.words, pretrained, self.is_on_gpu)
+        for each in self.candidates:
+            check_method(find_method(each.method), each.config)
 
     def train(self) -> Tagger:
         """Train the members, mix them, and save the mixture."""
-        self.is_on_gpu = find_device(self.device).type == "cuda"
-        self.n_jobs = 1 if self.is_on_gpu else self.jobs
-        self.n_threads = max(1, n_cores() // self.n_jobs)  # of each job
-        default = 0.0 if self.is_on_gpu else MINUTES_ON_CPU
-        minutes = default if self.budget is None else self.budget
-        self.clock = Clock(minutes * MINUTE or None, self.started)
-        candidates = self._list_candidates()
-        if self.out is not None:
-            check_model_place(self.out)
+        names = tuple(each.name for each in self.candidates)
         with ExitStack() as stack:
             place = self._place(stack)
             stack.enter_context(only_trainer(place))
+            if not self.is_on_gpu:  # threads that wait for a busy core slow down all others
+                stack.enter_context(limited_threads(self.n_threads))
+            self.folder = MembersFolder(place, names)
+            self.folder.check(self.resume)
             self._open_data()
-            self.folder = MembersFolder(place, tuple(each.name for each in candidates))
-            self.folder.begin(self._identify(), self.resume)
+            self.folder.begin(self._identify())
             self.clock.used_before = self.folder.seconds
-            for some in self._group(candidates):
-                self._add(some)
-            order = [each.name for each in candidates]  # not that in which they ended
-            self.members.sort(key=lambda each: order.index(each.candidate.name))
+            start_seconds = START_SECONDS if self.n_jobs > 1 else 0.0
+            self.planner = Planner(self.clock, self.n_valid, start_seconds)
+            groups = self._group()
+            for number, some in enumerate(groups):
+                self._add(some, len(groups) - number)
+            self.members.sort(key=lambda each: names.index(each.candidate.name))
             tagger = self._mix()
             if self.out is not None:
                 way_out = f" The members are kept in {place}: add --resume to write the model."
                 tagger = save_again(tagger, self.out, way_out, self.resume)
                 self.folder.mark_saved(self.clock.used())
         return tagger
-
-    def _list_candidates(self) -> list[Candidate]:
-        """Return what may become a member; refuse settings that cannot be trained."""
-        self.words, pretrained = self.config, None
-        has_texts = not is_prepared(Path(self.source.data))
-        if self.config.encoder.is_pretrained:
-            self.words = without_encoder(self.config, self.overrides)
-            pretrained = self.config
-            if not has_texts:
-                raise DataError(
-                    "A prepared folder holds the tokens of one tokenizer, and members with and "
-                    "without a transformer need two. Give the data itself, or a --method."
-                )
-        elif self.is_on_gpu and has_texts:
-            pretrained = find_pretrained(self.config, self.overrides)
-        self.has_pretrained = pretrained is not None
-        candidates = list_candidates(self.words, pretrained, self.is_on_gpu)
-        for each in candidates:
-            check_method(find_method(each.method), each.config)
-        return candidates
 
     def _place(self, stack: ExitStack) -> Path | None:
         """Return the folder of the members: other processes need one, if only for a while."""
@@ -150,53 +133,62 @@ class Automatic:
         return Path(stack.enter_context(TemporaryDirectory(prefix="setrnn-"))) / "members"
 
     def _open_data(self) -> None:
-        """Prepare the data, with a valid part cut from train if there is none."""
-        self.source = replace(self.source, cut_valid=True)
+        """Prepare the data of members over words."""
         self.prepared, self.words = open_training_data(
-            self.source, self.words, self.overrides, on_progress=self.on_progress
+            self.source, self.words, self.asked.overrides, on_progress=self.on_progress
         )
-        if self.prepared.valid_is_cut:
-            self.on_progress(Note(describe_cut(self.prepared)))
+        self.subwords: Prepared | None = None
         n_documents: dict[str, int] = self.prepared.description["n_documents"]
         self.n_train, self.n_valid = n_documents["train"], n_documents.get("valid", 0)
 
+    def _data(self, candidate: Candidate) -> Prepared:
+        """Return the data of a candidate: words, or the tokens of a transformer."""
+        if not candidate.is_pretrained:
+            return self.prepared
+        if self.subwords is None:
+            text = candidate.config.text
+            self.subwords = open_prepared(self.source, text, on_progress=self.on_progress)
+        return self.subwords
+
     def _identify(self) -> dict[str, Any]:
         data = settings_hash(self.prepared.description)
-        return {"settings": settings_hash(to_dict(self.config)), "rule": self.rule, "data": data}
+        settings = settings_hash(to_dict(self.asked.config))
+        return {"settings": settings, "rule": self.rule, "data": data}
 
-    def _group(self, candidates: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
-        """Yield the candidates that are trained at the same time."""
-        yield from ([each] for each in candidates if not each.is_network)
+    def _group(self) -> list[Sequence[Candidate]]:
+        """Return the candidates, with those together that are trained at the same time."""
+        networks = [each for each in self.candidates if each.is_network]
+        groups: list[Sequence[Candidate]]
+        groups = [[each] for each in self.candidates if not each.is_network]
         if self.n_valid < LEAST_TO_FIT:
             text = (
-                f"The valid part has {self.n_valid} documents, and {LEAST_TO_FIT} are needed to "
-                "weigh members: no networks are trained, and the others count the same."
+                f"The valid part has {self.n_valid} documents, and weights can only be chosen on "
+                f"{LEAST_TO_FIT} or more: no networks are trained, because nothing would show "
+                f"whether they help. {' and '.join(CLASSICAL)} count the same."
             )
             self.on_progress(Note(text, is_warning=True))
-            return
-        networks = [each for each in candidates if each.is_network]
-        for start in range(0, len(networks), self.n_jobs):
-            yield networks[start : start + self.n_jobs]
+            return groups
+        starts = range(0, len(networks), self.n_jobs)
+        return groups + [networks[start : start + self.n_jobs] for start in starts]
 
-    def _add(self, candidates: Sequence[Candidate]) -> None:
+    def _add(self, candidates: Sequence[Candidate], n_groups: int) -> None:
         """Train the candidates that fit the time, or load them; failed ones are left out."""
+        self.planner.expected = 0.0
         planned: list[Planned] = []
         for candidate in candidates:
-            found = self.folder.find(candidate.name, self.device)
-            if found is not None:
-                self.on_progress(Note(f"{candidate.name}: trained before."))
-                self._keep(candidate, found)
-                continue
             with self._leaving_out(candidate):
-                planned.append(self._prepare(candidate))
-        self._plan([each for each in planned if each.candidate.name not in self.folder.epochs])
-        epochs = self.folder.epochs
+                found = self.folder.find(candidate.name, self.device)
+                if found is None:
+                    planned.append(self._prepare(candidate))
+                else:
+                    self.on_progress(Note(f"{candidate.name}: trained before."))
+                    self._keep(candidate, found)
+        plans = self.folder.members
+        self._plan([each for each in planned if each.candidate.name not in plans], n_groups)
         ready = [
-            each.with_epochs(*epochs[each.candidate.name])
-            for each in planned
-            if each.candidate.name in epochs
+            each.by(plans[each.candidate.name]) for each in planned if each.candidate.name in plans
         ]
-        if len(candidates) > 1:
+        if self.n_jobs > 1 and candidates[0].is_network:
             self._train_side_by_side(ready)
         else:
             for each in ready:
@@ -206,113 +198,103 @@ class Automatic:
 
     def _prepare(self, candidate: Candidate) -> Planned:
         """Open the data of a candidate, with word vectors; choose settings that fit them."""
-        prepared, config = self.prepared, replace(candidate.config, text=self.words.text)
-        if candidate.is_pretrained:
-            prepared, config = open_training_data(
-                self.source, candidate.config, on_progress=self.on_progress
-            )
+        prepared = self._data(candidate)
+        config = replace(candidate.config, text=prepared.text_settings)
         largest = int(prepared.split("train").labels.lengths.max(initial=0))
         if largest > config.model.max_labels:
             config = replace(config, model=replace(config.model, max_labels=largest))
-        if not candidate.is_network or candidate.is_pretrained:
-            return Planned(candidate, prepared, fit_to_data(config, prepared))
-        n_words = len(prepared.split("train").tokens.values)
-        seconds = 2 * n_words * config.vectors.epochs / WORDS_PER_SECOND  # a label per word, too
-        if seconds > VECTORS_SHARE * self.clock.left():
-            config = replace(
-                config, vectors=replace(config.vectors, source="none", pretrained="none")
-            )
-        make_vectors(prepared, config, self.on_progress)
-        return Planned(candidate, prepared, fit_to_data(config, prepared))
+        if candidate.is_network and not candidate.is_pretrained:
+            config = self._choose_vectors(config)
+            make_vectors(prepared, config, self.on_progress)
+        return Planned(candidate, prepared.folder, fit_to_data(config, prepared))
 
-    def _plan(self, planned: Sequence[Planned]) -> None:
+    def _choose_vectors(self, config: Config) -> Config:
+        """Decide once, for all networks, whether there is time to learn word vectors."""
+        if config.vectors.source != LEARNED:
+            return config
+        if self.folder.learns_vectors is None:
+            has_time = self.planner.has_time_for_vectors(self.prepared, config.vectors)
+            self.folder.learns_vectors = has_time
+            if not has_time:
+                text = "There is no time to learn word vectors: networks start without them."
+                self.on_progress(Note(text))
+        return config if self.folder.learns_vectors else without_learned_vectors(config)
+
+    def _plan(self, planned: Sequence[Planned], n_groups: int) -> None:
         """Decide which candidates are trained, and for how many epochs; keep that in the plan."""
-        if self.clock.limit is None or not planned[:1] or not planned[0].candidate.is_network:
-            for each in planned:
-                if each.candidate.is_network:
-                    self._note_plan(each, each.config.training.epochs)
-                elif not self._is_cheap():
-                    self._leave_out(each.candidate, "its training would take too long")
-                else:
-                    self._note_plan(each, 0)
-            return
+        is_timed = self.clock.limit is not None
         speeds: list[tuple[Planned, Speed]] = []
         for each in planned:
-            with self._leaving_out(each.candidate):
-                if self._seconds_left() <= 0:
-                    self._leave_out(each.candidate, "no time was left")
+            candidate, training = each.candidate, each.config.training
+            if not candidate.is_network:
+                if self.planner.has_time_for_another(self._list_seconds()):
+                    self._note_plan(candidate, MemberPlan())
                 else:
+                    self._leave_out(candidate, "its training would take too long")
+            elif not is_timed:
+                self._note_plan(candidate, MemberPlan(training.epochs, training.valid_documents))
+            elif self.planner.seconds_left() <= 0:
+                self._leave_out(candidate, "no time was left")
+            else:
+                with self._leaving_out(candidate):
                     speeds.append((each, self._measure(each)))
-        mixing = sum(MIXING_PASSES * speed.measuring * self._n_mixed() for _, speed in speeds)
-        seconds = self._seconds_left() - mixing
-        is_first = not any(each.candidate.is_network for each in self.members)
-        for each, speed in speeds:
-            n_full = each.config.training.epochs
-            fitted = speed.fit_measuring(each.prepared, each.config)
-            pace = speed.epoch_seconds(each.prepared, fitted)
-            n_epochs = fit_epochs(n_full, pace, seconds, is_first and len(planned) == 1)
-            self.is_short |= n_epochs != n_full
-            if n_epochs is None:
-                n_least = least_epochs(n_full)
-                minutes = n_least * pace / MINUTE
+        if speeds:
+            self._plan_networks(speeds, n_groups)
+
+    def _plan_networks(self, speeds: Sequence[tuple[Planned, Speed]], n_groups: int) -> None:
+        plans = self.planner.plan(speeds, n_groups)
+        for (each, speed), (estimate, plan) in zip(speeds, plans, strict=True):
+            if plan is None:
+                n_least = least_epochs(estimate.epochs)
+                minutes = n_least * estimate.epoch_seconds / MINUTE
                 reason = f"{n_least} epochs would take about {minutes:.1f} minutes"
                 self._leave_out(each.candidate, reason)
                 continue
-            self._note_plan(each, n_epochs, fitted.training.valid_documents)
-            of_full = "" if n_epochs == n_full else f" of {n_full}"
+            self._note_plan(each.candidate, plan)
+            of_full = "" if plan.epochs == estimate.epochs else f" of {estimate.epochs}"
             text = (
                 f"{each.candidate.name}: {1 / speed.training:,.0f} documents/s, "
-                f"{n_epochs}{of_full} epochs, about {n_epochs * pace / MINUTE:.1f} minutes."
+                f"{plan.epochs}{of_full} epochs, about "
+                f"{plan.epochs * estimate.epoch_seconds / MINUTE:.1f} minutes."
             )
             self.on_progress(Note(text))
 
-    def _note_plan(self, planned: Planned, n_epochs: int, n_measured: int | None = None) -> None:
-        n_measured = n_measured or planned.config.training.valid_documents
-        self.folder.plan(planned.candidate.name, [n_epochs, n_measured], self.clock.used())
+    def _note_plan(self, candidate: Candidate, plan: MemberPlan) -> None:
+        self.folder.plan(candidate.name, plan, self.clock.used())
 
-    def _is_cheap(self) -> bool:
-        """Return whether the next classical system fits: it takes up to three times the first.
-
-        The first one always does, because a mixture needs a member.
-        """
-        before = [each.tagger.notes.get("training_seconds", 0.0) for each in self.members]
-        return not before or 3 * max(before) <= CLASSICAL_SHARE * self._seconds_left()
+    def _list_seconds(self) -> list[float]:
+        return [each.tagger.notes.get("training_seconds", 0.0) for each in self.members]
 
     def _measure(self, planned: Planned) -> Speed:
         assert self.clock.limit is not None
         options = TrainOptions(self.device, rule=self.rule)
         seconds = min(PROBE_SECONDS, PROBE_SHARE * self.clock.limit)
         method = find_method(planned.candidate.method)
-        n_threads = None if self.n_jobs == 1 else self.n_threads
-        return measure_speed(method, planned.prepared, planned.config, options, seconds, n_threads)
+        return measure_speed(method, planned.prepared, planned.config, options, seconds)
 
     def _train(self, planned: Planned) -> Tagger:
         """Train a member in this process."""
-        report = name_member(planned.candidate.name, self.on_progress)
-        place = self.folder.place(planned.candidate.name)
-        return train_member(planned, place, self._options(report))
+        name = planned.candidate.name
+        report, place = name_member(name, self.on_progress), self.folder.place(name)
+        if planned.candidate.is_network:
+            self.on_progress(Note(f"Training {name}."))
+        return train_member(planned, place, self._options(), time.time(), report)
 
     def _train_side_by_side(self, planned: Sequence[Planned]) -> None:
         """Train networks at the same time, each in a process of its own."""
-        places = [self.folder.place(each.candidate.name) for each in planned]
-        names = [each.candidate.name for each in planned]
-        if len(names) > 1:
-            self.on_progress(Note(f"Training {' and '.join(names)} at the same time."))
-        options = self._options()
-        jobs = [
-            Job(
-                name,
-                partial(work_on_member, PortablePlan.of(each), place, options, time.time()),
-                place.with_name(f"{name}.log"),
-                part_of="networks",
-            )
-            for name, place, each in zip(names, places, planned, strict=True)
-            if place is not None
-        ]
-        by_name = {each.candidate.name: each.candidate for each in planned}
+        by_name = {each.candidate.name: each for each in planned}
+        if planned:
+            at_once = " at the same time" if len(planned) > 1 else ""
+            self.on_progress(Note(f"Training {' and '.join(by_name)}{at_once}."))
+        jobs, options = [], self._options()
+        for name, each in by_name.items():
+            place = self.folder.place(name)
+            assert place is not None, "several jobs have a folder"
+            work = partial(work_on_member, each, place, options, time.time())
+            jobs.append(Job(name, work, place.with_name(f"{name}.log"), part_of="networks"))
         with closing(run_jobs(jobs, len(jobs), self.on_progress, self.n_threads)) as all_ended:
             for ended in all_ended:
-                self._keep_ended(by_name[ended.job.name], ended)
+                self._keep_ended(by_name[ended.job.name].candidate, ended)
 
     def _keep_ended(self, candidate: Candidate, ended: Ended) -> None:
         if ended.failure is not None:
@@ -323,25 +305,23 @@ class Automatic:
             assert place is not None
             tagger = load(place, self.device)
             self._keep(candidate, tagger)
-            best, measure = tagger.notes["best_epoch"], self.config.training.metric
+            self.planner.start_seconds = ended.seconds - tagger.notes["training_seconds"]
+            best = tagger.notes["best_epoch"]
             if best:
-                value = tagger.notes["epochs"][best - 1][measure]
-                name, minutes = MEASURES[measure], ended.seconds / MINUTE
+                value = tagger.notes["epochs"][best - 1][self.measure]
+                name, minutes = MEASURES[self.measure], ended.seconds / MINUTE
                 text = f"{candidate.name}: {name} {value:.3f} on valid, {minutes:.1f} minutes."
                 self.on_progress(Note(text))
 
-    def _options(self, on_progress: OnProgress | None = None) -> TrainOptions:
-        options = TrainOptions(self.device, rule=self.rule, wait=True)
-        if self.clock.limit is not None:
-            options = replace(options, max_seconds=self._seconds_left())
-        return options if on_progress is None else replace(options, on_progress=on_progress)
+    def _options(self) -> TrainOptions:
+        seconds = None if self.clock.limit is None else self.planner.seconds_left()
+        return TrainOptions(self.device, rule=self.rule, wait=True, max_seconds=seconds)
 
     def _keep(self, candidate: Candidate, tagger: Tagger) -> None:
         """Add a member, and measure how fast it predicts."""
-        is_timed = self.clock.limit is not None and self.n_valid and not candidate.is_pretrained
-        valid = self.prepared.split("valid").tokens if is_timed else None
-        seconds = 0.0 if valid is None else time_prediction(tagger, valid)
-        self.members.append(Member(candidate, tagger, seconds))
+        if self.clock.limit is not None:
+            self.planner.predicting += time_prediction(tagger.system, self._data(candidate))
+        self.members.append(Member(candidate, tagger))
 
     @contextmanager
     def _leaving_out(self, candidate: Candidate) -> Iterator[None]:
@@ -350,77 +330,81 @@ class Automatic:
             yield
         except (StoppedError, BusyError):
             raise
-        except (SetRNNError, MemoryError) as error:
-            if candidate.name == CLASSICAL[0]:
+        except (SetRNNError, MemoryError, RuntimeError) as error:  # torch has no MemoryError
+            is_ours = isinstance(error, SetRNNError)
+            reason = str(error) if is_ours else find_memory_problem(error)
+            if reason is None or candidate.name == CLASSICAL[0]:
                 raise
-            self._leave_out(candidate, str(error) or "out of memory", is_warning=True)
+            self._leave_out(candidate, reason, is_warning=True)
 
     def _leave_out(self, candidate: Candidate, reason: str, is_warning: bool = False) -> None:
         self.left_out[candidate.name] = reason.rstrip(".")
         self.on_progress(Note(f"{candidate.name} is left out: {reason.rstrip('.')}.", is_warning))
 
-    def _n_mixed(self) -> int:
-        """Return the number of valid documents that the mixture is fitted on, in the time."""
-        if self.clock.limit is None:
-            return self.n_valid
-        seconds = MIXING_PASSES * sum(each.seconds for each in self.members)
-        n_fit = int(MIXING_SHARE * self.clock.limit / max(seconds, 1e-9))
-        return min(self.n_valid, max(n_fit, LEAST_MIXED), MOST_TO_FIT)
-
-    def _seconds_left(self) -> float:
-        """Return the seconds left for training, without those of the mixture."""
-        seconds = MIXING_PASSES * sum(each.seconds for each in self.members)
-        return self.clock.left() - seconds * self._n_mixed()
-
     def _mix(self) -> Tagger:
         """Mix the members on the valid part; with equal weights if that is too small."""
         names = [each.candidate.name for each in self.members]
         taggers = [each.tagger for each in self.members]
-        measure = self.config.training.metric
         if self.n_valid < LEAST_TO_FIT:
             mixture = replace(join(taggers), notes={"data": self.prepared.name})
-            check_learned(mixture, self.prepared, measure, self.on_progress)
+            check_learned(mixture, self.prepared, self.measure, self.on_progress)
         else:
             mixture = mix_members(names, taggers, self._documents(), self.on_progress)
             score = mixture.notes["mixture"]["rules"][self.rule]["held_out"]
-            warn_if_not_learned(score, self.prepared, measure, self.on_progress)
+            warn_if_not_learned(score, self.prepared, self.measure, self.on_progress)
         notes = {**mixture.notes, "automatic": self._describe()}
         return replace(mixture, notes=notes, rule=self.rule)
 
     def _documents(self) -> LabelledDocuments:
-        """Return the valid documents that fit the time, evenly spaced."""
+        """Return the valid documents that fit the time, evenly spaced; the plan keeps how many."""
+        if self.folder.n_mixed is None:
+            self.folder.n_mixed = self.planner.count_mixed()
+            self.folder.write(self.clock.used())
         needs_texts = any(each.candidate.is_pretrained for each in self.members)
         documents = open_documents(self.source if needs_texts else self.prepared, "valid")
-        return take_evenly(documents, self.n_valid, self._n_mixed())
+        return _take_documents(documents, even_rows(self.n_valid, self.folder.n_mixed))
 
     def _describe(self) -> dict[str, Any]:
         """Return what was tried, as plain JSON values, for people."""
+        members = [each.describe() for each in self.members]
+        is_short = any(each.get("epochs_done") != each.get("epochs") for each in members)
+        is_short |= bool(self.left_out) or self.folder.is_short(self.n_valid)
         return {
-            "measure": self.config.training.metric,
+            "measure": self.measure,
             "rule": self.rule,
             "minutes": None if self.clock.limit is None else self.clock.limit / MINUTE,
-            "seed": self.config.seed,
-            "members": [describe_member(each) for each in self.members],
+            "seed": self.asked.config.seed,
+            "members": members,
             "left_out": self.left_out,
-            "better": self._list_hints(),
+            "better": self._list_hints(is_short),
         }
 
-    def _list_hints(self) -> list[str]:
-        """Say what would make a better model."""
+    def _list_hints(self, is_short: bool) -> list[str]:
+        """Say what would make a better model, such as time if that shortened something."""
         hints = []
         if self.n_train < FEW_DOCUMENTS:
             hints.append(f"More documents with labels: there are {self.n_train:,} to train on.")
         if self.n_valid < LEAST_TO_FIT:
             return hints
-        if self.clock.limit is not None and (self.is_short or self.left_out):
+        if self.clock.limit is not None and is_short:
             minutes = math.ceil(3 * self.clock.limit / MINUTE)
             hints.append(f"More time: --budget {minutes}, or --budget 0 for no limit.")
         if not self.is_on_gpu:
             hints.append("A GPU: networks then train many times faster.")
         if not self.has_pretrained:
-            install = "" if find_spec("transformers") else "pip install 'setrnn[hf]', then "
-            hints.append(
-                f"A pretrained transformer, above all for short texts: {install}--preset "
-                "transformer --set encoder.path=FOLDER."
-            )
+            hints.append(suggest_transformer())
         return hints
+
+
+def _take_documents(documents: LabelledDocuments, rows: Ints) -> LabelledDocuments:
+    """Return some documents of a part, by their numbers in ascending order."""
+
+    def batches(tagger: Tagger) -> Iterator[Batch]:
+        start = 0
+        for tokens, labels in documents.batches(tagger):
+            own = rows[(rows >= start) & (rows < start + len(labels))] - start
+            start += len(labels)
+            if len(own):
+                yield take_rows(tokens, own), [labels[row] for row in own]
+
+    return LabelledDocuments(documents.split, batches, documents.bad_rows, len(rows))

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.data.cache import Source
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, SetRNNError
@@ -37,7 +36,8 @@ from setrnn.tagging.calibration import (
     fit_scaling,
     held_out,
 )
-from setrnn.tagging.evaluation import Documents, LabelledDocuments, check_tagger, open_documents
+from setrnn.tagging.documents import Documents, LabelledDocuments, open_documents, open_unseen
+from setrnn.tagging.evaluation import check_tagger
 from setrnn.tagging.label_calibration import (
     LabelCurves,
     fit_label_curves,
@@ -130,24 +130,40 @@ def calibrate_on_valid(
     out: Path | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
-    """Calibrate a tagger on the valid part, if there are enough documents; save that in `out`.
+    """Calibrate a tagger on the valid part, if there is one: see `calibrate_or_warn`."""
+    if not prepared.description["n_documents"].get("valid", 0):
+        return tagger
+    return calibrate_or_warn(tagger, open_documents(prepared, "valid"), out, on_progress)
+
+
+def calibrate_or_warn(
+    tagger: Tagger,
+    documents: LabelledDocuments,
+    out: Path | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> Tagger:
+    """Calibrate a tagger on documents, if there are enough; save the calibration in `out`.
 
     A calibration that fails leaves the tagger as it is: the model's own probabilities stay.
+
+    Args:
+        tagger: the model.
+        documents: how many there are must be known.
+        out: the model's folder; None if it is in none.
+        on_progress: called with the progress and with notes for the user.
     """
-    n_documents = prepared.description["n_documents"].get("valid", 0)
+    n_documents, kind = documents.n_documents or 0, "valid " * (documents.split == "valid")
     if n_documents < LEAST_DOCUMENTS:
-        if n_documents:
-            on_progress(
-                Note(
-                    f"The valid part has {n_documents:,} documents, and {LEAST_DOCUMENTS} are "
-                    "needed to calibrate: probabilities are the model's own."
-                )
-            )
+        text = (
+            f"There are {n_documents:,} {kind}documents, and {LEAST_DOCUMENTS} are needed to "
+            "calibrate: probabilities are the model's own."
+        )
+        on_progress(Note(text))
         return tagger
     way_out = "Calibrate it on fewer documents, with setrnn calibrate."
     try:
         with explain_full_gpu("Calibrating", way_out):
-            calibration = fit_calibration(tagger, prepared, split="valid", on_progress=on_progress)
+            calibration = fit_calibration(tagger, documents, on_progress=on_progress)
         calibrated = replace(tagger, calibration=calibration)
         if out is not None:
             calibrated = calibrated.save_calibration(out)
@@ -163,7 +179,7 @@ def calibrate_on_valid(
     temperature = calibration.scalings["sets"].temperature
     on_progress(
         Note(
-            f"Calibrated on the {n_documents:,} valid documents (temperature {temperature:.2f}): "
+            f"Calibrated on the {n_documents:,} {kind}documents (temperature {temperature:.2f}): "
             "predict gives calibrated probabilities, predict --raw the model's own."
         )
     )
@@ -207,8 +223,7 @@ def calibrate(
     check_tagger(tagger)
     check_share("target accuracy", target)
     check_share("confidence", confidence)
-    name, labelled = tagger.rule_or_own(rule), open_documents(data, split, "valid")
-    _warn_of_training_documents(data, labelled, on_progress)
+    name, labelled = tagger.rule_or_own(rule), open_unseen(tagger, data, split, on_progress)
     documents = _Documents.collect(tagger, labelled, on_progress)
     calibration = documents.fit(tagger)
     fitted = replace(tagger, calibration=calibration)
@@ -234,19 +249,6 @@ def calibrate(
         accuracy=float(found.is_right.mean()),
         labels=of_labels,
     )
-
-
-def _warn_of_training_documents(
-    data: Documents, documents: LabelledDocuments, on_progress: OnProgress
-) -> None:
-    place = data.data if isinstance(data, Source) else data
-    is_file = isinstance(place, str | Path) and Path(place).is_file()  # its one part is "train" too
-    if documents.split == "train" and not is_file:
-        text = (
-            "A model is more confident about the documents it was trained on than about others: "
-            "calibrate on a part that it has not seen, such as valid."
-        )
-        on_progress(Note(text, is_warning=True))
 
 
 @dataclass(frozen=True)
@@ -336,10 +338,7 @@ class _Documents:
 
     def is_label(self, tagger: Tagger) -> Bools:
         """Return the true labels, (n, L)."""
-        known = tagger.labels.encode([tuple(each) for each in self.label_sets])
-        is_label = np.zeros((len(self.label_sets), len(tagger.labels)), dtype=bool)
-        is_label[known.row_numbers, known.values] = True
-        return is_label
+        return _list_true_labels(tagger, self.label_sets)
 
     @property
     def label_marginals(self) -> Floats32:
@@ -350,14 +349,9 @@ class _Documents:
         self, tagger: Tagger, calibration: Calibration, target: float, confidence: float
     ) -> tuple[LabelAcceptance, LabelReliability]:
         """Find which labels to accept, and how far their probabilities can be trusted."""
-        own, is_label = self.label_marginals, self.is_label(tagger)
         assert calibration.label_curves is not None
-        curves, held_out_probs = calibration.label_curves, held_out_label_probs(own, is_label)
-        # The knots were fitted on these documents, but have few parameters.
-        held_out_probs = np.interp(held_out_probs, curves.knots, curves.values).astype(np.float32)
-        found = fit_label_acceptance(own, curves(own), held_out_probs, is_label, target, confidence)
-        shown = [label_reliability(each, is_label) for each in (own, held_out_probs)]
-        return found, LabelReliability(*shown)
+        own, is_label = self.label_marginals, self.is_label(tagger)
+        return _accept_labels(own, is_label, calibration.label_curves, target, confidence)
 
     def predict(self, tagger: Tagger, rule: str) -> _Predicted:
         """Predict by a rule."""
@@ -387,6 +381,42 @@ class _Documents:
         for is_out, fitted in held_out(calibration.scalings[key], log_probs, true_rank):
             probs[is_out] = predicted.probs({key: fitted})[is_out]
         return probs
+
+
+def find_label_acceptance(
+    tagger: Tagger, documents: LabelledDocuments, target: float = 0.9, confidence: float = 0.9
+) -> LabelAcceptance | None:
+    """Find which labels a calibrated tagger could accept; None without curves of labels."""
+    curves = None if tagger.calibration is None else tagger.calibration.label_curves
+    if curves is None:
+        return None
+    marginals: list[Floats32] = []
+    label_sets: list[frozenset[str]] = []
+    for tokens, names in documents.batches(tagger):
+        candidates = tagger.system.candidates(tokens, count_candidates())
+        marginals.append(tagger.label_marginals(tokens, candidates, calibrated=False).probs)
+        label_sets.extend(map(frozenset, names))
+    is_label = _list_true_labels(tagger, label_sets)
+    return _accept_labels(np.concatenate(marginals), is_label, curves, target, confidence)[0]
+
+
+def _accept_labels(
+    own: Floats32, is_label: Bools, curves: LabelCurves, target: float, confidence: float
+) -> tuple[LabelAcceptance, LabelReliability]:
+    """Find which labels to accept, from the model's own probabilities (n, L)."""
+    # The knots were fitted on these documents, but have few parameters.
+    held_out_probs = curves.interpolate(held_out_label_probs(own, is_label))
+    found = fit_label_acceptance(own, curves(own), held_out_probs, is_label, target, confidence)
+    shown = [label_reliability(each, is_label) for each in (own, held_out_probs)]
+    return found, LabelReliability(*shown)
+
+
+def _list_true_labels(tagger: Tagger, label_sets: Sequence[frozenset[str]]) -> Bools:
+    """Return the true labels, (n, L)."""
+    known = tagger.labels.encode([tuple(each) for each in label_sets])
+    is_label = np.zeros((len(label_sets), len(tagger.labels)), dtype=bool)
+    is_label[known.row_numbers, known.values] = True
+    return is_label
 
 
 def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:

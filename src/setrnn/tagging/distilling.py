@@ -16,9 +16,8 @@ import torch
 from setrnn.config import Config, settings_hash
 from setrnn.data.batches import TargetSets, TrainingDocuments, take_rows
 from setrnn.data.cache import Source
-from setrnn.data.folders import explain_failed_write, whole_file
+from setrnn.data.folders import explain_failed_write
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.model_folder import README, check_model_place
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, DataError
@@ -31,16 +30,16 @@ from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels, w
 from setrnn.systems.mixture import MixtureSystem, Weights
 from setrnn.systems.rules import rule_for
 from setrnn.systems.system import System
-from setrnn.tagging.evaluation import open_documents
+from setrnn.tagging.documents import open_documents
 from setrnn.tagging.fitting import check_training, explain_stop, train_prepared
 from setrnn.tagging.mixing import list_names
 from setrnn.tagging.opening import (
     Data,
     Settings,
-    choose_config,
-    list_overrides,
-    make_source,
+    make_training_source,
     open_training_data,
+    read_budget,
+    read_settings,
 )
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.run_folder import (
@@ -58,7 +57,6 @@ from setrnn.training.start import TrainOptions, identify_run
 
 OBJECTIVE = "set-distribution"
 LEAST_WEIGHT = 0.005  # less probable sets of the teacher are left to the rest: they cost time
-HEADING = "# A distilled model"  # of README.md
 
 
 def distil(
@@ -68,6 +66,8 @@ def distil(
     *,
     out: str | Path | None = None,
     unlabelled: Sequence[str | Path] = (),
+    measure: str | None = None,
+    budget: float | None = None,
     valid: str | Path | None = None,
     preset: str = "default",
     config: Config | str | Path | None = None,
@@ -75,7 +75,6 @@ def distil(
     device: str = "auto",
     seed: int | None = None,
     resume: bool = False,
-    max_seconds: float | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Train a student network on what a teacher says about texts, and return it as a tagger.
@@ -93,6 +92,9 @@ def distil(
         out: the model folder to write. Checkpoints, and what the teacher said, are kept in
             OUT.run.
         unlabelled: files of texts without labels. A prepared folder has them already.
+        measure: what to be good at, as for `train`.
+        budget: the minutes that the student's training may take, without the teacher's work; 0 or
+            None for no limit. No epoch starts that would probably exceed them.
         valid: a file that becomes the valid part.
         preset: the settings to start from, as for `train`.
         config: all settings, or a JSON file of settings to apply after the preset.
@@ -100,7 +102,6 @@ def distil(
         device: where to compute: auto, cpu or cuda.
         seed: the seed of the run; 0 if not given.
         resume: continue the run kept in OUT.run.
-        max_seconds: no epoch starts that would probably exceed this time.
         on_progress: called with the progress and with notes for the user.
 
     Example:
@@ -111,39 +112,31 @@ def distil(
         <Tagger sigmoid: 65 labels, calibrated>
     """
     student = _find_student(method)
-    overrides = list_overrides(settings)
-    if seed is not None:
-        overrides.append(f"seed={seed}")
-    full = choose_config(preset, config, overrides)
+    asked = read_settings(preset, config, settings, seed, measure)
+    full, seconds = asked.config, read_budget(budget)
     target = None if out is None else Path(out)
-    check_training(student, full, device, resume)
     if target is not None:
-        check_model_place(target)
         _refuse_own_teacher(teacher, target)
-    elif resume:
-        raise ConfigError("resume needs out: the run to continue is kept beside the model folder.")
+    check_training(student, full, device, target, resume)
     with explain_stop(target):
         name, tagger = _open_teacher(teacher, device)
-        source = make_source(data, valid)
+        source = make_training_source(data, valid)
         source = replace(source, unlabelled=tuple(Path(file) for file in unlabelled))
-        prepared, full = open_training_data(source, full, overrides, on_progress=on_progress)
+        prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
         options = TrainOptions(
             device,
             None if target is None else run_folder_of(target),
             resume,
-            max_seconds=max_seconds,
+            max_seconds=seconds,
             rule=rule_for(full.training.metric),
             on_progress=on_progress,
             identity={TEACHER: _fingerprint(tagger)},
         )
         documents = _teach(tagger, source, prepared, student, full, options)
         options = replace(options, documents=documents)
-        found = train_prepared(
+        return train_prepared(
             prepared, student, full, options, target, _describe(name, tagger, prepared, full)
         )
-    if target is not None:
-        _write_readme(target, found)
-    return found
 
 
 def _find_student(method: str) -> Method:
@@ -199,27 +192,6 @@ def _describe(name: str, teacher: Tagger, prepared: Prepared, config: Config) ->
             "n_unlabelled": parts.get(UNLABELLED, 0),
         }
     }
-
-
-def _write_readme(folder: Path, student: Tagger) -> None:
-    """Say in README.md what the student was distilled from; a text of the user is kept."""
-    file, found = folder / README, student.notes["distilled_from"]
-    if file.exists() and not file.read_text("utf-8", errors="replace").startswith(HEADING):
-        return
-    members = f" of {', '.join(found['members'])}" if found["members"] else ""
-    lines = [
-        HEADING,
-        "",
-        f"This `{student.method}` model learned from `{found['name']}`, a `{found['method']}` "
-        f"model{members}. It has {len(student.labels):,} labels.",
-        "",
-        f"- texts with labels: {found['n_labelled']:,}; their own label sets have the weight "
-        f"{student.config.distillation.true_share:g}",
-        f"- texts without labels: {found['n_unlabelled']:,}",
-        f"- sets of the teacher per text: at most {student.config.distillation.sets}",
-    ]
-    with explain_failed_write(file), whole_file(file) as stream:
-        stream.write(("\n".join(lines) + "\n").encode())
 
 
 def _teach(

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A scikit-learn classifier that tags texts with sets of labels.
 
+    It trains one system, on all texts unless `validation_fraction` is given: that suits
+    cross-validation. `setrnn.train` without a method makes the best model within a time budget.
+
     The labels of each text are a collection of strings; an indicator matrix works too. For
     `cross_val_score` and `GridSearchCV` write the collections as sets: scikit-learn refuses
     lists of lists before it calls the estimator.

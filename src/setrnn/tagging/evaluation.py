@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from setrnn.data.batches import take_rows
-from setrnn.data.cache import Source
-from setrnn.data.example import Example, name_example
-from setrnn.data.formats import BadRows, choose_split
-from setrnn.data.prepared import Prepared, batched, is_prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import (
@@ -25,12 +20,19 @@ from setrnn.metrics import (
     evaluate_ranking,
     indicator_matrices,
 )
-from setrnn.progress import Note, OnProgress, count_up, ignore_progress
+from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.rules import find_rule
 from setrnn.tagging.acceptance import accuracy_interval, reliability
+from setrnn.tagging.documents import (
+    MEASURED_ON_SEEN,
+    Batch,
+    Documents,
+    open_documents,
+    warn_if_seen,
+)
 from setrnn.tagging.label_scores import (
     LabelPairs,
     LabelProbabilityScores,
@@ -38,98 +40,12 @@ from setrnn.tagging.label_scores import (
     score_labels,
 )
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.tagger import BATCH, Tagger
+from setrnn.tagging.tagger import Tagger
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 LEAST_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
 
-Batch: TypeAlias = tuple[Ragged, list[tuple[str, ...]]]  # token ids, and each document's labels
 OnDocuments: TypeAlias = Callable[[int], None]  # called with the documents done since the last call
-
-
-@dataclass(frozen=True)
-class LabelledDocuments:
-    """One part of a dataset with labels, to measure or to calibrate on."""
-
-    split: str | None  # the name of the part; None for examples
-    batches: Callable[[Tagger], Iterator[Batch]]
-    bad_rows: BadRows = field(default_factory=BadRows)
-    n_documents: int | None = None  # None if not known before reading
-
-    def note_skipped(self, on_progress: OnProgress) -> None:
-        """Report how many rows were skipped, and the first few of them."""
-        if self.bad_rows.n_skipped:
-            text = f"{self.bad_rows.n_skipped:,} rows could not be read and were skipped."
-            on_progress(Note(text, is_warning=True))
-        for message in self.bad_rows.first:
-            on_progress(Note(f"  {message}"))
-
-
-# A file, a folder, a prepared folder, "newsroom" ...; or documents that are read already.
-Documents: TypeAlias = str | Path | Source | Prepared | LabelledDocuments | Iterable[Example]
-
-
-def open_documents(
-    data: Documents, split: str | None = None, default: str = "test"
-) -> LabelledDocuments:
-    """Find a part of a dataset: `split`, or if None, the only part or `default`.
-
-    Example:
-        >>> import setrnn
-        >>> setrnn.open_documents("newsroom").split
-        'test'
-    """
-    if isinstance(data, LabelledDocuments):
-        return data
-    if not isinstance(data, str | Path | Source | Prepared):
-        return LabelledDocuments(split, partial(example_batches, examples=data))
-    if isinstance(data, str | Path):
-        data = Source(str(data))
-    if isinstance(data, Source) and is_prepared(Path(data.data)):
-        data = Prepared(Path(data.data))
-    if isinstance(data, Prepared):
-        name = split or choose_split(data.splits, default)
-        read = partial(prepared_batches, prepared=data, split=name)
-        n_documents = data.description["n_documents"].get(name)
-        return LabelledDocuments(name, read, n_documents=n_documents)
-    dataset, bad_rows = data.open(), BadRows(data.on_bad_row)
-    name = split or choose_split(list(dataset.splits), default)
-    part = dataset.require(name)
-
-    def batches(tagger: Tagger) -> Iterator[Batch]:
-        return example_batches(tagger, part.read(bad_rows))
-
-    return LabelledDocuments(name, batches, bad_rows)
-
-
-def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:
-    """Yield a stream of documents in batches of token ids."""
-    for batch in batched(examples, BATCH):
-        if not all(isinstance(example, Example) for example in batch):
-            raise DataError("Documents with labels are given as setrnn.Example(id, text, labels).")
-        tokens = tagger.encoder.encode(
-            [example.text for example in batch],
-            [example.features for example in batch],
-            partial(name_example, batch),
-        )
-        yield tokens, [example.labels for example in batch]
-
-
-def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator[Batch]:
-    """Yield a split of prepared data in batches; its vocabulary must be the model's."""
-    own = tagger.encoder
-    is_same = prepared.encoder.tokenizer.to_str() == own.tokenizer.to_str()
-    if not is_same or len(own.parts) > 1:  # the members of a mixture have several
-        raise DataError(
-            f"{prepared.folder} was prepared with another vocabulary than the model's. "
-            "Give the data itself."
-        )
-    part = prepared.split(split)
-    names = [*prepared.labels.names, *prepared.unseen_labels]
-    for start in range(0, len(part), BATCH):
-        stop = min(start + BATCH, len(part))
-        truth = [tuple(names[label] for label in row) for row in part.labels.rows(start, stop)]
-        yield part.tokens.rows(start, stop), truth
 
 
 @dataclass(frozen=True)
@@ -237,7 +153,8 @@ def evaluate(
         True
     """
     check_tagger(tagger)
-    name, documents = tagger.rule_or_own(rule), open_documents(data, split)
+    name = tagger.rule_or_own(rule)
+    documents = warn_if_seen(open_documents(data, split), MEASURED_ON_SEEN, on_progress)
     tagger.known_limits(limits)
     count = count_up("tagging", on_progress, documents.n_documents)
     results = measure_rules(tagger, documents.batches(tagger), [name], count, limits)

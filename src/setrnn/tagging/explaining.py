@@ -117,43 +117,41 @@ def explain_text(
     if isinstance(features, str):
         raise DataError("features must be a list of strings, got one string.")
     chosen = choose_explained_rule(tagger, rule, labels)
-    given = None if labels is None else given_set(tagger.labels, labels, tagger.max_labels)
+    if labels is not None:
+        given_set(tagger.labels, labels, tagger.max_labels)
     text, *features = (break_runs(whole_characters(each)) for each in (text, *features))
-    if tagger.members:
-        return _explain_mixture(tagger, text, features, top, chosen, labels)
-    reading = read_text(tagger.encoder, text, features)
-    if given is None:
+    if labels is None:
         (found,), marginals = tagger.tag_with_marginals([(text, features)], chosen)
-        label_set = given_set(tagger.labels, found.labels)
+        labels = found.labels
     else:
-        label_set, marginals = given, tagger.marginals([text], [features])
-    explained = _explain(tagger, reading, top, chosen, label_set, marginals.probs[0])
+        marginals = tagger.marginals([text], [features])
+    member, weight = _choose_member(tagger, chosen, len(set(labels)))
+    reading = read_text(member.encoder, text, features)
+    own_ids = [tagger.labels.index[name] for name in member.labels.names]
+    label_set = given_set(member.labels, labels)
+    explained = _explain(member, reading, top, chosen, label_set, marginals.probs[0, own_ids])
     unread = tuple(name for name in features if name not in reading.features)
-    return replace(explained, text=text, unknown_features=unread)
-
-
-def _explain_mixture(
-    mixture: Tagger,
-    text: str,
-    features: Sequence[str],
-    top: int,
-    rule: str | None,
-    labels: Collection[str] | None,
-) -> Explanation:
-    """Explain a text by the member with the most weight among those that can be explained."""
-    member, weight = _rank_explainable_members(mixture, rule or "set")[0]
-    # A member has no thresholds of its own.
-    by = rule if rule is None or rule in member.rules else "set"
-    found = explain_text(member, text, features, top, by, labels)
+    explained = replace(explained, text=text, unknown_features=unread)
+    if member is tagger:
+        return explained
     note = (
-        f"This is how {member.method} tags the text, a member of the mixture with weight "
-        f"{weight:.2f}."
+        f"The words, the sequences and the probabilities of sets are those of {member.method}, "
+        f"the member with the most weight ({weight:.2f})."
     )
-    if rule is not None:
-        predicted = mixture.tag([text], rule, features=[features])[0].labels
-        if set(predicted) != set(found.predicted.labels):
-            note += f" The mixture predicts {{{', '.join(predicted)}}}."
-    return replace(found, note=note)
+    return replace(explained, method=tagger.method, member=member.method, note=note)
+
+
+def _choose_member(tagger: Tagger, rule: str | None, n_labels: int) -> tuple[Tagger, float]:
+    """Return the member that explains a set of a mixture, with its weight by the rule.
+
+    It has the most weight of those that can be explained and emit so many labels. A model that is
+    not a mixture explains itself.
+    """
+    if not tagger.members:
+        return tagger, 1.0
+    ranked = _rank_explainable_members(tagger, rule or "set")
+    able = [each for each in ranked if n_labels <= (each[0].max_labels or n_labels)]
+    return (able or ranked)[0]
 
 
 def explain_tokens(tagger: Tagger, tokens: Ragged, top: int = 12) -> Explanation:

@@ -102,7 +102,8 @@ class Explanation:
     # Of the labels of the explained set, then of the most probable others.
     label_words: tuple[LabelWords, ...] = ()
     reads_subwords: bool = False
-    note: str = ""  # of a mixture: which member is explained
+    member: str = ""  # of a mixture: the method of the member that words and sets are of
+    note: str = ""  # of a mixture: which member that is
 
     @property
     def predicted(self) -> NamedSet:

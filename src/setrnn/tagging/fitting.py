@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import ClassicalSettings, Config, TrainingSettings
+from setrnn.data.model_folder import check_model_place
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, SetRNNError, StoppedError
 from setrnn.methods import Method
@@ -19,20 +20,41 @@ from setrnn.progress import Note, OnProgress, Progress
 from setrnn.systems.registry import find_system
 from setrnn.tagging.calibrating import calibrate_on_valid
 from setrnn.tagging.tagger import Tagger, load
-from setrnn.training.run_folder import PLAN, has_run, mark_saved, only_trainer, run_folder_of
+from setrnn.training.run_folder import (
+    PLAN,
+    check_run,
+    has_run,
+    mark_saved,
+    only_trainer,
+    run_folder_of,
+)
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import TrainOptions, check_method, train_system
 
 FEW_STEPS = 300  # with fewer, the default settings learn little
 
 
-def check_training(method: Method, config: Config, device: str, resume: bool) -> None:
-    """Raise ConfigError if something cannot be trained, before the data is read."""
+def check_training(
+    method: Method, config: Config, device: str, out: Path | None = None, resume: bool = False
+) -> None:
+    """Raise if something cannot be trained, resumed or written, before the data is read."""
     check_method(method, config)
     if method.is_network:
         find_device(device)
     elif resume:
         raise ConfigError(f"'{method.name}' has no checkpoints to resume. Omit --resume.")
+    check_out(out, resume)
+    if out is not None and method.is_network and run_folder_of(out).exists():
+        with only_trainer(run_folder_of(out)):
+            check_run(run_folder_of(out), resume)
+
+
+def check_out(out: Path | None, resume: bool) -> None:
+    """Raise if a model cannot be written, or if there is no place to resume from."""
+    if out is not None:
+        check_model_place(out)
+    elif resume:
+        raise ConfigError("resume needs out: the run to continue is kept beside the model folder.")
 
 
 def train_prepared(
@@ -127,7 +149,8 @@ def _note_before(prepared: Prepared, method: Method, config: Config, options: Tr
         options.on_progress(
             Note(
                 "There is no valid part: the last epoch is used, and training.metric and "
-                "training.patience have no effect. Add a valid part with --valid FILE."
+                "training.patience have no effect. Give the data itself, or prepare it with "
+                "--valid FILE."
             )
         )
 

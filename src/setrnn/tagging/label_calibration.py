@@ -1,6 +1,6 @@
 """Calibrate label probabilities: one curve for all labels, moved a little for each label."""
 
-# n documents, L labels, E pairs of a document and a label, S labels of the largest set
+# n documents, L labels, B bins of log-odds, E bins that are not empty, S labels of the largest set
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
 
 N_FOLDS = 5
 LEAST_FOR_KNOTS = 500  # documents
-# Pairs below this are not used to fit: there are many, and they are hardly ever right.
-LEAST_TO_FIT = 0.005
+# Pairs of a document and a label below this are not used to fit: there are many, and hardly any is
+# right. They follow the curves: with a higher limit, the offset of a label would lift them.
+LEAST_TO_FIT = 1e-4
+LEAST_TO_BEND = 0.005  # likewise, for the knots
+BIN_WIDTH = 0.1  # of log-odds
 NEAREST = 1e-6  # to 0 and 1
 N_STEPS = 25  # of Newton's method
 # The standard deviations of what labels differ by. Labels of few documents stay near the common
@@ -25,6 +28,7 @@ N_STEPS = 25  # of Newton's method
 OFFSET_SPREAD, SLOPE_SPREAD = 0.5, 0.1
 LARGEST_STEP = 0.5  # of an offset, in log-odds
 LEAST_SLOPE = 0.5
+ENTRIES_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -56,21 +60,72 @@ class LabelCurves:
 
     def __call__(self, probs: npt.NDArray[Any], labels: Ids | None = None) -> Floats32:
         """Return calibrated probabilities, (n, L); or (n, S), of the labels (n, S) with -1."""
-        offsets, slopes = self.offsets, self.slopes
-        if labels is not None:
-            offsets, slopes = offsets[labels], slopes[labels]
-        odds = offsets + slopes * (_terms(probs) @ self.common)
-        return np.interp(expit(odds), self.knots, self.values).astype(np.float32)
+        found = np.empty(probs.shape, dtype=np.float32)
+        for rows in _slices(probs.shape):  # arrays of 64-bit numbers stay small
+            offsets, slopes = self.offsets, self.slopes
+            if labels is not None:
+                offsets, slopes = offsets[labels[rows]], slopes[labels[rows]]
+            found[rows] = self.interpolate(expit(offsets + slopes * self._bend(probs[rows])))
+        return found
+
+    def _bend(self, probs: npt.NDArray[Any]) -> Floats:
+        """Return the log-odds of the common curve."""
+        inner = _clip(probs)
+        a, b, c = self.common
+        return np.asarray(a + b * np.log(inner) - c * np.log1p(-inner))
+
+    def interpolate(self, probs: npt.NDArray[Any]) -> Floats32:
+        """Return the values of the line through the knots, (n, L)."""
+        found = np.empty(probs.shape, dtype=np.float32)
+        for rows in _slices(probs.shape):
+            found[rows] = np.interp(probs[rows], self.knots, self.values)
+        return found
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many documents have a label, by the label and the model's probability of it."""
+
+    n: Floats  # (L, B)
+    n_true: Floats  # (L, B)
+
+    @classmethod
+    def of(cls, probs: Floats32, is_label: Bools) -> Counts:
+        """Count the documents of probabilities and true labels, both (n, L)."""
+        n_labels, n_bins = probs.shape[1], len(_bin_centres())
+        first = np.arange(n_labels) * n_bins
+        counts = np.zeros((2, n_labels * n_bins))
+        for rows in _slices(probs.shape):
+            of_bin = (logit(_clip(probs[rows])) - logit(LEAST_TO_FIT)) / BIN_WIDTH
+            is_used = of_bin >= 0
+            place = (first + np.minimum(of_bin, n_bins - 1).astype(np.int64))[is_used]
+            for count, chosen in zip(counts, (place, place[is_label[rows][is_used]]), strict=True):
+                count += np.bincount(chosen, minlength=len(count))
+        return cls(*counts.reshape(2, n_labels, n_bins))
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(self.n + other.n, self.n_true + other.n_true)
+
+    def fit(self) -> LabelCurves:
+        """Fit the curves."""
+        label, of_bin = np.nonzero(self.n)  # (E,)
+        n, n_true = self.n[label, of_bin], self.n_true[label, of_bin]
+        terms = _terms(_bin_centres())  # (B, 3)
+        common = _fit_common(terms, self.n.sum(axis=0), self.n_true.sum(axis=0))
+        z = (terms @ common)[of_bin]
+        return LabelCurves(common, *_fit_labels(z, n, n_true, label, len(self.n)))
+
+
+def _bin_centres() -> Floats:
+    """Return the probability in the middle of each bin, (B,)."""
+    low, high = logit(LEAST_TO_FIT), logit(1 - NEAREST)
+    n_bins = int(np.ceil((high - low) / BIN_WIDTH))
+    return np.asarray(expit(low + BIN_WIDTH * (np.arange(n_bins) + 0.5)))
 
 
 def fit_label_curves(probs: Floats32, is_label: Bools) -> LabelCurves:
     """Fit curves to probabilities and true labels, both (n, L)."""
-    document, label = np.nonzero(probs >= LEAST_TO_FIT)
-    terms = _terms(probs[document, label])  # (E, 3)
-    is_true = is_label[document, label].astype(np.float64)
-    common = _fit_common(terms, is_true)
-    offsets, slopes = _fit_labels(terms @ common, is_true, label, probs.shape[1])
-    return LabelCurves(common, offsets, slopes)
+    return Counts.of(probs, is_label).fit()
 
 
 def with_knots(curves: LabelCurves, held_out: Floats32, is_label: Bools) -> LabelCurves:
@@ -83,28 +138,40 @@ def with_knots(curves: LabelCurves, held_out: Floats32, is_label: Bools) -> Labe
     """
     if len(held_out) < LEAST_FOR_KNOTS:
         return curves
-    losses = np.zeros(2)
+    gain = 0.0
     for is_out in _folds(len(held_out), seed=1):
-        knots, values = _fit_knots(held_out[~is_out], is_label[~is_out])
-        before = held_out[is_out].astype(np.float64)
-        for number, probs in enumerate((before, np.interp(before, knots, values))):
-            inner = np.clip(probs, NEAREST, 1 - NEAREST)
-            losses[number] -= np.log(np.where(is_label[is_out], inner, 1 - inner)).sum()
-    if losses[1] >= losses[0]:
-        return curves
-    knots, values = _fit_knots(held_out, is_label)
+        bent = _bend_by_knots(curves, held_out[~is_out], is_label[~is_out])
+        before = held_out[is_out]
+        gain += log_loss(before, is_label[is_out])
+        gain -= log_loss(bent.interpolate(before), is_label[is_out])
+    return _bend_by_knots(curves, held_out, is_label) if gain > 0 else curves
+
+
+def log_loss(probs: Floats32, is_label: Bools) -> float:
+    """Return the sum of -log p of what is true, over (n, L)."""
+    loss = 0.0
+    for rows in _slices(probs.shape):
+        inner = _clip(probs[rows])
+        loss -= float(np.log(np.where(is_label[rows], inner, 1 - inner)).sum())
+    return loss
+
+
+def _bend_by_knots(curves: LabelCurves, probs: Floats32, is_label: Bools) -> LabelCurves:
+    knots, values = _fit_knots(probs, is_label)
     return replace(curves, knots=knots, values=values)
 
 
 def _fit_knots(probs: Floats32, is_label: Bools) -> tuple[Floats, Floats]:
     from setrnn.tagging.calibration import fit_isotonic  # it imports this file
 
-    is_used = probs >= LEAST_TO_FIT
+    is_used = probs >= LEAST_TO_BEND
     if not is_used.any():
         return np.array([0.0, 1.0]), np.array([0.0, 1.0])
     found = fit_isotonic(probs[is_used].astype(np.float64), is_label[is_used])
-    knots = np.concatenate([[0.0], found.probabilities, [1.0]])
-    values = np.concatenate([[0.0], found.accuracies, [1.0]])
+    # Below the pairs that are used, probabilities stay as they are.
+    least = min(LEAST_TO_BEND, found.accuracies[0])
+    knots = np.concatenate([[0.0, LEAST_TO_BEND], found.probabilities, [1.0]])
+    values = np.concatenate([[0.0, least], found.accuracies, [1.0]])
     _, first = np.unique(knots, return_index=True)
     return knots[first], values[first]
 
@@ -112,8 +179,11 @@ def _fit_knots(probs: Floats32, is_label: Bools) -> tuple[Floats, Floats]:
 def held_out_label_probs(probs: Floats32, is_label: Bools) -> Floats32:
     """Calibrate each fifth of the documents with curves fitted on the others: (n, L)."""
     found = np.zeros_like(probs)
-    for is_out in _folds(len(probs)):
-        found[is_out] = fit_label_curves(probs[~is_out], is_label[~is_out])(probs[is_out])
+    folds = list(_folds(len(probs)))
+    counts = [Counts.of(probs[is_out], is_label[is_out]) for is_out in folds]
+    for fold, is_out in enumerate(folds):
+        others = [each for number, each in enumerate(counts) if number != fold]
+        found[is_out] = sum(others[1:], others[0]).fit()(probs[is_out])
     return found
 
 
@@ -122,13 +192,22 @@ def _folds(n: int, seed: int = 0) -> Iterator[Bools]:
     return (of_fold == fold for fold in range(N_FOLDS))
 
 
-def _terms(probs: npt.NDArray[Any]) -> Floats:
-    """Return what the common curve is linear in: (..., 3)."""
-    inner = np.clip(probs.astype(np.float64), NEAREST, 1 - NEAREST)
-    return np.stack([np.ones_like(inner), np.log(inner), -np.log1p(-inner)], axis=-1)
+def _slices(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Cut an array into rows of about ENTRIES_AT_ONCE numbers."""
+    n_rows = max(ENTRIES_AT_ONCE // max(int(np.prod(shape[1:])), 1), 1)
+    return (slice(start, start + n_rows) for start in range(0, shape[0], n_rows))
 
 
-def _fit_common(terms: Floats, is_true: Floats) -> Floats:
+def _clip(probs: npt.NDArray[Any]) -> Floats:
+    return np.clip(probs.astype(np.float64), NEAREST, 1 - NEAREST)
+
+
+def _terms(probs: Floats) -> Floats:
+    """Return what the common curve is linear in: (B, 3)."""
+    return np.stack([np.ones_like(probs), np.log(probs), -np.log1p(-probs)], axis=-1)
+
+
+def _fit_common(terms: Floats, n: Floats, n_true: Floats) -> Floats:
     """Fit a, b and c by maximum likelihood; a prior keeps them near the identity."""
     for used in ([0, 1, 2], [0, 1], [0, 2]):  # without a part whose weight would be negative
         chosen = terms[:, used]
@@ -136,8 +215,9 @@ def _fit_common(terms: Floats, is_true: Floats) -> Floats:
         weights = start.copy()
         for _ in range(N_STEPS):
             found = expit(chosen @ weights)
-            slope = chosen.T @ (found - is_true) + (weights - start)
-            curvature = (chosen * (found * (1 - found))[:, None]).T @ chosen + np.eye(len(used))
+            slope = chosen.T @ (n * found - n_true) + (weights - start)
+            spread = n * found * (1 - found)
+            curvature = (chosen * spread[:, None]).T @ chosen + np.eye(len(used))
             weights = weights - np.clip(np.linalg.solve(curvature, slope), -1.0, 1.0)
         if (weights[1:] > 0).all():
             common = np.zeros(3)
@@ -146,7 +226,9 @@ def _fit_common(terms: Floats, is_true: Floats) -> Floats:
     return np.array([0.0, 1.0, 1.0])  # probabilities say nothing: they stay as they are
 
 
-def _fit_labels(z: Floats, is_true: Floats, label: Ints, n_labels: int) -> tuple[Floats, Floats]:
+def _fit_labels(
+    z: Floats, n: Floats, n_true: Floats, label: Ints, n_labels: int
+) -> tuple[Floats, Floats]:
     """Fit an offset and a slope for each label to the log-odds z (E,) of the common curve."""
 
     def sum_up(values: Floats) -> Floats:
@@ -155,7 +237,7 @@ def _fit_labels(z: Floats, is_true: Floats, label: Ints, n_labels: int) -> tuple
     offsets, slopes = np.zeros(n_labels), np.ones(n_labels)
     for _ in range(N_STEPS):
         found = expit(offsets[label] + slopes[label] * z)
-        off, spread = found - is_true, found * (1 - found)
+        off, spread = n * found - n_true, n * found * (1 - found)
         to_offset = sum_up(off) + offsets / OFFSET_SPREAD**2
         to_slope = sum_up(off * z) + (slopes - 1) / SLOPE_SPREAD**2
         h_offset = sum_up(spread) + 1 / OFFSET_SPREAD**2

@@ -1,17 +1,37 @@
-"""Whether a model has learned anything: is it better on valid than a constant prediction?"""
+"""What a model has learned: its measures on the valid part, beside a constant prediction."""
 
 from __future__ import annotations
 
 from math import sqrt
+from pathlib import Path
 
-from setrnn.data.prepared import Prepared
+from setrnn.data.prepared import Prepared, is_prepared
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES, is_better
 from setrnn.progress import Note, OnProgress
-from setrnn.systems.rules import rule_for
+from setrnn.systems.rules import RULES, rule_for
+from setrnn.tagging.documents import LabelledDocuments, open_documents
+from setrnn.tagging.evaluation import Evaluation, measure_rules
+from setrnn.tagging.opening import Data, make_training_source
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.validation import best_constant, has_valid, validate
 
 SPREAD = 0.3  # of a measure over documents, about: a standard error is this over sqrt(n)
+
+
+def open_valid(data: Data, valid: Path | None = None) -> LabelledDocuments | None:
+    """Return the valid part that `train` uses; None if a prepared folder has none."""
+    source = make_training_source(data, valid)
+    place = Path(source.data)
+    if is_prepared(place) and not has_valid(Prepared(place)):
+        return None
+    return open_documents(source, "valid")
+
+
+def measure_by_rules(tagger: Tagger, documents: LabelledDocuments) -> dict[str, Evaluation]:
+    """Measure a model, each measure by its own rule; return the results by the measure."""
+    rules = [rule for rule in tagger.rules if RULES[rule].measure]
+    results = measure_rules(tagger, documents.batches(tagger), rules)
+    return {str(RULES[rule].measure): each.evaluation for rule, each in results.items()}
 
 
 def check_learned(

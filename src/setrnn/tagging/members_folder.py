@@ -1,7 +1,8 @@
 """The members of an automatic training on disk, so that a stopped one loses none of them.
 
 MODEL.run/
-    plan.json       which members are trained, for how many epochs, and the time so far
+    plan.json       which members are trained, for how many epochs, with which word vectors, on how
+                    many documents they are mixed, and the time so far
     NAME/           the model of a finished member
     NAME.run/       the run of a network: its checkpoints and logs
     NAME.log        what a failed network printed
@@ -12,12 +13,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from setrnn.config import from_dict
 from setrnn.data.folders import (
     explain_failed_write,
     recovered,
@@ -25,10 +27,11 @@ from setrnn.data.folders import (
     whole_file,
 )
 from setrnn.errors import ConfigError, ModelError, SetRNNError
+from setrnn.tagging.members import MemberPlan
 from setrnn.tagging.tagger import Tagger, load
-from setrnn.training.run_folder import PLAN, SAVED, has_run, mark_saved, run_folder_of
+from setrnn.training.run_folder import PLAN, SAVED, has_run, list_names, mark_saved, run_folder_of
 
-FORMAT = 1
+FORMAT = 2
 
 
 def has_members(folder: Path) -> bool:
@@ -42,30 +45,41 @@ class MembersFolder:
 
     folder: Path | None
     names: tuple[str, ...]  # that a member may have
-    # Of the members planned: the epochs, 0 if it is not a network, and the documents to measure.
-    epochs: dict[str, list[int]] = field(default_factory=dict)
+    members: dict[str, MemberPlan] = field(default_factory=dict)
+    learns_vectors: bool | None = None  # None if not decided
+    n_mixed: int | None = None  # the documents that these members were mixed on
     seconds: float = 0.0  # that were used before
+    identity: dict[str, Any] = field(default_factory=dict)  # of the training
 
-    def begin(self, identity: Mapping[str, Any], resume: bool) -> None:
-        """Read the plan to resume, or remove an older training whose model was written."""
-        self.identity = dict(identity)
+    def check(self, resume: bool) -> None:
+        """Read the plan to resume; raise if no training can start or continue in the folder."""
         if self.folder is None:
             return
         self._refuse_other_folder()
-        if has_members(self.folder):
-            plan = self._read()
-            if resume:
-                self._check_same(plan["identity"])
-                self.epochs, self.seconds = dict(plan["epochs"]), float(plan["seconds"])
-            elif not (self.folder / SAVED).is_file():
-                raise ConfigError(
-                    f"{self.folder} holds the members of a training that was not finished. Add "
-                    "--resume to continue it, or remove the folder."
-                )
+        if not has_members(self.folder):
+            return
+        plan = self._read()
+        if resume:
+            self.identity, self.seconds = plan["identity"], float(plan["seconds"])
+            self.members, self.n_mixed = plan["members"], plan["n_mixed"]
+            self.learns_vectors = plan["learns_vectors"]
+        elif not (self.folder / SAVED).is_file():
+            raise ConfigError(
+                f"{self.folder} holds the members of a training that was not finished. Add "
+                "--resume to continue it, or remove the folder."
+            )
+
+    def begin(self, identity: Mapping[str, Any]) -> None:
+        """Start, or continue the plan that was read; an older training is removed."""
+        if self.identity:
+            self._check_same(identity)
+        self.identity = dict(identity)
+        if self.folder is None:
+            return
         with explain_failed_write(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             remove_leftovers(self.folder)
-            if not self.epochs:  # without a plan, there are no members: it is removed first
+            if not self.members:  # without a plan, there are no members: it is removed first
                 for name in (PLAN, SAVED):
                     (self.folder / name).unlink(missing_ok=True)
                 for name in self.names:
@@ -73,9 +87,9 @@ class MembersFolder:
                         shutil.rmtree(place, ignore_errors=True)
             (self.folder / SAVED).unlink(missing_ok=True)
 
-    def plan(self, name: str, epochs: list[int], seconds: float) -> None:
+    def plan(self, name: str, plan: MemberPlan, seconds: float) -> None:
         """Add a member to the plan, before it is trained."""
-        self.epochs[name] = epochs
+        self.members[name], self.n_mixed = plan, None
         self.write(seconds)
 
     def write(self, seconds: float) -> None:
@@ -85,11 +99,19 @@ class MembersFolder:
         plan = {
             "format": FORMAT,
             "identity": self.identity,
-            "epochs": self.epochs,
+            "learns_vectors": self.learns_vectors,
+            "members": {name: asdict(each) for name, each in self.members.items()},
+            "n_mixed": self.n_mixed,
             "seconds": round(seconds, 2),
         }
         with whole_file(self.folder / PLAN) as stream:
             stream.write(json.dumps(plan, indent=1).encode())
+
+    def is_short(self, n_valid: int) -> bool:
+        """Return whether the time decided a part of the plan."""
+        is_sample = self.n_mixed is not None and self.n_mixed < n_valid
+        plans = self.members.values()
+        return is_sample or self.learns_vectors is False or any(each.is_short for each in plans)
 
     def place(self, name: str) -> Path | None:
         """Return the model folder of a member."""
@@ -98,7 +120,7 @@ class MembersFolder:
     def find(self, name: str, device: str) -> Tagger | None:
         """Return a member that is finished."""
         place = self.place(name)
-        if place is None or name not in self.epochs or not recovered(place).is_dir():
+        if place is None or name not in self.members or not recovered(place).is_dir():
             return None
         with suppress(SetRNNError, OSError):  # a damaged one is trained again
             return load(place, device)
@@ -114,16 +136,18 @@ class MembersFolder:
         assert self.folder is not None
         try:
             plan: dict[str, Any] = json.loads((self.folder / PLAN).read_text(encoding="utf-8"))
+            plan["members"] = {
+                name: from_dict(MemberPlan, each) for name, each in plan["members"].items()
+            }
+            numbers = [n for each in plan["members"].values() for n in astuple(each)]
             is_sound = (
                 plan["format"] == FORMAT
                 and isinstance(plan["identity"], dict)
                 and isinstance(plan["seconds"], int | float)
-                and all(
-                    name in self.names
-                    and [type(n) for n in numbers] == [int, int]
-                    and min(numbers) >= 0
-                    for name, numbers in plan["epochs"].items()
-                )
+                and plan["learns_vectors"] in (None, True, False)
+                and (plan["n_mixed"] is None or isinstance(plan["n_mixed"], int))
+                and all(name in self.names for name in plan["members"])
+                and min(numbers, default=0) >= 0
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             is_sound = False
@@ -134,10 +158,9 @@ class MembersFolder:
             )
         return plan
 
-    def _check_same(self, before: Mapping[str, Any]) -> None:
-        now = json.loads(json.dumps(self.identity))
-        for name in sorted({*before, *now}):
-            if before.get(name) != now.get(name):
+    def _check_same(self, now: Mapping[str, Any]) -> None:
+        for name in sorted({*self.identity, *now}):
+            if self.identity.get(name) != now.get(name):
                 what = "another measure" if name == "rule" else f"other {name}"
                 raise ConfigError(
                     f"{self.folder} is a training with {what}. Resume it with the same, or use "
@@ -146,8 +169,7 @@ class MembersFolder:
 
     def _refuse_other_folder(self) -> None:
         assert self.folder is not None
-        if self.folder.exists() and not self.folder.is_dir():
-            raise ModelError(f"{self.folder} is a file. Remove it, or use another --out.")
+        names = list_names(self.folder)
         if has_run(self.folder):
             raise ConfigError(
                 f"{self.folder} is the run of one network. Remove it, use another --out, or "
@@ -155,10 +177,5 @@ class MembersFolder:
             )
         more = (f"{name}{end}" for name in self.names for end in (".run", ".log"))
         known = {PLAN, SAVED, *self.names, *more}
-        names = _list_names(self.folder)
         if not all(name in known or name.startswith(".") for name in names):
             raise ModelError(f"{self.folder} exists and is not a run of setrnn. Use another --out.")
-
-
-def _list_names(folder: Path) -> Iterable[str]:
-    return [each.name for each in folder.iterdir()] if folder.exists() else []

@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 
 from setrnn.config import MemberSettings, MixtureConfig
+from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.joint_encoder import join_encoders, join_rows, split_rows
 from setrnn.data.labels import LabelVocabulary, distinct_sets
+from setrnn.data.model_folder import check_model_place
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats
 from setrnn.systems.mixture import MixtureSystem, Weights, relabel
-from setrnn.tagging.calibrating import fit_calibration
-from setrnn.tagging.calibration import LEAST_DOCUMENTS
-from setrnn.tagging.evaluation import Batch, Documents, LabelledDocuments, open_documents
+from setrnn.tagging.calibrating import calibrate_or_warn
+from setrnn.tagging.documents import Batch, Documents, LabelledDocuments, open_unseen
 from setrnn.tagging.mixture_outputs import Outputs, collect
 from setrnn.tagging.mixture_weights import (
     BEST,
@@ -41,6 +42,7 @@ def mix(
     data: Documents,
     *,
     split: str | None = None,
+    out: str | Path | None = None,
     device: str = "auto",
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
@@ -49,13 +51,16 @@ def mix(
     The weights are fitted on documents that no member was trained on, for each prediction rule: to
     its measure, or to the likelihood for rule `set`. On these documents, the mixture is at least
     as good as its best member by every rule. Its `notes["mixture"]` has the weights and the
-    scores. Like `train`, `mix` also calibrates the model on the documents.
+    scores. It predicts by the rule of its members, if they all have the same. Like `train`, `mix`
+    also calibrates the model on the documents, after it is saved.
 
     Args:
         models: model folders or taggers, with the same labels. Their tokenizers may differ.
         data: documents with labels: a file, a folder, a prepared folder, "newsroom", or examples.
             A prepared folder is possible if its vocabulary is that of all members.
-        split: the part of the data; valid, or the only one, if not given.
+        split: the part of the data; valid, or the only one, if not given. Of data without a valid
+            part that the models were trained on, it is the valid part that was cut off then.
+        out: the model folder to write.
         device: where networks that are loaded from folders compute: auto, cpu or cuda.
         on_progress: called with the progress and with notes for the user.
 
@@ -69,7 +74,14 @@ def mix(
         ('weather', 'storm')
     """
     names, members = _open(models, device)
-    return mix_members(names, members, open_documents(data, split, "valid"), on_progress)
+    place = None if out is None else Path(out)
+    if place is not None:
+        check_model_place(place)
+    documents = open_unseen(join(members), data, split, on_progress)
+    mixture, documents = _fit_mixture(names, members, documents, on_progress)
+    if place is not None:
+        mixture = mixture.saved_to(place)
+    return calibrate_or_warn(mixture, documents, place, on_progress)
 
 
 def mix_members(
@@ -78,7 +90,18 @@ def mix_members(
     documents: LabelledDocuments,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
-    """Mix taggers that are known by distinct names."""
+    """Mix taggers that are known by distinct names, and calibrate the mixture."""
+    mixture, documents = _fit_mixture(names, members, documents, on_progress)
+    return calibrate_or_warn(mixture, documents, on_progress=on_progress)
+
+
+def _fit_mixture(
+    names: Sequence[str],
+    members: Sequence[Tagger],
+    documents: LabelledDocuments,
+    on_progress: OnProgress,
+) -> tuple[Tagger, LabelledDocuments]:
+    """Return the mixture, not calibrated, and the documents in the tokens of its members."""
     every = join(members)
     batches = list(documents.batches(every))
     documents.note_skipped(on_progress)
@@ -93,9 +116,15 @@ def mix_members(
         "mixture": _describe(names, kept, outputs, default, fitted) | {"split": documents.split},
     }
     mixture = replace(join([members[number] for number in kept], weights), notes=notes)
+    rules = {each.rule for each in members}
+    if len(rules) == 1:
+        mixture = replace(mixture, rule=rules.pop())
     for text in _list_notes(names, kept, fitted):
         on_progress(Note(text))
-    return _calibrate(mixture, _choose_tokens(every, kept, batches), documents.split, on_progress)
+    chosen = _choose_tokens(every, kept, batches)
+    n_documents = sum(len(labels) for _, labels in chosen)
+    read = LabelledDocuments(documents.split, lambda _: iter(chosen), n_documents=n_documents)
+    return mixture, read
 
 
 def _open(models: Sequence[str | Path | Tagger], device: str) -> tuple[list[str], list[Tagger]]:
@@ -164,7 +193,23 @@ def join(members: Sequence[Tagger], weights: Weights | None = None) -> Tagger:
         labels,
         MixtureSystem(tuple(systems), parts, weights, len(labels)),
         seen_sets=_join_seen_sets(members, labels),
+        trained_documents=_join_sketches(members, parts),
     )
+
+
+def _join_sketches(members: Sequence[Tagger], parts: Sequence[int]) -> tuple[DocumentSketch, ...]:
+    """Return the documents that a member was trained on, of each tokenizer; () if one lacks them.
+
+    Args:
+        members: the members.
+        parts: the number of the tokenizer of each.
+    """
+    if not all(each.trained_documents for each in members):
+        return ()
+    of_part: dict[int, list[DocumentSketch]] = {}
+    for member, part in zip(members, parts, strict=True):
+        of_part.setdefault(part, []).extend(member.trained_documents)
+    return tuple(DocumentSketch.union(of_part[part]) for part in sorted(of_part))
 
 
 def _join_seen_sets(members: Sequence[Tagger], labels: LabelVocabulary) -> Ragged | None:
@@ -250,21 +295,3 @@ def _choose_tokens(every: Tagger, kept: Sequence[int], batches: Sequence[Batch])
         wanted = [parts[number] for number in numbers]
         chosen.append((wanted[0] if len(wanted) == 1 else join_rows(wanted), labels))
     return chosen
-
-
-def _calibrate(
-    mixture: Tagger, batches: Sequence[Batch], split: str | None, on_progress: OnProgress
-) -> Tagger:
-    """Calibrate the mixture on the documents, if they are enough."""
-    n_documents = sum(len(labels) for _, labels in batches)
-    if n_documents < LEAST_DOCUMENTS:
-        on_progress(
-            Note(
-                f"{n_documents:,} documents are fewer than the {LEAST_DOCUMENTS} needed to "
-                "calibrate: probabilities are the model's own."
-            )
-        )
-        return mixture
-    documents = LabelledDocuments(split, lambda tagger: iter(batches), n_documents=n_documents)
-    calibration = fit_calibration(mixture, documents, on_progress=on_progress)
-    return replace(mixture, calibration=calibration)

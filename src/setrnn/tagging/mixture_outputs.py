@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.data.batches import take_rows
+from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.metrics import indicator_matrices
@@ -28,7 +28,7 @@ from setrnn.systems.candidates import (
 )
 from setrnn.systems.mixture import MixtureCandidates, MixtureSystem, align_tables
 from setrnn.systems.rules import MANY_SETS
-from setrnn.tagging.evaluation import Batch
+from setrnn.tagging.documents import Batch
 from setrnn.tagging.tagger import BATCH, Tagger
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def collect(
             f"The weights of a mixture need {LEAST_TO_FIT} documents with labels or more, got "
             f"{sum(map(bool, label_sets)):,}. Give documents that no member was trained on."
         )
-    rows = np.linspace(0, len(tokens) - 1, min(MOST_TO_FIT, len(tokens))).round().astype(np.int64)
+    rows = even_rows(len(tokens), MOST_TO_FIT)
     fold = np.random.default_rng(0).permutation(len(rows)) % N_FOLDS
     count = count_up("mixing", on_progress, len(rows))
     parts = []

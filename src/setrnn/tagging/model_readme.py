@@ -1,26 +1,36 @@
-"""Describe a model that was trained without a method, in sentences and as its README.md."""
+"""Describe a model in sentences and as its README.md: trained without a method, or distilled."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from setrnn.data.model_folder import GENERATED
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 
+if TYPE_CHECKING:
+    from setrnn.tagging.tagger import Tagger
 
-def summarise(notes: Mapping[str, Any]) -> list[str]:
+
+def summarise(tagger: Tagger) -> list[str]:
     """Say what was chosen and why, and what would make a better model."""
+    notes, rule = tagger.notes, tagger.rule_or_own(None)
     automatic = notes["automatic"]
-    rule, measure = automatic["rule"], MEASURES[automatic["measure"]]
+    measure = MEASURES[automatic["measure"]]
     lines = []
     if "mixture" in notes:
         mixture = notes["mixture"]
-        fitted = mixture["rules"][rule]
+        fitted = mixture["rules"][automatic["rule"]]
         lines += [_say_choice(mixture["members"], fitted, measure)]
     else:
         lines += ["The members count the same: there were too few valid documents to weigh them."]
-    lines += [f"The model predicts by rule {rule}, made for {measure}; --rule chooses another."]
+    if rule == automatic["rule"]:
+        lines += [f"The model predicts by rule {rule}, made for {measure}; --rule chooses another."]
+    else:
+        lines += [
+            f"The model predicts by rule {rule}: rule {automatic['rule']}, made for {measure}, "
+            "needs thresholds, and the model is not calibrated."
+        ]
     for reason in dict.fromkeys(automatic["left_out"].values()):
         names = [name for name, why in automatic["left_out"].items() if why == reason]
         lines += [f"Left out: {', '.join(names)} ({reason})."]
@@ -45,21 +55,43 @@ def _say_choice(names: list[str], fitted: Mapping[str, Any], measure: str) -> st
     )
 
 
-def write_readme(notes: Mapping[str, Any]) -> str:
-    """Write the README.md of a model trained without a method; "" for others."""
-    if "automatic" not in notes:
+def write_readme(tagger: Tagger) -> str:
+    """Write the README.md of a model trained without a method, or distilled; "" for others."""
+    if "automatic" in tagger.notes:
+        lines = _list_lines(tagger)
+    elif "distilled_from" in tagger.notes:
+        lines = _describe_student(tagger)
+    else:
         return ""
-    return "\n".join([GENERATED, *_list_lines(notes)]) + "\n"
+    return "\n".join([GENERATED, *lines]) + "\n"
 
 
-def _list_lines(notes: Mapping[str, Any]) -> Iterator[str]:
-    automatic = notes["automatic"]
+def _describe_student(student: Tagger) -> Iterator[str]:
+    """Say what a student was distilled from."""
+    found, settings = student.notes["distilled_from"], student.config.distillation
+    members = f" of {', '.join(found['members'])}" if found["members"] else ""
+    yield from ["# A distilled model", ""]
+    yield (
+        f"This `{student.method}` model learned from `{found['name']}`, a `{found['method']}` "
+        f"model{members}. It has {len(student.labels):,} labels."
+    )
+    yield ""
+    yield (
+        f"- texts with labels: {found['n_labelled']:,}; their own label sets have the weight "
+        f"{settings.true_share:g}"
+    )
+    yield f"- texts without labels: {found['n_unlabelled']:,}"
+    yield f"- sets of the teacher per text: at most {settings.sets}"
+
+
+def _list_lines(tagger: Tagger) -> Iterator[str]:
+    notes, automatic = tagger.notes, tagger.notes["automatic"]
     minutes = automatic["minutes"]
     limit = "without a time limit" if minutes is None else f"within {minutes:g} minutes"
     yield f"# A tagger of {notes.get('data')}"
     yield ""
     yield f"Trained by `setrnn train` {limit}, for {MEASURES[automatic['measure']]}."
-    for line in summarise(notes):
+    for line in summarise(tagger):
         yield from [line] if line.startswith("- ") else ["", line]
     if "mixture" in notes:
         yield from ["", *_list_scores(notes["mixture"])]
@@ -94,8 +126,9 @@ def _list_commands(automatic: Mapping[str, Any]) -> Iterator[str]:
         yield "which."
         return
     measure = automatic["measure"].replace("_", "-")
-    yield "The limit on time decided how many epochs each member got. On a CPU, the same members"
-    yield "trained one by one, with your other options, give the same mixture:"
+    yield "These commands, with your other options, train the same members for as many epochs, and"
+    yield "mix them on all valid documents. The model is nearly the same: the last digits depend on"
+    yield "the machine and its threads, and a limit on time may have mixed on fewer documents."
     yield ""
     for each in automatic["members"]:
         more = (

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from setrnn.config import WORDS, Config, load_config
+from setrnn.config import WORDS, Config, find_changes, load_config, read_changes
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
+from setrnn.metrics import find_measure
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.training.schedule import fit_to_data
 
 # A file, a folder, a prepared folder, `hf:NAME` or "newsroom"; a Source says how to read it.
 Data: TypeAlias = str | Path | Source | Prepared
 Settings: TypeAlias = Mapping[str, Any] | Sequence[str]
+
+MINUTE = 60.0
 
 
 def make_vectors(prepared: Prepared, config: Config, on_progress: OnProgress) -> None:
@@ -50,6 +53,49 @@ def choose_config(
     return config
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The settings that were asked for, and what they were made from."""
+
+    config: Config
+    preset: str
+    changes: Mapping[str, Any]  # of the preset, by group and name
+    overrides: Sequence[str]  # the changes that were given as `key=value`
+
+
+def read_settings(
+    preset: str,
+    config: Config | str | Path | None,
+    settings: Settings,
+    seed: int | None,
+    measure: str | None,
+) -> Asked:
+    """Return the settings of a training; the seed and the measure are settings too."""
+    overrides = list_overrides(settings)
+    if seed is not None:
+        overrides.append(f"seed={seed}")
+    full = choose_config(preset, config, overrides)
+    if not isinstance(config, Config):
+        changes = read_changes(None if config is None else Path(config), overrides)
+    elif config.encoder.is_pretrained:
+        preset = "transformer"
+        base = load_config(preset, overrides=[f"encoder.path={config.encoder.path}"])
+        changes = find_changes(config, base)
+    else:
+        preset, changes = "default", find_changes(config, Config())
+    if measure is not None:
+        training = replace(full.training, metric=find_measure(measure))
+        full = replace(full, training=training)
+    return Asked(full, preset, changes, overrides)
+
+
+def read_budget(minutes: float | None) -> float | None:
+    """Return a budget in seconds; None if there is no limit."""
+    if minutes is not None and not minutes >= 0:
+        raise ConfigError(f"The budget must be 0 minutes or more, got {minutes}.")
+    return MINUTE * minutes if minutes else None
+
+
 def make_source(data: Data, valid: str | Path | None = None) -> Source:
     """Return what to read as a Source, with a file as its valid part if one is given."""
     if isinstance(data, Prepared):
@@ -61,6 +107,11 @@ def make_source(data: Data, valid: str | Path | None = None) -> Source:
         )
     source = data if isinstance(data, Source) else Source(str(data))
     return source if valid is None else replace(source, valid=Path(valid))
+
+
+def make_training_source(data: Data, valid: str | Path | None = None) -> Source:
+    """Return the same; if there is no valid part, it is cut from train."""
+    return replace(make_source(data, valid), cut_valid=True)
 
 
 def open_training_data(
@@ -91,6 +142,8 @@ def open_training_data(
     if not len(prepared.labels):
         raise DataError(f"No document of {source.data} has a label: there is nothing to learn.")
     warn_of_skipped_rows(prepared, on_progress)
+    if prepared.valid_is_cut:
+        on_progress(Note(describe_cut(prepared)))
     if is_other:
         on_progress(Note("The data was prepared with other text settings: its own are used."))
     return prepared, fit_to_data(replace(config, text=prepared.text_settings), prepared)

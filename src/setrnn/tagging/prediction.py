@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any
@@ -56,7 +56,7 @@ class Prediction:
     accepted: bool | None = None  # None if the model has no acceptance for the rule
     certificate: Certificate | None = None  # of set-rnn-exact, if the set is its most probable
     # p(label | document) of each of `labels`; None if the search was only for the best sets.
-    label_probabilities: tuple[float, ...] | None = None
+    label_probabilities: Mapping[str, float] | None = None
     accepted_labels: tuple[str, ...] | None = None  # None if the model has no acceptance of labels
 
     def as_dict(self) -> dict[str, Any]:
@@ -67,8 +67,7 @@ class Prediction:
         if self.certificate is not None:
             values["certificate"] = asdict(self.certificate)
         if self.label_probabilities is not None:
-            pairs = zip(self.labels, self.label_probabilities, strict=True)
-            values["label_probabilities"] = dict(pairs)
+            values["label_probabilities"] = dict(self.label_probabilities)
         if self.accepted_labels is not None:
             values["accepted_labels"] = list(self.accepted_labels)
         return values
@@ -95,7 +94,8 @@ class Marginals:
 class Completion:
     """The most probable set that agrees with the known labels of a document.
 
-    Probabilities are p(set | x, known) and p(label | x, known), over the sets that were found.
+    Probabilities are p(set | x, known) and p(label | x, known), over the sets that were found. They
+    are the model's own: a calibration does not apply.
 
     Example:
         >>> import setrnn
@@ -190,16 +190,16 @@ def name_predictions(
             tuple(alternatives),
             accepted[document],
             certificates[document],
-            None if probs is None else _round(probs[document, : len(predicted)]),
+            None if probs is None else _name_probs(predicted, probs[document]),
             None
             if is_accepted is None
             else name_labels(labels, np.where(is_accepted[document], row, -1)),
         )
 
 
-def _round(probs: Floats32) -> tuple[float, ...]:
-    """Return probabilities with six decimals: single precision has no more."""
-    return tuple(round(float(each), 6) for each in probs)
+def _name_probs(names: tuple[str, ...], probs: Floats32) -> dict[str, float]:
+    """Return the probability of each label, with six decimals: single precision has no more."""
+    return {name: round(float(each), 6) for name, each in zip(names, probs, strict=False)}
 
 
 def problem_with_known(

@@ -13,6 +13,7 @@ import numpy as np
 
 from setrnn import __version__
 from setrnn.config import Config, MemberSettings, MixtureConfig
+from setrnn.data.document_sketch import DocumentSketch, pack_sketches, unpack_sketches
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import (
@@ -93,6 +94,7 @@ class Tagger:
     seen_sets: Ragged | None = None  # the label sets of the training documents, for limits
     version: ModelVersion = NOWHERE  # of the folder that it was read from or written to
     rule: str | None = None  # for the measure that it was trained for; None: the method's own
+    trained_documents: tuple[DocumentSketch, ...] = ()  # of each tokenizer; () if not known
 
     def __repr__(self) -> str:
         calibrated = "calibrated" if self.calibration is not None else "not calibrated"
@@ -118,6 +120,7 @@ class Tagger:
             {} if notes is None else notes,
             seen_sets=prepared.seen_sets(),
             rule=rule,
+            trained_documents=(DocumentSketch.of(prepared.split("train").tokens),),
         )
 
     def tag(
@@ -466,6 +469,7 @@ class Tagger:
         if self.seen_sets is not None:
             arrays[SEEN_SETS] = self.seen_sets.values.astype(np.int32)
             arrays[SEEN_SETS_OFFSETS] = np.asarray(self.seen_sets.offsets, dtype=np.int64)
+        arrays |= pack_sketches(self.trained_documents)
         saved = SavedModel(
             self.method,
             self.config,
@@ -475,7 +479,7 @@ class Tagger:
             self.notes,
             None if self.calibration is None else self.calibration.as_dict(),
             rule=self.rule,
-            readme=write_readme(self.notes),
+            readme=write_readme(self),
         )
         return replace(self, version=save_model(folder, saved, __version__, way_out))
 
@@ -533,6 +537,7 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
         if SEEN_SETS in arrays:
             seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
             seen_sets.check_ids(len(saved.labels))
+        sketches = unpack_sketches(arrays, len(saved.encoder.parts))
         system = find_system(method).from_arrays(arrays, method, saved.config, device)
         tagger = Tagger(saved.method, saved.config, saved.encoder, saved.labels, system)
         for each in (tagger, *tagger.members):
@@ -555,6 +560,7 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
         seen_sets=seen_sets,
         version=saved.version,
         rule=saved.rule,
+        trained_documents=sketches,
     )
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from setrnn.config import Config
 from setrnn.data.cache import open_prepared
-from setrnn.data.model_folder import check_model_place
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
 from setrnn.methods import find_method
-from setrnn.metrics import find_measure
+from setrnn.model.devices import find_device
 from setrnn.progress import OnProgress, ignore_progress
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.automatic import Automatic
-from setrnn.tagging.fitting import check_training, explain_stop, train_prepared
+from setrnn.tagging.fitting import check_out, check_training, explain_stop, train_prepared
 from setrnn.tagging.learning import check_learned
 from setrnn.tagging.opening import (
     Data,
@@ -24,12 +22,18 @@ from setrnn.tagging.opening import (
     choose_config,
     list_overrides,
     make_source,
+    make_training_source,
     make_vectors,
     open_training_data,
+    read_budget,
+    read_settings,
     warn_of_skipped_rows,
 )
+from setrnn.tagging.planning import Clock
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions
+
+SECONDS_ON_CPU = 600.0  # if no budget is given
 
 
 def train(
@@ -52,8 +56,9 @@ def train(
     """Train on documents with labels, and return the model as a tagger.
 
     Without a method, the result is the best model within the budget: a mixture of classical
-    systems and of the networks that fit the time, weighed on the valid part, which is cut from
-    train if there is none. Its `notes["automatic"]` says what was tried.
+    systems and of the networks that fit the time, weighed on the valid part. Its
+    `notes["automatic"]` says what was tried. If the data has no valid part, it is cut from train;
+    a prepared folder is used as it is.
 
     Settings, device and `out` are checked before the data is read. The model is saved before it is
     calibrated, so that a failure in calibration loses nothing. After Ctrl-C, which raises
@@ -89,47 +94,33 @@ def train(
         ('weather', 'storm')
     """
     started = time.perf_counter()
-    overrides = list_overrides(settings)
-    if seed is not None:
-        overrides.append(f"seed={seed}")
-    full = choose_config(preset, config, overrides)
-    if measure is not None:
-        metric = find_measure(measure)
-        full = replace(full, training=replace(full.training, metric=metric))
-    if budget is not None and not budget >= 0:
-        raise ConfigError(f"The budget must be 0 minutes or more, got {budget}.")
+    asked = read_settings(preset, config, settings, seed, measure)
+    full, seconds = asked.config, read_budget(budget)
     if jobs < 1:
         raise ConfigError(f"jobs must be 1 or more, got {jobs}.")
     target = None if out is None else Path(out)
-    if target is None and resume:
-        raise ConfigError("resume needs out: the run to continue is kept beside the model folder.")
-    source, rule = make_source(data, valid), rule_for(full.training.metric)
+    source = make_training_source(data, valid)
     if method is None:
-        automatic = Automatic(
-            source,
-            full,
-            overrides,
-            rule,
-            target,
-            device,
-            resume,
-            budget,
-            started,
-            jobs,
-            on_progress,
-        )
+        check_out(target, resume)
+        is_on_gpu = find_device(device).type == "cuda"
+        if budget is None and not is_on_gpu:
+            seconds = SECONDS_ON_CPU
+        clock = Clock(seconds, started)
+        n_jobs = 1 if is_on_gpu else jobs
         with explain_stop(target):
+            automatic = Automatic(source, asked, target, device, resume, clock, n_jobs, on_progress)
             return automatic.train()
     chosen = find_method(method)
-    check_training(chosen, full, device, resume)
-    if target is not None:
-        check_model_place(target)
-    seconds = None if not budget else 60 * budget
+    check_training(chosen, full, device, target, resume)
     options = TrainOptions(
-        device, resume=resume, max_seconds=seconds, on_progress=on_progress, rule=rule
+        device,
+        resume=resume,
+        max_seconds=seconds,
+        on_progress=on_progress,
+        rule=rule_for(full.training.metric),
     )
     with explain_stop(target if chosen.is_network else None):
-        prepared, full = open_training_data(source, full, overrides, on_progress=on_progress)
+        prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
         tagger = train_prepared(prepared, chosen, full, options, target)
         check_learned(tagger, prepared, full.training.metric, on_progress)
         return tagger

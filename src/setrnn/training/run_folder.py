@@ -114,6 +114,38 @@ def only_trainer(folder: Path | None, wait: bool = False) -> Iterator[None]:
         yield
 
 
+def check_run(folder: Path, resume: bool) -> None:
+    """Raise if no run can start in a folder, or be resumed there; nothing is changed."""
+    names = list_names(folder)
+    if PLAN in names:
+        raise ModelError(
+            f"{folder} holds the members of a model trained without a method. Remove it, or use "
+            "another --out."
+        )
+    if not all(_OURS.fullmatch(name) or name.startswith(".") for name in names):
+        raise ModelError(f"{folder} exists and is not a run of setrnn. Use another --out.")
+    if resume or not has_run(folder):
+        return
+    position = read_position(folder / LAST)
+    if not position.is_finished:
+        raise ConfigError(
+            f"{folder} holds an unfinished run (epoch {position.epoch + 1}). Add --resume to "
+            "continue it, or remove the folder."
+        )
+    if not (folder / SAVED).is_file():
+        raise ConfigError(
+            f"{folder} holds a finished run whose model was not written. Add --resume to write it, "
+            "or remove the folder."
+        )
+
+
+def list_names(folder: Path) -> list[str]:
+    """Return what a run folder holds; nothing if it does not exist."""
+    if folder.exists() and not folder.is_dir():
+        raise ModelError(f"{folder} is a file. Remove it, or use another --out.")
+    return [each.name for each in folder.iterdir()] if folder.exists() else []
+
+
 def mark_saved(folder: Path) -> None:
     """Note that the model of a finished run is written: the run may be replaced from now on."""
     with whole_file(folder / SAVED, " The model is written."):
@@ -134,29 +166,15 @@ class RunFolder:
 
         A run that was killed before its first checkpoint starts from the beginning too.
         """
-        self._refuse_other_folder()
-        last = self.folder / LAST
-        if not last.is_file():
+        check_run(self.folder, resume)
+        if not (resume and has_run(self.folder)):
             return None
-        if resume:
-            found = read_checkpoint(last)
-            before, now = _flatten(found.identity), _flatten(self.identity)
-            self._check_same_run(before, now)
-            if before.get(BATCH_SIZE) != now.get(BATCH_SIZE):
-                found.position.restart_epoch()
-            return found
-        position = read_position(last)
-        if not position.is_finished:
-            raise ConfigError(
-                f"{self.folder} holds an unfinished run (epoch {position.epoch + 1}). "
-                "Add --resume to continue it, or remove the folder."
-            )
-        if not (self.folder / SAVED).is_file():
-            raise ConfigError(
-                f"{self.folder} holds a finished run whose model was not written. Add --resume to "
-                "write it, or remove the folder."
-            )
-        return None
+        found = read_checkpoint(self.folder / LAST)
+        before, now = _flatten(found.identity), _flatten(self.identity)
+        self._check_same_run(before, now)
+        if before.get(BATCH_SIZE) != now.get(BATCH_SIZE):
+            found.position.restart_epoch()
+        return found
 
     def begin(self, checkpoint: Checkpoint | None, first_step: int) -> None:
         """Prepare the folder to continue from a checkpoint; without one, remove older files."""
@@ -234,18 +252,6 @@ class RunFolder:
                     f"{self.folder} is a run with {setting}={before.get(name)}, not "
                     f"{now.get(name)}. Resume it with the same value, or use another --out."
                 )
-
-    def _refuse_other_folder(self) -> None:
-        if self.folder.exists() and not self.folder.is_dir():
-            raise ModelError(f"{self.folder} is a file. Remove it, or use another --out.")
-        names = [each.name for each in self.folder.iterdir()] if self.folder.exists() else []
-        if PLAN in names:
-            raise ModelError(
-                f"{self.folder} holds the members of a model trained without a method. Remove it, "
-                "or use another --out."
-            )
-        if not all(_OURS.fullmatch(name) or name.startswith(".") for name in names):
-            raise ModelError(f"{self.folder} exists and is not a run of setrnn. Use another --out.")
 
 
 def write_checkpoint(file: Path, checkpoint: Checkpoint) -> None:

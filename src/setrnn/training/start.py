@@ -139,7 +139,8 @@ def identify_run(
 ) -> dict[str, Any]:
     """Return all that decides what a run trains."""
     settings = to_dict(config)
-    del settings["classical"]
+    if config.model.wide != "on":
+        del settings["classical"]
     data = settings_hash(prepared.description)
     return {"method": method, "config": settings, "data": data, **more}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from setrnn.data.batches import take_rows
+from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_matrix
 from setrnn.systems.candidates import Ids
@@ -41,7 +41,7 @@ def validate(
     The thresholds of a rule that needs some are chosen on the same documents.
     """
     valid = prepared.split("valid")
-    rows = np.linspace(0, len(valid) - 1, min(max_documents, len(valid))).round().astype(np.int64)
+    rows = even_rows(len(valid), max_documents)
     rows = rows[np.argsort(-valid.tokens.lengths[rows], kind="stable")]
     truth, L = list(take_rows(valid.labels, rows)), len(prepared.labels)
     by, limits = find_rule(rule), no_limits(L)
