@@ -10,10 +10,13 @@ from tiny_runs import same_bits, tiny_config
 from setrnn.data.batches import TrainingDocuments, make_batch, take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, StoppedError
+from setrnn.methods import find_method
 from setrnn.model.network import make_network
 from setrnn.systems.classical import BinaryRelevanceSystem
 from setrnn.systems.classical.system import make_training_data
 from setrnn.training.run_folder import run_folder_of
+from setrnn.training.speed import measure_speed
+from setrnn.training.start import TrainOptions
 from setrnn.training.wide import N_FOLDS, add_wide, choose_folds, cross_fit, weigh_tokens
 
 WIDE = "model.wide=on"
@@ -113,3 +116,10 @@ def test_the_words_add_up_to_the_evidence(train, tiny):
     found = weigh_tokens(wide, tokens)
     assert len(found) == len(tokens[0])
     np.testing.assert_allclose(found.sum(axis=0), expected, atol=1e-5)
+
+
+def test_measuring_the_speed_fits_no_br(tiny, monkeypatch):
+    monkeypatch.setattr("setrnn.training.start.add_wide", lambda *_: pytest.fail("it was fitted"))
+    options = TrainOptions("cpu")
+    found = measure_speed(find_method("sigmoid"), tiny, tiny_config(WIDE), options, 0.01)
+    assert found.training > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from setrnn.config import Config
 from setrnn.data.batches import even_rows, take_rows
