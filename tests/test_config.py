@@ -40,6 +40,8 @@ GROUPS = {
 # Of settings that take one of a few names, one that is not the default.
 CHOICES = {
     "model.word_vectors": "frozen",
+    "model.wide": "on",
+    "model.empty_sets": "off",
     "training.metric": "label_f1",
     "training.precision": "bfloat16",
 }

@@ -171,6 +171,8 @@ class ModelSettings:
     word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 400,000 words on
     word_scale: float = 0.1  # of word vectors and of a random part added to each; 0: unchanged
     evidence: bool = True  # whether each label also attends to the words by itself
+    wide: str = "auto"  # "on": start from the log-odds of br; "auto": below 3,000 documents
+    empty_sets: str = "auto"  # of sigmoid: "on", "off"; "auto": on if a training document has none
     max_labels: int = 50  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
@@ -179,6 +181,8 @@ class ModelSettings:
         if self.encoder_units % 2:
             raise ConfigError(f"'model.encoder_units' must be even, got {self.encoder_units}.")
         _require_one_of("model.word_vectors", self.word_vectors, ("auto", "tuned", "frozen"))
+        _require_one_of("model.empty_sets", self.empty_sets, ("auto", "on", "off"))
+        _require_one_of("model.wide", self.wide, ("auto", "on", "off"))
 
 
 @dataclass(frozen=True)
@@ -197,7 +201,7 @@ class SearchSettings:
 class TrainingSettings:
     """The training of networks."""
 
-    epochs: int = 0  # 0: 10 (word vectors tuned), 20 (frozen) or 40 (few documents)
+    epochs: int = 0  # 0: 10 (word vectors tuned), 20 (frozen), or 15 to 40 (few documents)
     random_share: float = 0.5  # of the epochs: random orders before vinyals-sample and -max
     batch_size: int = 0  # documents per step; 0: 16 to 128, by the number of documents
     learning_rate: float = 2e-3  # of all weights but those of a transformer
@@ -326,6 +330,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "word_vectors": "tuned",
             "word_scale": 0.0,
             "evidence": False,
+            "wide": "off",
             "max_labels": 50,
         },
         "search": {"beam_width": 12},

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from setrnn.config import Config
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError
 from setrnn.systems.independent import IndependentSystem
+from setrnn.systems.known import Known
 
 TOKENS = Ragged.from_lists(TEXTS)
 
@@ -43,6 +46,20 @@ def test_given_sets_sum_to_one(system):
     log_probs = system.set_log_probs(TOKENS, found.labels)
     np.testing.assert_allclose(np.exp(log_probs).sum(1), 1, rtol=1e-6)
     np.testing.assert_allclose(log_probs, found.log_probs, atol=1e-6)
+
+
+def test_where_every_document_has_a_label_no_set_is_empty(system):
+    model = replace(system.config.model, empty_sets="off")
+    never_empty = replace(system, config=replace(system.config, model=model))
+    found = never_empty.candidates(TOKENS, 15)
+    assert (found.labels >= 0).any(axis=2).all()
+    np.testing.assert_allclose(np.exp(found.log_probs).sum(axis=1), 1, rtol=1e-6)
+    log_probs = never_empty.set_log_probs(TOKENS, found.labels)
+    np.testing.assert_allclose(log_probs, found.log_probs, atol=1e-6)
+    nobody = np.zeros((len(TOKENS), 0), dtype=np.int32)
+    absent = np.tile(np.arange(4, dtype=np.int32), (len(TOKENS), 1))
+    none_left = never_empty.candidates(TOKENS, 2, known=Known(nobody, absent))
+    assert (none_left.log_probs == -np.inf).all()
 
 
 def test_it_has_no_sequences(system):

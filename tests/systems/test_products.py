@@ -9,7 +9,12 @@ from brute_force import all_sets as every_set
 from brute_force import found_sets, product_probability
 from choices import all_sets, as_sets, choice_of, expected_f1
 from setrnn.systems.limits import Limits, no_limits
-from setrnn.systems.products import most_probable_products, product_log_probs
+from setrnn.systems.products import (
+    most_probable_non_empty,
+    most_probable_products,
+    non_empty_log_probs,
+    product_log_probs,
+)
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.expected_f1 import choose
 
@@ -119,6 +124,36 @@ def test_asking_for_more_sets_adds_behind(logits, n_sets, n_more):
     many = most_probable_products(logits, n_sets + n_more)
     k = few.log_probs.shape[1]
     np.testing.assert_allclose(many.log_probs[:, :k], few.log_probs, rtol=1e-9, atol=1e-12)
+
+
+@given(logits_of_documents, st.integers(1, 80))
+@settings(deadline=None)
+def test_sets_that_are_not_empty_share_the_probability_of_the_empty_one(logits, n_sets):
+    n, n_labels = logits.shape
+    candidates = most_probable_non_empty(logits, n_sets)
+    marginals = candidates.marginals(n_labels)
+    sizes = candidates.label_size_probs(n_labels)
+    assert not sizes.empty.any()
+    for document in range(n):
+        truth = {
+            labels: product_probability(logits[document], labels)
+            for labels in every_set(n_labels)
+            if labels
+        }
+        total = sum(truth.values())
+        found = found_sets(candidates, document)
+        assert len(found) == min(n_sets, 2**n_labels - 1)
+        best = sorted(truth.values(), reverse=True)[: len(found)]
+        np.testing.assert_allclose(list(found.values()), np.array(best) / total, rtol=1e-5)
+        for label in range(n_labels):
+            expected = sum(p for labels, p in truth.items() if label in labels) / total
+            assert marginals[document, label] == pytest.approx(expected, rel=1e-4)
+        of_sizes = sizes.probs[document].sum(axis=1)
+        expected = marginals[document, sizes.labels[document]]
+        np.testing.assert_allclose(of_sizes, expected, rtol=1e-4)
+    given_sets = np.exp(non_empty_log_probs(logits, candidates.labels))
+    np.testing.assert_allclose(given_sets, np.exp(candidates.log_probs), rtol=1e-6)
+    assert (non_empty_log_probs(logits, np.full((n, 1, 2), -1)) == -np.inf).all()
 
 
 def test_labels_without_an_opinion_give_equal_sets():

@@ -73,6 +73,22 @@ def test_with_own_sets_alone_a_student_is_trained_as_without_a_teacher(prepared,
         np.testing.assert_allclose(weights_of(student)[name], array, atol=1e-5)
 
 
+def test_a_student_that_starts_from_br_knows_which_texts_br_was_fitted_on(prepared, teacher):
+    found = teacher.system.candidates(prepared.split("train").tokens, 2)
+    of_texts = teacher.system.candidates(prepared.split(UNLABELLED).tokens, 2)
+    documents = aim(SetCandidates.concatenate([found, of_texts]), prepared, teacher.labels, SMALL)
+    rows, n_train = documents.train_rows, len(prepared.split("train"))
+    train, texts = prepared.split("train").tokens, prepared.split(UNLABELLED).tokens
+    assert (rows >= 0).sum() == n_train
+    for row, tokens in zip(rows, documents.tokens, strict=True):
+        source = [train[row]] if row >= 0 else texts
+        assert any(np.array_equal(tokens, each) for each in source)
+    student = distil(teacher, prepared, "sigmoid", "model.wide=on")
+    again = distil(teacher, prepared, "sigmoid", "model.wide=on")
+    assert "wide.scale" in weights_of(student)
+    assert are_same(weights_of(student), weights_of(again))
+
+
 def test_a_student_comes_nearer_to_its_teacher_than_a_network_without(small_prepared, taggers):
     """Measured by the cross-entropy with the teacher's sets of documents that nobody has seen."""
     teacher = taggers["br"]

@@ -2,9 +2,11 @@
 
 import pytest
 
-from setrnn.config import load_config
+from setrnn.config import TextSettings, load_config
+from setrnn.data.example import Example
+from setrnn.data.prepared import prepare
 from setrnn.training import schedule
-from setrnn.training.schedule import choose_batch_size, fit_to_data
+from setrnn.training.schedule import choose_batch_size, choose_epochs, fit_to_data
 
 
 @pytest.mark.parametrize(
@@ -28,12 +30,36 @@ def test_word_vectors_are_frozen_where_they_were_learned_from_many_words(
 
 def test_small_corpora_get_small_batches_and_more_epochs(small_prepared, monkeypatch):
     assert [choose_batch_size(n) for n in (1, 6_400, 6_401, 22_000, 10**6)] == [16, 16, 32, 64, 128]
-    few = fit_to_data(load_config(), small_prepared).training.epochs
+    plain = load_config(overrides=["model.wide=off"])
+    few = fit_to_data(plain, small_prepared).training.epochs
     monkeypatch.setattr(schedule, "FEW_DOCUMENTS", 1)
     tuned = fit_to_data(load_config(), small_prepared).training.epochs
     monkeypatch.setattr(schedule, "MANY_WORDS", 1)
     frozen = fit_to_data(load_config(), small_prepared).training.epochs
     assert few > frozen > tuned
+
+
+def test_few_documents_start_from_br_and_need_fewer_epochs(small_prepared, monkeypatch):
+    assert [choose_epochs(n, True, True) for n in (50, 250, 500, 2_999)] == [40, 30, 15, 15]
+    assert [choose_epochs(n, True, False) for n in (50, 500, 2_999)] == [40, 40, 40]
+    transformer = load_config(overrides=["encoder.name=transformer", "encoder.path=p"])
+    given = load_config(overrides=["model.wide=on"])
+    assert fit_to_data(load_config(), small_prepared).model.wide == "on"
+    assert fit_to_data(transformer, small_prepared).model.wide == "off"
+    assert fit_to_data(load_config("paper"), small_prepared).model.wide == "off"
+    monkeypatch.setattr(schedule, "FEW_DOCUMENTS", 1)
+    assert fit_to_data(load_config(), small_prepared).model.wide == "off"
+    assert fit_to_data(given, small_prepared).model.wide == "on"
+
+
+def test_sets_may_be_empty_where_a_training_document_has_no_label(small_prepared, tmp_path):
+    assert fit_to_data(load_config(), small_prepared).model.empty_sets == "on"
+    given = load_config(overrides=["model.empty_sets=off"])
+    assert fit_to_data(given, small_prepared).model.empty_sets == "off"
+    examples = [Example("1", "rain", ("weather",)), Example("2", "goal", ("sport",))]
+    streams = {"train": lambda: iter(examples)}
+    never_empty = prepare(streams, tmp_path / "p", "never", TextSettings(min_count=1), {})
+    assert fit_to_data(load_config(), never_empty).model.empty_sets == "off"
 
 
 def test_given_settings_are_kept_and_chosen_ones_are_not_chosen_again(small_prepared):

@@ -32,6 +32,7 @@ class Batch:
     set_sizes: Tensor  # (N,) always on the CPU
     documents: Tensor | None = None  # (N,) the document of each set; None for one per document
     weights: Tensor | None = None  # (N,) the weight of each set; None for 1
+    log_odds: Tensor | None = None  # (B, L) of the labels, by a model that saw other documents
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -43,10 +44,13 @@ class Batch:
         tokens, lengths, labels = (
             send(each, device) for each in (self.tokens, self.lengths, self.labels)
         )
-        documents, weights = (
-            None if each is None else send(each, device) for each in (self.documents, self.weights)
+        documents, weights, log_odds = (
+            None if each is None else send(each, device)
+            for each in (self.documents, self.weights, self.log_odds)
         )
-        return Batch(self.rows, tokens, lengths, labels, self.set_sizes, documents, weights)
+        return Batch(
+            self.rows, tokens, lengths, labels, self.set_sizes, documents, weights, log_odds
+        )
 
 
 def send(tensor: Tensor, device: torch.device) -> Tensor:
@@ -85,6 +89,8 @@ class TrainingDocuments:
     tokens: Ragged
     labels: Ragged | None = None  # None if there are targets
     targets: TargetSets | None = None
+    train_rows: npt.NDArray[np.int64] | None = None  # (n,) -1: not of train; None: 0 .. n - 1
+    log_odds: npt.NDArray[np.float32] | None = None  # (n, L) of the labels, for wide evidence
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -100,6 +106,8 @@ class TrainingDocuments:
     def batch(self, rows: npt.NDArray[np.int64]) -> Batch:
         """Collect the documents of some rows."""
         batch = make_batch(self.tokens, self.labels, rows)
+        if self.log_odds is not None:
+            batch = replace(batch, log_odds=torch.from_numpy(self.log_odds[rows]))
         return batch if self.targets is None else self.targets.of(batch)
 
 

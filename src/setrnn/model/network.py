@@ -17,6 +17,7 @@ from setrnn.model.devices import without_values
 from setrnn.model.encoders import find_encoder
 from setrnn.model.evidence import LabelEvidence
 from setrnn.model.interfaces import Encoding
+from setrnn.model.wide import WideEvidence
 from setrnn.progress import OnProgress, ignore_progress
 
 
@@ -31,18 +32,32 @@ class Network(nn.Module):
         encoder: Any,  # noqa: ANN401 (modules, see above)
         decoder: Any,  # noqa: ANN401
         evidence: LabelEvidence | None = None,
+        wide: WideEvidence | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
         self.evidence = evidence
+        self.wide = wide
+
+    def start_from(self, wide: WideEvidence) -> None:
+        """Add the evidence of a fitted model, and let other logits start at 0, or near it."""
+        self.wide = wide
+        starts = [getattr(self.decoder, "output", None)]
+        starts += [] if self.evidence is None else [self.evidence.value]
+        for layer in starts:
+            if isinstance(layer, nn.Linear):
+                nn.init.zeros_(layer.weight)
+                nn.init.zeros_(layer.bias)
 
     def encode(self, batch: Batch) -> Encoding:
         """Read the documents of a batch."""
         encoding: Encoding = self.encoder(batch.tokens, batch.lengths)
-        if self.evidence is None:
+        if self.evidence is None and self.wide is None:
             return encoding
-        return replace(encoding, evidence=self.evidence(encoding))
+        parts = [] if self.evidence is None else [self.evidence(encoding)]
+        parts += [] if self.wide is None else [self.wide(batch)]
+        return replace(encoding, evidence=sum(parts[1:], parts[0]))
 
 
 def make_network(
@@ -62,12 +77,16 @@ def make_network(
 def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str = "rnn") -> Network:
     """Build a network from its weights; the sizes of its vocabularies are theirs."""
     settings = config.model
-    own = {part: select_prefix(f"{part}.", weights) for part in ("encoder", "decoder", "evidence")}
+    own = {
+        part: select_prefix(f"{part}.", weights)
+        for part in ("encoder", "decoder", "evidence", "wide")
+    }
     encoder = find_encoder(config.encoder.name).from_weights(own["encoder"], settings)
     made = find_decoder(decoder).from_weights(own["decoder"], encoder.memory_size, settings)
     with without_values():
         evidence = LabelEvidence(encoder.word_size, made.n_labels) if own["evidence"] else None
-    network = Network(encoder, made, evidence)
+    wide = WideEvidence(own["wide"]) if own["wide"] else None
+    network = Network(encoder, made, evidence, wide)
     for name, each in network.state_dict().items():
         if name in weights and weights[name].dtype != each.dtype:
             raise ValueError(f"{name} has values of type {weights[name].dtype}, not {each.dtype}")

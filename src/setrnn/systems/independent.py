@@ -15,7 +15,12 @@ from setrnn.model.interfaces import Encoding
 from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known, check_known, refuse_sequences
 from setrnn.systems.neural import NeuralSystem, Rows
-from setrnn.systems.products import most_probable_products, product_log_probs
+from setrnn.systems.products import (
+    most_probable_non_empty,
+    most_probable_products,
+    non_empty_log_probs,
+    product_log_probs,
+)
 
 
 @dataclass(frozen=True)
@@ -27,11 +32,18 @@ class IndependentSystem(NeuralSystem):
     ) -> SetCandidates:
         """Find the most probable sets of each document; the first has all labels above 1/2."""
         refuse_sequences(source)
-        return most_probable_products(self.logits(tokens), n_sets, check_known(known, source))
+        find = most_probable_products if self.may_be_empty else most_probable_non_empty
+        return find(self.logits(tokens), n_sets, check_known(known, source))
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-        return product_log_probs(self.logits(tokens), label_sets)
+        score = product_log_probs if self.may_be_empty else non_empty_log_probs
+        return score(self.logits(tokens), label_sets)
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether a document may have no label."""
+        return self.config.model.empty_sets != "off"
 
     @torch.inference_mode()
     def logits(self, tokens: Ragged) -> Floats32:

@@ -64,6 +64,53 @@ class ProductCandidates(SetCandidates):
         return LabelSizeProbs(labels, chosen[:, :, None] * others, of_sizes[:, 0])
 
 
+@dataclass(frozen=True)
+class NonEmptyCandidates(ProductCandidates):
+    """The best sets if p(set) is the product, given that a document has at least one label."""
+
+    def marginals(self, n_labels: int) -> Floats32:
+        """Return the probability of each label: (n, L)."""
+        probs = expit(self.logits.astype(np.float64)) / np.exp(_log_not_empty(self.logits))
+        return np.asarray(np.minimum(probs, 1.0), dtype=np.float32)
+
+    def log_probs_of(self, label_sets: Ids) -> Floats:
+        """Return log p of given sets, (n, G, S): (n, G)."""
+        return non_empty_log_probs(self.logits, label_sets)
+
+    def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
+        """Return p(label in the set, size)."""
+        found = super().label_size_probs(n_labels, also)
+        probs = found.probs / np.exp(_log_not_empty(self.logits))[:, :, None]
+        return LabelSizeProbs(found.labels, probs, np.zeros(len(self)))
+
+
+def most_probable_non_empty(
+    logits: Floats32, n_sets: int, known: Known | None = None
+) -> SetCandidates:
+    """Return the K best sets of independent labels that are not empty, exactly."""
+    found = most_probable_products(logits, n_sets + 1, known)
+    is_empty = (found.labels < 0).all(axis=2)
+    log_probs = np.where(is_empty, -np.inf, found.log_probs - _log_not_empty(logits))
+    order = np.argsort(-log_probs, axis=1, kind="stable")[:, : max(log_probs.shape[1] - 1, 1)]
+    log_probs = np.take_along_axis(log_probs, order, axis=1)
+    labels = np.take_along_axis(found.labels, order[:, :, None], axis=1)
+    if known is not None:
+        return make_completions(SetCandidates(labels, log_probs), known)
+    return NonEmptyCandidates(labels, log_probs, logits)
+
+
+def non_empty_log_probs(logits: Floats32, label_sets: Ids) -> Floats:
+    """Return log p (n, G) of given sets (n, G, S), padded with -1; -inf for the empty set."""
+    log_probs = product_log_probs(logits, label_sets) - _log_not_empty(logits)
+    return np.where((label_sets >= 0).any(axis=2), log_probs, -np.inf)
+
+
+def _log_not_empty(logits: Floats32) -> Floats:
+    """Return the log-probability that a document has at least one label: (n, 1)."""
+    log_empty = log_sigmoid(-logits.astype(np.float64)).sum(axis=1, keepdims=True)
+    return np.asarray(np.log(-np.expm1(np.minimum(log_empty, -1e-300))))
+
+
 def most_probable_products(
     logits: Floats32, n_sets: int, known: Known | None = None
 ) -> SetCandidates:

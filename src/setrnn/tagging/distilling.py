@@ -323,12 +323,14 @@ def aim(
         np.concatenate([weights, alone[:, None]], axis=1).astype(np.float32),
     )
     tokens = Ragged.concatenate(part.tokens for part in parts)
+    rows = np.arange(len(tokens))
     has_target = (targets.weights > 0).any(axis=1)
     if not has_target.all():  # the teacher says nothing about a text that the student could learn
         rows = np.flatnonzero(has_target)
         targets = TargetSets(targets.labels[rows], targets.weights[rows])
         tokens = take_rows(tokens, rows)
-    return TrainingDocuments(tokens, targets=targets)
+    train_rows = np.where(rows < n_train, rows, -1)
+    return TrainingDocuments(tokens, targets=targets, train_rows=train_rows)
 
 
 def _own_sets(labels: Ragged, n_documents: int) -> Ids:

@@ -32,6 +32,7 @@ from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.system import System
 from setrnn.tagging.explanation import Explanation, FoundSequence, LabelWords, NamedSet, Step
 from setrnn.tagging.prediction import problem_with_known
+from setrnn.training.wide import weigh_tokens
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
@@ -218,7 +219,8 @@ def _weigh_tokens(system: System, tokens: Ragged, encoding: Encoding | None) -> 
     if evidence is None or encoding is None:
         return None
     found: Floats32 = evidence.by_word(encoding)[0, : len(tokens[0])].float().cpu().numpy()
-    return found
+    wide = system.network.wide if isinstance(system, NeuralSystem) else None
+    return found if wide is None else found + weigh_tokens(wide, tokens)
 
 
 def _add_sequences(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from setrnn.config import Config
 from setrnn.data.batches import even_rows, take_rows
@@ -32,6 +32,7 @@ def measure_speed(
 ) -> Speed:
     """Train a network on its first batches for some seconds, let it predict, and drop it."""
     fabric = make_fabric(find_device(options.device), config.training.precision)
+    config = replace(config, model=replace(config.model, wide="off"))  # fitting br takes longer
     trainer = make_trainer(method, prepared, config, options, fabric)
     training = trainer.time_steps(seconds)
     system = find_system(method)(trainer.network.eval(), config, fabric.device)

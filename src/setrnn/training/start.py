@@ -26,6 +26,7 @@ from setrnn.systems.system import System
 from setrnn.training.failures import check_data, check_set_sizes
 from setrnn.training.loop import Trainer, count_first_epochs
 from setrnn.training.run_folder import RunFolder
+from setrnn.training.wide import add_wide
 
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
@@ -115,6 +116,10 @@ def make_trainer(
 ) -> Trainer:
     """Build a network on Fabric's device, and what trains it."""
     network = make_network(prepared, config, method.decoder, options.on_progress)
+    part = prepared.split("train")
+    documents = options.documents or TrainingDocuments(part.tokens, part.labels)
+    if config.model.wide == "on":
+        documents = add_wide(network, prepared, documents, config, options.on_progress)
     return Trainer(
         network.to(fabric.device),
         prepared,
@@ -124,7 +129,7 @@ def make_trainer(
         run,
         options.on_progress,
         options.max_seconds,
-        options.documents,
+        documents,
         options.rule,
     )
 
@@ -134,7 +139,8 @@ def identify_run(
 ) -> dict[str, Any]:
     """Return all that decides what a run trains."""
     settings = to_dict(config)
-    del settings["classical"]
+    if config.model.wide != "on":
+        del settings["classical"]
     data = settings_hash(prepared.description)
     return {"method": method, "config": settings, "data": data, **more}
 

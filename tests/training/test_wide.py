@@ -1,0 +1,125 @@
+"""The linear model that a network starts from is cross-fitted: no document knows its own labels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tiny_runs import same_bits, tiny_config
+
+from setrnn.data.batches import TrainingDocuments, make_batch, take_rows
+from setrnn.data.ragged import Ragged
+from setrnn.errors import ConfigError, StoppedError
+from setrnn.methods import find_method
+from setrnn.model.network import make_network
+from setrnn.systems.classical import BinaryRelevanceSystem
+from setrnn.systems.classical.system import make_training_data
+from setrnn.training.run_folder import run_folder_of
+from setrnn.training.speed import measure_speed
+from setrnn.training.start import TrainOptions
+from setrnn.training.wide import N_FOLDS, add_wide, choose_folds, cross_fit, weigh_tokens
+
+WIDE = "model.wide=on"
+ONE = np.zeros(1, dtype=np.int64)  # the first row
+
+
+def test_the_labels_of_a_fold_do_not_change_its_log_odds(tiny):
+    config = tiny_config(WIDE)
+    _, data = make_training_data(tiny, config.classical)
+    folds = choose_folds(len(data.label_sets), seed=0)
+    before = cross_fit(data, config, folds)
+    is_own = folds == 2
+    other_labels = [
+        np.setdiff1d(np.arange(data.n_labels, dtype=np.int32), row) if own else row
+        for own, row in zip(is_own, data.label_sets, strict=True)
+    ]
+    changed = replace(data, label_sets=Ragged.from_lists([row.tolist() for row in other_labels]))
+    after = cross_fit(changed, config, folds)
+    np.testing.assert_array_equal(after[is_own], before[is_own])
+    assert (after[~is_own] != before[~is_own]).any(axis=1).all()
+
+
+def test_folds_are_of_equal_size_and_follow_the_seed():
+    folds = choose_folds(57, seed=1)
+    assert set(np.bincount(folds, minlength=N_FOLDS)) == {5, 6}
+    assert (choose_folds(57, seed=1) == folds).all()
+    assert (choose_folds(57, seed=2) != folds).any()
+    assert set(choose_folds(3, seed=0)) == {0, 1, 2}
+
+
+def test_a_single_document_has_no_log_odds(tiny):
+    config = tiny_config(WIDE)
+    _, data = make_training_data(tiny, config.classical)
+    one = replace(data, features=data.features[:1], label_sets=take_rows(data.label_sets, ONE))
+    assert not cross_fit(one, config, choose_folds(1, seed=0)).any()
+
+
+def test_an_untrained_sigmoid_is_br(tiny):
+    """For new documents; those of the train part have the log-odds of other fits."""
+    config = tiny_config(WIDE)
+    network = make_network(tiny, config, "sigmoid")
+    part = tiny.split("train")
+    documents = add_wide(network, tiny, TrainingDocuments(part.tokens, part.labels), config)
+    rows = np.arange(len(part))
+    br = BinaryRelevanceSystem.train(tiny, config)
+    expected = br.model.linear.logits(br.tfidf.transform(part.tokens))
+    with torch.inference_mode():
+        own = documents.batch(rows)
+        found = network.decoder.logits(network.eval().encode(own))
+        of_new = network.decoder.logits(network.encode(replace(own, log_odds=None)))
+    np.testing.assert_allclose(of_new, expected, atol=1e-5)
+    np.testing.assert_allclose(found, documents.log_odds, atol=1e-5)
+    assert not np.allclose(found, expected, atol=0.1)
+
+
+def test_texts_that_are_not_of_the_train_part_have_the_log_odds_of_the_whole_fit(tiny):
+    config = tiny_config(WIDE)
+    part = tiny.split("train")
+    plain = TrainingDocuments(part.tokens, part.labels)
+    expected = add_wide(make_network(tiny, config), tiny, plain, config).log_odds
+    rows = np.arange(len(part))
+    rows[::2] = -1
+    mixed = replace(plain, train_rows=rows)
+    found = add_wide(make_network(tiny, config), tiny, mixed, config).log_odds
+    np.testing.assert_array_equal(found[1::2], expected[1::2])
+    br = BinaryRelevanceSystem.train(tiny, config)
+    whole = br.model.linear.logits(br.tfidf.transform(part.tokens))
+    np.testing.assert_allclose(found[::2], whole[::2], atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["set-rnn", "sgm", "set-rnn-exact", "sigmoid"])
+def test_every_decoder_learns_its_scale_and_leaves_br_as_it_is(train, tiny, method):
+    wide = train(WIDE, "training.epochs=1", method=method).system.network.wide
+    assert wide.scale.item() != 1
+    br = BinaryRelevanceSystem.train(tiny, tiny_config(WIDE))
+    weights = br.model.linear.weights
+    np.testing.assert_array_equal(wide.weights, weights[weights != 0])
+
+
+def test_a_resumed_run_ends_with_the_same_bits(train, tmp_path, signal_at_step):
+    folder = run_folder_of(tmp_path / "m")
+    signal_at_step(6)
+    with pytest.raises(StoppedError):
+        train(WIDE, method="sigmoid", folder=folder)
+    with pytest.raises(ConfigError, match=r"classical\.l1"):
+        train(WIDE, "classical.l1=0.5", method="sigmoid", folder=folder, resume=True)
+    resumed = train(WIDE, method="sigmoid", folder=folder, resume=True)
+    assert same_bits(resumed.weights, train(WIDE, method="sigmoid").weights)
+
+
+def test_the_words_add_up_to_the_evidence(train, tiny):
+    wide = train(WIDE, method="sigmoid").system.network.wide
+    tokens = take_rows(tiny.split("valid").tokens, ONE)
+    batch = make_batch(tokens, None, ONE)
+    with torch.inference_mode():
+        expected = wide(batch)[0, :-1] - wide.scale * wide.intercepts
+    found = weigh_tokens(wide, tokens)
+    assert len(found) == len(tokens[0])
+    np.testing.assert_allclose(found.sum(axis=0), expected, atol=1e-5)
+
+
+def test_measuring_the_speed_fits_no_br(tiny, monkeypatch):
+    monkeypatch.setattr("setrnn.training.start.add_wide", lambda *_: pytest.fail("it was fitted"))
+    options = TrainOptions("cpu")
+    found = measure_speed(find_method("sigmoid"), tiny, tiny_config(WIDE), options, 0.01)
+    assert found.training > 0
