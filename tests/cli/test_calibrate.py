@@ -168,7 +168,7 @@ def test_an_accuracy_above_the_target_is_not_enough_if_its_lower_bound_is_below(
     file, model = tmp_path / "in.jsonl", tmp_path / "model"
     rows = [{"text": "good day", "labels": ["yes"]}, {"text": "bad day", "labels": []}] * 50
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert setrnn("train", file, "--method", "br", "--out", model).code == 0
+    assert setrnn("train", file, "--valid", file, "--method", "br", "--out", model).code == 0
     flipped = [{**row, "labels": [] if row["labels"] else ["yes"]} for row in rows[:7]]
     file.write_text("".join(json.dumps(row) + "\n" for row in [*flipped, *rows[7:]]))
     report = tmp_path / "report.json"

@@ -101,7 +101,7 @@ def test_a_classical_model_has_no_sequences(setrnn, corpus, trained, tmp_path, c
 @pytest.mark.parametrize("command", ["predict", "evaluate"])
 def test_help_says_whose_rule_is_the_default(setrnn, command):
     words = " ".join(setrnn(command, "--help").out.replace("│", " ").split())
-    default = "default: (that of the measure the model was trained for)"
+    default = "default: (the model's own: that of the measure it was trained for, or of its method)"
     assert default in words.replace("[", "").replace("]", "")
     assert "its probability is the sequence's" in words
 

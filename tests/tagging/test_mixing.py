@@ -221,11 +221,11 @@ def test_a_mixture_is_explained_by_the_member_with_the_most_weight(taggers, test
     mixture = join(members, Weights(np.array([0.3, 0.2, 0.5])))
     found = mixture.explain(test_texts[0])
     assert (found.method, found.member) == ("mixture", "set-rnn")
-    assert found.predicted == taggers["set-rnn"].explain(test_texts[0]).predicted
+    assert set(found.predicted.labels) == set(mixture.predict(test_texts[:1])[0].labels)
     assert "set-rnn" in found.reading_notes()[0]
     assert "0.50" in found.reading_notes()[0]
     mixture = join(members, Weights(np.array([0.5, 0.2, 0.3])))
-    assert mixture.explain(test_texts[0]).method == "br"
+    assert mixture.explain(test_texts[0]).member == "br"
 
 
 def test_a_wider_beam_is_that_of_all_members(taggers, tmp_path):

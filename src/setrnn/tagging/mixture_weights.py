@@ -289,7 +289,8 @@ class _PredictBySet(_PredictSets):
 class _PredictByF1(_PredictSets):
     def mix(self, weights: Weights) -> Ids:
         tables = self.outputs.tables
-        probs = (weights.current.astype(np.float32) @ self.flat).reshape(tables.probs.shape[1:])
+        flat: Any = weights.current.astype(np.float32) @ self.flat
+        probs = flat.reshape(tables.probs.shape[1:])
         mixed = LabelSizeProbs(tables.labels, probs, weights.current @ tables.empty)
         return find_best(mixed, no_limits(self.outputs.n_labels))
 
