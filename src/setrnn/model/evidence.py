@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.model.interfaces import Encoding
+from setrnn.model.products import Linear, linear
 
 MAX_SCORES = 2**26  # of words for labels, at once
 
@@ -21,8 +22,8 @@ class LabelEvidence(nn.Module):
 
     def __init__(self, word_size: int, n_labels: int) -> None:
         super().__init__()
-        self.query = nn.Linear(word_size, n_labels, bias=False)  # q
-        self.value = nn.Linear(word_size, n_labels)  # w and b
+        self.query = Linear(word_size, n_labels, bias=False)  # q
+        self.value = Linear(word_size, n_labels)  # w and b
         nn.init.zeros_(self.value.bias)
 
     def forward(self, encoding: Encoding) -> Tensor:
@@ -40,6 +41,6 @@ class LabelEvidence(nn.Module):
         """Return how much each word adds to the evidence for each label: (B, T, L)."""
         words = encoding.words  # (B, T, W)
         scores = self.query(words) + encoding.closed[..., None]
-        values = nn.functional.linear(words, self.value.weight)
+        values = linear(words, self.value.weight)
         found: Tensor = scores.softmax(1) * values
         return found

@@ -17,6 +17,7 @@ from setrnn.model.decoders.rnn import log_softmax, score_outputs
 from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Subsets
+from setrnn.model.products import Linear
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -28,9 +29,9 @@ class Layer(nn.Module):
     def __init__(self, memory_size: int, units: int, dropout: float) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(units)
-        self.query = nn.Linear(units, memory_size, bias=False)
-        self.inner = nn.Linear(units + memory_size, units)
-        self.outer = nn.Linear(units, units)
+        self.query = Linear(units, memory_size, bias=False)
+        self.inner = Linear(units + memory_size, units)
+        self.outer = Linear(units, units)
         self.dropout = nn.Dropout(dropout)
 
     def forward(
@@ -63,8 +64,8 @@ class OrderFreeDecoder(nn.Module):
         # The last row is STOP. Padded, not concatenated: see RNNDecoder.
         with_stop = nn.functional.pad(label_vectors, (0, 0, 0, 1))
         self.labels = nn.Embedding(self.n_labels + 1, dimensions, _weight=with_stop)
-        self.document = nn.Linear(memory_size, units)
-        self.pool = nn.Linear(dimensions, units, bias=False)
+        self.document = Linear(memory_size, units)
+        self.pool = Linear(dimensions, units, bias=False)
         self.sizes = nn.Embedding(settings.max_labels + 1, units)
         nn.init.normal_(self.sizes.weight, std=0.1)
         # phi is the last layer.
@@ -72,9 +73,9 @@ class OrderFreeDecoder(nn.Module):
             Layer(memory_size, units, settings.dropout)
             for _ in range(max(settings.decoder_layers - 1, 1))
         )
-        self.phi = nn.Linear(memory_size + 2 * units, units)
-        self.output = nn.Linear(units, self.n_labels + 1)
-        self.to_label_space = nn.Linear(units, dimensions)
+        self.phi = Linear(memory_size + 2 * units, units)
+        self.output = Linear(units, self.n_labels + 1)
+        self.to_label_space = Linear(units, dimensions)
         self.dropout = nn.Dropout(settings.dropout)
 
     @classmethod

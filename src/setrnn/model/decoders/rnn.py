@@ -17,6 +17,7 @@ from setrnn.config import ModelSettings
 from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Steps
+from setrnn.model.products import Linear, linear
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -47,10 +48,10 @@ class RNNDecoder(nn.Module):
             batch_first=True,
             dropout=settings.dropout if layers > 1 else 0.0,
         )
-        self.query = nn.Linear(units, memory_size, bias=False)
-        self.phi = nn.Linear(memory_size + units + dimensions, units)
-        self.output = nn.Linear(units, self.n_labels + 1)
-        self.to_label_space = nn.Linear(units, dimensions)
+        self.query = Linear(units, memory_size, bias=False)
+        self.phi = Linear(memory_size + units + dimensions, units)
+        self.output = Linear(units, self.n_labels + 1)
+        self.to_label_space = Linear(units, dimensions)
         self.dropout = nn.Dropout(settings.dropout)
 
     @classmethod
@@ -155,7 +156,7 @@ def score_outputs(
         scores: Tensor = output(features) + to_label_space(features) @ vectors.mT
         return scores
     weight = output.weight + vectors @ to_label_space.weight
-    return nn.functional.linear(features, weight, output.bias + vectors @ to_label_space.bias)
+    return linear(features, weight, output.bias + vectors @ to_label_space.bias)
 
 
 def add_evidence(logits: Tensor, encoding: Encoding) -> Tensor:

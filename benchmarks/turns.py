@@ -1,0 +1,187 @@
+"""Speed of the networks on a CPU, against another checkout, in turns within one run.
+
+    python benchmarks/turns.py PREPARED MODEL... --before OTHER_CHECKOUT/src [--threads 1 2]
+
+PREPARED is a prepared folder (`setrnn data prepare`), each MODEL a network trained on it. A process
+per checkout loads the model once; the two then take short turns at the same work, and the medians
+of their turns are compared: what else the machine does meets both. `equal` says whether predicted
+sets, their probabilities and the weights after the steps of training have the same bits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+WORK = ("set", "sequence", "one", "training")
+STEPS = 6  # of training, per turn
+
+
+def main(given: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("prepared", type=Path)
+    parser.add_argument("models", type=Path, nargs="+")
+    parser.add_argument("--before", type=Path, help="the sources to compare with")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--documents", type=int, default=256, help="valid documents per turn")
+    parser.add_argument("--work", nargs="+", choices=WORK, default=list(WORK))
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args(given)
+    now = Path(__file__).resolve().parent.parent / "src"
+    sources = {"before": arguments.before, "now": now} if arguments.before else {"now": now}
+    rows = []
+    for model in arguments.models:
+        for n_threads in arguments.threads:
+            workers = {
+                name: _start(source, arguments, model, n_threads)
+                for name, source in sources.items()
+            }
+            for work in arguments.work:
+                row = _take_turns(workers, work, arguments.turns)
+                rows.append({"model": model.name, "threads": n_threads, "work": work} | row)
+                print(json.dumps(rows[-1]), flush=True)
+            for worker in workers.values():
+                worker.communicate(timeout=60)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1))
+
+
+def _start(
+    source: Path, arguments: argparse.Namespace, model: Path, n_threads: int
+) -> subprocess.Popen[str]:
+    environment = os.environ | {"PYTHONPATH": str(source), "OMP_NUM_THREADS": str(n_threads)}
+    names = [str(arguments.prepared), str(model), str(arguments.documents)]
+    return subprocess.Popen(
+        [sys.executable, __file__, "--worker", *names],
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _take_turns(workers: dict[str, Any], work: str, n_turns: int) -> dict[str, Any]:
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in workers}
+    for turn in range(n_turns + 1):  # the first is not counted
+        for name in list(workers) if turn % 2 else reversed(workers):
+            workers[name].stdin.write(work + "\n")
+            workers[name].stdin.flush()
+            found[name].append(json.loads(workers[name].stdout.readline()))
+    row: dict[str, Any] = {}
+    for name, answers in found.items():
+        row[name] = round(statistics.median(each["value"] for each in answers[1:]), 2)
+        row[f"{name}, CPU s"] = round(statistics.median(each["cpu"] for each in answers[1:]), 3)
+    if "before" in found:
+        row["ratio"] = round(row["now"] / row["before"], 2)
+        row["equal"] = found["now"][-1]["bits"] == found["before"][-1]["bits"]
+        row["equal sets"] = found["now"][-1]["sets"] == found["before"][-1]["sets"]
+    return row
+
+
+class _Worker:
+    """One checkout with one model."""
+
+    def __init__(self, prepared: str, model: str, n_documents: int) -> None:
+        from setrnn.config import load_config
+        from setrnn.data.batches import even_rows, take_rows
+        from setrnn.data.cache import Source, open_prepared
+        from setrnn.methods import find_method
+        from setrnn.tagging.tagger import load
+
+        tagger = load(Path(model), device="cpu")
+        self.method, self.system = find_method(tagger.method), tagger.system
+        self.config = load_config("default", None, ["training.epochs=10"])
+        self.prepared = open_prepared(Source(prepared), self.config.text)
+        tokens = self.prepared.split("valid").tokens
+        self.tokens = take_rows(tokens, even_rows(len(tokens), n_documents))
+        near = np.argsort(np.abs(tokens.lengths - 100), kind="stable")[:20]
+        self.single = [take_rows(tokens, near[place : place + 1]) for place in range(len(near))]
+        self.trainer: Any = None
+
+    def set(self) -> tuple[float, str, str]:
+        return self._predict("sets")
+
+    def sequence(self) -> tuple[float, str, str]:
+        return self._predict("sequences")
+
+    def _predict(self, source: str) -> tuple[float, str, str]:
+        start = time.perf_counter()
+        found = self.system.candidates(self.tokens, 1, source)
+        seconds = time.perf_counter() - start
+        return len(self.tokens) / seconds, *_bits(found)
+
+    def one(self) -> tuple[float, str, str]:
+        seconds, bits = [], []
+        for tokens in self.single:
+            start = time.perf_counter()
+            found = self.system.candidates(tokens, 1)
+            seconds.append(time.perf_counter() - start)
+            bits.append(_bits(found))
+        every = ("".join(each[0] for each in bits), "".join(each[1] for each in bits))
+        return 1000 * statistics.median(seconds), *every
+
+    def training(self) -> tuple[float, str, str]:
+        """Take the same first steps in every turn, from the weights that the turn before left."""
+        import torch
+        from setrnn.objectives import find_objective
+        from setrnn.training.optimizer import set_learning_rate
+        from setrnn.training.schedule import fit_to_data
+        from setrnn.training.start import TrainOptions, make_fabric, make_trainer
+
+        if self.trainer is None:
+            config = fit_to_data(self.config, self.prepared)
+            fabric = make_fabric(torch.device("cpu"), "float32")
+            self.trainer = make_trainer(
+                self.method, self.prepared, config, TrainOptions("cpu"), fabric
+            )
+            torch.manual_seed(0)
+            self.trainer.network.load_state_dict(self.system.network.state_dict())
+            self.trainer.network.train()
+        trainer = self.trainer
+        set_learning_rate(trainer.optimizer, 0.5, trainer.settings)
+        objective, n_documents = find_objective(trainer._objective_name()), 0
+        start = time.perf_counter()
+        for rows in trainer._batches()[:STEPS]:
+            trainer._step(trainer._make_batch(rows), objective)
+            n_documents += len(rows)
+        seconds = time.perf_counter() - start
+        weights = [each.detach().numpy().tobytes() for each in trainer.network.parameters()]
+        weights += [
+            each.detach().numpy().tobytes() for each in trainer.keeper.average.network.parameters()
+        ]
+        return n_documents / seconds, _hash(weights), ""
+
+
+def _bits(found: Any) -> tuple[str, str]:  # noqa: ANN401
+    sets = [[sorted(int(each) for each in row if each >= 0) for row in found.labels[:, 0]]]
+    log_probs = np.where(np.isfinite(found.log_probs), found.log_probs, 0.0)
+    return _hash([found.labels.tobytes(), log_probs.tobytes()]), _hash([json.dumps(sets).encode()])
+
+
+def _hash(parts: list[bytes]) -> str:
+    return hashlib.blake2b(b"".join(parts), digest_size=16).hexdigest()
+
+
+def _serve() -> None:
+    prepared, model, n_documents = sys.argv[2:5]
+    worker = _Worker(prepared, model, int(n_documents))
+    for line in sys.stdin:
+        before = time.process_time()
+        value, bits, sets = getattr(worker, line.strip())()
+        answer = {"value": value, "cpu": time.process_time() - before, "bits": bits, "sets": sets}
+        print(json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    _serve() if sys.argv[1:2] == ["--worker"] else main()

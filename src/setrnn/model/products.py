@@ -1,0 +1,66 @@
+"""Matrix products of many rows, in parts that fit the cache of a CPU.
+
+MKL multiplies 10,000 rows at once at two thirds of the speed of 512 rows at a time. A row of the
+result has the same bits either way.
+"""
+
+# N rows, D inputs, H outputs
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+ROWS_AT_ONCE = 512
+MANY_ROWS = 2 * ROWS_AT_ONCE
+
+
+class Linear(nn.Linear):
+    """A linear layer for many rows."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return inputs W^T + b."""
+        return linear(inputs, self.weight, self.bias)
+
+
+def linear(inputs: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return inputs (..., D) times a weight (H, D), plus a bias (H,): (..., H)."""
+    D = inputs.shape[-1]
+    is_large = inputs.device.type == "cpu" and inputs.numel() > MANY_ROWS * D
+    if not is_large or torch.is_autocast_enabled("cpu"):
+        return nn.functional.linear(inputs, weight, bias)
+    found: Tensor = _LinearInParts.apply(inputs.reshape(-1, D), weight, bias)  # type: ignore[no-untyped-call]
+    return found.view(*inputs.shape[:-1], -1)
+
+
+class _LinearInParts(torch.autograd.Function):
+    """A linear layer of inputs (N, D); the gradient of the weight is one product, as elsewhere."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:  # noqa: ANN401
+        ctx.save_for_backward(inputs, weight)
+        return _multiply(inputs, weight.t(), bias)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
+        (gradient,) = gradients
+        inputs, weight = ctx.saved_tensors
+        needs_inputs, needs_weight, needs_bias = ctx.needs_input_grad
+        return (
+            _multiply(gradient, weight) if needs_inputs else None,
+            gradient.t() @ inputs if needs_weight else None,
+            gradient.sum(0) if needs_bias else None,
+        )
+
+
+def _multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return rows (N, D) times a matrix (D, H), some rows at a time."""
+    found = rows.new_empty(len(rows), matrix.shape[1])
+    for part, out in zip(rows.split(ROWS_AT_ONCE), found.split(ROWS_AT_ONCE), strict=True):
+        if bias is None:
+            torch.mm(part, matrix, out=out)
+        else:
+            torch.addmm(bias, part, matrix, out=out)
+    return found
