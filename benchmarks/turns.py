@@ -84,8 +84,11 @@ def _take_turns(workers: dict[str, Any], work: str, n_turns: int) -> dict[str, A
         row[f"{name}, CPU s"] = round(statistics.median(each["cpu"] for each in answers[1:]), 3)
     if "before" in found:
         row["ratio"] = round(row["now"] / row["before"], 2)
-        row["equal"] = found["now"][-1]["bits"] == found["before"][-1]["bits"]
+        one, other = (json.loads(found[name][-1]["bits"]) for name in ("now", "before"))
+        row["equal"] = one == other
         row["equal sets"] = found["now"][-1]["sets"] == found["before"][-1]["sets"]
+        if isinstance(one, list):
+            row["largest difference"] = float(np.abs(np.subtract(one, other)).max())
     return row
 
 
@@ -128,8 +131,8 @@ class _Worker:
             found = self.system.candidates(tokens, 1)
             seconds.append(time.perf_counter() - start)
             bits.append(_bits(found))
-        every = ("".join(each[0] for each in bits), "".join(each[1] for each in bits))
-        return 1000 * statistics.median(seconds), *every
+        log_probs = json.dumps([json.loads(each[0])[0] for each in bits])
+        return 1000 * statistics.median(seconds), log_probs, json.dumps([each[1] for each in bits])
 
     def training(self) -> tuple[float, str, str]:
         """Take the same first steps in every turn, from the weights that the turn before left."""
@@ -160,13 +163,13 @@ class _Worker:
         weights += [
             each.detach().numpy().tobytes() for each in trainer.keeper.average.network.parameters()
         ]
-        return n_documents / seconds, _hash(weights), ""
+        return n_documents / seconds, json.dumps(_hash(weights)), "the weights"
 
 
 def _bits(found: Any) -> tuple[str, str]:  # noqa: ANN401
-    sets = [[sorted(int(each) for each in row if each >= 0) for row in found.labels[:, 0]]]
-    log_probs = np.where(np.isfinite(found.log_probs), found.log_probs, 0.0)
-    return _hash([found.labels.tobytes(), log_probs.tobytes()]), _hash([json.dumps(sets).encode()])
+    """Return the best sets with their log-probabilities, and the sets alone."""
+    sets = [sorted(int(each) for each in row if each >= 0) for row in found.labels[:, 0]]
+    return json.dumps(found.log_probs[:, 0].tolist()), json.dumps(sets)
 
 
 def _hash(parts: list[bytes]) -> str:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from torch import Tensor
@@ -41,8 +41,8 @@ class Encoding:
         return self.memory if self.details is None else self.details
 
     def rows(self, index: Tensor) -> Encoding:
-        """Return some of the documents."""
-        return self._map(lambda part: part.index_select(0, index))
+        """Return a copy of some of the documents, without details: the evidence has read them."""
+        return replace(self, details=None)._map(lambda part: part.index_select(0, index))
 
     def slice(self, start: int, stop: int) -> Encoding:
         """Return consecutive documents."""
@@ -190,6 +190,23 @@ class Decoder(AnyDecoder, Protocol):
 
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
         """Return the attention on each word at each step, including STOP: (B, K, S + 1, T)."""
+
+
+class RowDecoder(Decoder, Protocol):
+    """A decoder that can also compute single steps of any documents, for searches on a CPU."""
+
+    computes_rows: ClassVar[bool]
+
+    def prepare_rows(self) -> State:
+        """Compute from the weights what the steps of all rows share."""
+
+    def step_rows(
+        self, encoding: Encoding, shared: State, documents: Tensor, state: State, previous: Tensor
+    ) -> tuple[Tensor, State]:
+        """Return log-probabilities (R, V) after the previous labels (R,), and the state (R, ...).
+
+        `documents` (R,) is the document of each row, `shared` what `prepare_rows` computed.
+        """
 
 
 class OrderFree(Decoder, Protocol):

@@ -25,12 +25,18 @@ CANDIDATES_PER_NODE = 4  # this many times the width are merged; smaller ones co
 
 @torch.no_grad()
 def search_sets(
-    decoder: OrderFree, encoding: Encoding, width: int, max_labels: int, n_sets: int = 1
+    decoder: OrderFree,
+    encoding: Encoding,
+    width: int,
+    max_labels: int,
+    n_sets: int = 1,
+    estimate_labels: bool = True,
 ) -> ScoredSets:
     """Find the most probable sets, level by level: the empty set, sets of one label, of two ...
 
     A document is finished when the whole mass of its next level is less than that of the last of
-    the `n_sets` best: only sets that were pruned could then be among the best.
+    the `n_sets` best: only sets that were pruned could then be among the best. The probabilities
+    of labels are estimated on request. Without them, a CPU leaves out the finished documents.
     """
     B, stop, device = len(encoding.memory), decoder.n_labels, encoding.memory.device
     max_labels = min(max_labels, stop)
@@ -39,10 +45,13 @@ def search_sets(
     previous = torch.full((B, 1), stop, device=device)
     mass, keys = torch.zeros(B, 1, device=device), torch.zeros_like(previous)
     labels = previous.new_empty((B, 1, 0))
-    found, emissions = _Found(B, n_sets, device), Emissions(B, stop, device)
+    found = _Found(B, n_sets, device)
+    emissions = Emissions(B, stop, device) if estimate_labels else None
+    leaves_out = device.type == "cpu" and not estimate_labels
     for n_emitted in range(max_labels + 1):
         log_probs, state = decoder.step(encoding, state, previous)  # (B, W, V)
-        emissions.add(mass, log_probs, labels)
+        if emissions is not None:
+            emissions.add(mass, log_probs, labels)
         log_stop = log_probs[..., stop]
         found.add(labels, mass + log_stop)
         if n_emitted == max_labels:
@@ -62,7 +71,15 @@ def search_sets(
         parent, previous = parent.gather(1, chosen), label.gather(1, chosen)
         labels = torch.cat((take(labels, parent), previous[..., None]), dim=2)
         state = tuple(take(each, parent) for each in state)
-    return replace(found.finish(max(width, n_sets)), label_probs=emissions.finish(max_labels + 1))
+        if leaves_out and 4 * int(is_done.sum()) > len(is_done):  # copies pay off
+            is_open = ~is_done
+            found.keep(is_open)
+            encoding = encoding.rows(is_open.nonzero()[:, 0])
+            mass, keys, previous, labels, *state = (
+                each[is_open] for each in (mass, keys, previous, labels, *state)
+            )
+    label_probs = None if emissions is None else emissions.finish(max_labels + 1)
+    return replace(found.finish(max(width, n_sets)), label_probs=label_probs)
 
 
 def merge_equal(keys: Tensor, log_masses: Tensor, n_kept: int) -> tuple[Tensor, Tensor]:
@@ -89,9 +106,20 @@ class _Found:
         self.best = torch.full((B, n_wanted), -torch.inf, device=device)
         self.frontier = torch.zeros(B, device=device)  # mass of the level after the last
         self.is_done = torch.zeros(B, dtype=torch.bool, device=device)
+        self.kept: Tensor | None = None  # the documents that are still searched; None for all
+
+    def keep(self, is_open: Tensor) -> None:
+        """Expect only these of the current documents from now on."""
+        kept = (
+            torch.arange(len(self.is_done), device=is_open.device)
+            if self.kept is None
+            else self.kept
+        )
+        self.kept = kept[is_open]
 
     def add(self, labels: Tensor, log_probs: Tensor) -> None:
         """Add the sets of a level, (B, W, S) with log p (B, W)."""
+        labels, log_probs = self._spread(labels, -1), self._spread(log_probs, -torch.inf)
         self.labels.append(labels)
         self.log_probs.append(log_probs)
         n_wanted = self.best.shape[1]
@@ -99,10 +127,17 @@ class _Found:
 
     def look(self, log_mass: Tensor) -> Tensor:
         """Decide which documents are finished, (B,), by the masses (B, W) of the next level."""
-        left = log_mass.exp().sum(1)
+        left = self._spread(log_mass.exp().sum(1), 0.0)
         self.frontier = self.frontier.where(self.is_done, left)
         self.is_done = self.is_done | (left < self.best[:, -1].exp())
-        return self.is_done
+        return self.is_done if self.kept is None else self.is_done[self.kept]
+
+    def _spread(self, values: Tensor, other: float) -> Tensor:
+        """Give the documents that are not searched any more another value."""
+        if self.kept is None:
+            return values
+        every = values.new_full((len(self.is_done), *values.shape[1:]), other)
+        return every.index_copy(0, self.kept, values)
 
     def finish(self, n_kept: int) -> ScoredSets:
         """Rank the sets of all levels, keep the best, and say what is proved."""

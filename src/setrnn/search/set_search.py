@@ -16,6 +16,13 @@ from torch.nn.functional import pad
 
 from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.search.beam_search import Sequences, beam_search, search_orders, search_sequences
+from setrnn.search.prefix_tree import (
+    PrefixTree,
+    as_row_decoder,
+    can_share_prefixes,
+    score_in_tree,
+    search_in_tree,
+)
 
 
 @dataclass(frozen=True)
@@ -40,11 +47,40 @@ class ScoredSets:
 
 
 def most_probable_sets(
-    decoder: Decoder, encoding: Encoding, beam_width: int, max_labels: int
+    decoder: Decoder,
+    encoding: Encoding,
+    beam_width: int,
+    max_labels: int,
+    n_sets: int | None = None,
 ) -> ScoredSets:
-    """Find the most probable sets (Algorithm 3)."""
-    sequences = search_sequences(decoder, encoding, beam_width, max_labels)
-    return score_sets(decoder, encoding, sequences, beam_width)
+    """Find the most probable sets (Algorithm 3): all that the search proposes, or the best.
+
+    If only the `n_sets` best are wanted, sets that cannot be among them may be left out.
+    """
+    if not can_share_prefixes(decoder, encoding):
+        sequences = search_sequences(decoder, encoding, beam_width, max_labels)
+        return score_sets(decoder, encoding, sequences, beam_width)
+    tree = PrefixTree(as_row_decoder(decoder), encoding)
+    sequences = _search_sequences(tree, beam_width, max_labels)
+    label_sets, is_distinct = distinct_sets(sequences)
+    masses = _sum_by_set(sequences, is_distinct)
+    log_probs = score_in_tree(tree, label_sets, masses, beam_width, n_sets or beam_width)
+    return _rank(label_sets, log_probs, sequences)
+
+
+def _search_sequences(tree: PrefixTree, beam_width: int, max_labels: int) -> Sequences:
+    max_labels = min(max_labels, tree.decoder.n_labels)
+    documents = torch.arange(len(tree.encoding.memory))
+    labels, log_probs = search_in_tree(tree, documents, None, beam_width, max_labels)
+    return Sequences(labels[:, None], log_probs[:, None])
+
+
+def _sum_by_set(sequences: Sequences, is_distinct: Tensor) -> Tensor:
+    """Sum the probabilities of the sequences of each distinct set: (B, K), -1 where repeated."""
+    sets = sequences.labels[:, 0].sort(dim=2).values
+    is_equal = (sets[:, :, None] == sets[:, None]).all(3)  # (B, K, K)
+    probs = sequences.log_probs[:, 0].exp()
+    return (is_equal * probs[:, None]).sum(2).masked_fill(~is_distinct, -1.0)
 
 
 def most_probable_completions(
@@ -88,7 +124,11 @@ def sets_of_best_sequences(
     decoder: Decoder, encoding: Encoding, beam_width: int, max_labels: int
 ) -> ScoredSets:
     """Find the sets of the most probable sequences, each with its best sequence's probability."""
-    sequences = search_sequences(decoder, encoding, beam_width, max_labels)
+    if can_share_prefixes(decoder, encoding):
+        tree = PrefixTree(as_row_decoder(decoder), encoding)
+        sequences = _search_sequences(tree, beam_width, max_labels)
+    else:
+        sequences = search_sequences(decoder, encoding, beam_width, max_labels)
     label_sets, is_distinct = distinct_sets(sequences)
     log_probs = sequences.log_probs[:, 0].masked_fill(~is_distinct, -torch.inf)
     return _rank(label_sets, log_probs, sequences)

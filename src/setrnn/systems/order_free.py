@@ -21,6 +21,7 @@ from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.known import Known, check_known, make_completions
 from setrnn.systems.neural import Rows
 from setrnn.systems.recurrent import RecurrentSystem
+from setrnn.systems.rules import MANY_SETS
 
 # Limits of one call: subsets, and values of the memories of their documents.
 MAX_SUBSETS, MAX_MEMORY = 65_536, 2**26
@@ -62,7 +63,9 @@ class OrderFreeSystem(RecurrentSystem):
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
 
         def search(rows: Rows, encoding: Encoding) -> ScoredSets:
-            found = search_sets(self._decoder, encoding, width, max_labels, n_sets)
+            found = search_sets(
+                self._decoder, encoding, width, max_labels, n_sets, n_sets >= MANY_SETS
+            )
             best = found.labels[:, : self.config.search.exact_sets]
             if not best.shape[1]:
                 return found

@@ -65,9 +65,9 @@ class BatchSearch:
     def many_sets(self) -> SetCandidates:
         """Return enough sets for marginals; search for them only if that was not done yet."""
         # The sets of best sequences give no marginals. A search that ends when the best set is
-        # proved has not looked at the rest.
+        # known has not looked at the rest.
         found, n_many = self.candidates.get("sets"), count_candidates()
-        if found is not None and (self.n_sets["sets"] >= n_many or found.certificates is None):
+        if found is not None and (self.n_sets["sets"] >= n_many or not self.system.stops_early):
             return found
         return self.system.candidates(self.tokens, n_many)
 

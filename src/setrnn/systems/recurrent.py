@@ -36,6 +36,7 @@ class RecurrentSystem(NeuralSystem):
     """A network that emits labels one by one; it predicts by the two-level search (Algorithm 3)."""
 
     emits_sequences: ClassVar[bool] = True
+    stops_early: ClassVar[bool] = True
 
     @property
     def sequences(self) -> RecurrentSystem:
@@ -48,18 +49,22 @@ class RecurrentSystem(NeuralSystem):
     ) -> SetCandidates:
         """Find the most probable sets of each document.
 
-        The beam width limits their number, or twice the beam width if labels are known. With
-        source "sequences", a set has the probability of its best sequence. If many sets are asked
+        The beam width limits their number, or twice the beam width if labels are known. If few
+        are asked for, sets that cannot be among them may be left out. With source "sequences", a set has the probability of its best sequence. If many sets are asked
         for, the probabilities of the labels are estimated too, from more than these sets.
         """
         known = check_known(known, source)
         if known is not None:
             return self._completions(tokens, known)
-        find = most_probable_sets if source == "sets" else sets_of_best_sequences
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
+        decoder = self.network.decoder
 
         def search(rows: Rows, encoding: Encoding) -> ScoredSets:
-            found = find(self.network.decoder, encoding, width, max_labels)
+            if source == "sets":
+                n_best = n_sets if n_sets < MANY_SETS else None
+                found = most_probable_sets(decoder, encoding, width, max_labels, n_best)
+            else:
+                found = sets_of_best_sequences(decoder, encoding, width, max_labels)
             if n_sets < MANY_SETS:  # only the best are of interest
                 return found
             return replace(found, label_probs=self._sample(encoding))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -103,6 +103,7 @@ class RelabelledCandidates(SetCandidates):
 class RelabelledSystem(System):
     """A system whose labels are in another order."""
 
+    stops_early: ClassVar[bool] = True  # as some systems do
     own: System
     order: LabelOrder
 

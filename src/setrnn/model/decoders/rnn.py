@@ -31,6 +31,7 @@ class RNNDecoder(nn.Module):
     """
 
     emits: ClassVar[str] = "sequences"
+    computes_rows: ClassVar[bool] = True
 
     def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
         super().__init__()
@@ -78,6 +79,53 @@ class RNNDecoder(nn.Module):
         context = self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
         logits = add_evidence(self._phi(context, hidden[-1], inputs), encoding)
         return log_softmax(logits, is_used), (*hidden, is_used)
+
+    def prepare_rows(self) -> State:
+        """Compute from the weights what the steps of all rows share.
+
+        These are the first layer's products of the label vectors, (V, 3 H), and the weight and
+        bias of the outputs.
+        """
+        gru = self.gru
+        inputs = nn.functional.linear(self.labels.weight, gru.weight_ih_l0, gru.bias_ih_l0)
+        return inputs, *_output_weights(self.output, self.to_label_space, self.labels.weight)
+
+    def step_rows(
+        self, encoding: Encoding, shared: State, documents: Tensor, state: State, previous: Tensor
+    ) -> tuple[Tensor, State]:
+        """Return log-probabilities (R, V) after the previous labels (R,), and the state (R, ...).
+
+        It is without dropout.
+        """
+        of_labels, weight, bias = shared
+        *hidden, is_used = state
+        is_used = self._mark_used(is_used, previous)
+        gates, after = of_labels[previous], []
+        for layer, before in enumerate(hidden):
+            if layer:
+                gates = linear(after[-1], *_layer_weights(self.gru, "ih", layer))
+            after.append(_gru_step(gates, before, *_layer_weights(self.gru, "hh", layer)))
+        context = self._context_of_rows(encoding, documents, after[-1])  # (R, M)
+        together = torch.cat((context, after[-1], self.labels(previous)), dim=-1)
+        logits = linear(self.phi(together).tanh_(), weight, bias)
+        if encoding.evidence is not None:
+            logits += encoding.evidence[documents]
+        return log_softmax(logits, is_used), (*after, is_used)
+
+    def _context_of_rows(self, encoding: Encoding, documents: Tensor, hidden: Tensor) -> Tensor:
+        """Attend to the words of each row's document: (R, M)."""
+        B = len(encoding.memory)
+        order = documents.argsort(stable=True)
+        counts = torch.bincount(documents, minlength=B)
+        Q = int(counts.max())
+        first = counts.cumsum(0) - counts
+        rank = torch.empty_like(order)
+        rank[order] = torch.arange(len(order)) - first[documents[order]]
+        place = documents * Q + rank
+        query = hidden.new_zeros(B * Q, encoding.memory.shape[2])
+        query[place] = self.query(hidden)
+        context = self._attention(encoding, query.view(B, Q, -1)) @ encoding.memory
+        return context.flatten(0, 1)[place]
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
@@ -155,8 +203,30 @@ def score_outputs(
     if features.numel() < vectors.numel():  # few rows: two small products are cheaper
         scores: Tensor = output(features) + to_label_space(features) @ vectors.mT
         return scores
+    return linear(features, *_output_weights(output, to_label_space, vectors))
+
+
+def _output_weights(
+    output: nn.Linear, to_label_space: nn.Linear, vectors: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return one weight (V, H) and bias (V,) that score the outputs in both ways."""
     weight = output.weight + vectors @ to_label_space.weight
-    return linear(features, weight, output.bias + vectors @ to_label_space.bias)
+    return weight, output.bias + vectors @ to_label_space.bias
+
+
+def _layer_weights(gru: nn.GRU, part: str, layer: int) -> tuple[Tensor, Tensor]:
+    """Return the weight and the bias of a layer for its inputs (ih) or its state (hh)."""
+    return getattr(gru, f"weight_{part}_l{layer}"), getattr(gru, f"bias_{part}_l{layer}")
+
+
+def _gru_step(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Return the state (R, H) after inputs whose products (R, 3 H) are known: `torch.gru_cell`."""
+    of_input = gates.chunk(3, dim=1)
+    reset, update, new = linear(hidden, weight, bias).chunk(3, dim=1)
+    reset = reset.add_(of_input[0]).sigmoid_()
+    update = update.add_(of_input[1]).sigmoid_()
+    new = new.mul_(reset).add_(of_input[2]).tanh_()
+    return (hidden - new).mul_(update).add_(new)
 
 
 def add_evidence(logits: Tensor, encoding: Encoding) -> Tensor:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -21,6 +23,8 @@ class SGMDecoder(RNNDecoder):
     g = sigmoid(W1 e + W2 e').
     The input depends on the probabilities of the step before: orders are scored step by step.
     """
+
+    computes_rows: ClassVar[bool] = False
 
     def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
         super().__init__(memory_size, label_vectors, settings)
