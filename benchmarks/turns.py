@@ -137,6 +137,7 @@ class _Worker:
     def training(self) -> tuple[float, str, str]:
         """Take the same first steps in every turn, from the weights that the turn before left."""
         import torch
+
         from setrnn.objectives import find_objective
         from setrnn.training.optimizer import set_learning_rate
         from setrnn.training.schedule import fit_to_data

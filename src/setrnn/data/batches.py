@@ -18,6 +18,7 @@ from setrnn.data.ragged import Ragged
 PADDING = 0  # a token id
 BATCHES_IN_POOL = 64  # documents are sorted by length within a pool of this many batches
 LARGE_SHARE = 0.1  # at most this share of documents counts as having large sets
+FEW_WORDS = 16  # documents with no more words are not worth a batch of their own
 BATCHES_PER_LARGE_ONE = 4  # one batch of this many takes all documents with large sets
 
 
@@ -173,14 +174,22 @@ def training_batches(
 
 
 def prediction_batches(
-    lengths: npt.NDArray[np.int64], max_documents: int, max_words: int
+    lengths: npt.NDArray[np.int64], max_documents: int, max_words: int, least_share: float = 0.0
 ) -> list[npt.NDArray[np.int64]]:
-    """Cut documents into batches of similar length within both limits, the longest first."""
+    """Cut documents into batches of similar length within both limits, the longest first.
+
+    With a least share, a batch has no document with a smaller share of the words of its longest:
+    short documents do not wait for a long one. Documents of few words count as equally long.
+    """
     order = np.argsort(-lengths, kind="stable")
+    descending = lengths[order]
     batches, start = [], 0
     while start < len(order):
-        longest = max(int(lengths[order[start]]), 1)
+        longest = max(int(descending[start]), 1)
         size = max(1, min(max_documents, max_words // longest))
+        if longest > FEW_WORDS:
+            n_long = int(np.searchsorted(-descending, -least_share * longest, side="right"))
+            size = min(size, n_long - start)
         batches.append(order[start : start + size])
         start += size
     return batches

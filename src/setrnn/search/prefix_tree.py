@@ -5,8 +5,8 @@ still open, without padding, for searches that are not over. Sets that cannot be
 for are dropped.
 """
 
-# B documents, N searches, C labels to choose from, W beams now, K beams at most, S steps, R prefixes
-# of t labels, G sets of a document, V = labels + STOP; rows of labels are padded with -1
+# B documents, N searches, C labels to choose from, W beams now, K beams at most, S steps,
+# R prefixes of t labels, G sets of a document, V = labels + STOP; labels are padded with -1
 
 from __future__ import annotations
 

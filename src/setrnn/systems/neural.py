@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 # on arithmetic: in small batches, fewer documents wait for the one that needs most. A GPU spends
 # its time on starting operations: large batches are faster, as far as its memory goes.
 MAX_DOCUMENTS, MAX_DOCUMENTS_ON_CPU, MAX_WORDS = 2_048, 64, 262_144
+# On a CPU, padding costs as much as words do: no document waits for one of twice its length.
+LEAST_SHARE_ON_CPU = 0.5
 MAX_SCORES = 2**29  # outputs of the beams of all searches of all documents
 
 Rows = Ints  # the rows of a batch
@@ -121,24 +123,28 @@ class NeuralSystem(System):
         Yields the rows of each batch and the result. On a CPU, each thread works on its own
         batch: threads that share a batch wait for each other at every step.
         """
-        most = MAX_DOCUMENTS_ON_CPU if self.device.type == "cpu" else MAX_DOCUMENTS
+        on_cpu = self.device.type == "cpu"
+        most = MAX_DOCUMENTS_ON_CPU if on_cpu else MAX_DOCUMENTS
         n_scores = self.config.search.beam_width**2 * (self.network.decoder.n_labels + 1)
         most = max(min(most, MAX_SCORES // n_scores), 1)
-        batches = prediction_batches(tokens.lengths, most, MAX_WORDS)
+        least_share = LEAST_SHARE_ON_CPU if on_cpu else 0.0
+        batches = prediction_batches(tokens.lengths, most, MAX_WORDS, least_share)
 
         @torch.inference_mode()
         def find(rows: Rows) -> Found:
             batch = make_batch(tokens, None, rows).to(self.device)
             return work(rows, self.network.encode(batch))
 
-        is_shared = self.device.type == "cpu" and len(batches) > 1
+        is_shared = on_cpu and len(batches) > 1
         was_training = self.network.training
-        self.network.eval()
+        if was_training:
+            self.network.eval()
         try:
             found = map_in_threads(find, batches) if is_shared else map(find, batches)
             yield from zip(batches, found, strict=True)
         finally:
-            self.network.train(was_training)
+            if was_training:
+                self.network.train()
 
     def gather_sets(
         self, tokens: Ragged, n_sets: int, search: Callable[[Rows, Encoding], ScoredSets]

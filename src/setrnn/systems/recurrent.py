@@ -50,8 +50,9 @@ class RecurrentSystem(NeuralSystem):
         """Find the most probable sets of each document.
 
         The beam width limits their number, or twice the beam width if labels are known. If few
-        are asked for, sets that cannot be among them may be left out. With source "sequences", a set has the probability of its best sequence. If many sets are asked
-        for, the probabilities of the labels are estimated too, from more than these sets.
+        are asked for, sets that cannot be among them may be left out. With source "sequences", a
+        set has the probability of its best sequence. If many sets are asked for, the
+        probabilities of the labels are estimated too, from more than these sets.
         """
         known = check_known(known, source)
         if known is not None:

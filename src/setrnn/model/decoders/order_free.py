@@ -17,7 +17,7 @@ from setrnn.model.decoders.rnn import log_softmax, score_outputs
 from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Subsets
-from setrnn.model.products import Linear
+from setrnn.model.products import Linear, WeightProducts
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -77,6 +77,7 @@ class OrderFreeDecoder(nn.Module):
         self.output = Linear(units, self.n_labels + 1)
         self.to_label_space = Linear(units, dimensions)
         self.dropout = nn.Dropout(settings.dropout)
+        self._products = WeightProducts()
 
     @classmethod
     def from_weights(
@@ -155,8 +156,12 @@ class OrderFreeDecoder(nn.Module):
 
     def _values(self) -> Tensor:
         """Return what each label adds to the state, (V, H); the last row, no label yet, is 0."""
-        values: Tensor = self.pool(self.dropout(self.labels.weight[:-1]))
-        return nn.functional.pad(values, (0, 0, 0, 1))
+
+        def multiply() -> tuple[Tensor]:
+            values: Tensor = self.pool(self.dropout(self.labels.weight[:-1]))
+            return (nn.functional.pad(values, (0, 0, 0, 1)),)
+
+        return self._products.get((self.labels.weight, self.pool.weight), multiply)[0]
 
     def _logits(
         self, together: Tensor, size: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]

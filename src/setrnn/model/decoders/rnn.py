@@ -17,7 +17,7 @@ from setrnn.config import ModelSettings
 from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Steps
-from setrnn.model.products import Linear, linear
+from setrnn.model.products import Linear, WeightProducts, linear
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -54,6 +54,7 @@ class RNNDecoder(nn.Module):
         self.output = Linear(units, self.n_labels + 1)
         self.to_label_space = Linear(units, dimensions)
         self.dropout = nn.Dropout(settings.dropout)
+        self._products = WeightProducts()
 
     @classmethod
     def from_weights(
@@ -86,9 +87,15 @@ class RNNDecoder(nn.Module):
         These are the first layer's products of the label vectors, (V, 3 H), and the weight and
         bias of the outputs.
         """
-        gru = self.gru
-        inputs = nn.functional.linear(self.labels.weight, gru.weight_ih_l0, gru.bias_ih_l0)
-        return inputs, *_output_weights(self.output, self.to_label_space, self.labels.weight)
+        gru, vectors, label_space = self.gru, self.labels.weight, self.to_label_space
+
+        def multiply() -> State:
+            inputs = nn.functional.linear(vectors, gru.weight_ih_l0, gru.bias_ih_l0)
+            return inputs, *_output_weights(self.output, label_space, vectors)
+
+        weights = (vectors, gru.weight_ih_l0, gru.bias_ih_l0)
+        outputs = (*self.output.parameters(), *label_space.parameters())
+        return self._products.get((*weights, *outputs), multiply)
 
     def step_rows(
         self, encoding: Encoding, shared: State, documents: Tensor, state: State, previous: Tensor
