@@ -15,6 +15,12 @@ from setrnn.data.batches import send
 from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.objectives.objective import LabelSets
 from setrnn.search.beam_search import search_orders
+from setrnn.search.prefix_tree import (
+    PrefixTree,
+    as_row_decoder,
+    can_share_prefixes,
+    search_in_tree,
+)
 
 SIZE_CLASSES = (1, 2, 3, 4, 6, 9, 13)  # the least set size of each group that is searched together
 
@@ -55,6 +61,15 @@ def search_large_sets(
     """
     labels = label_sets.labels
     orders = labels[:, None].repeat(1, n_orders, 1)
+    if can_share_prefixes(decoder, encoding):
+        rows = (label_sets.sizes > largest_known).nonzero()[:, 0]
+        if len(rows):
+            tree, every = PrefixTree(as_row_decoder(decoder), encoding.rows(rows)), len(rows)
+            best, _ = search_in_tree(
+                tree, torch.arange(every), labels[rows], n_orders, labels.shape[1]
+            )
+            orders[rows, :, : best.shape[2]] = best
+        return orders
     for rows in _group_by_size(label_sets.sizes, largest_known, on_gpu=labels.is_cuda):
         size = int(label_sets.sizes[rows].max())
         rows = send(rows, labels.device)

@@ -114,6 +114,7 @@ def search_in_tree(
     """
     stop = tree.decoder.n_labels
     n_searches = len(documents)
+    assert n_searches, "there is something to search for"
     columns = sizes = None
     if choices is not None:
         sizes = (choices >= 0).sum(1)  # (N,)
@@ -212,6 +213,14 @@ def score_in_tree(
     most = 1 - (known.sum(1, keepdim=True) - known)
     is_open = (masses >= 0) & ~is_first & (most >= least[:, None])
     _sum_orders(tree, label_sets, is_open, beam_width, log_probs, least)
+    return log_probs
+
+
+def sum_in_tree(tree: PrefixTree, label_sets: Tensor, beam_width: int) -> Tensor:
+    """Return log p of all sets (B, G, S), summed over the orders found: (B, G)."""
+    log_probs = torch.full(label_sets.shape[:2], -torch.inf)
+    is_chosen = torch.ones_like(log_probs, dtype=torch.bool)
+    _sum_orders(tree, label_sets, is_chosen, beam_width, log_probs)
     return log_probs
 
 

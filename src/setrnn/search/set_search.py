@@ -22,6 +22,7 @@ from setrnn.search.prefix_tree import (
     can_share_prefixes,
     score_in_tree,
     search_in_tree,
+    sum_in_tree,
 )
 
 
@@ -151,6 +152,9 @@ def set_log_prob(
     This is a lower bound: orders outside the beam are missed. It is exact where the beam holds
     all orders.
     """
+    if can_share_prefixes(decoder, encoding):
+        tree = PrefixTree(as_row_decoder(decoder), encoding)
+        return sum_in_tree(tree, label_sets, beam_width)
     orders = search_orders(decoder, encoding, label_sets, beam_width)
     return orders.log_probs.logsumexp(2)
 
