@@ -6,7 +6,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setrnn.data.batches import make_batch, prediction_batches, take_rows, training_batches
+from setrnn.data.batches import (
+    FEW_WORDS,
+    make_batch,
+    prediction_batches,
+    take_rows,
+    training_batches,
+)
 from setrnn.data.ragged import Ragged
 
 token_rows = st.lists(st.lists(st.integers(1, 99), max_size=6), min_size=1, max_size=8)
@@ -152,3 +158,17 @@ def test_prediction_batches_hold_every_document_and_fit_both_limits(
         assert len(batch) == 1 or len(batch) * max(lengths[batch].max(), 1) <= max_words
     in_order = [int(lengths[row]) for batch in batches for row in batch]
     assert in_order == sorted(in_order, reverse=True), "the longest come first"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_document_waits_for_one_that_is_much_longer(seed):
+    random = np.random.default_rng(seed)
+    lengths = np.append(random.integers(1, 60, 200), [5_000, 700, 0])
+    batches = prediction_batches(lengths, 64, 2**18, least_share=0.5)
+    assert sorted(np.concatenate(batches).tolist()) == list(range(len(lengths)))
+    assert batches[0].tolist() == [200]
+    for rows in batches:
+        longest = lengths[rows].max()
+        assert (2 * lengths[rows] >= longest).all() or longest <= FEW_WORDS
+    # Documents of few words share batches, whatever their lengths.
+    assert len(batches) <= 200 / 64 + 2 + 4

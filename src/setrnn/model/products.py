@@ -59,7 +59,8 @@ class _LinearInParts(torch.autograd.Function):
 def _multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return rows (N, D) times a matrix (D, H), some rows at a time."""
     found = rows.new_empty(len(rows), matrix.shape[1])
-    for part, out in zip(rows.split(ROWS_AT_ONCE), found.split(ROWS_AT_ONCE), strict=True):
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        part, out = rows[start : start + ROWS_AT_ONCE], found[start : start + ROWS_AT_ONCE]
         if bias is None:
             torch.mm(part, matrix, out=out)
         else:

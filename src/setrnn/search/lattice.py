@@ -75,9 +75,9 @@ def search_sets(
             is_open = ~is_done
             found.keep(is_open)
             encoding = encoding.rows(is_open.nonzero()[:, 0])
-            mass, keys, previous, labels, *state = (
-                each[is_open] for each in (mass, keys, previous, labels, *state)
-            )
+            mass, keys = mass[is_open], keys[is_open]
+            previous, labels = previous[is_open], labels[is_open]
+            state = tuple(each[is_open] for each in state)
     label_probs = None if emissions is None else emissions.finish(max_labels + 1)
     return replace(found.finish(max(width, n_sets)), label_probs=label_probs)
 

@@ -65,7 +65,8 @@ class PrefixTree:
 
         Those that are new are computed.
         """
-        wanted, place = (parents * self.decoder.n_labels + labels).unique(return_inverse=True)
+        keys = parents * self.decoder.n_labels + labels
+        wanted, place = torch.unique(keys, return_inverse=True)
         is_old = t < len(self.levels)
         rows, new = torch.arange(len(wanted)), wanted
         if is_old:

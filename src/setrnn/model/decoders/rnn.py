@@ -87,15 +87,15 @@ class RNNDecoder(nn.Module):
         These are the first layer's products of the label vectors, (V, 3 H), and the weight and
         bias of the outputs.
         """
-        gru, vectors, label_space = self.gru, self.labels.weight, self.to_label_space
+        vectors, label_space = self.labels.weight, self.to_label_space
+        of_inputs = _layer_weights(self.gru, "ih", 0)
 
         def multiply() -> State:
-            inputs = nn.functional.linear(vectors, gru.weight_ih_l0, gru.bias_ih_l0)
+            inputs = nn.functional.linear(vectors, *of_inputs)
             return inputs, *_output_weights(self.output, label_space, vectors)
 
-        weights = (vectors, gru.weight_ih_l0, gru.bias_ih_l0)
         outputs = (*self.output.parameters(), *label_space.parameters())
-        return self._products.get((*weights, *outputs), multiply)
+        return self._products.get((vectors, *of_inputs, *outputs), multiply)
 
     def step_rows(
         self, encoding: Encoding, shared: State, documents: Tensor, state: State, previous: Tensor
@@ -107,7 +107,8 @@ class RNNDecoder(nn.Module):
         of_labels, weight, bias = shared
         *hidden, is_used = state
         is_used = self._mark_used(is_used, previous)
-        gates, after = of_labels[previous], []
+        gates = of_labels[previous]  # (R, 3 H)
+        after: list[Tensor] = []
         for layer, before in enumerate(hidden):
             if layer:
                 gates = linear(after[-1], *_layer_weights(self.gru, "ih", layer))
@@ -122,6 +123,9 @@ class RNNDecoder(nn.Module):
     def _context_of_rows(self, encoding: Encoding, documents: Tensor, hidden: Tensor) -> Tensor:
         """Attend to the words of each row's document: (R, M)."""
         B = len(encoding.memory)
+        if B == 1:
+            query = self.query(hidden)[None]
+            return (self._attention(encoding, query) @ encoding.memory)[0]
         order = documents.argsort(stable=True)
         counts = torch.bincount(documents, minlength=B)
         Q = int(counts.max())
