@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.model.interfaces import Encoding
-from setrnn.model.products import Linear, linear
+from setrnn.model.linear import Linear, linear
 
 MAX_SCORES = 2**26  # of words for labels, at once
 

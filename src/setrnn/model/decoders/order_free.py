@@ -17,7 +17,7 @@ from setrnn.model.decoders.rnn import log_softmax, score_outputs
 from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Subsets
-from setrnn.model.products import Linear, WeightProducts
+from setrnn.model.linear import Linear, WeightProducts
 
 if TYPE_CHECKING:
     from typing_extensions import Self

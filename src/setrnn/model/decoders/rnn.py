@@ -17,7 +17,7 @@ from setrnn.config import ModelSettings
 from setrnn.model.devices import without_values
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Steps
-from setrnn.model.products import Linear, WeightProducts, linear
+from setrnn.model.linear import Linear, WeightProducts, linear
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from setrnn.model.products import MANY_ROWS, Linear, WeightProducts
+from setrnn.model.linear import MANY_ROWS, Linear, WeightProducts
 
 
 @pytest.mark.parametrize("bias", [True, False])
