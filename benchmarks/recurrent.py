@@ -24,6 +24,7 @@ from setrnn.data.cache import Source, open_prepared
 from setrnn.data.ragged import Ragged
 from setrnn.methods import find_method
 from setrnn.systems.neural import MAX_DOCUMENTS, MAX_WORDS, NeuralSystem
+from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import TrainOptions, train_system
 
 PASSES = 5
@@ -42,6 +43,7 @@ def main(given: list[str] | None = None) -> None:
     arguments = parser.parse_args(given)
     config = load_config("default", None, ["training.epochs=2", *arguments.settings])
     prepared = open_prepared(Source(arguments.data), config.text)
+    config = fit_to_data(config, prepared)
     tokens = prepared.split("test").tokens
     tokens = tokens.rows(0, min(arguments.documents, len(tokens)))
     rows = {}
