@@ -19,7 +19,7 @@ from setrnn.errors import SetRNNError
 from setrnn.serve.app import make_app
 from setrnn.serve.connections import ConnectionLimits, Connections
 from setrnn.serve.guards import ApiKeys
-from setrnn.serve.listening import OTHER_FILES, port_in_use, raise_open_files
+from setrnn.serve.listening import OTHER_FILES, describe_stop, port_in_use, raise_open_files
 from setrnn.serve.observation import log_failure
 from setrnn.serve.registry import Registry
 from setrnn.serve.settings import ServeSettings
@@ -45,6 +45,22 @@ def serve(
     SIGHUP loads the models whose folders have changed, and the keys. Returns how many requests
     were left unanswered: 0 unless a second SIGINT stops the service at once.
     """
+    n_unanswered = run_server(registry, settings, listener, keys, hosts, say, say, greeting)
+    say(describe_stop(n_unanswered))
+    return n_unanswered
+
+
+def run_server(
+    registry: Registry,
+    settings: ServeSettings,
+    listener: socket.socket,
+    keys: ApiKeys | None,
+    hosts: Collection[str] | None,
+    say: Say,
+    on_ready: Say,
+    greeting: str = "",
+) -> int:
+    """Serve in this process until a signal; return how many requests were left unanswered."""
     set_up_log()
     try:
         listener.listen(BACKLOG)
@@ -52,14 +68,10 @@ def serve(
         raise port_in_use(*listener.getsockname()[:2]) from error
     limits = ConnectionLimits(n_open=_n_connections(settings.max_connections, say))
     app = make_app(registry, settings, keys, hosts)
-    server = Server(app, limits, registry, keys, greeting, say)
+    server = Server(app, limits, registry, keys, greeting, say, on_ready)
     server.run([listener])
     if server.failure is not None:
         raise server.failure
-    if server.n_unanswered:
-        say(f"Stopped; {server.n_unanswered} requests were refused or left unanswered.")
-    else:
-        say("Stopped; all requests were answered.")
     return server.n_unanswered
 
 
@@ -100,9 +112,11 @@ class Server(uvicorn.Server):
         keys: ApiKeys | None,
         greeting: str,
         say: Say,
+        on_ready: Say,
     ) -> None:
         super().__init__(limited_config(app, limits))
-        self.registry, self.keys, self.greeting, self.say = registry, keys, greeting, say
+        self.registry, self.keys, self.greeting = registry, keys, greeting
+        self.say, self.on_ready = say, on_ready
         self.failure: Exception | None = None
         self.n_unanswered = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -133,14 +147,15 @@ class Server(uvicorn.Server):
     async def _load(self) -> None:
         while not self.started:
             await asyncio.sleep(0.01)
-        self.say(self.greeting)
+        if self.greeting:
+            self.say(self.greeting)
         try:
             await asyncio.to_thread(self.registry.load)
         except Exception as error:  # noqa: BLE001 (the command line reports it in one line)
             self.failure, self.should_exit = error, True
             return
         models = (f"{each.name} ({each.tagger.method})" for each in self.registry.models)
-        self.say(f"Ready: {', '.join(models)}.")
+        self.on_ready(f"Ready: {', '.join(models)}.")
 
     async def _reload(self) -> None:
         async with self._reloading:
