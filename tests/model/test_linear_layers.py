@@ -34,6 +34,7 @@ def test_products_of_weights_are_kept_until_a_weight_changes():
         return (weight * 2,)
 
     kept = WeightProducts()
+    kept.are_kept = True
     with torch.inference_mode():
         assert kept.get([weight], double)[0] is kept.get([weight], double)[0]
     assert len(n_calls) == 1

@@ -69,12 +69,14 @@ def _multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None = None) -> Tenso
 
 
 class WeightProducts:
-    """Products of weights alone: in inference mode they are computed once, until a weight changes.
+    """Products of weights alone: a loaded network computes them once, in inference mode.
 
-    A copy starts without them.
+    A network in training computes them each time: not every operation that changes weights in
+    place can be noticed. A copy starts like that, without products.
     """
 
     def __init__(self) -> None:
+        self.are_kept = False
         self._kept: tuple[list[Tensor], list[int], tuple[Tensor, ...]] | None = None
 
     def __reduce__(self) -> tuple[type[WeightProducts], tuple[()]]:
@@ -84,7 +86,8 @@ class WeightProducts:
         self, weights: Sequence[Tensor], multiply: Callable[[], tuple[Tensor, ...]]
     ) -> tuple[Tensor, ...]:
         """Return the products of these weights."""
-        if not torch.is_inference_mode_enabled() or any(each.is_inference() for each in weights):
+        is_kept = self.are_kept and torch.is_inference_mode_enabled()
+        if not is_kept or any(each.is_inference() for each in weights):
             return multiply()
         versions = [each._version for each in weights]
         if self._kept is not None:
@@ -95,3 +98,11 @@ class WeightProducts:
         products = multiply()
         self._kept = (list(weights), versions, products)
         return products
+
+
+def keep_products(network: nn.Module) -> None:
+    """Keep the products of weights of a network that is not trained any more."""
+    for module in network.modules():
+        for each in vars(module).values():
+            if isinstance(each, WeightProducts):
+                each.are_kept = True

@@ -17,6 +17,7 @@ from setrnn.model.devices import without_values
 from setrnn.model.encoders import find_encoder
 from setrnn.model.evidence import LabelEvidence
 from setrnn.model.interfaces import Encoding
+from setrnn.model.linear import keep_products
 from setrnn.model.wide import WideEvidence
 from setrnn.progress import OnProgress, ignore_progress
 
@@ -91,6 +92,7 @@ def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str 
         if name in weights and weights[name].dtype != each.dtype:
             raise ValueError(f"{name} has values of type {weights[name].dtype}, not {each.dtype}")
     network.load_state_dict(dict(weights), assign=True)
+    keep_products(network)
     return network.eval()
 
 
