@@ -235,6 +235,7 @@ def draw(found: list[tuple[Curve, list[dict[str, float]]]], file: Path) -> None:
     import matplotlib
 
     matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "growth"})
     from matplotlib import pyplot
 
     panels = list(dict.fromkeys(curve.panel for curve, _ in found))
@@ -253,6 +254,7 @@ def draw(found: list[tuple[Curve, list[dict[str, float]]]], file: Path) -> None:
             axes[row, column].legend(fontsize=7, title="exponent (expected)", title_fontsize=7)
     figure.tight_layout()
     figure.savefig(file, metadata={"Date": None})
+    pyplot.close(figure)
 
 
 def main() -> None:
