@@ -20,6 +20,7 @@ from setrnn.data.prepared import Prepared, prefetch
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
 from setrnn.metrics import is_better
+from setrnn.model.devices import patient_threads
 from setrnn.model.network import Network
 from setrnn.objectives import LabelSets, Objective, find_objective
 from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
@@ -83,7 +84,7 @@ class Trainer:
             self.run.begin(checkpoint, self._n_documents_done() + 1)
         # Without a folder there is nothing to save: Ctrl-C raises KeyboardInterrupt as usual.
         polite = polite_interrupts() if self.run is not None else nullcontext(lambda: False)
-        with polite as self.keeper.asked_to_stop:
+        with polite as self.keeper.asked_to_stop, patient_threads():
             while not self.position.is_finished:
                 self._train_epoch()
                 self._end_epoch()
