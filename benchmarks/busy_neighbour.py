@@ -1,0 +1,260 @@
+"""Speed beside another busy program: training, predict, evaluate, compare and serve.
+
+    python benchmarks/busy_neighbour.py DATA [--works training,predict] [--turns 3]
+
+DATA is a folder with train and valid files, such as debtags; a cut of it is used. Two cores: the
+first is free, on the second the benchmark starts a program that is always busy, and ends it. Each
+turn is a new process, and the ways take turns. The table has medians of documents per second:
+
+    free core     OMP_NUM_THREADS=1, pinned to the free core, beside the neighbour
+    neighbour     as a user runs it, both cores, no variable set, beside the neighbour
+    spinning      the same, with threads that wait as torch's do by default
+    1 thread, 2 threads (spinning), default       without the neighbour
+
+Goals: `neighbour` at least 60% of `free core`; `default` at least 95% of the better of one and two
+threads. "Other programs" is the number of cores that they used meanwhile: the last three columns
+need quiet cores. --wait N waits up to N seconds before each of their turns until the cores are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+N_TRAIN, N_VALID, N_PREDICT, N_COMPARED = 640, 64, 1_280, 320
+SETTINGS = ["vectors.source=none", "training.epochs=2", "training.valid_documents=16"]
+SETTINGS += ["training.batch_size=128", "model.wide=off"]
+PREDICTING_SECONDS, LOAD_SECONDS, N_CLIENTS, N_TEXTS = 5.0, 5.0, 4, 16
+QUIET = 0.1  # cores that other programs may use
+VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "MKL_NUM_THREADS")
+SPINNING = {"GOMP_SPINCOUNT": "300000"}  # the default of GNU OpenMP, given as the user's choice
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a process is started."""
+
+    variables: dict[str, str]
+    n_cores: int = 2
+    beside_neighbour: bool = False
+
+
+WAYS = {
+    "free core": Way({"OMP_NUM_THREADS": "1"}, 1, beside_neighbour=True),
+    "neighbour": Way({}, beside_neighbour=True),
+    "spinning": Way(SPINNING, beside_neighbour=True),
+    "1 thread": Way({"OMP_NUM_THREADS": "1"}),
+    "2 threads": Way({"OMP_NUM_THREADS": "2"} | SPINNING),
+    "default": Way({}),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--works", default=",".join(WORKS))
+    parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--wait", type=float, default=0.0)
+    parser.add_argument("--work", help=argparse.SUPPRESS)  # inside a turn
+    wanted = parser.parse_args()
+    if wanted.work:
+        print(json.dumps(WORKS[wanted.work](wanted.data)))
+        return
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    with tempfile.TemporaryDirectory() as place:
+        cut = Path(place)
+        make_cut(wanted.data, cut)
+        print(f"| documents/s | {' | '.join(WAYS)} | neighbour / free core | default / best |")
+        print("|---" * (len(WAYS) + 3) + "|", flush=True)
+        for work in wanted.works.split(","):
+            speeds, others = defaultdict(list), defaultdict(list)
+            for _ in range(wanted.turns):
+                for name in wanted.ways.split(","):
+                    if wanted.wait and not WAYS[name].beside_neighbour:
+                        wait_for_quiet_cores(wanted.wait)
+                    speed, other = take_turn(work, cut, WAYS[name], cores)
+                    speeds[name].append(speed)
+                    others[name].append(other)
+                    print(f"{work}, {name}: {speed:.1f}, others {other:.2f}", file=sys.stderr)
+            print_row(work, speeds, others)
+
+
+def print_row(work: str, speeds: dict[str, list[float]], others: dict[str, list[float]]) -> None:
+    """Print the medians of one kind of work, and what other programs used meanwhile."""
+    found = {name: statistics.median(speeds[name]) if name in speeds else 0.0 for name in WAYS}
+    best = max(found["1 thread"], found["2 threads"])
+    ratios = [
+        f"{found['neighbour'] / found['free core']:.0%}" if found["free core"] else "-",
+        f"{found['default'] / best:.0%}" if best else "-",
+    ]
+    values = [f"{each:,.1f}" if each else "-" for each in found.values()]
+    print(f"| {work} | {' | '.join([*values, *ratios])} |")
+    used = [f"{statistics.median(others[name]):.2f}" if name in others else "-" for name in WAYS]
+    print(f"| other programs, cores | {' | '.join(used)} | | |", flush=True)
+
+
+def make_cut(data: Path, cut: Path) -> None:
+    """Write some documents of each part, and train the model that predicts."""
+    from setrnn import open_dataset, train
+    from setrnn.data.formats import BadRows
+
+    parts = open_dataset(data).splits
+    for part, n, name in (
+        ("train", N_TRAIN, "train"),
+        ("valid", N_VALID, "valid"),
+        ("valid", N_PREDICT, "predict"),
+    ):
+        rows = [
+            json.dumps({"id": each.id, "text": each.text, "labels": list(each.labels)}) + "\n"
+            for each in islice(parts[part].read(BadRows()), n)
+        ]
+        (cut / f"{name}.jsonl").write_text("".join(rows))
+        compared = {"train": "train", "valid": "valid", "predict": "test"}[name]
+        (cut / "compared").mkdir(exist_ok=True)
+        (cut / "compared" / f"{compared}.jsonl").write_text("".join(rows[:N_COMPARED]))
+    train(cut / "train.jsonl", "set-rnn-exact", valid=cut / "valid.jsonl", settings=SETTINGS,
+          out=cut / "model")  # fmt: skip
+
+
+def take_turn(work: str, cut: Path, way: Way, cores: list[int]) -> tuple[float, float]:
+    """Measure one kind of work in a new process: documents/s, and cores used by others."""
+    kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    command = [sys.executable, __file__, str(cut), "--work", work]
+    own = set(cores[: way.n_cores])
+    with neighbour(cores[1]) if way.beside_neighbour else no_neighbour():
+        busy, start = busy_seconds(), time.perf_counter()
+        used = os.times()
+        found = subprocess.run(
+            command,
+            env=kept | way.variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            check=True,
+            preexec_fn=lambda: os.sched_setaffinity(0, own),
+        )
+        seconds, busy = time.perf_counter() - start, busy_seconds() - busy
+    now = os.times()
+    busy -= now.children_user + now.children_system - used.children_user - used.children_system
+    # the CPU time of the neighbour, which has ended here, is among the children's
+    return float(json.loads(found.stdout.splitlines()[-1])), max(busy / seconds, 0.0)
+
+
+@contextmanager
+def neighbour(core: int) -> Iterator[None]:
+    """Keep one core busy."""
+    endless = f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
+    process = subprocess.Popen([sys.executable, "-c", endless])
+    time.sleep(0.3)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def no_neighbour() -> Iterator[None]:
+    yield
+
+
+def busy_seconds() -> float:
+    """Return the CPU time of all programs on all cores so far."""
+    values = [int(each) for each in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
+    return (sum(values) - values[3] - values[4]) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_quiet_cores(most: float) -> None:
+    """Wait until other programs use almost no core for a second."""
+    end = time.perf_counter() + most
+    while time.perf_counter() < end:
+        before = busy_seconds()
+        time.sleep(1)
+        if busy_seconds() - before <= QUIET:
+            return
+
+
+def measure_training(cut: Path) -> float:
+    """Train for two epochs; return the speed of the second."""
+    from setrnn import train
+
+    tagger = train(cut / "train.jsonl", "set-rnn-exact", valid=cut / "valid.jsonl",
+                   settings=SETTINGS)  # fmt: skip
+    return tagger.notes["epochs"][-1]["documents_per_second"]
+
+
+def measure_predict(cut: Path) -> float:
+    """Tag documents as `setrnn predict` does, after some that are not counted."""
+    from setrnn import load
+
+    tagger = load(cut / "model")
+    documents = [(text, ()) for text in read_texts(cut)]
+    list(tagger.tag_stream(documents[:128]))
+    n_documents, start = 0, time.perf_counter()
+    while time.perf_counter() - start < PREDICTING_SECONDS:
+        n_documents += len(list(tagger.tag_stream(documents)))
+    return n_documents / (time.perf_counter() - start)
+
+
+def measure_evaluate(cut: Path) -> float:
+    """Evaluate as `setrnn evaluate` does, after a turn that is not counted."""
+    from setrnn import evaluate, load
+
+    tagger = load(cut / "model")
+    evaluate(tagger, cut / "valid.jsonl")
+    start = time.perf_counter()
+    evaluate(tagger, cut / "predict.jsonl")
+    return N_PREDICT / (time.perf_counter() - start)
+
+
+def measure_compare(cut: Path) -> float:
+    """Run `setrnn compare --jobs 2`, start included; return trained documents per second."""
+    with tempfile.TemporaryDirectory() as place:
+        command = [sys.executable, "-m", "setrnn", "compare", str(cut / "compared")]
+        command += ["--methods", "seq2seq-rnn,set-rnn-exact"]
+        command += ["--jobs", "2", "--seeds", "1", "--out", f"{place}/out"]
+        for each in SETTINGS:
+            command += ["--set", each]
+        start = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return 4 * N_COMPARED / (time.perf_counter() - start)
+
+
+def measure_serve(cut: Path) -> float:
+    """Put a small load on `setrnn serve`, from clients that share its cores."""
+    from serve_load import Service, requests
+
+    messages = requests(read_texts(cut), N_TEXTS, None)
+    with Service(cut / "model") as service:
+        service.loaded(messages, N_CLIENTS, N_TEXTS, 1.0)
+        found = service.loaded(messages, N_CLIENTS, N_TEXTS, LOAD_SECONDS)
+    return found.documents_per_second
+
+
+def read_texts(cut: Path) -> list[str]:
+    lines = (cut / "predict.jsonl").read_text().splitlines()
+    return [json.loads(line)["text"] for line in lines]
+
+
+WORKS = {
+    "training": measure_training,
+    "predict": measure_predict,
+    "evaluate": measure_evaluate,
+    "compare": measure_compare,
+    "serve": measure_serve,
+}
+
+if __name__ == "__main__":
+    main()
