@@ -1,6 +1,6 @@
 """The service under load compared with offline prediction: documents/s and latencies, on loopback.
 
-    python benchmarks/serve_load.py MODEL [--rule RULE] [--seconds 10]
+    python benchmarks/serve_load.py MODEL [--rule RULE] [--processes 1] [--seconds 10]
     python benchmarks/serve_load.py MODEL --minutes 10
     python benchmarks/serve_load.py MODEL --kill
 
@@ -70,9 +70,9 @@ class Load:
 class Service:
     """A service that runs during a `with` block."""
 
-    def __init__(self, model: Path, port: int = 0) -> None:
+    def __init__(self, model: Path, port: int = 0, n_processes: int = 1) -> None:
         command = [sys.executable, "-m", "setrnn", "serve", str(model), "--port", str(port)]
-        options = ["--device", "cpu"]
+        options = ["--device", "cpu", "--processes", str(n_processes)]
         self.process = subprocess.Popen(command + options, stderr=subprocess.PIPE, text=True)
         self.port = port
 
@@ -95,16 +95,24 @@ class Service:
 
     @property
     def megabytes(self) -> float:
-        """The resident memory."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        found = re.search(r"VmRSS:\s+(\d+)", status)
-        return int(found[1]) / 1024 if found else 0.0
+        """The memory of all processes; what they share counts once."""
+        parts = (f"/proc/{number}/smaps_rollup" for number in self.numbers)
+        found = (re.search(r"Pss:\s+(\d+)", Path(each).read_text()) for each in parts)
+        return sum(int(each[1]) / 1024 for each in found if each)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The service's processes."""
+        first = self.process.pid
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        return [first, *map(int, children)]
 
     @property
     def cpu_seconds(self) -> float:
         """The CPU time of all threads so far."""
-        values = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")")[1].split()
-        return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
+        stats = (Path(f"/proc/{number}/stat").read_text() for number in self.numbers)
+        values = (each.rsplit(")")[1].split() for each in stats)
+        return sum(int(each[11]) + int(each[12]) for each in values) / os.sysconf("SC_CLK_TCK")
 
     def loaded(self, messages: list[bytes], n_clients: int, n_texts: int, seconds: float) -> Load:
         """Send requests from several clients for some seconds."""
@@ -174,7 +182,7 @@ def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
         end="",
     )
     print("| p99 | cores used | other answers |\n|" + "---|" * 10)
-    with Service(wanted.model) as service:
+    with Service(wanted.model, 0, wanted.processes) as service:
         before = measure(wanted.seconds / 2)
         for n_texts in N_TEXTS:
             messages = requests(texts, n_texts, wanted.rule)
@@ -189,7 +197,7 @@ def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
 def watch_memory(wanted: argparse.Namespace, texts: list[str]) -> None:
     """Print the resident memory before and after minutes of load."""
     messages = requests(texts, 1, wanted.rule)
-    with Service(wanted.model) as service:
+    with Service(wanted.model, 0, wanted.processes) as service:
         service.loaded(messages, 64, 1, MEMORY_WARM_UP)
         start = service.megabytes
         found = service.loaded(messages, 64, 1, 60 * wanted.minutes)
@@ -201,13 +209,13 @@ def watch_memory(wanted: argparse.Namespace, texts: list[str]) -> None:
 def kill_and_restart(wanted: argparse.Namespace, texts: list[str]) -> None:
     """Kill the service under load, restart it on the same port, and print when it answers."""
     messages = requests(texts, 1, wanted.rule)
-    with Service(wanted.model) as service:
+    with Service(wanted.model, 0, wanted.processes) as service:
         broken = asyncio.run(_killed(service, messages))
         print(
             f"Killed with 64 clients: {broken['whole']:,} whole answers, {broken['half']} partial"
         )
         start = time.perf_counter()
-        again = Service(wanted.model, service.port)
+        again = Service(wanted.model, service.port, wanted.processes)
         answered = asyncio.run(_first_answer(service.port, messages[0]))
         print(f"Answers again after {answered - start:.1f} s")
         service.process = again.process
@@ -258,6 +266,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("--rule", default=None)
+    parser.add_argument("--processes", type=int, default=1, help="of the service")
     parser.add_argument("--seconds", type=float, default=10.0, help="per measurement")
     parser.add_argument("--minutes", type=float, default=0.0, help="of load, to measure the memory")
     parser.add_argument("--kill", action="store_true", help="kill the service under load")

@@ -123,7 +123,11 @@ def _side_by_side(name: str, columns: tuple[str, ...]) -> str:
     ]
     lines = ["| | " + " | ".join(headers) + " |", "|---" * (len(headers) + 1) + "|"]
     for system in rows[DATASETS[0]]:
-        cells = [_cell(rows[data][system], column) for data in DATASETS for column in columns]
+        cells = [
+            _cell(rows[data][system], column) if system in rows[data] else "-"
+            for data in DATASETS
+            for column in columns
+        ]
         lines.append(f"| `{system}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 

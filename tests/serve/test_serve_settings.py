@@ -55,3 +55,15 @@ def test_the_limit_of_open_files_is_raised():
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(hard, MAX_OPEN_FILES)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_processes_share_the_limits():
+    """Together they allow no more than one process would."""
+    whole = ServeSettings(queue=10, max_connections=7)
+    for n_processes in (1, 2, 3, 7):
+        each = whole.shared_by(n_processes)
+        assert n_processes * each.queue <= 10
+        assert n_processes * each.max_connections <= 7
+    assert whole.shared_by(100).queue == 1
+    assert whole.with_workers(3).workers == 3
+    assert ServeSettings(workers=2).with_workers(3).workers == 2

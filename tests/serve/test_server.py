@@ -1,7 +1,6 @@
 """The service as a process: signals, a kill, and what it prints."""
 
 import json
-import os
 import re
 import shutil
 import signal
@@ -14,62 +13,9 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
+from service_process import running
 
 MARKER = "unmistakablemarker"
-
-
-class Process:
-    """`setrnn serve` on a free port, until it is ready; its output goes to a file.
-
-    `early` is a signal that is sent while it starts.
-    """
-
-    def __init__(self, log, *arguments, port=0, early=None):
-        command = [sys.executable, "-m", "setrnn", "serve", *map(str, arguments)]
-        self.log = log
-        with log.open("w") as stream:
-            self.process = subprocess.Popen(
-                [*command, "--port", str(port), "--device", "cpu"],
-                stdout=stream,
-                stderr=stream,
-                env={**os.environ, "COLUMNS": "200"},
-            )
-        if early is not None:
-            self.wait_for("Loading")
-            self.process.send_signal(early)
-        self.wait_for("Ready")
-        self.port = int(re.search(r"http://127\.0\.0\.1:(\d+)", self.printed)[1])
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", timeout=60)
-
-    @property
-    def printed(self):
-        return self.log.read_text()
-
-    def wait_for(self, text, seconds=60):
-        end = time.monotonic() + seconds
-        while text not in self.printed:
-            assert self.process.poll() is None, self.printed
-            assert time.monotonic() < end, self.printed
-            time.sleep(0.02)
-
-    @property
-    def n_waiting(self):
-        page = self.client.get("/metrics").text
-        return float(re.search(r"setrnn_queue_documents\S+ (\S+)", page)[1])
-
-    def end(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        return self.process.wait(60)
-
-
-@contextmanager
-def running(*arguments, **options):
-    service = Process(*arguments, **options)
-    try:
-        yield service
-    finally:
-        service.process.kill()
-        service.process.wait()
 
 
 @contextmanager

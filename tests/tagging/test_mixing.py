@@ -221,7 +221,7 @@ def test_a_mixture_is_explained_by_the_member_with_the_most_weight(taggers, test
     mixture = join(members, Weights(np.array([0.3, 0.2, 0.5])))
     found = mixture.explain(test_texts[0])
     assert (found.method, found.member) == ("mixture", "set-rnn")
-    assert set(found.predicted.labels) == set(mixture.predict(test_texts[:1])[0].labels)
+    assert set(found.predicted.labels) == set(mixture.tag(test_texts[:1])[0].labels)
     assert "set-rnn" in found.reading_notes()[0]
     assert "0.50" in found.reading_notes()[0]
     mixture = join(members, Weights(np.array([0.5, 0.2, 0.3])))

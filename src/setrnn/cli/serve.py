@@ -12,6 +12,7 @@ from setrnn.cli.console import note, warn
 from setrnn.cli.options import Device
 from setrnn.errors import MissingExtraError
 from setrnn.serve.listening import EarlySignals, address_of, bind_address, is_loopback
+from setrnn.serve.processes import Share, reserve_address, serve_in_processes
 from setrnn.serve.settings import ServeSettings, check_host_names, name_folders
 
 if TYPE_CHECKING:
@@ -59,6 +60,12 @@ def serve(
         ),
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads per batch.")] = 1,
+    processes: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Processes that share the requests, each with a copy of the models."
+        ),
+    ] = 1,
     max_texts: Annotated[int, typer.Option(help="The most texts per request.")] = 64,
     max_words: Annotated[int, typer.Option(help="The most words per text.")] = 10_000,
     max_body_bytes: Annotated[int, typer.Option(help="The most bytes per request.")] = 4 << 20,
@@ -99,8 +106,24 @@ def serve(
     is_local = is_loopback(listener)
     if keys is None and not is_local:
         warn("anyone who can reach this address can use the service. Add --api-key-file.")
+    # A key keeps the pages of other sites out too; a public address has names we do not know.
+    hosts = allow_host or ([] if is_local and keys is None else None)
+    if processes > 1:
+        listener = reserve_address(listener, host)
+    greeting = f"Listening on {address_of(listener)}"
+    greeting += ", on this machine only" if is_local else ""
+    greeting += "; requests need an API key." if keys is not None else "."
     with EarlySignals(note).handled() as signals:
         note(f"Loading {', '.join(folders)} ...")
+        if processes > 1:
+            port = listener.getsockname()[1]
+            limits = settings.shared_by(processes)
+            share = Share(
+                folders, device, limits, host, port, api_key_file, hosts, threads, processes
+            )
+            signals.is_serving = True
+            n_unanswered = serve_in_processes(share, greeting, note)
+            raise typer.Exit(1 if n_unanswered else 0)
         # Importing the libraries takes seconds: only after all arguments have been checked.
         import torch
 
@@ -110,11 +133,6 @@ def serve(
         # Several batches with one thread each are faster than one batch with several threads, which
         # wait for each other at every step.
         torch.set_num_threads(threads)
-        greeting = f"Listening on {address_of(listener)}"
-        greeting += ", on this machine only" if is_local else ""
-        greeting += "; requests need an API key." if keys is not None else "."
-        # A key keeps the pages of other sites out too; a public address has names we do not know.
-        hosts = allow_host or ([] if is_local and keys is None else None)
         signals.is_serving = True
         n_unanswered = serve_until_stopped(
             Registry(folders, device), settings, listener, keys, hosts, greeting, note

@@ -103,15 +103,14 @@ class HeadAsGet:
 
 
 def _batcher(name: str, settings: ServeSettings, n_workers: int, metrics: Metrics) -> Batcher:
-    batcher = Batcher(
+    return Batcher(
         settings.batch,
         settings.queue,
         settings.batch_ms / 1000,
         n_workers,
         on_batch=partial(metrics.count_batch, name),
+        on_waiting=metrics.waiting.labels(name).set,
     )
-    metrics.waiting.labels(name).set_function(lambda: batcher.n_waiting)
-    return batcher
 
 
 def _describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[str, Any]:

@@ -94,6 +94,7 @@ class Batcher:
         wait_seconds: how long the first request of a batch waits for others.
         n_workers: batches processed at once, each in a thread of its own.
         on_batch: called with the number of documents of each finished batch.
+        on_waiting: called with the number of waiting documents when it changes.
     """
 
     def __init__(
@@ -103,9 +104,11 @@ class Batcher:
         wait_seconds: float,
         n_workers: int = 1,
         on_batch: Callable[[int], None] = lambda n_documents: None,
+        on_waiting: Callable[[int], None] = lambda n_documents: None,
     ) -> None:
         self.max_batch, self.max_waiting = max_batch, max_waiting
-        self.wait_seconds, self.n_workers, self.on_batch = wait_seconds, n_workers, on_batch
+        self.wait_seconds, self.n_workers = wait_seconds, n_workers
+        self.on_batch, self.on_waiting = on_batch, on_waiting
         self.n_waiting = 0  # documents
         self._waiting: deque[_Job] = deque()
         self._speed = 0.0  # documents/s of one worker
@@ -213,6 +216,7 @@ class Batcher:
     def _queue(self, job: _Job) -> None:
         self._waiting.append(job)
         self.n_waiting += job.n_left
+        self.on_waiting(self.n_waiting)
         self._changed.set()
 
     def _take(self) -> list[_Job]:
@@ -232,6 +236,7 @@ class Batcher:
             else:
                 kept.append(job)
         self._waiting = kept
+        self.on_waiting(self.n_waiting)
         return taken
 
     def _most_at_once(self, job: _Job) -> int:
@@ -260,6 +265,7 @@ class Batcher:
         if job.n_left and job in self._waiting:
             self._waiting.remove(job)
             self.n_waiting -= job.n_left
+            self.on_waiting(self.n_waiting)
 
     def _count(self, jobs: Sequence[_Job], seconds: float) -> None:
         n_documents = sum(len(job.share) for job in jobs)

@@ -1,4 +1,4 @@
-"""The listening socket and the signals before the service runs; quick to import."""
+"""The listening socket, and what happens before and after the service; quick to import."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ MAX_OPEN_FILES = 65_536  # that are asked for
 OTHER_FILES = 96  # open files that are no connections: models, logs, refused connections
 
 
-def bind_address(host: str, port: int) -> socket.socket:
-    """Return a socket bound to an address; it does not accept connections yet."""
+def bind_address(host: str, port: int, is_shared: bool = False) -> socket.socket:
+    """Return a socket bound to an address; it does not accept connections yet.
+
+    If it is shared, other processes may bind the same address, and the system distributes the
+    connections among them.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -27,6 +31,8 @@ def bind_address(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if is_shared:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(address)
     except OSError as error:
         listener.close()
@@ -47,6 +53,13 @@ def address_of(listener: socket.socket) -> str:
     """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def describe_stop(n_unanswered: int) -> str:
+    """Return the last line of a service."""
+    if n_unanswered:
+        return f"Stopped; {n_unanswered} requests were refused or left unanswered."
+    return "Stopped; all requests were answered."
 
 
 def is_loopback(listener: socket.socket) -> bool:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+import os
 import traceback
 from collections.abc import Collection
 from pathlib import Path
 from time import perf_counter
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from setrnn.serve.problems import ProblemError, problem_response
+from setrnn.serve.processes import METRICS_FOLDER
 
 logger = logging.getLogger("setrnn.serve")
 
@@ -34,10 +37,17 @@ HEADERS = (
 
 
 class Metrics:
-    """The Prometheus metrics of one service, in a registry of their own."""
+    """The Prometheus metrics of one service, in a registry of their own.
+
+    With several processes, each writes its values to files that are added up.
+    """
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.read_from = self.registry
+        if METRICS_FOLDER in os.environ:
+            self.read_from = CollectorRegistry()
+            MultiProcessCollector(self.read_from)  # type: ignore[no-untyped-call]
         self.requests = Counter(
             "setrnn_requests", "Requests answered.", ("route", "status"), registry=self.registry
         )
@@ -59,7 +69,11 @@ class Metrics:
             registry=self.registry,
         )
         self.waiting = Gauge(
-            "setrnn_queue_documents", "Documents waiting.", ("model",), registry=self.registry
+            "setrnn_queue_documents",
+            "Documents waiting.",
+            ("model",),
+            registry=self.registry,
+            multiprocess_mode="livesum",
         )
         self.refused = Counter(
             "setrnn_queue_refused",
@@ -80,7 +94,7 @@ class Metrics:
 
     def page(self) -> bytes:
         """Return all metrics in Prometheus's text format."""
-        return generate_latest(self.registry)
+        return generate_latest(self.read_from)
 
 
 class Observe:

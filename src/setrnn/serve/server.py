@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Collection, Coroutine
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -19,13 +20,14 @@ from setrnn.errors import SetRNNError
 from setrnn.serve.app import make_app
 from setrnn.serve.connections import ConnectionLimits, Connections
 from setrnn.serve.guards import ApiKeys
-from setrnn.serve.listening import OTHER_FILES, port_in_use, raise_open_files
+from setrnn.serve.listening import OTHER_FILES, describe_stop, port_in_use, raise_open_files
 from setrnn.serve.observation import log_failure
 from setrnn.serve.registry import Registry
 from setrnn.serve.settings import ServeSettings
 
 BACKLOG = 2_048  # connections that may wait to be accepted
 STOP_SECONDS = 60  # for current requests to finish
+LOG_SECONDS = 0.2  # that a line of the log waits for others
 GRACE_SECONDS = 0.2  # in which requests that were sent before the stop are still read
 
 Say = Callable[[str], None]
@@ -45,21 +47,34 @@ def serve(
     SIGHUP loads the models whose folders have changed, and the keys. Returns how many requests
     were left unanswered: 0 unless a second SIGINT stops the service at once.
     """
-    set_up_log()
+    n_unanswered = run_server(registry, settings, listener, keys, hosts, say, say, greeting)
+    say(describe_stop(n_unanswered))
+    return n_unanswered
+
+
+def run_server(
+    registry: Registry,
+    settings: ServeSettings,
+    listener: socket.socket,
+    keys: ApiKeys | None,
+    hosts: Collection[str] | None,
+    say: Say,
+    on_ready: Say,
+    greeting: str = "",
+) -> int:
+    """Serve in this process until a signal; return how many requests were left unanswered."""
+    log = set_up_log()
     try:
         listener.listen(BACKLOG)
     except OSError as error:  # another process listens there since the port was bound
         raise port_in_use(*listener.getsockname()[:2]) from error
     limits = ConnectionLimits(n_open=_n_connections(settings.max_connections, say))
     app = make_app(registry, settings, keys, hosts)
-    server = Server(app, limits, registry, keys, greeting, say)
+    server = Server(app, limits, registry, keys, log, greeting, say, on_ready)
     server.run([listener])
+    log.flush()
     if server.failure is not None:
         raise server.failure
-    if server.n_unanswered:
-        say(f"Stopped; {server.n_unanswered} requests were refused or left unanswered.")
-    else:
-        say("Stopped; all requests were answered.")
     return server.n_unanswered
 
 
@@ -98,11 +113,14 @@ class Server(uvicorn.Server):
         limits: ConnectionLimits,
         registry: Registry,
         keys: ApiKeys | None,
+        log: BufferedLog,
         greeting: str,
         say: Say,
+        on_ready: Say,
     ) -> None:
         super().__init__(limited_config(app, limits))
-        self.registry, self.keys, self.greeting, self.say = registry, keys, greeting, say
+        self.registry, self.keys, self.log, self.greeting = registry, keys, log, greeting
+        self.say, self.on_ready = say, on_ready
         self.failure: Exception | None = None
         self.n_unanswered = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -116,6 +134,7 @@ class Server(uvicorn.Server):
             reload = partial(loop.call_soon_threadsafe, self._start, self._reload)
             signal.signal(signal.SIGHUP, lambda number, frame: reload())
         self._start(self._load)
+        self._start(self.log.flush_regularly)
         await super().serve(sockets)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -133,14 +152,15 @@ class Server(uvicorn.Server):
     async def _load(self) -> None:
         while not self.started:
             await asyncio.sleep(0.01)
-        self.say(self.greeting)
+        if self.greeting:
+            self.say(self.greeting)
         try:
             await asyncio.to_thread(self.registry.load)
         except Exception as error:  # noqa: BLE001 (the command line reports it in one line)
             self.failure, self.should_exit = error, True
             return
         models = (f"{each.name} ({each.tagger.method})" for each in self.registry.models)
-        self.say(f"Ready: {', '.join(models)}.")
+        self.on_ready(f"Ready: {', '.join(models)}.")
 
     async def _reload(self) -> None:
         async with self._reloading:
@@ -154,15 +174,48 @@ class Server(uvicorn.Server):
                 self.say(line)
 
 
-def set_up_log() -> None:
+class BufferedLog(logging.Handler):
+    """Writes lines to standard error together.
+
+    After a write of its own, each request would wait for a busy worker to give up the interpreter
+    again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line; write all if it reports an error."""
+        self.lines.append(self.format(record))
+        if record.levelno >= logging.ERROR:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the lines kept so far; a closed stream loses them."""
+        lines, self.lines = self.lines, []
+        if lines:
+            with suppress(OSError, ValueError):
+                sys.stderr.write("\n".join([*lines, ""]))
+                sys.stderr.flush()
+
+    async def flush_regularly(self) -> None:
+        """Write the lines a few times per second."""
+        while True:
+            await asyncio.sleep(LOG_SECONDS)
+            self.flush()
+
+
+def set_up_log() -> BufferedLog:
     """Write one line per request to standard error, and nothing from the libraries."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = BufferedLog()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
     logger = logging.getLogger("setrnn.serve")
     logger.handlers, logger.propagate = [handler], False
     logger.setLevel(logging.INFO)
     for name in ("uvicorn", "uvicorn.error", "asyncio"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    return handler
 
 
 def _reload_keys(keys: ApiKeys) -> str:

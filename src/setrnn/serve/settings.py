@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from setrnn.data.tokenizing import whole_characters
@@ -66,6 +66,20 @@ class ServeSettings:
             raise ConfigError(
                 f"--batch-ms must be between 0 and {MAX_BATCH_MS:,}, got {self.batch_ms:g}."
             )
+
+    def shared_by(self, n_processes: int) -> ServeSettings:
+        """Return the limits of each of several processes: together they have these.
+
+        Example:
+            >>> ServeSettings(queue=100).shared_by(3).queue
+            33
+        """
+        queue, n_open = self.queue // n_processes, self.max_connections // n_processes
+        return replace(self, queue=max(queue, 1), max_connections=max(n_open, 1))
+
+    def with_workers(self, n_workers: int) -> ServeSettings:
+        """Return the same with a number of workers, unless one was asked for."""
+        return replace(self, workers=self.workers or n_workers)
 
     @property
     def max_fields(self) -> int:
