@@ -73,10 +73,23 @@ def test_importing_the_package_imports_no_other():
 
 
 # Libraries that predicting does not need; torch imports its compiler only if something asks for it.
-NOT_TO_PREDICT = (
-    "torch._dynamo torch._inductor sympy scipy.stats scipy.optimize sklearn pandas pyarrow "
-    "matplotlib gensim lightning transformers datasets fastapi optuna"
-).split()
+NOT_TO_PREDICT = [
+    "torch._dynamo",
+    "torch._inductor",
+    "sympy",
+    "scipy.stats",
+    "scipy.optimize",
+    "sklearn",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "gensim",
+    "lightning",
+    "transformers",
+    "datasets",
+    "fastapi",
+    "optuna",
+]
 
 
 @pytest.mark.parametrize("method", ["set-rnn", "set-rnn-exact", "br-support"])
