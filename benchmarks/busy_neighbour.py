@@ -13,8 +13,9 @@ turn is a new process, and the ways take turns. The table has medians of documen
     1 thread, 2 threads (spinning), default       without the neighbour
 
 Goals: `neighbour` at least 60% of `free core`; `default` at least 95% of the better of one and two
-threads. "Other programs" is the number of cores that they used meanwhile: the last three columns
-need quiet cores. --wait N waits up to N seconds before each of their turns until the cores are.
+threads. The last three columns need quiet cores: the last row of each kind of work has the cores
+that other programs used. --wait N waits up to N seconds before each such turn until the cores are
+quiet. Documents per second of CPU time show what waiting costs, on busy machines too.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ PREDICTING_SECONDS, LOAD_SECONDS, N_CLIENTS, N_TEXTS = 5.0, 5.0, 4, 16
 QUIET = 0.1  # cores that other programs may use
 VARIABLES = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "MKL_NUM_THREADS")
 SPINNING = {"GOMP_SPINCOUNT": "300000"}  # the default of GNU OpenMP, given as the user's choice
+
+
+Measured = tuple[int, float, float]  # documents, seconds, seconds of CPU time
 
 
 @dataclass(frozen=True)
@@ -81,30 +85,35 @@ def main() -> None:
         print(f"| documents/s | {' | '.join(WAYS)} | neighbour / free core | default / best |")
         print("|---" * (len(WAYS) + 3) + "|", flush=True)
         for work in wanted.works.split(","):
-            speeds, others = defaultdict(list), defaultdict(list)
+            turns = defaultdict(list)
             for _ in range(wanted.turns):
                 for name in wanted.ways.split(","):
                     if wanted.wait and not WAYS[name].beside_neighbour:
                         wait_for_quiet_cores(wanted.wait)
-                    speed, other = take_turn(work, cut, WAYS[name], cores)
-                    speeds[name].append(speed)
-                    others[name].append(other)
-                    print(f"{work}, {name}: {speed:.1f}, others {other:.2f}", file=sys.stderr)
-            print_row(work, speeds, others)
+                    turn = take_turn(work, cut, WAYS[name], cores)
+                    turns[name].append(turn)
+                    print(f"{work}, {name}: {' '.join(f'{each:.2f}' for each in turn)}",
+                          file=sys.stderr, flush=True)  # fmt: skip
+            print_rows(work, turns)
 
 
-def print_row(work: str, speeds: dict[str, list[float]], others: dict[str, list[float]]) -> None:
-    """Print the medians of one kind of work, and what other programs used meanwhile."""
-    found = {name: statistics.median(speeds[name]) if name in speeds else 0.0 for name in WAYS}
-    best = max(found["1 thread"], found["2 threads"])
-    ratios = [
-        f"{found['neighbour'] / found['free core']:.0%}" if found["free core"] else "-",
-        f"{found['default'] / best:.0%}" if best else "-",
-    ]
-    values = [f"{each:,.1f}" if each else "-" for each in found.values()]
-    print(f"| {work} | {' | '.join([*values, *ratios])} |")
-    used = [f"{statistics.median(others[name]):.2f}" if name in others else "-" for name in WAYS]
-    print(f"| other programs, cores | {' | '.join(used)} | | |", flush=True)
+def print_rows(work: str, turns: dict[str, list[tuple[float, float, float]]]) -> None:
+    """Print medians: the speed, the speed per core used, and the cores that others used."""
+    rows = (work, "... per second of CPU time", "cores used by other programs")
+    for number, title in enumerate(rows):
+        found = {
+            name: statistics.median(turn[number] for turn in turns[name]) if name in turns else 0.0
+            for name in WAYS
+        }
+        best = max(found["1 thread"], found["2 threads"])
+        ratios = [
+            f"{found['neighbour'] / found['free core']:.0%}" if found["free core"] else "-",
+            f"{found['default'] / best:.0%}" if best else "-",
+        ]
+        values = [f"{each:,.1f}" if name in turns else "-" for name, each in found.items()]
+        if number == len(rows) - 1:
+            ratios = ["", ""]
+        print(f"| {title} | {' | '.join([*values, *ratios])} |", flush=True)
 
 
 def make_cut(data: Path, cut: Path) -> None:
@@ -130,8 +139,11 @@ def make_cut(data: Path, cut: Path) -> None:
           out=cut / "model")  # fmt: skip
 
 
-def take_turn(work: str, cut: Path, way: Way, cores: list[int]) -> tuple[float, float]:
-    """Measure one kind of work in a new process: documents/s, and cores used by others."""
+def take_turn(work: str, cut: Path, way: Way, cores: list[int]) -> tuple[float, float, float]:
+    """Measure one kind of work in a new process.
+
+    Returns documents/s, documents per second of CPU time, and the cores that others used.
+    """
     kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     command = [sys.executable, __file__, str(cut), "--work", work]
     own = set(cores[: way.n_cores])
@@ -150,7 +162,8 @@ def take_turn(work: str, cut: Path, way: Way, cores: list[int]) -> tuple[float, 
     now = os.times()
     busy -= now.children_user + now.children_system - used.children_user - used.children_system
     # the CPU time of the neighbour, which has ended here, is among the children's
-    return float(json.loads(found.stdout.splitlines()[-1])), max(busy / seconds, 0.0)
+    n_documents, own_seconds, cpu = json.loads(found.stdout.splitlines()[-1])
+    return n_documents / own_seconds, n_documents / cpu, max(busy / seconds, 0.0)
 
 
 @contextmanager
@@ -190,41 +203,52 @@ def wait_for_quiet_cores(most: float) -> None:
             return
 
 
-def measure_training(cut: Path) -> float:
-    """Train for two epochs; return the speed of the second."""
+def measure_training(cut: Path) -> Measured:
+    """Train for two epochs, and measure the second."""
     from setrnn import train
+    from setrnn.progress import Note, Progress
 
-    tagger = train(cut / "train.jsonl", "set-rnn-exact", valid=cut / "valid.jsonl",
-                   settings=SETTINGS)  # fmt: skip
-    return tagger.notes["epochs"][-1]["documents_per_second"]
+    moments = []
+
+    def watch(event: Progress | Note) -> None:
+        epoch = getattr(event, "epoch", None)
+        if epoch is not None and epoch.number == 2 and epoch.activity != "measuring":
+            moments.append((time.perf_counter(), time.process_time()))
+        elif epoch is not None and epoch.number == 1 and epoch.scores is not None:
+            moments.append((time.perf_counter(), time.process_time()))
+
+    train(cut / "train.jsonl", "set-rnn-exact", valid=cut / "valid.jsonl", settings=SETTINGS,
+          on_progress=watch)  # fmt: skip
+    first, last = moments[0], moments[-2]  # the last one is at the end of measuring
+    return N_TRAIN, last[0] - first[0], last[1] - first[1]
 
 
-def measure_predict(cut: Path) -> float:
+def measure_predict(cut: Path) -> Measured:
     """Tag documents as `setrnn predict` does, after some that are not counted."""
     from setrnn import load
 
     tagger = load(cut / "model")
     documents = [(text, ()) for text in read_texts(cut)]
     list(tagger.tag_stream(documents[:128]))
-    n_documents, start = 0, time.perf_counter()
+    n_documents, start, cpu = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - start < PREDICTING_SECONDS:
         n_documents += len(list(tagger.tag_stream(documents)))
-    return n_documents / (time.perf_counter() - start)
+    return n_documents, time.perf_counter() - start, time.process_time() - cpu
 
 
-def measure_evaluate(cut: Path) -> float:
+def measure_evaluate(cut: Path) -> Measured:
     """Evaluate as `setrnn evaluate` does, after a turn that is not counted."""
     from setrnn import evaluate, load
 
     tagger = load(cut / "model")
     evaluate(tagger, cut / "valid.jsonl")
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     evaluate(tagger, cut / "predict.jsonl")
-    return N_PREDICT / (time.perf_counter() - start)
+    return N_PREDICT, time.perf_counter() - start, time.process_time() - cpu
 
 
-def measure_compare(cut: Path) -> float:
-    """Run `setrnn compare --jobs 2`, start included; return trained documents per second."""
+def measure_compare(cut: Path) -> Measured:
+    """Run `setrnn compare --jobs 2`, start included; count the documents trained on."""
     with tempfile.TemporaryDirectory() as place:
         command = [sys.executable, "-m", "setrnn", "compare", str(cut / "compared")]
         command += ["--methods", "seq2seq-rnn,set-rnn-exact"]
@@ -233,10 +257,12 @@ def measure_compare(cut: Path) -> float:
             command += ["--set", each]
         start = time.perf_counter()
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        return 4 * N_COMPARED / (time.perf_counter() - start)
+        used = os.times()
+        cpu = used.children_user + used.children_system
+        return 4 * N_COMPARED, time.perf_counter() - start, cpu
 
 
-def measure_serve(cut: Path) -> float:
+def measure_serve(cut: Path) -> Measured:
     """Put a small load on `setrnn serve`, from clients that share its cores."""
     from serve_load import Service, requests
 
@@ -244,7 +270,7 @@ def measure_serve(cut: Path) -> float:
     with Service(cut / "model") as service:
         service.loaded(messages, N_CLIENTS, N_TEXTS, 1.0)
         found = service.loaded(messages, N_CLIENTS, N_TEXTS, LOAD_SECONDS)
-    return found.documents_per_second
+    return found.statuses[200] * N_TEXTS, found.seconds, found.cores * found.seconds
 
 
 def read_texts(cut: Path) -> list[str]:

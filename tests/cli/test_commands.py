@@ -88,7 +88,8 @@ NOT_TO_PREDICT = [
     "transformers",
     "datasets",
     "fastapi",
-    "optuna",,]
+    "optuna",
+]
 
 
 @pytest.mark.parametrize("method", ["set-rnn", "set-rnn-exact", "br-support"])
