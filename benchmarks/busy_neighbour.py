@@ -211,10 +211,11 @@ def measure_training(cut: Path) -> Measured:
     moments = []
 
     def watch(event: Progress | Note) -> None:
-        epoch = getattr(event, "epoch", None)
-        if epoch is not None and epoch.number == 2 and epoch.activity != "measuring":
-            moments.append((time.perf_counter(), time.process_time()))
-        elif epoch is not None and epoch.number == 1 and epoch.scores is not None:
+        epoch = event.epoch if isinstance(event, Progress) else None
+        if epoch is None:
+            return
+        has_begun = epoch.number == 1 and epoch.scores is not None
+        if has_begun or (epoch.number == 2 and epoch.activity != "measuring"):
             moments.append((time.perf_counter(), time.process_time()))
 
     train(cut / "train.jsonl", "set-rnn-exact", valid=cut / "valid.jsonl", settings=SETTINGS,
