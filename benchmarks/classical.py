@@ -1,13 +1,14 @@
 """Compare br with scikit-learn and LibMultiLabel on the same tf-idf; also br-support and pcc.
 
     pip install --constraint constraints.txt libmultilabel
-    python benchmarks/classical.py DATA [--out FILE.json] [--words-only] [--skip-scikit-learn]
+    python benchmarks/classical.py DATA [--part valid] [--words-only] [--systems br ...] [--turns 3]
 
 DATA has train, valid and test parts. The tf-idf vectors are those of words and word pairs, or of
 words only. The penalties of our systems are chosen on valid for br, and used for all three, outside
-the measured time; the other libraries use their defaults. Every system is trained once and measured
-once on test. Times are those of training alone, from the same sparse matrix, in one process on all
-cores.
+the measured time; the other libraries use their defaults. Every system is trained in turn, as often
+as --turns says, and measured on one part. Times are medians of training alone, from the same sparse
+matrix, in one process on all cores: on the clock, and of all cores together. On a machine that
+others use, compare the latter.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from setrnn.systems.classical import CLASSICAL, TrainingData
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.system import make_training_data, tune_penalties
 
+REFERENCE = "LibMultiLabel 1vsrest"
 Fit = Callable[[], Callable[[sp.csr_matrix], sp.csr_matrix]]
 
 
@@ -83,54 +85,62 @@ def main() -> None:
     parser.add_argument("data")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--words-only", action="store_true", help="no word pairs")
-    parser.add_argument("--skip-scikit-learn", action="store_true")
+    parser.add_argument("--part", choices=("test", "valid"), default="test")
+    parser.add_argument("--turns", type=int, default=1)
+    parser.add_argument("--systems", nargs="+", default=[*CLASSICAL, "scikit-learn"])
+    parser.add_argument("--default-penalties", action="store_true", help="choose none on valid")
     arguments = parser.parse_args()
 
     prepared = open_prepared(Source(arguments.data), TextSettings())
     tfidf, data = make_training_data(prepared, start_settings(arguments.words_only))
     targets = indicator(data.label_sets, data.n_labels)
-    test = prepared.split("test")
-    test_features = tfidf.transform(test.tokens)
-    test_truth = indicator(test.labels, data.n_labels)
+    measured = prepared.split(arguments.part)
+    features = tfidf.transform(measured.tokens)
+    truth = indicator(measured.labels, data.n_labels)
 
-    chosen = tune_penalties(
-        CLASSICAL["br"].model_class, prepared, start_settings(arguments.words_only)
-    )
-    print(f"{data.features.shape[1]:,} features; chosen on valid: l1={chosen.l1} l2={chosen.l2}")
+    chosen = start_settings(arguments.words_only)
+    if not arguments.default_penalties:
+        chosen = tune_penalties(CLASSICAL["br"].model_class, prepared, chosen)
+    print(f"{data.features.shape[1]:,} features, penalties l1={chosen.l1} l2={chosen.l2}")
+    others = {"scikit-learn": scikit_learn(data.features, targets)}
     systems = {
-        "LibMultiLabel 1vsrest": libmultilabel(data.features, targets),
-        **{name: ours(name, data, chosen) for name in CLASSICAL},
+        REFERENCE: libmultilabel(data.features, targets),
+        **{name: others.get(name) or ours(name, data, chosen) for name in arguments.systems},
     }
-    if not arguments.skip_scikit_learn:
-        systems["scikit-learn OneVsRest"] = scikit_learn(data.features, targets)
     rows: dict[str, dict[str, float]] = {}
-    for name, fit in systems.items():
-        start = time.perf_counter()
-        predict = fit()
-        seconds = time.perf_counter() - start
-        start = time.perf_counter()
-        predicted = predict(test_features)
-        rate = len(test) / (time.perf_counter() - start)
-        scores = evaluate_sets(test_truth, sp.csr_matrix(predicted))
-        rows[name] = {
-            "instance_f1": scores.instance_f1,
-            "label_f1": scores.label_f1,
-            "micro_f1": scores.micro_f1,
-            "subset_accuracy": scores.subset_accuracy,
-            "training_seconds": seconds,
-            "predicted_per_second": rate,
-            "n_features": data.features.shape[1],
-        }
-        print(
-            f"{name:24} {scores.instance_f1:.4f} / {scores.label_f1:.4f} / {scores.micro_f1:.4f}"
-            f"  subset {scores.subset_accuracy:.4f}  {seconds:7.2f} s"
-            f"  {rate:8,.0f} documents/s",
-            flush=True,
-        )
-    reference = rows["LibMultiLabel 1vsrest"]["training_seconds"]
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in systems}
+    for _ in range(arguments.turns):
+        for name, fit in systems.items():
+            start, start_cpu = time.perf_counter(), time.process_time()
+            predict = fit()
+            seconds[name].append((time.perf_counter() - start, time.process_time() - start_cpu))
+            if name in rows:
+                continue
+            start = time.perf_counter()
+            predicted = predict(features)
+            rate = len(measured) / (time.perf_counter() - start)
+            scores = evaluate_sets(truth, sp.csr_matrix(predicted))
+            rows[name] = {
+                "instance_f1": scores.instance_f1,
+                "label_f1": scores.label_f1,
+                "micro_f1": scores.micro_f1,
+                "subset_accuracy": scores.subset_accuracy,
+                "predicted_per_second": rate,
+                "n_features": data.features.shape[1],
+            }
     for name, row in rows.items():
-        row["time_against_libmultilabel"] = row["training_seconds"] / reference
-        print(f"{name:24} {row['time_against_libmultilabel']:.2f} times the time of LibMultiLabel")
+        row["training_seconds"], row["processor_seconds"] = np.median(seconds[name], axis=0)
+        clock = row["training_seconds"] / rows[REFERENCE]["training_seconds"]
+        processor = row["processor_seconds"] / rows[REFERENCE]["processor_seconds"]
+        row["time_against_libmultilabel"] = clock
+        row["processor_time_against_libmultilabel"] = processor
+        print(
+            f"{name:24} {row['instance_f1']:.4f} / {row['label_f1']:.4f} / {row['micro_f1']:.4f}"
+            f"  subset {row['subset_accuracy']:.4f}"
+            f"  {row['training_seconds']:7.2f} s (x{clock:.2f})"
+            f"  {row['processor_seconds']:7.2f} s of processors (x{processor:.2f})"
+            f"  {row['predicted_per_second']:8,.0f} documents/s"
+        )
     if arguments.out:
         arguments.out.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
 

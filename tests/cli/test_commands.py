@@ -65,6 +65,46 @@ def test_the_help_of_a_command_and_wrong_usage_import_no_heavy_library():
     assert result.returncode == 0, result.stderr.splitlines()[-1]
 
 
+def test_importing_the_package_imports_no_other():
+    code = "import sys; before = set(sys.modules); import setrnn; print(*set(sys.modules) - before)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    roots = {name.split(".")[0] for name in found.stdout.split()}
+    assert roots - set(sys.stdlib_module_names) == {"setrnn"}
+
+
+# Libraries that predicting does not need; torch imports its compiler only if something asks for it.
+NOT_TO_PREDICT = [
+    "torch._dynamo",
+    "torch._inductor",
+    "sympy",
+    "scipy.stats",
+    "scipy.optimize",
+    "sklearn",
+    "pandas",
+    "pyarrow",
+    "matplotlib",
+    "gensim",
+    "lightning",
+    "transformers",
+    "datasets",
+    "fastapi",
+    "optuna",
+]
+
+
+@pytest.mark.parametrize("method", ["set-rnn", "set-rnn-exact", "br-support"])
+def test_predicting_imports_only_what_it_needs(taggers, method, tmp_path):
+    taggers[method].save(tmp_path / "model")
+    file = tmp_path / "one.jsonl"
+    file.write_text('{"text": "The ski race was cancelled."}\n')
+    command = [sys.executable, "-c", LISTED, "predict", str(tmp_path / "model"), str(file)]
+    command += ["--out", str(tmp_path / "out.jsonl"), "--device", "cpu"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    code, modules = json.loads(result.stderr.splitlines()[-1])
+    assert code == 0
+    assert not set(NOT_TO_PREDICT).intersection(modules)
+
+
 def test_help_lists_every_command(setrnn):
     for arguments in ([], ["--help"]):
         result = setrnn(*arguments)

@@ -62,3 +62,11 @@ def test_a_network_in_training_stays_so(n_threads, monkeypatch):
     system.network.train()
     system.candidates(TOKENS, 1)
     assert system.network.training
+
+
+def test_a_single_batch_is_computed_by_one_thread(n_threads):
+    system, seen = make_system("rnn", beam_width=2), []
+    for _ in system.by_batch(TOKENS, lambda rows, encoding: seen.append(torch.get_num_threads())):
+        assert torch.get_num_threads() == n_threads  # between batches, the user's own setting
+    assert seen == [1]
+    assert torch.get_num_threads() == n_threads

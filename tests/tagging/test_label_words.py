@@ -97,8 +97,7 @@ def test_the_words_of_a_classical_system_add_up_to_its_log_odds(taggers, test_te
     tagger = taggers[name]
     for text in ("", TEXT, *test_texts[:4]):
         tokens = tagger.encoder.encode([text])
-        arrays = tagger.system.arrays()
-        logits = (tagger.system.tfidf.transform(tokens) @ arrays["weights"])[0]
+        logits = tagger.system.model.linear.times(tagger.system.tfidf.transform(tokens))[0]
         expected = dict(zip(tagger.labels.names, logits.tolist(), strict=True))
         found = tagger.explain(text)
         assert found.steps == found.sequences == ()

@@ -127,7 +127,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
             total_seconds=round(max(seconds, time.perf_counter() - start), 2),
             peak_memory_bytes=_peak_memory(),
             peak_gpu_bytes=_peak_gpu_memory(),
-            n_parameters=sum(array.size for array in tagger.system.arrays().values()),
+            n_parameters=_count_parameters(tagger),
             n_jobs=task.n_jobs,
         ),
         epochs=epochs,
@@ -399,6 +399,11 @@ def _training_speed(
         return round(float(np.mean([each["documents_per_second"] for each in epochs])), 1)
     n_documents = int(prepared.description["n_documents"]["train"])
     return round(n_documents / max(seconds, 1e-9), 1)
+
+
+def _count_parameters(tagger: Tagger) -> int:
+    arrays = tagger.system.arrays().values()
+    return sum(array.size for array in arrays if array.dtype.kind == "f")
 
 
 def _environment(task: Task, tagger: Tagger) -> dict[str, Any]:

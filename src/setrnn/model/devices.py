@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,9 @@ from torch.overrides import TorchFunctionMode
 from setrnn.errors import ConfigError
 
 DEVICES = ("auto", "cpu", "cuda")
+# With one of them, the user (or a command of ours) has chosen how threads wait for each other.
+WAITING_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+SHARED_SIZE = 1 << 18  # an operation on so many numbers is always shared by all threads
 
 
 def find_device(name: str) -> torch.device:
@@ -45,11 +49,52 @@ def threads_of_jobs(n_jobs: int) -> int:
 def limited_threads(n_threads: int) -> Iterator[None]:
     """Compute with so many threads; another number may give other bits."""
     n_before = torch.get_num_threads()
+    if n_before == n_threads:  # the setting reaches into other threads: leave it if it is right
+        yield
+        return
     torch.set_num_threads(n_threads)
     try:
         yield
     finally:
         torch.set_num_threads(n_before)
+
+
+@contextmanager
+def patient_threads() -> Iterator[None]:
+    """Let torch's threads sleep while they wait for each other, instead of spinning.
+
+    A thread that spins uses its share of a core that is also used by another program; the thread
+    with the work then waits, and all others with it: training is 5 to 20 times slower. The number
+    of threads stays the same, and so do the bits.
+
+    How threads wait is fixed when OpenMP is loaded, which may be long before. But GNU OpenMP, which
+    torch has on Linux, spins only briefly as soon as a process has more of its threads than cores.
+    So one more team of threads is started here, and sleeps until the end. Other OpenMP libraries
+    wait as before.
+    """
+    n_threads = torch.get_num_threads()
+    if n_threads == 1 or any(name in os.environ for name in WAITING_VARIABLES):
+        yield
+        return
+    is_started, is_over = threading.Event(), threading.Event()
+
+    def sleep_with_a_team() -> None:
+        try:
+            torch.set_num_threads(max(n_cores(), n_threads))
+            torch.zeros(SHARED_SIZE).add_(1)
+        finally:
+            is_started.set()
+        is_over.wait()
+
+    sleeper = threading.Thread(target=sleep_with_a_team, name="setrnn-sleeper", daemon=True)
+    sleeper.start()
+    is_started.wait()
+    torch.set_num_threads(n_threads)  # a part of the setting is shared by all threads
+    try:
+        yield
+    finally:
+        is_over.set()
+        sleeper.join()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,7 +20,7 @@ from setrnn.config import Config
 from setrnn.data.batches import make_batch, prediction_batches
 from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
-from setrnn.model.devices import find_device
+from setrnn.model.devices import find_device, limited_threads, patient_threads
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, rebuild_network
 from setrnn.search.set_search import ScoredSets
@@ -140,11 +141,20 @@ class NeuralSystem(System):
         if was_training:
             self.network.eval()
         try:
-            found = map_in_threads(find, batches) if is_shared else map(find, batches)
-            yield from zip(batches, found, strict=True)
+            if is_shared:
+                yield from zip(batches, map_in_threads(find, batches), strict=True)
+            else:
+                for rows in batches:
+                    with self._threads_of_a_batch() if on_cpu else nullcontext():
+                        found = find(rows)
+                    yield rows, found
         finally:
             if was_training:
                 self.network.train()
+
+    def _threads_of_a_batch(self) -> AbstractContextManager[None]:
+        """Return how a single batch is computed: only a transformer gains by several threads."""
+        return patient_threads() if self.config.encoder.is_pretrained else limited_threads(1)
 
     def gather_sets(
         self, tokens: Ragged, n_sets: int, search: Callable[[Rows, Encoding], ScoredSets]

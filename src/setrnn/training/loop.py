@@ -20,9 +20,10 @@ from setrnn.data.prepared import Prepared, prefetch
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
 from setrnn.metrics import is_better
+from setrnn.model.devices import patient_threads
 from setrnn.model.network import Network
 from setrnn.objectives import LabelSets, Objective, find_objective
-from setrnn.progress import Epoch, OnProgress, Progress, ignore_progress
+from setrnn.progress import Epoch, Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.registry import find_system
 from setrnn.training.failures import (
     explain_full_gpu,
@@ -33,6 +34,7 @@ from setrnn.training.failures import (
 from setrnn.training.keeper import Keeper
 from setrnn.training.optimizer import make_optimizer, set_learning_rate
 from setrnn.training.run_folder import Checkpoint, Position, RunFolder
+from setrnn.training.slowdown import SpeedWatch
 from setrnn.training.validation import has_valid, validate
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ class Trainer:
         self.optimizer = cast("Optimizer", fabric.setup_optimizers(optimizer))
         self.keeper = Keeper(network, optimizer, fabric, self.settings, run)
         self._reported_at = 0.0
+        self._watch = SpeedWatch()
 
     def fit(self, checkpoint: Checkpoint | None = None) -> None:
         """Train to the end; the network then has the weights of the best epoch."""
@@ -83,7 +86,7 @@ class Trainer:
             self.run.begin(checkpoint, self._n_documents_done() + 1)
         # Without a folder there is nothing to save: Ctrl-C raises KeyboardInterrupt as usual.
         polite = polite_interrupts() if self.run is not None else nullcontext(lambda: False)
-        with polite as self.keeper.asked_to_stop:
+        with polite as self.keeper.asked_to_stop, patient_threads():
             while not self.position.is_finished:
                 self._train_epoch()
                 self._end_epoch()
@@ -118,6 +121,7 @@ class Trainer:
         position, batches = self.position, self._batches()
         objective = find_objective(self._objective_name())
         start, n_before = time.perf_counter(), position.n_documents
+        since, n_seen = start, 0  # the last report
         # One sum over the whole epoch: a stop in between changes no bit of it.
         loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.fabric.device)
         self.network.train()
@@ -131,8 +135,11 @@ class Trainer:
                 if position.batch == len(batches) or self._is_time_to_report():
                     position.loss_sum = float(loss_sum)
                     n_documents = position.n_documents - n_before
-                    position.documents_per_second = n_documents / (time.perf_counter() - start)
+                    now = time.perf_counter()
+                    position.documents_per_second = n_documents / (now - start)
+                    self._warn_if_slow(n_documents - n_seen, now - since)
                     self._report()
+                    n_seen, since = n_documents, time.perf_counter()
 
     def _step(self, batch: Batch, objective: Objective) -> Tensor:
         """Find orders of each set, and raise the objective's value of their p(s | x)."""
@@ -219,6 +226,12 @@ class Trainer:
         self._log({"train/loss": self._loss(), "train/learning_rate": rate})
         self.on_progress(self._progress(self._objective_name()))
         self._reported_at = time.perf_counter()
+
+    def _warn_if_slow(self, n_documents: int, seconds: float) -> None:
+        """Warn if training has become much slower, with the documents since the last report."""
+        text = self._watch.add(self._objective_name(), n_documents, seconds)
+        if text:
+            self.on_progress(Note(text, is_warning=True))
 
     def _is_finished(self) -> bool:
         return is_finished(self.position, self.settings) or is_out_of_time(

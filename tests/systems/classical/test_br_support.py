@@ -108,7 +108,8 @@ def test_the_support_is_the_distinct_sets_of_training():
     model = SupportInference.fit(data, ClassicalSettings())
     assert [row.tolist() for row in model.support] == [[0, 1], [], [0], [2]]
     br = BinaryRelevance.fit(data, ClassicalSettings())
-    np.testing.assert_array_equal(model.br.linear.weights, br.linear.weights)
+    for name, array in br.arrays().items():
+        np.testing.assert_array_equal(model.br.arrays()[name], array)
 
 
 def test_only_seen_sets_are_ever_predicted(taggers, small_examples, test_texts):

@@ -164,3 +164,17 @@ def test_vectors_of_the_same_documents_are_the_same_twice():
     for _ in range(2):
         assert (tfidf.transform(tokens) != fitted).nnz == 0
         assert (tokens.values == before).all()
+
+
+def test_vectors_are_the_bits_of_scikit_learn():
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    random = np.random.default_rng(0)
+    rows = [random.zipf(1.3, size).clip(4, 199).tolist() for size in random.integers(0, 120, 300)]
+    tokens = Ragged.from_lists(rows)
+    counts = count_tokens(tokens, 200)
+    theirs = TfidfTransformer(sublinear_tf=True).fit(counts)
+    tfidf, ours = Tfidf.fit(tokens, 200)
+    for found in (ours, tfidf.transform(tokens)):
+        assert found.dtype == np.float32
+        np.testing.assert_array_equal(found.toarray(), theirs.transform(counts).toarray())

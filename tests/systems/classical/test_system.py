@@ -3,6 +3,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from setrnn.config import ClassicalSettings, Config, TextSettings
 from setrnn.data import prepared as prepare_module
@@ -13,7 +14,12 @@ from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_label_sets
 from setrnn.systems.classical import CLASSICAL
 from setrnn.systems.classical import system as classical_system
-from setrnn.systems.classical.system import GRID, make_training_data, tune_penalties
+from setrnn.systems.classical.system import (
+    GRID,
+    LinearWeights,
+    make_training_data,
+    tune_penalties,
+)
 
 EVERY_BASELINE = pytest.mark.parametrize("system_class", CLASSICAL.values(), ids=CLASSICAL)
 MODELS = {name: system.model_class for name, system in CLASSICAL.items()}
@@ -76,6 +82,43 @@ def test_arrays_rebuild_the_same_system(system_class, small_prepared, trained):
     before, after = system.candidates(tokens, 5), again.candidates(tokens, 5)
     np.testing.assert_array_equal(after.labels, before.labels)
     np.testing.assert_array_equal(after.log_probs, before.log_probs)
+
+
+@EVERY_BASELINE
+def test_weights_that_are_mostly_zero_are_kept_sparse(system_class, trained, small_prepared):
+    system = trained(system_class)
+    weights = system.model.linear.weights
+    assert sp.issparse(weights)
+    arrays = system.arrays()
+    assert arrays["weights"].size == np.count_nonzero(arrays["weights"])
+    assert len(arrays["weight_labels"]) == len(arrays["weights"]) == weights.nnz
+
+
+@EVERY_BASELINE
+def test_dense_weights_of_an_older_folder_predict_the_same_bits(
+    system_class, trained, small_prepared
+):
+    system = trained(system_class)
+    arrays = system.arrays()
+    arrays["weights"] = system.model.linear.weights.toarray()
+    del arrays["weight_labels"], arrays["weight_offsets"]
+    again = system_class.from_arrays(arrays, METHODS["br"], Config(), "cpu")
+    tokens = small_prepared.split("test").tokens
+    np.testing.assert_array_equal(again.marginals(tokens), system.marginals(tokens))
+
+
+def test_sparse_and_dense_products_have_the_same_bits():
+    rng = np.random.default_rng(0)
+    dense = (rng.normal(size=(300, 40)) * (rng.random((300, 40)) < 0.1)).astype(np.float32)
+    intercepts = rng.normal(size=40).astype(np.float32)
+    features = sp.random(50, 300, 0.2, "csr", dtype=np.float32, rng=rng)
+    linear = LinearWeights(dense, intercepts)
+    assert sp.issparse(linear.weights)
+    np.testing.assert_array_equal(linear.logits(features), features @ dense + intercepts)
+    full = LinearWeights(dense + 1, intercepts)
+    assert not sp.issparse(full.weights)
+    assert full.arrays()["weights"].shape == dense.shape
+    np.testing.assert_array_equal(full.logits(features), features @ (dense + 1) + intercepts)
 
 
 def test_training_data_holds_the_labels_of_train(small_prepared, small_examples):

@@ -6,8 +6,13 @@ import pytest
 from choices import all_sets, as_sets, choice_of, known, random_distributions
 from setrnn.errors import ConfigError
 from setrnn.systems.limits import Limits
-from setrnn.systems.rules import choose_sets, find_rule
-from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
+from setrnn.systems.rules import choose_sets, find_rule, marginal_rules
+from setrnn.systems.rules.marginal_rules import (
+    Thresholds,
+    choose_thresholds,
+    find_best_threshold,
+    find_best_thresholds,
+)
 
 THRESHOLDS = Thresholds(0.3, np.array([0.1, 0.2, 0.4, 0.7]))
 BY_RULE = {"hamming": 0.5, "micro-f1": 0.3, "label-f1": THRESHOLDS.by_label}
@@ -144,3 +149,26 @@ def test_many_documents_and_labels_are_quick():
     start = time.process_time()
     choose_thresholds(marginals, is_label)
     assert time.process_time() - start < 4  # 0.4 s where nothing else runs
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("skill", [0.0, 0.3, 5.0])
+def test_the_best_threshold_is_found_without_sorting_all(seed, skill):
+    """With and without skill, with ties, with few and with many true labels."""
+    rng = np.random.default_rng(seed)
+    is_true = rng.random(3_000) < (0.002, 0.02, 0.3)[seed % 3]
+    log_odds = skill * is_true + rng.normal(size=3_000) - 2
+    probs = (1 / (1 + np.exp(-log_odds))).astype(np.float32)
+    probs = np.round(probs, 2) if seed % 2 else probs
+    expected = find_best_thresholds(probs[None], is_true[None], 0.0)[0]
+    np.testing.assert_array_equal(find_best_threshold(probs, is_true), expected)
+
+
+def test_thresholds_of_labels_in_parts_are_those_of_all_at_once(monkeypatch):
+    rng = np.random.default_rng(0)
+    probs, is_true = rng.random((50, 23), dtype=np.float32), rng.random((50, 23)) < 0.2
+    whole = choose_thresholds(probs, is_true)
+    monkeypatch.setattr(marginal_rules, "PAIRS_AT_ONCE", 150)
+    parts = choose_thresholds(probs, is_true)
+    assert parts.common == whole.common
+    np.testing.assert_array_equal(parts.by_label, whole.by_label)

@@ -60,9 +60,9 @@ class BinaryRelevance:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the weights and intercepts."""
-        return {"weights": self.linear.weights, "intercepts": self.linear.intercepts}
+        return self.linear.arrays()
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> BinaryRelevance:
         """Build from the weights and intercepts."""
-        return cls(LinearWeights(arrays["weights"], arrays["intercepts"]))
+        return cls(LinearWeights.from_arrays(arrays))

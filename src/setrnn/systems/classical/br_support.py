@@ -27,7 +27,7 @@ from setrnn.systems.candidates import (
 )
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.features import indicator
-from setrnn.systems.classical.system import TrainingData
+from setrnn.systems.classical.system import LinearWeights, TrainingData
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.limits import set_keys
 from setrnn.systems.products import list_likely_labels, sum_over_sets
@@ -189,6 +189,11 @@ class SupportInference:
     def n_labels(self) -> int:
         """The number of labels."""
         return self.br.n_labels
+
+    @property
+    def linear(self) -> LinearWeights:
+        """The weights of the features."""
+        return self.br.linear
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return BR's arrays and the seen sets."""

@@ -46,18 +46,18 @@ class Tfidf:
     @classmethod
     def fit(cls, tokens: Ragged, n_tokens: int, max_pairs: int = 0) -> tuple[Tfidf, sp.csr_matrix]:
         """Learn the pairs and document frequencies; also return the vectors of the documents."""
+        from sklearn.feature_extraction.text import TfidfTransformer  # slow, and needed only here
+
         if not len(tokens):
             raise DataError("There are no documents to train on.")
         pairs = find_frequent_pairs(tokens, n_tokens, max_pairs)
         counts = _count_all(tokens, n_tokens, pairs)
-        transformer = _make_transformer().fit(counts)
-        return cls(transformer.idf_.astype(np.float32), pairs), _weigh(transformer, counts)
+        idf = TfidfTransformer().fit(counts).idf_.astype(np.float32)
+        return cls(idf, pairs), _weigh(counts, idf)
 
     def transform(self, tokens: Ragged) -> sp.csr_matrix:
         """Return documents x features."""
-        transformer = _make_transformer()
-        transformer.idf_ = self.idf
-        return _weigh(transformer, _count_all(tokens, self.n_tokens, self.pairs))
+        return _weigh(_count_all(tokens, self.n_tokens, self.pairs), self.idf)
 
     def spread(self, tokens: Ragged) -> sp.csr_matrix:
         """Divide the vector of one document among its tokens: (T, d), whose sum is the vector.
@@ -146,14 +146,14 @@ def indicator(rows: Ragged, n_columns: int) -> sp.csr_matrix:
     return sp.csr_matrix((values, rows.values, rows.offsets), shape=(len(rows), n_columns))
 
 
-def _make_transformer() -> Any:  # noqa: ANN401 (scikit-learn has no types)
-    # Imported here: the import takes longer than loading a network, which does not need it.
-    from sklearn.feature_extraction.text import TfidfTransformer
+def _weigh(counts: sp.csr_matrix, idf: Floats32) -> sp.csr_matrix:
+    """Return (1 + log(tf)) idf, in rows of length 1.
 
-    return TfidfTransformer(sublinear_tf=True)
-
-
-def _weigh(transformer: Any, counts: sp.csr_matrix) -> sp.csr_matrix:  # noqa: ANN401
-    if not counts.shape[0]:  # scikit-learn refuses an empty matrix
-        return counts
-    return sp.csr_matrix(transformer.transform(counts), dtype=np.float32)
+    These are the bits of scikit-learn's TfidfTransformer(sublinear_tf=True), whose import takes
+    longer than tagging a text.
+    """
+    values = (np.log(counts.data) + 1) * idf[counts.indices]
+    row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    length = np.sqrt(np.bincount(row, values * values, counts.shape[0]))
+    values = (values / length[row]).astype(np.float32)
+    return sp.csr_matrix((values, counts.indices, counts.indptr), shape=counts.shape)

@@ -38,35 +38,64 @@ class Penalties:
 
 
 @dataclass(frozen=True)
+class Point:
+    """The weights of a block of labels, their objective, and the log-odds of the documents."""
+
+    weights: Tensor  # (d, B)
+    value: Tensor  # (B,)
+    logits: Tensor  # (n, B)
+
+    def columns(self, chosen: Tensor) -> Point:
+        """Keep only some labels of the block."""
+        return Point(*(each.index_select(-1, chosen) for each in self._arrays()))
+
+    def write(self, at: Tensor, new: Point) -> None:
+        """Overwrite some labels."""
+        for mine, other in zip(self._arrays(), new._arrays(), strict=True):
+            mine.index_copy_(-1, at, other)
+
+    def _arrays(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.weights, self.value, self.logits
+
+
+@dataclass(frozen=True)
 class Problem:
     """The minimisation problem of a block of labels."""
 
     features: Tensor  # (n, d) sparse
     features_t: Tensor  # (d, n) sparse
     targets: Tensor  # (n, B) of 0 and 1
-    l1: Tensor  # (d, 1)
-    l2: Tensor  # (d, 1)
+    penalties: Penalties  # of all features but the intercept
     allowed: Tensor | None  # (d, B) which features a label may use
 
     def columns(self, chosen: Tensor) -> Problem:
         """Keep only some labels of the block."""
-        allowed = None if self.allowed is None else self.allowed[:, chosen]
-        return replace(self, targets=self.targets[:, chosen], allowed=allowed)
+        allowed = None if self.allowed is None else self.allowed.index_select(1, chosen)
+        return replace(self, targets=self.targets.index_select(1, chosen), allowed=allowed)
 
-    def evaluate(self, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the objective (B,) and the gradient of its smooth part (d, B)."""
+    def evaluate(self, weights: Tensor) -> Point:
+        """Return the point of weights (d, B)."""
         logits = self.features @ weights  # (n, B)
-        loss = (softplus(logits) - self.targets * logits).sum(0, dtype=torch.float64)
-        penalty = self.l1 * weights.abs() + 0.5 * self.l2 * weights.square()
-        gradient = self.features_t @ (logits.sigmoid_() - self.targets) + self.l2 * weights
+        value = (softplus(logits) - self.targets * logits).sum(0, dtype=torch.float64)
+        value += self.penalties.l1 * weights[:-1].abs().sum(0)
+        value += 0.5 * self.penalties.l2 * weights[:-1].square().sum(0)
+        return Point(weights, value, logits)
+
+    def gradient(self, point: Point) -> Tensor:
+        """Return the gradient of the smooth part of the objective, (d, B)."""
+        gradient = self.features_t @ (point.logits.sigmoid() - self.targets)
+        gradient[:-1].add_(point.weights[:-1], alpha=self.penalties.l2)
         if self.allowed is not None:
             gradient *= self.allowed
-        return loss + penalty.sum(0, dtype=torch.float64), gradient
+        return gradient
 
     def pseudo_gradient(self, weights: Tensor, gradient: Tensor) -> Tensor:
         """Return the steepest one-sided derivative where |w| has a kink."""
-        within_kink = gradient.clamp(-self.l1, self.l1) * (weights == 0)
-        return gradient + self.l1 * weights.sign() - within_kink
+        l1, sign = self.penalties.l1, weights.sign()
+        within_kink = gradient.clamp(-l1, l1).mul_(1 - sign.abs())
+        slope = (gradient - within_kink).add_(sign, alpha=l1)
+        slope[-1] = gradient[-1]
+        return slope
 
 
 class InverseHessian:
@@ -103,31 +132,10 @@ class InverseHessian:
 
     def keep(self, chosen: Tensor) -> None:
         """Drop the other labels."""
-        self.inverse_diagonal = self.inverse_diagonal[:, chosen]
+        self.inverse_diagonal = self.inverse_diagonal.index_select(1, chosen)
         self.scale = self.scale[chosen]
-        kept = [tuple(each[..., chosen] for each in step) for step in self.steps]
+        kept = [tuple(each.index_select(-1, chosen) for each in step) for step in self.steps]
         self.steps = deque(kept, maxlen=MEMORY)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class Point:
-    """The weights of a block of labels, their objective, and the gradient of its smooth part."""
-
-    weights: Tensor  # (d, B)
-    value: Tensor  # (B,)
-    gradient: Tensor  # (d, B)
-
-    def columns(self, chosen: Tensor) -> Point:
-        """Keep only some labels of the block."""
-        return Point(self.weights[:, chosen], self.value[chosen], self.gradient[:, chosen])
-
-    def replace_at(self, at: Tensor, new: Point) -> Point:
-        """Return a copy with other values for some labels."""
-        result = Point(self.weights.clone(), self.value.clone(), self.gradient.clone())
-        result.weights[:, at] = new.weights
-        result.value[at] = new.value
-        result.gradient[:, at] = new.gradient
-        return result
 
 
 def line_search(problem: Problem, start: Point, slope: Tensor, direction: Tensor) -> Point:
@@ -135,26 +143,34 @@ def line_search(problem: Problem, start: Point, slope: Tensor, direction: Tensor
 
     A step never leaves its orthant of the L1 term. A label without a good step stays where it is.
     """
-    # Masks are multiplied: torch.where is many times slower on the CPU.
-    orthant = start.weights.sign() - slope.sign() * (start.weights == 0)
-    result, here = start, start
+    sign = start.weights.sign()
+    orthant = sign - slope.sign().mul_(1 - sign.abs())
+    here, result, length = start, start, 1.0
     todo = torch.arange(len(start.value))
-    length = 1.0
     for _ in range(MAX_HALVINGS):
-        weights = here.weights + length * direction
-        weights *= weights * orthant >= 0
-        trial = Point(weights, *problem.evaluate(weights))
+        weights = _keep_sign(torch.add(here.weights, direction, alpha=length), orthant)
+        trial = problem.evaluate(weights)
         promised = ((weights - here.weights) * slope).sum(0)
         is_better = trial.value <= here.value + 1e-4 * promised
-        if is_better.all() and len(todo) == len(start.value):
-            return trial
-        result = result.replace_at(todo[is_better], trial.columns(is_better))
-        todo = todo[~is_better]
-        if not len(todo):
-            break
-        problem, here, length = problem.columns(~is_better), here.columns(~is_better), length / 2
-        orthant, slope, direction = (each[:, ~is_better] for each in (orthant, slope, direction))
+        if result is start:
+            result = trial
+        else:
+            result.write(todo, trial)
+        if is_better.all():
+            return result
+        failed = is_better.logical_not().nonzero()[:, 0]
+        todo = todo[failed]
+        problem, here, length = problem.columns(failed), here.columns(failed), length / 2
+        orthant, slope, direction = (
+            each.index_select(1, failed) for each in (orthant, slope, direction)
+        )
+    result.write(todo, here)
     return result
+
+
+def _keep_sign(values: Tensor, sign: Tensor) -> Tensor:
+    """Set values of another sign (-1, 0 or 1) to 0. Masks of booleans take far longer."""
+    return (values * sign).clamp_(min=0).mul_(sign)
 
 
 def fit_block(problem: Problem, curvature: Tensor, max_steps: int, tolerance: float) -> Tensor:
@@ -167,30 +183,31 @@ def fit_block(problem: Problem, curvature: Tensor, max_steps: int, tolerance: fl
     n_positive = problem.targets.sum(0).clamp(0.5, n_documents - 0.5)
     weights[-1] = torch.log(n_positive / (n_documents - n_positive))
     share = n_positive / n_documents
-    inverse_hessian = InverseHessian(curvature[:, None] * share * (1 - share) + problem.l2 + 1e-6)
+    diagonal = curvature[:, None] * (share * (1 - share))
+    diagonal[:-1] += problem.penalties.l2
+    inverse_hessian = InverseHessian(diagonal + 1e-6)
 
     result = weights.clone()
     labels = torch.arange(n_labels)  # labels that are not finished
-    point = Point(weights, *problem.evaluate(weights))
+    point = problem.evaluate(weights)
+    gradient = problem.gradient(point)
     for _ in range(max_steps):
-        slope = problem.pseudo_gradient(point.weights, point.gradient)
-        direction = -inverse_hessian.times(slope)
-        direction *= direction * slope < 0
+        slope = problem.pseudo_gradient(point.weights, gradient)
+        direction = _keep_sign(-inverse_hessian.times(slope), -slope.sign())
         new = line_search(problem, point, slope, direction)
         is_done = point.value - new.value <= tolerance * point.value
         if is_done.all():
             result[:, labels] = new.weights
             return result
-        inverse_hessian.update(new.weights - point.weights, new.gradient - point.gradient)
-        point = new
+        new_gradient = problem.gradient(new)
+        inverse_hessian.update(new.weights - point.weights, new_gradient - gradient)
+        point, gradient = new, new_gradient
         if is_done.sum() > SHRINK * len(labels):
             result[:, labels[is_done]] = point.weights[:, is_done]
-            labels, point, problem = (
-                labels[~is_done],
-                point.columns(~is_done),
-                problem.columns(~is_done),
-            )
-            inverse_hessian.keep(~is_done)
+            left = is_done.logical_not().nonzero()[:, 0]
+            labels, point, problem = labels[left], point.columns(left), problem.columns(left)
+            gradient = gradient.index_select(1, left)
+            inverse_hessian.keep(left)
     result[:, labels] = point.weights
     return result
 
@@ -227,8 +244,6 @@ def fit_logistic(
     curvature = torch.from_numpy(
         np.asarray(with_intercept.multiply(with_intercept).sum(0), dtype=np.float32).ravel()
     )
-    is_penalised = torch.ones(n_features + 1, 1)
-    is_penalised[-1] = 0
     by_label = targets.tocsc()
     weights = np.empty((n_features + 1, n_labels), dtype=np.float32)
 
@@ -241,8 +256,7 @@ def fit_logistic(
             features=matrix,
             features_t=matrix_t,
             targets=torch.from_numpy(by_label[:, labels].toarray().astype(np.float32)),
-            l1=is_penalised * penalties.l1,
-            l2=is_penalised * penalties.l2,
+            penalties=penalties,
             allowed=mask,
         )
         weights[:, labels] = fit_block(problem, curvature, max_steps, tolerance).numpy()

@@ -115,8 +115,7 @@ class ClassifierChain:
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the weights of features and of labels."""
         return {
-            "weights": self.linear.weights,
-            "intercepts": self.linear.intercepts,
+            **self.linear.arrays(),
             "chain": self.chain,
             "beam_width": np.array([self.beam_width]),
         }
@@ -124,7 +123,7 @@ class ClassifierChain:
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> ClassifierChain:
         """Build from the weights."""
-        linear = LinearWeights(arrays["weights"], arrays["intercepts"])
+        linear = LinearWeights.from_arrays(arrays)
         chain, n_labels = arrays["chain"], len(linear.intercepts)
         if chain.shape != (n_labels, n_labels) or np.tril(chain).any():
             raise ValueError(f"chain {chain.shape} does not fit {n_labels:,} labels")

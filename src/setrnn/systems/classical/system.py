@@ -26,6 +26,7 @@ from setrnn.systems.system import Arrays, System
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+SPARSE_BELOW = 0.25  # the share of weights that are not 0; an L1 penalty leaves about .02
 # (l1, l2) that are good on most data; weaker penalties take far longer and gain little
 GRID = ((0.1, 0.03), (0.2, 0.03), (0.3, 0.05), (0.05, 0.03), (0.1, 0.1), (0.0, 0.1))
 
@@ -63,6 +64,10 @@ class ClassicalModel(Protocol):
     def n_labels(self) -> int:
         """The number of labels."""
 
+    @property
+    def linear(self) -> LinearWeights:
+        """The weights of the features."""
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all learned weights by name."""
 
@@ -73,9 +78,9 @@ class ClassicalModel(Protocol):
 
 @dataclass(frozen=True)
 class LinearWeights:
-    """One linear function per label."""
+    """One linear function per label. Weights that are mostly 0 are kept as a sparse matrix."""
 
-    weights: Floats32  # (d, L)
+    weights: Floats32 | sp.csr_matrix  # (d, L)
     intercepts: Floats32  # (L,)
 
     def __post_init__(self) -> None:
@@ -83,10 +88,46 @@ class LinearWeights:
         w, b = self.weights, self.intercepts
         if w.ndim != 2 or b.shape != w.shape[1:] or not w.dtype.kind == b.dtype.kind == "f":
             raise ValueError(f"weights {w.shape} and intercepts {b.shape} do not fit")
+        if not sp.issparse(w) and np.count_nonzero(w) < SPARSE_BELOW * w.size:
+            object.__setattr__(self, "weights", sp.csr_matrix(w))
+
+    def times(self, features: sp.csr_matrix) -> Floats32:
+        """Return the products of features (n, d) and weights, (n, L).
+
+        The products of sparse and of dense weights have the same bits.
+        """
+        found = features @ self.weights
+        return np.asarray(found.toarray() if sp.issparse(found) else found)
 
     def logits(self, features: sp.csr_matrix) -> Floats32:
         """Return the log-odds of each label, (n, L)."""
-        return np.asarray(features @ self.weights) + self.intercepts
+        return self.times(features) + self.intercepts
+
+    def arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return the weights, dense or as three arrays, and the intercepts."""
+        w = self.weights
+        if not sp.issparse(w):
+            return {"weights": w, "intercepts": self.intercepts}
+        return {
+            "weights": w.data,
+            "weight_labels": w.indices,
+            "weight_offsets": w.indptr.astype(np.int64),
+            "intercepts": self.intercepts,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> LinearWeights:
+        """Build from the arrays."""
+        weights, intercepts = arrays["weights"], arrays["intercepts"]
+        if weights.ndim != 1:
+            return cls(weights, intercepts)
+        rows = Ragged(arrays["weight_labels"], arrays["weight_offsets"])
+        n_labels = intercepts.size
+        rows.check_ids(n_labels)
+        if len(weights) != len(rows.values):
+            raise ValueError(f"{len(weights):,} weights have {len(rows.values):,} labels")
+        csr = (weights, rows.values, rows.offsets)
+        return cls(sp.csr_matrix(csr, shape=(len(rows), n_labels)), intercepts)
 
 
 @dataclass(frozen=True)
@@ -132,7 +173,7 @@ class ClassicalSystem(System):
 
     def weigh_tokens(self, tokens: Ragged) -> Floats32:
         """Return what each token of one document adds to the log-odds of each label: (T, L)."""
-        return np.asarray(self.tfidf.spread(tokens) @ self.model.arrays()["weights"])
+        return self.model.linear.times(self.tfidf.spread(tokens))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all learned weights by name."""
@@ -153,10 +194,10 @@ class ClassicalSystem(System):
             raise ValueError(
                 f"they are for {self.tfidf.n_tokens:,} words, but the tokenizer has {n_tokens:,}"
             )
-        weights = self.model.arrays().get("weights")
-        if weights is not None and len(weights) != len(self.tfidf.idf):
+        n_features = self.model.linear.weights.shape[0]
+        if n_features != len(self.tfidf.idf):
             raise ValueError(
-                f"they are for {len(weights):,} features, but there are {len(self.tfidf.idf):,}"
+                f"they are for {n_features:,} features, but there are {len(self.tfidf.idf):,}"
             )
 
 

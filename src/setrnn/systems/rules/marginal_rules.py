@@ -22,6 +22,8 @@ from setrnn.systems.rules.choice import Choice
 OVER_HALF = np.nextafter(0.5, 1.0)
 # Chosen by fitting on one half of valid and measuring on the other: docs/rules.md.
 EXPECTED_WEIGHT = 0.5
+PAIRS_AT_ONCE = 2**20  # of documents and labels
+KEPT_PER_TRUE = 4  # probabilities that are sorted for each true label
 NO_THRESHOLDS = (
     "Rule '{rule}' needs thresholds, and this model has none. Choose them on documents with true "
     "labels: setrnn calibrate MODEL VALID"
@@ -92,10 +94,35 @@ def choose_thresholds(marginals: Floats32, is_label: Bools) -> Thresholds:
     """
     if not is_label.any() or not (marginals > 0).any():
         return Thresholds(0.5, np.full(is_label.shape[1], 0.5))
-    common = float(find_best_thresholds(marginals.reshape(1, -1), is_label.reshape(1, -1), 0.0)[0])
-    by_label = find_best_thresholds(marginals.T, is_label.T, EXPECTED_WEIGHT)
+    common = find_best_threshold(marginals.reshape(-1), is_label.reshape(-1))
+    n_at_once = max(PAIRS_AT_ONCE // len(marginals), 1)
+    by_label = np.concatenate(
+        [
+            find_best_thresholds(marginals[:, part].T, is_label[:, part].T, EXPECTED_WEIGHT)
+            for part in (slice(i, i + n_at_once) for i in range(0, is_label.shape[1], n_at_once))
+        ]
+    )
     has_own = is_label.any(axis=0) & np.isfinite(by_label)
     return Thresholds(common, np.where(has_own, by_label, common))
+
+
+def find_best_threshold(probs: npt.NDArray[Any], is_true: Bools) -> float:
+    """Return the threshold of best F1 over all (m,); NaN if all probabilities are 0.
+
+    Only the largest probabilities are sorted. If k of them pass, F1 is at most
+    2 n_true / (k + n_true), which rules out the others once a larger F1 is found.
+    """
+    n_true = np.array([[is_true.sum()]], dtype=np.float64)
+    n_kept = KEPT_PER_TRUE * int(n_true[0, 0])
+    while 0 < n_kept < len(probs):
+        is_kept = probs >= np.partition(probs, -n_kept)[-n_kept]
+        next_prob = probs.max(initial=0, where=~is_kept)
+        kept = np.append(probs[is_kept], next_prob).astype(probs.dtype)
+        thresholds, f1 = _find_best(kept[None], np.append(is_true[is_kept], False)[None], n_true, 0)
+        if f1[0] >= 2 * n_true[0, 0] / (len(kept) + n_true[0, 0]):
+            return float(thresholds[0])
+        n_kept *= KEPT_PER_TRUE
+    return float(find_best_thresholds(probs[None], is_true[None], 0.0)[0])
 
 
 def find_best_thresholds(probs: npt.NDArray[Any], is_true: Bools, expected_weight: float) -> Floats:
@@ -103,18 +130,25 @@ def find_best_thresholds(probs: npt.NDArray[Any], is_true: Bools, expected_weigh
 
     It is halfway between the smallest probability that passes and the next one.
     """
+    n_true = is_true.sum(axis=1, keepdims=True).astype(np.float64)
+    return _find_best(probs, is_true, n_true, expected_weight)[0]
+
+
+def _find_best(
+    probs: npt.NDArray[Any], is_true: Bools, n_true: Floats, expected_weight: float
+) -> tuple[Floats, Floats]:
+    """Return the best thresholds and their F1, given the number that are true in each row."""
     order = np.argsort(-probs, axis=1)  # equal ones pass together: their order is free
     values = np.take_along_axis(probs, order, axis=1).astype(np.float64)
     n_hits = np.take_along_axis(is_true, order, axis=1).cumsum(axis=1, dtype=np.float64)
     n_passed = np.arange(1, values.shape[1] + 1, dtype=np.float64)
-    n_true = is_true.sum(axis=1, keepdims=True).astype(np.float64)
     if expected_weight:
         n_hits += expected_weight * values.cumsum(axis=1)
-        n_true += expected_weight * values.sum(axis=1, keepdims=True)
+        n_true = n_true + expected_weight * values.sum(axis=1, keepdims=True)
     f1 = 2 * n_hits / ((1 + expected_weight) * n_passed + n_true)
     below = np.concatenate([values[:, 1:], np.zeros((len(values), 1))], axis=1)
     f1[values == below] = -1  # equal probabilities pass together; 0 never passes
     best = f1.argmax(axis=1)
     rows = np.arange(len(values))
     halfway = (values[rows, best] + below[rows, best]) / 2
-    return np.where(f1[rows, best] >= 0, halfway, np.nan)
+    return np.where(f1[rows, best] >= 0, halfway, np.nan), f1[rows, best]
