@@ -64,10 +64,6 @@ class ClassicalModel(Protocol):
     def n_labels(self) -> int:
         """The number of labels."""
 
-    @property
-    def linear(self) -> LinearWeights:
-        """The weights of the features."""
-
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all learned weights by name."""
 
@@ -173,7 +169,15 @@ class ClassicalSystem(System):
 
     def weigh_tokens(self, tokens: Ragged) -> Floats32:
         """Return what each token of one document adds to the log-odds of each label: (T, L)."""
-        return self.model.linear.times(self.tfidf.spread(tokens))
+        linear = self._linear
+        if linear is None:
+            return np.zeros((len(tokens.values), self.model.n_labels), dtype=np.float32)
+        return linear.times(self.tfidf.spread(tokens))
+
+    @property
+    def _linear(self) -> LinearWeights | None:
+        """The weights of the features, if the model has some."""
+        return getattr(self.model, "linear", None)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all learned weights by name."""
@@ -194,10 +198,10 @@ class ClassicalSystem(System):
             raise ValueError(
                 f"they are for {self.tfidf.n_tokens:,} words, but the tokenizer has {n_tokens:,}"
             )
-        n_features = self.model.linear.weights.shape[0]
-        if n_features != len(self.tfidf.idf):
+        linear, n_features = self._linear, len(self.tfidf.idf)
+        if linear is not None and linear.weights.shape[0] != n_features:
             raise ValueError(
-                f"they are for {n_features:,} features, but there are {len(self.tfidf.idf):,}"
+                f"they are for {linear.weights.shape[0]:,} features, but there are {n_features:,}"
             )
 
 
