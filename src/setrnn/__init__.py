@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.distilling import distil
     from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
-    from setrnn.tagging.evaluation import Evaluation, evaluate
+    from setrnn.tagging.evaluation import Evaluation, evaluate, evaluate_rules
     from setrnn.tagging.explanation import Explanation
     from setrnn.tagging.mixing import mix
     from setrnn.tagging.prediction import Completion, Prediction
@@ -42,6 +42,7 @@ _HOMES = {
     "train": "setrnn.tagging.train",
     "load": "setrnn.tagging.tagger",
     "evaluate": "setrnn.tagging.evaluation",
+    "evaluate_rules": "setrnn.tagging.evaluation",
     "open_documents": "setrnn.tagging.documents",
     "calibrate": "setrnn.tagging.calibrating",
     "mix": "setrnn.tagging.mixing",
@@ -96,6 +97,7 @@ __all__ = [
     "distil",
     "draw_reliability",
     "evaluate",
+    "evaluate_rules",
     "load",
     "mix",
     "open_dataset",

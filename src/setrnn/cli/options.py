@@ -141,6 +141,13 @@ BeamWidth = Annotated[
         show_default="as in training",
     ),
 ]
+AllowTrainingDocuments = Annotated[
+    bool,
+    typer.Option(
+        "--allow-training-documents",
+        help="Use the documents even if the model was trained on them.",
+    ),
+]
 JsonFile = Annotated[
     Path | None,
     typer.Option("--json", help="Also write the result to this JSON file.", show_default=False),

@@ -194,6 +194,7 @@ def calibrate(
     confidence: float = 0.9,
     *,
     split: str | None = None,
+    allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Calibrated:
     """Calibrate probabilities, and find which predictions to accept without review.
@@ -208,6 +209,8 @@ def calibrate(
         target: the least accuracy of the accepted predictions.
         confidence: the confidence that they reach the target.
         split: the part of the data; valid, or the only one, if not given.
+        allow_training_documents: whether to calibrate, with a warning, on documents that the model
+            was trained on; otherwise they raise DataError.
         on_progress: called with the progress and with notes for the user.
 
     Example:
@@ -223,7 +226,8 @@ def calibrate(
     check_tagger(tagger)
     check_share("target accuracy", target)
     check_share("confidence", confidence)
-    name, labelled = tagger.rule_or_own(rule), open_unseen(tagger, data, split, on_progress)
+    name = tagger.rule_or_own(rule)
+    labelled = open_unseen(tagger, data, split, on_progress, allow_training_documents)
     documents = _Documents.collect(tagger, labelled, on_progress)
     calibration = documents.fit(tagger)
     fitted = replace(tagger, calibration=calibration)

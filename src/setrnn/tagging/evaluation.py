@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -20,7 +20,7 @@ from setrnn.metrics import (
     evaluate_ranking,
     indicator_matrices,
 )
-from setrnn.progress import OnProgress, count_up, ignore_progress
+from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import BatchSearch
@@ -28,10 +28,11 @@ from setrnn.systems.rules import find_rule
 from setrnn.tagging.acceptance import accuracy_interval, reliability
 from setrnn.tagging.documents import (
     MEASURED_ON_SEEN,
+    MOST_SEEN,
     Batch,
     Documents,
+    SeenCounts,
     open_documents,
-    warn_if_seen,
 )
 from setrnn.tagging.label_scores import (
     LabelPairs,
@@ -94,6 +95,12 @@ class Evaluation:
     labels: tuple[LabelScores, ...]  # the most frequent first; not part of `as_dict`
     accepted: AcceptedScores | None = None  # None if the model has no acceptance for the rule
     certificates: CertificateScores | None = None  # of set-rnn-exact, by rule "set"
+    share_trained_on: float = 0.0  # of the documents, that the model was trained on; see `is_seen`
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the model was trained on so many documents that the measures are too good."""
+        return self.share_trained_on > MOST_SEEN
 
     def as_dict(self) -> dict[str, Any]:
         """Return all measures as plain values."""
@@ -110,6 +117,7 @@ class Evaluation:
             **asdict(self.label_probabilities),
             **({} if self.accepted is None else asdict(self.accepted)),
             **({} if self.certificates is None else asdict(self.certificates)),
+            "share_trained_on": self.share_trained_on,
             "documents_per_second": round(self.documents_per_second, 1),
         }
 
@@ -130,6 +138,7 @@ def evaluate(
     *,
     split: str | None = None,
     limits: Limits | None = None,
+    allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Evaluation:
     """Measure a tagger on documents whose labels are known.
@@ -141,6 +150,8 @@ def evaluate(
         rule: the prediction rule; the model's own if not given.
         split: the part of the data; test, or the only one, if not given.
         limits: what the predicted sets must satisfy.
+        allow_training_documents: whether to measure without a warning on documents that the model
+            was trained on. `Evaluation.share_trained_on` says how many they are.
         on_progress: called with the progress and with notes for the user.
 
     Example:
@@ -151,15 +162,60 @@ def evaluate(
         600
         >>> 0.8 < evaluation.scores.instance_f1 < 1
         True
+        >>> setrnn.evaluate(tagger, "newsroom", split="train").share_trained_on
+        1.0
     """
     check_tagger(tagger)
     name = tagger.rule_or_own(rule)
-    documents = warn_if_seen(open_documents(data, split), MEASURED_ON_SEEN, on_progress)
+    found = evaluate_rules(
+        tagger,
+        data,
+        [name],
+        split=split,
+        limits=limits,
+        allow_training_documents=allow_training_documents,
+        on_progress=on_progress,
+    )
+    return found[name]
+
+
+def evaluate_rules(
+    tagger: Tagger,
+    data: Documents,
+    rules: Sequence[str] | None = None,
+    *,
+    split: str | None = None,
+    limits: Limits | None = None,
+    allow_training_documents: bool = False,
+    on_progress: OnProgress = ignore_progress,
+) -> dict[str, Evaluation]:
+    """Measure a tagger by several prediction rules; what they share is computed once.
+
+    Without `rules`, these are all that the model can predict by. The other arguments are those of
+    `evaluate`.
+
+    Example:
+        >>> import setrnn
+        >>> tagger = setrnn.train("newsroom", "br")
+        >>> found = setrnn.evaluate_rules(tagger, "newsroom")
+        >>> list(found)
+        ['set', 'f1', 'hamming', 'micro-f1', 'label-f1']
+        >>> found["f1"].scores.instance_f1 > found["set"].scores.instance_f1
+        True
+    """
+    check_tagger(tagger)
+    names = [tagger.rule_or_own(each) for each in (tagger.rules if rules is None else rules)]
+    documents, seen = open_documents(data, split), SeenCounts(tagger)
     tagger.known_limits(limits)
     count = count_up("tagging", on_progress, documents.n_documents)
-    results = measure_rules(tagger, documents.batches(tagger), [name], count, limits)
+    results = measure_rules(tagger, seen.watch(documents.batches(tagger)), names, count, limits)
     documents.note_skipped(on_progress)
-    return results[name].evaluation
+    if seen.share > MOST_SEEN and not allow_training_documents:
+        on_progress(Note(MEASURED_ON_SEEN.format(share=seen.share), is_warning=True))
+    return {
+        name: replace(each.evaluation, share_trained_on=seen.share)
+        for name, each in results.items()
+    }
 
 
 def check_tagger(tagger: object) -> None:

@@ -44,6 +44,7 @@ def mix(
     split: str | None = None,
     out: str | Path | None = None,
     device: str = "auto",
+    allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Make one model of several: p(set) is the weighted mean of the members' p(set).
@@ -62,6 +63,8 @@ def mix(
             part that the models were trained on, it is the valid part that was cut off then.
         out: the model folder to write.
         device: where networks that are loaded from folders compute: auto, cpu or cuda.
+        allow_training_documents: whether to fit, with a warning, on documents that a model was
+            trained on; otherwise they raise DataError.
         on_progress: called with the progress and with notes for the user.
 
     Example:
@@ -77,7 +80,8 @@ def mix(
     place = None if out is None else Path(out)
     if place is not None:
         check_model_place(place)
-    documents = open_unseen(join(members), data, split, on_progress)
+    every = join(members)
+    documents = open_unseen(every, data, split, on_progress, allow_training_documents)
     mixture, documents = _fit_mixture(names, members, documents, on_progress)
     if place is not None:
         mixture = mixture.saved_to(place)
