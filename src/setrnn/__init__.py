@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from setrnn import scorers
     from setrnn.comparison.compare import ComparisonResult, compare
     from setrnn.data.cache import Source
     from setrnn.data.example import Example
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from setrnn.tagging.evaluation import Evaluation, evaluate, evaluate_rules
     from setrnn.tagging.explanation import Explanation
     from setrnn.tagging.mixing import mix
+    from setrnn.tagging.model_card import describe_model
     from setrnn.tagging.prediction import Completion, Prediction
+    from setrnn.tagging.predictions import Predictions
     from setrnn.tagging.tagger import Tagger, load
     from setrnn.tagging.train import prepare, train
 
@@ -45,11 +48,14 @@ _HOMES = {
     "evaluate_rules": "setrnn.tagging.evaluation",
     "open_documents": "setrnn.tagging.documents",
     "calibrate": "setrnn.tagging.calibrating",
+    "describe_model": "setrnn.tagging.model_card",
     "mix": "setrnn.tagging.mixing",
     "distil": "setrnn.tagging.distilling",
     "Tagger": "setrnn.tagging.tagger",
     "SetRNNClassifier": "setrnn.tagging.estimator",
+    "scorers": "setrnn.scorers",
     "Prediction": "setrnn.tagging.prediction",
+    "Predictions": "setrnn.tagging.predictions",
     "Completion": "setrnn.tagging.prediction",
     "Explanation": "setrnn.tagging.explanation",
     "Evaluation": "setrnn.tagging.evaluation",
@@ -83,6 +89,7 @@ __all__ = [
     "Limits",
     "ModelError",
     "Prediction",
+    "Predictions",
     "Prepared",
     "ReadOptions",
     "SetRNNClassifier",
@@ -94,6 +101,7 @@ __all__ = [
     "build_report",
     "calibrate",
     "compare",
+    "describe_model",
     "distil",
     "draw_reliability",
     "evaluate",
@@ -103,6 +111,7 @@ __all__ = [
     "open_dataset",
     "open_documents",
     "prepare",
+    "scorers",
     "train",
 ]
 
@@ -112,7 +121,8 @@ if not TYPE_CHECKING:  # a type checker would accept any name
         """Import a public name from its module."""
         if name not in _HOMES:
             raise AttributeError(f"module 'setrnn' has no attribute '{name}'")
-        value = getattr(import_module(_HOMES[name]), name)
+        home = import_module(_HOMES[name])
+        value = home if name == "scorers" else getattr(home, name)
         globals()[name] = value
         return value
 

@@ -45,6 +45,10 @@ COMMANDS = {
         "setrnn.cli.calibrate:calibrate",
         "Calibrate a model's probabilities, and find which predictions to accept without review.",
     ),
+    "show": (
+        "setrnn.cli.show:show",
+        "Show what a model is: method, data, labels, measures, calibration, versions.",
+    ),
     "mix": (
         "setrnn.cli.mix:mix",
         "Make one model of several, with weights fitted for each prediction rule.",

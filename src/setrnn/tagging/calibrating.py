@@ -45,6 +45,7 @@ from setrnn.tagging.label_calibration import (
     with_knots,
 )
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.targets import note_targets
 from setrnn.training.failures import explain_full_gpu
 
 
@@ -119,9 +120,23 @@ def fit_calibration(
     split: str | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Calibration:
-    """Fit thresholds and scalings; acceptance needs a target: see `calibrate`."""
-    documents = open_documents(data, split, "valid")
-    return _Documents.collect(tagger, documents, on_progress).fit(tagger)
+    """Fit thresholds and scalings, and acceptance to the targets of the tagger's calibration."""
+    found = _Documents.collect(tagger, open_documents(data, split, "valid"), on_progress)
+    calibration, kept = found.fit(tagger), tagger.calibration
+    if kept is None:
+        return calibration
+    acceptance = found.accept(tagger, calibration, _list_targets(kept))[0]
+    calibration = replace(calibration, acceptance=acceptance)
+    if (labels := kept.label_acceptance) is None:
+        return calibration
+    of_labels, _ = found.accept_labels(tagger, calibration, labels.target, labels.confidence)
+    return replace(calibration, label_acceptance=of_labels)
+
+
+def _list_targets(calibration: Calibration | None) -> dict[str, tuple[float, float]]:
+    """Return the target and the confidence of each rule that has an acceptance."""
+    kept = {} if calibration is None else calibration.acceptance
+    return {rule: (each.target, each.confidence) for rule, each in kept.items()}
 
 
 def calibrate_on_valid(
@@ -132,6 +147,7 @@ def calibrate_on_valid(
 ) -> Tagger:
     """Calibrate a tagger on the valid part, if there is one: see `calibrate_or_warn`."""
     if not prepared.description["n_documents"].get("valid", 0):
+        note_targets(tagger, on_progress)
         return tagger
     return calibrate_or_warn(tagger, open_documents(prepared, "valid"), out, on_progress)
 
@@ -159,6 +175,7 @@ def calibrate_or_warn(
             "calibrate: probabilities are the model's own."
         )
         on_progress(Note(text))
+        note_targets(tagger, on_progress)
         return tagger
     way_out = "Calibrate it on fewer documents, with setrnn calibrate."
     try:
@@ -175,6 +192,7 @@ def calibrate_or_warn(
         on_progress(
             Note(f"The model is not calibrated: {reason or 'out of memory.'}", is_warning=True)
         )
+        note_targets(tagger, on_progress)
         return tagger
     temperature = calibration.scalings["sets"].temperature
     on_progress(
@@ -183,6 +201,7 @@ def calibrate_or_warn(
             "predict gives calibrated probabilities, predict --raw the model's own."
         )
     )
+    note_targets(calibrated, on_progress)
     return calibrated
 
 
@@ -230,16 +249,8 @@ def calibrate(
     labelled = open_unseen(tagger, data, split, on_progress, allow_training_documents)
     documents = _Documents.collect(tagger, labelled, on_progress)
     calibration = documents.fit(tagger)
-    fitted = replace(tagger, calibration=calibration)
-    targets = {name: (target, confidence)}
-    if tagger.calibration is not None:
-        kept = tagger.calibration.acceptance.values()
-        targets = {each.rule: (each.target, each.confidence) for each in kept} | targets
-    predicted = {each: documents.predict(fitted, each) for each in targets}
-    acceptance = {
-        each: fit_acceptance(each, found.probs(calibration.scalings), found.is_right, *asked)
-        for (each, found), asked in zip(predicted.items(), targets.values(), strict=True)
-    }
+    targets = _list_targets(tagger.calibration) | {name: (target, confidence)}
+    acceptance, predicted = documents.accept(tagger, calibration, targets)
     label_acceptance, of_labels = documents.accept_labels(tagger, calibration, target, confidence)
     calibration = replace(calibration, acceptance=acceptance, label_acceptance=label_acceptance)
     found = predicted[name]
@@ -348,6 +359,21 @@ class _Documents:
     def label_marginals(self) -> Floats32:
         """The model's own p(label | document), (n, L)."""
         return self.marginals.get(LABEL_RULE, self.marginals["sets"])
+
+    def accept(
+        self,
+        tagger: Tagger,
+        calibration: Calibration,
+        targets: Mapping[str, tuple[float, float]],
+    ) -> tuple[dict[str, Acceptance], dict[str, _Predicted]]:
+        """Find which predictions to accept, by rule: targets are an accuracy and a confidence."""
+        fitted = replace(tagger, calibration=calibration)
+        predicted = {rule: self.predict(fitted, rule) for rule in targets}
+        acceptance = {
+            rule: fit_acceptance(rule, found.probs(calibration.scalings), found.is_right, *asked)
+            for (rule, found), asked in zip(predicted.items(), targets.values(), strict=True)
+        }
+        return acceptance, predicted
 
     def accept_labels(
         self, tagger: Tagger, calibration: Calibration, target: float, confidence: float

@@ -120,16 +120,18 @@ def read_targets(
     y: Any,  # noqa: ANN401 (whatever a user gives)
     n_texts: int,
     column_names: Sequence[str] | None = None,
-) -> tuple[list[tuple[str, ...]], int | None]:
-    """Return the labels of each text, and the number of columns if y is an indicator matrix.
+) -> tuple[list[tuple[str, ...]], list[str] | list[int] | None]:
+    """Return the labels of each text, and the columns if y is an indicator matrix.
 
-    The label of a column is its name or, without `column_names`, its number.
+    The columns are the names of a DataFrame's, or numbers. The label of a column is its name. A
+    matrix without names has `column_names`; if these are not given either, its numbers.
     """
     if y is None:
         raise DataError(
             "SetRNNClassifier requires y to be passed, but the target y is None. "
             "Give a collection of labels for each text."
         )
+    own_names = _read_column_names(y)
     if not sp.issparse(y):
         y = _read_rows(y, "y", "a list with a collection of labels for each text")
         if y and isinstance(y[0], _NUMBERS):
@@ -144,14 +146,34 @@ def read_targets(
     matrix = _read_indicator_matrix(y)
     n_rows, n_columns = matrix.shape
     _check_length(n_rows, n_texts, "y")
-    names = [str(column) for column in range(n_columns)] if column_names is None else column_names
+    names: Sequence[str] = [str(column) for column in range(n_columns)]
+    if own_names is not None or column_names is not None:
+        names = own_names or column_names or []
     if len(names) != n_columns:
         raise DataError(
             f"y has {n_columns} columns, but the classifier was fitted with {len(names)} labels. "
             "Give a column for each of classes_, in that order."
         )
+    if own_names and column_names is not None and set(own_names).isdisjoint(column_names):
+        raise DataError(
+            f"The classifier knows none of the columns of y, such as {_show(own_names[0])}. Give "
+            "the columns that it was fitted with."
+        )
     columns = Ragged(matrix.indices, matrix.indptr.astype(np.int64))
-    return [tuple(names[column] for column in row) for row in columns], n_columns
+    label_sets = [tuple(names[column] for column in row) for row in columns]
+    return label_sets, own_names or list(range(n_columns))
+
+
+def _read_column_names(y: Any) -> list[str] | None:  # noqa: ANN401 (whatever a user gives)
+    """Return the names of the columns of a DataFrame; None for numbers 0, 1, 2 ... or no names."""
+    if not hasattr(y, "columns") or not hasattr(y, "__array__"):
+        return None
+    names = [str(each) for each in y.columns]
+    if names == [str(number) for number in range(len(names))]:
+        return None
+    if len(set(names)) < len(names) or "" in names:
+        raise DataError("The columns of y are labels: each needs a name of its own.")
+    return names
 
 
 def _are_rows_of_numbers(rows: list[Any]) -> bool:

@@ -40,9 +40,8 @@ def check_learned(
     """Warn if a model is not better on the valid part than the most frequent labels."""
     if not has_valid(prepared):
         return
-    best_epoch = tagger.notes.get("best_epoch")
-    if best_epoch:
-        score = float(tagger.notes["epochs"][best_epoch - 1][measure])
+    if "valid" in tagger.notes:
+        score = float(tagger.notes["valid"][measure])
     else:
         most = tagger.config.training.valid_documents
         score = validate(tagger.system, prepared, rule_for(measure), most)[measure]

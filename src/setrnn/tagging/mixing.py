@@ -31,7 +31,9 @@ from setrnn.tagging.mixture_weights import (
     fit_rules,
     mean_log_likelihood,
 )
+from setrnn.tagging.occasion import describe_occasion
 from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.targets import keep_targets
 
 METHOD = "mixture"
 NAMES_SHOWN = 5
@@ -83,6 +85,7 @@ def mix(
     every = join(members)
     documents = open_unseen(every, data, split, on_progress, allow_training_documents)
     mixture, documents = _fit_mixture(names, members, documents, on_progress)
+    mixture = keep_targets(mixture, place, on_progress)
     if place is not None:
         mixture = mixture.saved_to(place)
     return calibrate_or_warn(mixture, documents, place, on_progress)
@@ -92,10 +95,16 @@ def mix_members(
     names: Sequence[str],
     members: Sequence[Tagger],
     documents: LabelledDocuments,
+    before: Path | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
-    """Mix taggers that are known by distinct names, and calibrate the mixture."""
+    """Mix taggers that are known by distinct names, and calibrate the mixture.
+
+    If there is a model `before` with accepted predictions, the mixture is calibrated to its
+    targets.
+    """
     mixture, documents = _fit_mixture(names, members, documents, on_progress)
+    mixture = keep_targets(mixture, before, on_progress)
     return calibrate_or_warn(mixture, documents, on_progress=on_progress)
 
 
@@ -117,6 +126,8 @@ def _fit_mixture(
     weights = Weights(default[kept], {each.rule: each.weights[kept] for each in fitted})
     notes = {
         "data": members[0].notes.get("data"),
+        "n_documents": max((each.notes.get("n_documents", 0) for each in members), default=0),
+        **describe_occasion(),
         "mixture": _describe(names, kept, outputs, default, fitted) | {"split": documents.split},
     }
     mixture = replace(join([members[number] for number in kept], weights), notes=notes)

@@ -29,6 +29,7 @@ from setrnn.systems.known import Known, given_known, known_log_prob
 from setrnn.systems.rules import count_completions
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.system import System
+from setrnn.tagging.html import write_prediction
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,9 @@ class Prediction:
         if self.accepted_labels is not None:
             values["accepted_labels"] = list(self.accepted_labels)
         return values
+
+    def _repr_html_(self) -> str:
+        return write_prediction(self)
 
 
 @dataclass(frozen=True)

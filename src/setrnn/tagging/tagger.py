@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -55,6 +56,7 @@ from setrnn.tagging.prediction import (
     name_predictions,
     problem_with_known,
 )
+from setrnn.tagging.predictions import Predictions
 
 if TYPE_CHECKING:
     from setrnn.tagging.explanation import Explanation
@@ -97,7 +99,7 @@ class Tagger:
     trained_documents: tuple[DocumentSketch, ...] = ()  # of each tokenizer; () if not known
 
     def __repr__(self) -> str:
-        calibrated = "calibrated" if self.calibration is not None else "not calibrated"
+        calibrated = "calibrated" if self.is_calibrated else "not calibrated"
         return f"<Tagger {self.method}: {len(self.labels):,} labels, {calibrated}>"
 
     @classmethod
@@ -132,7 +134,7 @@ class Tagger:
         limits: Limits | None = None,
         *,
         calibrated: bool = True,
-    ) -> list[Prediction]:
+    ) -> Predictions:
         """Predict a label set for each text.
 
         Args:
@@ -146,7 +148,8 @@ class Tagger:
                 calibration, or the model's own.
         """
         documents = pair_features(texts, features)
-        return list(self.tag_stream(documents, rule, top, limits, calibrated=calibrated))
+        found = self.tag_stream(documents, rule, top, limits, calibrated=calibrated)
+        return Predictions(found, texts)
 
     def tag_stream(
         self,
@@ -269,6 +272,11 @@ class Tagger:
         """Return calibrated label probabilities (n, L); the same if there is no calibration."""
         curves = None if self.calibration is None else self.calibration.label_curves
         return probs if curves is None else curves(probs)
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the model has a calibration that was fitted on documents."""
+        return self.calibration is not None and self.calibration.is_fitted
 
     @property
     def label_acceptance(self) -> LabelAcceptance | None:
@@ -479,12 +487,12 @@ class Tagger:
             self.notes,
             None if self.calibration is None else self.calibration.as_dict(),
             rule=self.rule,
-            readme=write_readme(self),
+            readme=self._readme(),
         )
         return replace(self, version=save_model(folder, saved, __version__, way_out))
 
     def save_calibration(self, folder: str | Path) -> Tagger:
-        """Write only the calibration, into the model folder that the tagger was read from.
+        """Write only the calibration and the README.md, into the folder of the tagger.
 
         Return the tagger with the version that is there now. If the model or its calibration has
         changed since it was read, ModelError is raised and nothing is written.
@@ -500,8 +508,15 @@ class Tagger:
             raise ConfigError("The tagger has no calibration. Make one with setrnn.calibrate.")
         if self.version == NOWHERE:
             raise ConfigError("The tagger is not in a folder yet. Write all of it: Tagger.save.")
-        version = save_calibration(Path(folder), self.calibration.as_dict(), self.version)
+        values = self.calibration.as_dict()
+        version = save_calibration(Path(folder), values, self.version, self._readme())
         return replace(self, version=version)
+
+    def _readme(self) -> str:
+        """Return the README.md; empty if the notes are damaged, which must not lose a model."""
+        with suppress(ModelError):
+            return write_readme(self)
+        return ""
 
 
 def _member_tagger(mixture: Tagger, settings: MemberSettings, system: System) -> Tagger:
