@@ -20,9 +20,9 @@ class Predictions(list[Prediction]):
 
     Example:
         >>> import setrnn
-        >>> found = setrnn.train("newsroom", "br").tag(["The ski race was cancelled."])
+        >>> found = setrnn.Predictions([setrnn.Prediction(("sport", "storm"), 0.62)])
         >>> len(found), found[0].labels
-        (1, ('sport', 'winter-sports'))
+        (1, ('sport', 'storm'))
     """
 
     def __init__(self, found: Iterable[Prediction] = (), texts: object = None) -> None:
