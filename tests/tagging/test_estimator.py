@@ -399,6 +399,16 @@ def test_save_and_load_change_nothing(tmp_path, method):
     assert loaded.tag(NEW_TEXTS, top=3) == classifier.predict_sets(NEW_TEXTS, top=3)
 
 
+def test_a_saved_model_predicts_by_the_rule_of_the_classifier(tmp_path):
+    classifier = SetRNNClassifier("br", rule="f1").fit(TEXTS, LABEL_SETS)
+    by_f1 = classifier.predict_sets(NEW_TEXTS)
+    assert by_f1 != classifier.tagger_.tag(NEW_TEXTS, "set", top=3)
+    classifier.save(tmp_path / "model")
+    loaded = setrnn.load(tmp_path / "model")
+    assert loaded.tag(NEW_TEXTS, top=3) == by_f1
+    assert loaded.explain(NEW_TEXTS[0]).predicted.labels == by_f1[0].labels
+
+
 @pytest.mark.parametrize("method", KINDS)
 def test_fit_leaves_no_files_and_holds_none(method, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

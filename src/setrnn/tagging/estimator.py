@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -138,7 +139,8 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options = TrainOptions(
             device=self.device, on_progress=_write_progress if self.verbose else ignore_progress
         )
-        self.tagger_ = _train(method, config, self._splits(examples, config.seed), options)
+        tagger = _train(method, config, self._splits(examples, config.seed), options)
+        self.tagger_ = replace(tagger, rule=self.rule)  # so that a saved model predicts the same
         self.takes_matrix_ = columns is not None
         if columns is None:
             self.classes_ = np.array(sorted(set().union(*label_sets)), dtype=object)

@@ -27,7 +27,7 @@ def write_text(text: str) -> str:
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Write a table; the columns are texts, the cells are HTML."""
-    head = "".join(f"<th>{write_text(each)}</th>" for each in columns)
+    head = "".join(f"<th style='text-align:left'>{write_text(each)}</th>" for each in columns)
     body = "".join(
         "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in row) + "</tr>"
         for row in rows
