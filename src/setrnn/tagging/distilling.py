@@ -69,6 +69,7 @@ def distil(
     measure: str | None = None,
     budget: float | None = None,
     valid: str | Path | None = None,
+    cut_valid: bool = True,
     preset: str = "default",
     config: Config | str | Path | None = None,
     settings: Settings = (),
@@ -96,6 +97,8 @@ def distil(
         budget: the minutes that the student's training may take, without the teacher's work; 0 or
             None for no limit. No epoch starts that would probably exceed them.
         valid: a file that becomes the valid part.
+        cut_valid: whether a tenth of train becomes the valid part, if there is none. Otherwise all
+            documents are trained on, and nothing is chosen or calibrated on new ones.
         preset: the settings to start from, as for `train`.
         config: all settings, or a JSON file of settings to apply after the preset.
         settings: single settings by their dotted names, such as `{"distillation.sets": 4}`.
@@ -120,7 +123,7 @@ def distil(
     check_training(student, full, device, target, resume)
     with explain_stop(target):
         name, tagger = _open_teacher(teacher, device)
-        source = make_training_source(data, valid)
+        source = make_training_source(data, valid, cut_valid)
         source = replace(source, unlabelled=tuple(Path(file) for file in unlabelled))
         prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
         options = TrainOptions(
@@ -269,7 +272,7 @@ def _ask(
         found.append(SetCandidates(best.labels[:, :n_sets], best.log_probs[:, :n_sets]))
         count(len(tokens))
     if sum(map(len, found)) != n_documents:
-        raise DataError(f"{source.data} has changed while it was read. Start again.")
+        raise DataError(f"{source} has changed while it was read. Start again.")
     return SetCandidates.concatenate(found)
 
 

@@ -27,6 +27,7 @@ from setrnn.data.model_folder import (
 )
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
+from setrnn.data.text_notes import note_texts
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, find_method
@@ -49,6 +50,7 @@ from setrnn.tagging.prediction import (
     LabelProbs,
     Marginals,
     Prediction,
+    add_notes,
     complete_tokens,
     encode_known,
     list_certificates,
@@ -166,8 +168,9 @@ class Tagger:
         check_top(top)
         self.rule_or_own(rule)
         self.known_limits(limits)
-        for tokens, _, ids in self._batches(documents, known):
-            yield from self.tag_tokens(tokens, rule, top, limits, known=ids, calibrated=calibrated)
+        for tokens, notes, _, ids in self._batches(documents, known):
+            found = self.tag_tokens(tokens, rule, top, limits, known=ids, calibrated=calibrated)
+            yield from map(add_notes, found, notes)
 
     def tag_tokens(
         self,
@@ -370,9 +373,10 @@ class Tagger:
     ) -> Iterator[Completion]:
         """Complete the labels of each (text, features); reads one batch at a time."""
         check_top(top)
-        for tokens, rows, ids in self._batches(documents, known):
+        for tokens, notes, rows, ids in self._batches(documents, known):
             assert ids is not None
-            yield from complete_tokens(self.system, self.labels, tokens, rows, ids, top)
+            found = complete_tokens(self.system, self.labels, tokens, rows, ids, top)
+            yield from map(add_notes, found, notes)
 
     def check_known(self, known: KnownLabels) -> None:
         """Raise DataError if known labels do not fit the labels of the model."""
@@ -382,17 +386,20 @@ class Tagger:
 
     def _batches(
         self, documents: Iterable[Document], known: Iterable[KnownLabels] | None
-    ) -> Iterator[tuple[Ragged, list[KnownLabels], Known | None]]:
-        """Yield token ids in batches, with what is known of each document and its label ids."""
+    ) -> Iterator[tuple[Ragged, list[tuple[str, ...]], list[KnownLabels], Known | None]]:
+        """Yield token ids in batches, with notes on each text, what is known, and its label ids."""
         rows_left, n_before = iter(known or ()), 0
-        for tokens in encode_batches(self.encoder, documents, BATCH):
-            rows = list(islice(rows_left, len(tokens)))
+        for texts, tokens in encode_batches(self.encoder, documents, BATCH):
+            rows, notes = (
+                list(islice(rows_left, len(tokens))),
+                note_texts(self.encoder, texts, tokens),
+            )
             if known is None:
-                yield tokens, rows, None
+                yield tokens, notes, rows, None
                 continue
             if len(rows) < len(tokens):
                 raise DataError("Known labels are given for fewer documents than there are.")
-            yield tokens, rows, encode_known(self.labels, rows, self.max_labels, n_before)
+            yield tokens, notes, rows, encode_known(self.labels, rows, self.max_labels, n_before)
             n_before += len(rows)
 
     def explain(
@@ -436,7 +443,7 @@ class Tagger:
     ) -> Marginals:
         """Return p(label | text), and the probability of the sets that were not found."""
         probs, missing = [np.zeros((0, len(self.labels)), np.float32)], [np.zeros(0)]
-        for tokens in encode_batches(self.encoder, pair_features(texts, features), BATCH):
+        for _, tokens in encode_batches(self.encoder, pair_features(texts, features), BATCH):
             candidates = self.system.candidates(tokens, count_candidates())
             found = self.label_marginals(tokens, candidates, calibrated=calibrated)
             probs.append(found.probs)

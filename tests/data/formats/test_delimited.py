@@ -77,7 +77,7 @@ BAD_ROWS = {
     "too many cells": (b"b,two,x,y\n", "has 4 cells, the header has 3", "in quotes"),
     "text behind a quote": (b'b,"two"x,y\n', "cannot be split into cells", "Double the quotes"),
     "carriage return": (b"b,two\rc,x\n", "carriage return", "line ends"),
-    "not UTF-8": (b"b,\xff,x\n", "is not UTF-8 (byte 0xff at column 3)", "Save the file as UTF-8"),
+    "not UTF-8": (b"b,\xff,x\n", "is not UTF-8 (byte 0xff at column 3)", "--encoding cp1252"),
     "NUL byte": (b"b,t\0wo,x\n", "holds a NUL byte", "Remove it"),
     "empty label": (b"b,two,x;;y\n", "'labels' holds an empty string", "Remove the extra ';'"),
 }
@@ -146,12 +146,13 @@ def test_endless_unclosed_quotes_stop_the_reading(tmp_path):
     [
         (
             b"id,texts,labels\n",
-            "has no column 'text': it has id, texts, labels. Did you mean 'texts'?",
+            "has no column 'text': it has texts, id, labels. Did you mean 'texts'?",
         ),
         (b"id,text,tags\n", "has no column 'labels'"),
         (b"text,labels,text\n", "has two columns 'text'. Rename or remove one"),
         (b'"id,text\n', "line 1: the header opens a quote"),
-        (b"\xff\xfei\0d\0\n", "line 1: the header is not UTF-8"),
+        (b"\xffid\n", "line 1: the header is not UTF-8"),
+        (b"\xff\xfei\0d\0\n", "cannot be decoded"),
     ],
 )
 @pytest.mark.parametrize("policy", ["stop", "skip"])

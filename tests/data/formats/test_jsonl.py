@@ -105,7 +105,7 @@ BAD_ROWS = {
     "features a string": (row(more=b', "features": "f"'), "'features' must be", 'Write ["f"]'),
     "id a list": (row(more=b', "id": []'), "'id' must be a string", "Write a string"),
     "id true": (row(more=b', "id": true'), "'id' must be a string", "got true. Write a string"),
-    "not UTF-8": (b'{"text": "\xff', "is not UTF-8 (byte 0xff at column 11)", "Save the file as"),
+    "not UTF-8": (b'{"text": "\xff', "is not UTF-8 (byte 0xff at column 11)", "--encoding cp1252"),
     "NUL byte": (row(text=b'"a\0b"'), "holds a NUL byte", "Remove it"),
     "NUL escaped": (row(text=b'"a\\u0000"'), "'text' holds a NUL character", "Remove it"),
     "half a pair in text": (row(text=b'"\\ud800"'), "'text' holds half a character", "Remove it"),

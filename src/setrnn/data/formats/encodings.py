@@ -1,0 +1,82 @@
+"""Turn the bytes of a file into UTF-8, whatever encoding it was saved in."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from typing import BinaryIO
+
+from setrnn.errors import ConfigError
+
+UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class Utf8Lines:
+    """The lines of an open file as UTF-8 bytes.
+
+    A byte order mark says whether a file is UTF-8 or UTF-16. Lines that are not UTF-8 are decoded
+    as `encoding`, if one is given: files of both kinds can be read together. A line that cannot be
+    decoded is returned as it is, for the reader to refuse.
+    """
+
+    def __init__(self, stream: io.BufferedReader, encoding: str | None = None) -> None:
+        self._stream: BinaryIO = stream
+        self._text: io.TextIOWrapper | None = None
+        self._encoding = encoding
+        mark = stream.peek(2)[:2]
+        if mark in UTF_16_MARKS:
+            encoding = "utf-16"
+        if encoding is not None and _has_wide_newlines(encoding):
+            self._text = io.TextIOWrapper(stream, encoding, newline="\n")
+
+    def readline(self, n_most: int) -> bytes:
+        """Return the next line, or so many bytes (or more, from another encoding) of it."""
+        if self._text is not None:
+            return self._text.readline(n_most).encode(errors="surrogatepass")
+        line = self._stream.readline(n_most)
+        if self._encoding is None or line.isascii():
+            return line
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            try:
+                return line.decode(self._encoding).encode()
+            except UnicodeDecodeError:
+                pass
+        return line
+
+
+def check_encoding(name: str) -> None:
+    """Raise ConfigError if Python knows no encoding of texts of this name."""
+    try:
+        b"a".decode(name)
+    except LookupError:
+        raise ConfigError(
+            f"There is no encoding '{name}'. Try cp1252 or latin-1 for Western languages, utf-16, "
+            "or save the file as UTF-8."
+        ) from None
+    except UnicodeError:
+        pass  # an encoding of wide characters
+
+
+def guess_encoding(line: bytes) -> str:
+    """Return the likely encoding of a line that is not UTF-8.
+
+    Example:
+        >>> guess_encoding("caf\N{LATIN SMALL LETTER E WITH ACUTE}".encode("latin-1"))
+        'cp1252'
+        >>> guess_encoding("cafe".encode("utf-16-le"))
+        'utf-16-le'
+    """
+    n_nul = line.count(b"\0")
+    if 3 * n_nul >= len(line):
+        return "utf-16-le" if line[1::2].count(b"\0") * 2 >= n_nul else "utf-16-be"
+    try:
+        line.decode("cp1252")  # it has all of latin-1, and quotes and dashes in place of controls
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "cp1252"
+
+
+def _has_wide_newlines(encoding: str) -> bool:
+    return "\n".encode(encoding) != b"\n"
