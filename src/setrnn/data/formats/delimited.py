@@ -107,7 +107,9 @@ class _Lines:
                 cells = next(reader, None)
             except csv.Error as error:
                 self._give_back()
-                self._problem = RowProblem(_quoting_advice(error))
+                # A line that cannot be decoded is the reason of what the csv module finds in it.
+                undecoded = self._problem if len(self._taken) == 1 else None
+                self._problem = undecoded or RowProblem(_quoting_advice(error))
             except RowProblem as problem:
                 self._give_back()
                 self._problem = problem

@@ -8,13 +8,19 @@ from typing import BinaryIO
 
 from setrnn.errors import ConfigError
 
-UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# Byte order marks; that of UTF-32 begins with that of UTF-16.
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 
 
 class Utf8Lines:
     """The lines of an open file as UTF-8 bytes.
 
-    A byte order mark says whether a file is UTF-8 or UTF-16. Lines that are not UTF-8 are decoded
+    A byte order mark says whether a file is UTF-8, UTF-16 or UTF-32. Lines that are not UTF-8 are decoded
     as `encoding`, if one is given: files of both kinds can be read together. A line that cannot be
     decoded is returned as it is, for the reader to refuse.
     """
@@ -23,9 +29,8 @@ class Utf8Lines:
         self._stream: BinaryIO = stream
         self._text: io.TextIOWrapper | None = None
         self._encoding = encoding
-        mark = stream.peek(2)[:2]
-        if mark in UTF_16_MARKS:
-            encoding = "utf-16"
+        start = stream.peek(4)
+        encoding = next((MARKS[mark] for mark in MARKS if start.startswith(mark)), encoding)
         if encoding is not None and _has_wide_newlines(encoding):
             self._text = io.TextIOWrapper(stream, encoding, newline="\n")
 

@@ -87,25 +87,28 @@ def find_twins(label_counts: Mapping[str, int]) -> dict[str, str]:
         >>> find_twins({"Drama": 40, "Dramas": 90, "drama ": 1, "TV Shows": 3, "Sci-Fi": 1})
         {'Drama': 'Dramas', 'drama ': 'Dramas'}
     """
-    by_key: dict[tuple[str, ...], list[str]] = {}
+    groups: dict[str, list[str]] = {}  # by each of the keys of its labels
     for label in label_counts:
-        by_key.setdefault(_key(label), []).append(label)
+        own = {id(group): group for key in _keys(label) if (group := groups.get(key))}
+        joined = [label] + [each for group in own.values() for each in group]
+        groups |= dict.fromkeys((key for each in joined for key in _keys(each)), joined)
     twins: dict[str, str] = {}
-    for key, labels in by_key.items():
-        if len(labels) > 1 and key:
-            kept, *others = sorted(labels, key=lambda label: (-label_counts[label], label))
-            twins |= dict.fromkeys(others, kept)
+    for labels in {id(group): group for group in groups.values()}.values():
+        kept, *others = sorted(labels, key=lambda label: (-label_counts[label], label))
+        twins |= dict.fromkeys(others, kept)
     return twins
 
 
-def _key(label: str) -> tuple[str, ...]:
-    """Return the same value for spellings of one label."""
+def _keys(label: str) -> set[str]:
+    """Return values of which spellings of one label share one: words in their order, and sorted."""
     plain = unicodedata.normalize("NFKD", label.casefold().replace("&", " and "))
     letters = "".join(each for each in plain if not unicodedata.combining(each))
-    words = sorted(_singular(word) for word in _WORD.findall(letters) if word != "and")
+    words = [_singular(word) for word in _WORD.findall(letters) if word != "and"]
     joined = "".join(words)
-    # "Sci-Fi" and "SciFi" are joined, but not "a b" and "ab" of codes.
-    return (joined,) if joined.isalpha() and len(joined) > 3 else (label.strip(),)
+    # Short names and names with digits are often codes, of which each letter counts.
+    if not joined.isalpha() or len(joined) <= 3:
+        return {label.strip()}
+    return {joined, " ".join(sorted(words))}
 
 
 def _singular(word: str) -> str:

@@ -114,7 +114,7 @@ def _kind(value: Any) -> str:  # noqa: ANN401
         if inner <= {"str"}:
             return "strings" if inner else "list"
         return "floats" if inner <= {"int", "float"} else "other"
-    if isinstance(value, int) and abs(value) >= _LARGEST:
+    if isinstance(value, dict) or (isinstance(value, int) and abs(value) >= _LARGEST):
         return "other"
     return type(value).__name__
 
@@ -124,7 +124,7 @@ def _write_csv(
 ) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     try:
-        writer = csv.writer(text, lineterminator="\n")
+        writer = csv.writer(text)  # with \r\n at the ends, so that a lone \r is quoted too
         writer.writerow(neutralise(name) for name in kinds)
         for row in rows:
             writer.writerow(neutralise(_cell(row.get(name), separator)) for name in kinds)
