@@ -11,10 +11,16 @@ from itertools import islice
 from setrnn.data import newsroom
 
 COLUMNS = ("show_id", "title", "description", "listed_in")
+
+
+def in_plural(name):
+    return name.title() if name.endswith("s") else f"{name.title()}s"
+
+
 # The delimiter, the encoding, and how this file spells its labels.
 FILES = {
     "alpha.csv": (";", "utf-8-sig", str.title),
-    "beta.csv": (",", "utf-8", lambda name: f"{name.title()}s"),
+    "beta.csv": (",", "utf-8", in_plural),
     "gamma.csv": ("\t", "utf-16", str.title),
 }
 LATIN = {"delta.csv": ("|", "cp1252", str.title)}

@@ -20,9 +20,9 @@ MARKS = {
 class Utf8Lines:
     """The lines of an open file as UTF-8 bytes.
 
-    A byte order mark says whether a file is UTF-8, UTF-16 or UTF-32. Lines that are not UTF-8 are decoded
-    as `encoding`, if one is given: files of both kinds can be read together. A line that cannot be
-    decoded is returned as it is, for the reader to refuse.
+    A byte order mark says whether a file is UTF-8, UTF-16 or UTF-32. Other lines that are not UTF-8
+    are decoded as `encoding`, if one is given: files of both kinds can be read together. A line
+    that cannot be decoded is returned as it is, for the reader to refuse.
     """
 
     def __init__(self, stream: io.BufferedReader, encoding: str | None = None) -> None:
