@@ -6,14 +6,16 @@ import json
 from collections.abc import Iterable, Iterator
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from setrnn.data.example import Example
 from setrnn.data.folders import whole_file
 from setrnn.data.formats.printing import printable
 from setrnn.data.formats.tables import is_table, write_table
 from setrnn.errors import ConfigError, ModelError
-from setrnn.tagging.prediction import Completion, Prediction
+
+if TYPE_CHECKING:  # it loads SciPy, which the help of a command does not need
+    from setrnn.tagging.prediction import Completion, Prediction
 
 PREDICTED = "predicted_"
 # Columns of a table; what else a prediction holds is only in JSON.
@@ -64,6 +66,7 @@ def table_rows(
     `label_probabilities` are in the order of `labels`.
 
     Example:
+        >>> from setrnn import Prediction
         >>> example = Example("1", "Rates rise", columns={"text": "Rates rise", "labels": "x"})
         >>> list(table_rows([example], [Prediction(("economy",), 0.8)]))[0]["predicted_labels"]
         ['economy']
