@@ -68,6 +68,11 @@ def test_the_separator_of_labels_can_be_chosen(tmp_path, separator):
     assert read_bytes(tmp_path, content, label_separator=separator)[0].labels == ("x", "y")
 
 
+def test_empty_parts_of_a_cell_are_left_out(tmp_path):
+    content = HEADER + b"a,t,x;;y;\nb,t,;\n"
+    assert [each.labels for each in read_bytes(tmp_path, content)] == [("x", "y"), ()]
+
+
 def test_labels_may_be_absent_where_they_are_not_asked_for(tmp_path):
     assert read_bytes(tmp_path, b"text\none\n", require_labels=False) == [Example("train-1", "one")]
 
@@ -79,7 +84,6 @@ BAD_ROWS = {
     "carriage return": (b"b,two\rc,x\n", "carriage return", "line ends"),
     "not UTF-8": (b"b,\xff,x\n", "is not UTF-8 (byte 0xff at column 3)", "--encoding cp1252"),
     "NUL byte": (b"b,t\0wo,x\n", "holds a NUL byte", "Remove it"),
-    "empty label": (b"b,two,x;;y\n", "'labels' holds an empty string", "Remove the extra ';'"),
 }
 
 

@@ -74,6 +74,10 @@ def test_labels_that_are_not_needed_are_not_checked(tmp_path):
     assert len(read(tmp_path, GENRES, require_labels=False)) == len(GENRES)
 
 
+def test_a_tab_separates_labels_with_spaces_in_them():
+    assert split_cell("Action Movies\tDramas", "\t") == ["Action Movies", "Dramas"]
+
+
 @pytest.mark.parametrize(
     ("cell", "labels"),
     [

@@ -56,7 +56,8 @@ def test_a_map_is_read_like_any_table(tmp_path, content):
     [
         ("from,to\na,b\na,c\n", 'line 3: "a" becomes "c" here and "b" above'),
         ("from,to\n,b\n", "line 2: the column 'from' is empty"),
-        ("old,new\na,b\n", "has no column 'from'"),
+        ("old,new\na,b\n", "first line must name the columns from,to"),
+        ("", "must have one column 'from'"),
         ("from,to\na\n", "line 2: has 1 cells"),
         ("from,to\n", "names no label"),
     ],
@@ -84,7 +85,15 @@ def test_spellings_of_one_label_are_twins(label, twin):
 
 
 @pytest.mark.parametrize(
-    "labels", [("cs.AI", "cs.AR"), ("1980s", "1990s"), ("C", "C++"), ("News", "New"), ("a b", "ab")]
+    "labels",
+    [
+        ("cs.AI", "cs.AR"),
+        ("1980s", "1990s"),
+        ("C", "C++"),
+        ("lang:c", "lang:c++", "lang:c#"),
+        ("News", "New"),
+        ("a b", "ab"),
+    ],
 )
 def test_different_labels_are_not_twins(labels):
     assert find_twins(dict.fromkeys(labels, 1)) == {}

@@ -107,6 +107,12 @@ def test_the_file_at_fault_is_named(tmp_path):
         ids(files)
 
 
+def test_a_file_is_not_read_twice(tmp_path):
+    (file,) = write(tmp_path, a=["1"])
+    with pytest.raises(DataError, match=r"a\.csv is given twice"):
+        open_dataset([str(tmp_path / "*.csv"), file])
+
+
 @pytest.mark.parametrize("data", ["nothing/*.csv", []])
 def test_nothing_to_read_is_refused(data):
     with pytest.raises(DataError, match=r"No file matches|no data"):

@@ -65,9 +65,15 @@ def read_table(
     path: Path, columns: tuple[str, ...], encoding: str | None = None
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the line and the cells of each row of a table that must have these columns."""
-    options = ReadOptions(text_field=",".join(columns), require_labels=False, encoding=encoding)
+    options = ReadOptions(text_field=",".join(columns), encoding=encoding)
     rows = _Lines(path, options).rows()
-    header = _read_header(path, options, rows) or []
+    _, first = next(rows, (0, None))
+    header = [cell.strip() for cell in first] if isinstance(first, list) else []
+    if missing := [name for name in columns if header.count(name) != 1]:
+        raise DataError(
+            f"{path} must have one column '{missing[0]}': its first line must name the columns "
+            f"{','.join(columns)}."
+        )
     for line, cells in rows:
         try:
             if isinstance(cells, RowProblem):
@@ -192,10 +198,7 @@ def _split_lists(cells: Mapping[str, str], options: ReadOptions) -> dict[str, ob
     row: dict[str, object] = dict(cells)
     for name in options.list_fields:
         if name in cells:
-            row[name] = parts = split_cell(cells[name], options.label_separator)
-            if "" in parts:
-                extra = options.label_separator
-                raise RowProblem(f"'{name}' holds an empty string. Remove the extra '{extra}'.")
+            row[name] = split_cell(cells[name], options.label_separator)
     if not row.get(options.id_field):
         row[options.id_field] = None
     return row

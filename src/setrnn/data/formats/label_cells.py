@@ -15,23 +15,22 @@ LEAST_SHARE = 0.3  # of the cells with a separator, if splitting them does not g
 
 
 def split_cell(cell: str, separator: str) -> list[str]:
-    """Return the parts of a cell, without spaces around them.
+    """Return the parts of a cell, without spaces around them; empty parts are left out.
 
     A cell that is a list of strings, as JSON and Python write it, is that list.
 
     Example:
         >>> split_cell("Dramas, Comedies", ","), split_cell("Home, Garden", "none")
         (['Dramas', 'Comedies'], ['Home, Garden'])
-        >>> split_cell("['Dramas', 'Comedies']", ";"), split_cell(" ", ";")
-        (['Dramas', 'Comedies'], [])
+        >>> split_cell("['Dramas', 'Comedies']", ";"), split_cell("Dramas;", ";")
+        (['Dramas', 'Comedies'], ['Dramas'])
     """
     if separator != ONE_LABEL and (values := read_list(cell)) is not None:
         return values
-    if separator == ONE_LABEL:
-        parts = [cell.strip()]
-    else:
-        parts = [part.strip() for part in cell.split(None if separator.isspace() else separator)]
-    return [] if parts == [""] else parts
+    parts = (
+        [cell] if separator == ONE_LABEL else cell.split(None if separator == " " else separator)
+    )
+    return [stripped for part in parts if (stripped := part.strip())]
 
 
 def read_list(cell: str) -> list[str] | None:
@@ -43,7 +42,7 @@ def read_list(cell: str) -> list[str] | None:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
     is_list = isinstance(values, list) and all(isinstance(each, str) for each in values)
-    return [each.strip() for each in values] if is_list else None
+    return [stripped for each in values if (stripped := each.strip())] if is_list else None
 
 
 def find_separator(cells: Collection[str]) -> str | None:
@@ -69,7 +68,7 @@ def find_separator(cells: Collection[str]) -> str | None:
 def split_joined(text: str) -> list[str]:
     """Split one string of labels by the first separator that it holds."""
     separator = next((each for each in SEPARATORS if each in text), ONE_LABEL)
-    return [part for part in split_cell(text, separator) if part]
+    return split_cell(text, separator)
 
 
 def show_separator(separator: str, cells: Collection[str]) -> str:

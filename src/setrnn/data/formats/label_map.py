@@ -21,7 +21,7 @@ from setrnn.errors import DataError
 FROM, TO = "from", "to"
 N_SHOWN = 5  # labels in a note
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[^\W_]+[+#]*")  # C, C++ and C# are three
 
 
 def read_label_map(path: str | Path, encoding: str | None = None) -> dict[str, str]:

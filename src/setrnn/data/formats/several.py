@@ -28,6 +28,9 @@ def expand_places(places: Iterable[str | Path]) -> list[str | Path]:
         if not found:
             raise DataError(f"No file matches {printable(str(place))}. Check the pattern.")
         expanded += found
+    paths = [Path(place).absolute() for place in expanded]
+    if twice := next((path for path in paths if paths.count(path) > 1), None):
+        raise DataError(f"{printable(str(twice))} is given twice. Leave out one.")
     if not expanded:
         raise DataError("There is no data to read. Name a file, a folder or a dataset.")
     return expanded
