@@ -9,8 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from raw_exports import FILES, LATIN, OPTIONS, write_exports
+from setrnn.data.cache import Source
+from setrnn.data.example import Example
+from setrnn.data.formats import ReadOptions, write_examples
 from setrnn.data.prepared import Prepared
+from setrnn.tagging.documents import open_documents
+from setrnn.tagging.evaluation import evaluate
 from setrnn.tagging.tagger import load
+from setrnn.tagging.train import train
 
 N_ROWS = 30
 FIELDS = OPTIONS[:-2]  # without the separator
@@ -175,3 +181,29 @@ def test_rows_that_were_cut_or_empty_have_notes(setrnn, trained, tmp_path):
     assert "empty" in empty["notes"][0]
     assert "500 of its 600" in cut["notes"][0]
     assert "notes" not in whole
+
+
+def test_a_model_is_measured_on_several_files(setrnn, corpus, trained, tmp_path):
+    report = tmp_path / "report.json"
+    files = [corpus / "test.jsonl", corpus / "valid.jsonl"]
+    result = setrnn("evaluate", trained, *files, "--json", report)
+    assert result.code == 0, result.err
+    assert json.loads(report.read_text())["n_documents"] == 140
+
+
+def test_the_file_can_be_a_feature(setrnn, exports, tmp_path):
+    out = tmp_path / "all.jsonl"
+    assert setrnn("data", "convert", exports, out, *OPTIONS, "--source-feature").code == 0
+    assert '"features": ["source:gamma"]' in out.read_text(encoding="utf-8")
+
+
+def test_python_takes_several_files_too(exports, tmp_path):
+    options = ReadOptions("show_id", "title,description", "listed_in", label_separator=",")
+    source = Source([str(exports / name) for name in FILES], options)
+    tagger = train(source, "br", cut_valid=False)
+    assert tagger.calibration is None
+    assert open_documents(source).split == "train"
+    converted = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    for number, file in enumerate(converted):
+        write_examples([Example(str(number), "a storm", ("weather",))] * 2, file)
+    assert evaluate(tagger, converted).scores.n_documents == 4

@@ -6,8 +6,10 @@ import pytest
 
 from setrnn.config import TextSettings
 from setrnn.data.joint_encoder import join_encoders
+from setrnn.data.subwords import SubwordEncoder
 from setrnn.data.text_notes import EMPTY, NOTHING_READ, note_texts
 from setrnn.data.tokenizing import TextEncoder, learn_tokenizer
+from tiny_transformers import tiny_tokenizer
 
 WORDS = ["storm", "coast", "budget", "vote", "match"]
 
@@ -46,6 +48,17 @@ def test_mostly_unknown_words_are_noted(encoder):
     half, most = notes(encoder, "storm zqxj", "storm zqxj wqw")
     assert half == ()
     assert "2 of 3 words are unknown" in most[0]
+
+
+def test_texts_of_a_transformer_are_noted_too():
+    subwords = SubwordEncoder(tiny_tokenizer(), 6)
+    texts = ("the club bank court", "the club bank court rain", "школа", "\ud800 the " * 9, "")
+    whole, cut, unknown, odd, empty = notes(subwords, *texts)
+    assert whole == ()
+    assert "first 6 tokens" in cut[0]
+    assert "1 of 1 tokens" in unknown[0]
+    assert "cut" in odd[-1]
+    assert empty == (EMPTY,)
 
 
 def test_each_tokenizer_of_a_mixture_is_heard_once(encoder):

@@ -11,7 +11,7 @@ import numpy as np
 from setrnn.data.joint_encoder import split_rows
 from setrnn.data.ragged import Ragged
 from setrnn.data.subwords import SubwordEncoder
-from setrnn.data.tokenizing import FEATURE_PREFIX, UNKNOWN, TextEncoder, break_runs
+from setrnn.data.tokenizing import FEATURE_PREFIX, UNKNOWN, TextEncoder
 
 MOST_UNKNOWN = 0.5  # of the words of a text, without a note
 EMPTY = "The text is empty."
@@ -37,25 +37,26 @@ def _note_rows(
     """Yield the number of a text and a note, for one tokenizer."""
     values, n = np.asarray(rows.values), len(rows)
     row_of_token = np.repeat(np.arange(n), rows.lengths)  # (T,)
-    has_subwords = isinstance(encoder, SubwordEncoder)
-    unknown = _unknown_token(encoder)
-    is_word = np.ones(len(values), dtype=bool)
-    if not has_subwords:
+    if isinstance(encoder, SubwordEncoder):
+        kind, n_special = "tokens", encoder.tokenizer.num_special_tokens_to_add(is_pair=False)
+        is_word = np.ones(len(values), dtype=bool)
+    else:
+        kind, n_special = "words", 0
         is_word = ~np.isin(values, _feature_tokens(encoder))
-    n_words = np.bincount(row_of_token[is_word], minlength=n)  # (n,)
-    n_unknown = np.bincount(row_of_token[values == unknown], minlength=n)  # (n,)
+    n_words = np.bincount(row_of_token[is_word], minlength=n) - n_special  # (n,)
+    n_unknown = np.bincount(row_of_token[values == _unknown_token(encoder)], minlength=n)  # (n,)
     for index in np.flatnonzero(n_words == 0).tolist():
         yield index, NOTHING_READ
     for index in np.flatnonzero(n_unknown > MOST_UNKNOWN * n_words).tolist():
-        yield index, f"{n_unknown[index]:,} of {n_words[index]:,} words are unknown to the model."
-    for index in np.flatnonzero(n_words >= encoder.max_words).tolist():
+        yield index, f"{n_unknown[index]:,} of {n_words[index]:,} {kind} are unknown to the model."
+    for index in np.flatnonzero(n_words + n_special >= encoder.max_words).tolist():
         if note := _note_cut(encoder, texts[index]):
             yield index, note
 
 
 def _note_cut(encoder: TextEncoder, text: str) -> str | None:
     """Describe what was cut off a text that is as long as a text may be; None if nothing was."""
-    found = encoder.tokenizer.encode(break_runs(text))
+    (found,) = encoder.tokenize([text])
     if isinstance(encoder, SubwordEncoder):
         read = f"the model read its first {encoder.max_words:,} tokens"
         return f"The text was cut: {read}." if found.overflowing else None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import io
-from typing import BinaryIO
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeAlias
 
 from setrnn.errors import ConfigError
 
@@ -17,38 +19,37 @@ MARKS = {
 }
 
 
-class Utf8Lines:
-    """The lines of an open file as UTF-8 bytes.
+ReadLine: TypeAlias = Callable[[int], bytes]
+
+
+def utf8_lines(stream: io.BufferedReader, encoding: str | None = None) -> ReadLine:
+    """Return a function that reads the next line of a file as UTF-8, like `readline`.
 
     A byte order mark says whether a file is UTF-8, UTF-16 or UTF-32. Other lines that are not UTF-8
     are decoded as `encoding`, if one is given: files of both kinds can be read together. A line
     that cannot be decoded is returned as it is, for the reader to refuse.
     """
+    start = stream.peek(4)
+    encoding = next((MARKS[mark] for mark in MARKS if start.startswith(mark)), encoding)
+    if encoding is None:
+        return stream.readline
+    if "\n".encode(encoding) != b"\n":
+        text = io.TextIOWrapper(stream, encoding, newline="\n")
+        return lambda n_most: text.readline(n_most).encode(errors="surrogatepass")
+    other = encoding
 
-    def __init__(self, stream: io.BufferedReader, encoding: str | None = None) -> None:
-        self._stream: BinaryIO = stream
-        self._text: io.TextIOWrapper | None = None
-        self._encoding = encoding
-        start = stream.peek(4)
-        encoding = next((MARKS[mark] for mark in MARKS if start.startswith(mark)), encoding)
-        if encoding is not None and _has_wide_newlines(encoding):
-            self._text = io.TextIOWrapper(stream, encoding, newline="\n")
-
-    def readline(self, n_most: int) -> bytes:
-        """Return the next line, or so many bytes (or more, from another encoding) of it."""
-        if self._text is not None:
-            return self._text.readline(n_most).encode(errors="surrogatepass")
-        line = self._stream.readline(n_most)
-        if self._encoding is None or line.isascii():
+    def read_line(n_most: int) -> bytes:
+        line = stream.readline(n_most)
+        if line.isascii():
             return line
-        try:
+        with suppress(UnicodeDecodeError):
             line.decode()
-        except UnicodeDecodeError:
-            try:
-                return line.decode(self._encoding).encode()
-            except UnicodeDecodeError:
-                pass
+            return line
+        with suppress(UnicodeDecodeError):
+            return line.decode(other).encode()
         return line
+
+    return read_line
 
 
 def check_encoding(name: str) -> None:
@@ -81,7 +82,3 @@ def guess_encoding(line: bytes) -> str:
     except UnicodeDecodeError:
         return "latin-1"
     return "cp1252"
-
-
-def _has_wide_newlines(encoding: str) -> bool:
-    return "\n".encode(encoding) != b"\n"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from setrnn.data.example import Example, KnownLabels
-from setrnn.data.formats.encodings import Utf8Lines, check_encoding
+from setrnn.data.formats.encodings import ReadLine, check_encoding, utf8_lines
 from setrnn.errors import BadRowError, ConfigError, DataError
 
 SPLIT_NAMES = {
@@ -279,12 +279,12 @@ def numbered_lines(
     and skip it: memory is bounded.
     """
     with file_errors(path), _open(path) as stream:
-        lines = Utf8Lines(stream, encoding)
-        next_line = partial(lines.readline, max_bytes + 1)
+        read_line = utf8_lines(stream, encoding)
+        next_line = partial(read_line, max_bytes + 1)
         for number, line in enumerate(iter(next_line, b""), start=1):
             yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             if len(line) > max_bytes:
-                _skip_to_newline(lines, line)
+                _skip_to_newline(read_line, line)
 
 
 @contextmanager
@@ -322,6 +322,6 @@ def _open(path: Path) -> io.BufferedReader:
     return io.BufferedReader(cast(io.RawIOBase, gzip.open(path, "rb")), _CHUNK)
 
 
-def _skip_to_newline(lines: Utf8Lines, line: bytes) -> None:
+def _skip_to_newline(read_line: ReadLine, line: bytes) -> None:
     while line and not line.endswith(b"\n"):
-        line = lines.readline(_CHUNK)
+        line = read_line(_CHUNK)
