@@ -90,7 +90,8 @@ NoValid = Annotated[
     bool,
     typer.Option(
         "--no-valid",
-        help="Train on all documents if DATA has no valid part; otherwise a tenth is set aside.",
+        help="If DATA has no valid part, train on all documents, and choose and calibrate nothing; "
+        "otherwise a tenth is set aside.",
     ),
 ]
 Unlabelled = Annotated[
