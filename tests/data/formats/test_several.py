@@ -76,6 +76,13 @@ def test_files_called_train_and_test_are_parts(tmp_path):
     assert list(open_dataset(write(tmp_path, valid=["1"], test=["2"])).splits) == ["train"]
 
 
+def test_files_beside_the_parts_of_a_folder_are_said_not_to_be_read(tmp_path):
+    write(tmp_path, train=["1"], extra=["2"])
+    bad_rows = BadRows()
+    assert ids(tmp_path, bad_rows) == ["1"]
+    assert "not extra.csv" in bad_rows.notes[0]
+
+
 def test_folders_are_joined_by_their_parts(tmp_path):
     for name in ("one", "two"):
         write(tmp_path / name, train=[f"{name}-1"], test=[f"{name}-2"])

@@ -24,7 +24,13 @@ from setrnn.data.formats.reader import (
     file_stem,
     refuse_empty,
 )
-from setrnn.data.formats.several import expand_places, find_part, find_tables, join_splits
+from setrnn.data.formats.several import (
+    expand_places,
+    find_part,
+    find_tables,
+    join_splits,
+    note_unread,
+)
 from setrnn.data.formats.write import write_examples, write_folder
 from setrnn.data.prepared import is_prepared
 from setrnn.errors import DataError, nearest_name
@@ -150,10 +156,12 @@ def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> D
             formats, options = {reader: READERS[reader]}, replace(options, any_suffix=True)
         splits = _find_splits(path, options, formats)
         name = path.resolve().name if path.is_dir() else file_stem(path)
-        if splits:
-            return Dataset(name, place, _with_source(name, splits, options))
         suffixes = chain(*(each.suffixes for each in formats.values() if not each.fixed_names))
         tables = find_tables(path, tuple(suffixes)) if path.is_dir() else []
+        if splits:
+            used = {file for split in splits.values() for file in split.files}
+            splits = note_unread(splits, [table for table in tables if table not in used])
+            return Dataset(name, place, _with_source(name, splits, options))
         if not tables:
             raise _nothing_found(path, reader)
         found = [_open_place(table, options, reader) for table in tables]

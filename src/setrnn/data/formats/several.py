@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from setrnn.data.example import Example
@@ -13,6 +13,7 @@ from setrnn.data.formats.printing import printable
 from setrnn.data.formats.reader import SPLIT_NAMES, BadRows, Split, file_stem
 from setrnn.errors import DataError
 
+N_SHOWN = 5  # files in a note
 _WILDCARDS = "*?["
 
 
@@ -43,6 +44,24 @@ def find_tables(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
         for path in folder.iterdir()
         if path.name.lower().endswith(suffixes) and path.name[0] != "." and path.is_file()
     )
+
+
+def note_unread(splits: Mapping[str, Split], unread: Sequence[Path]) -> dict[str, Split]:
+    """Note the files of a folder that are not read, because others are called train or test."""
+    if not unread:
+        return dict(splits)
+    names = ", ".join(printable(path.name) for path in unread[:N_SHOWN])
+    more = f" and {len(unread) - N_SHOWN:,} more" if len(unread) > N_SHOWN else ""
+    text = (
+        f"Only {', '.join(splits)} of {unread[0].parent} are read, not {names}{more}. To read "
+        "other files too, name them."
+    )
+
+    def read(split: Split, bad_rows: BadRows) -> Iterator[Example]:
+        bad_rows.note(text)
+        return split.read(bad_rows)
+
+    return {name: Split(split.files, partial(read, split)) for name, split in splits.items()}
 
 
 def find_part(file: Path, files: Sequence[Path]) -> str:
