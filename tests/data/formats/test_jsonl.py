@@ -62,6 +62,14 @@ def test_fields_can_be_renamed_and_texts_joined(tmp_path):
     assert read_bytes(tmp_path, content, **options) == [Example("n", "T\nB", ("x",), ("u",))]
 
 
+def test_one_of_several_texts_may_be_empty_or_null(tmp_path):
+    content = (
+        b'{"title": "T", "body": null, "labels": []}\n{"title": "", "body": "B", "labels": []}'
+    )
+    found = read_bytes(tmp_path, content, text_field="title,body")
+    assert [example.text for example in found] == ["T", "B"]
+
+
 def test_a_missing_one_of_several_texts_is_named(tmp_path):
     with pytest.raises(BadRowError, match=r"line 1: 'title' is missing, .*--text-field"):
         read_bytes(tmp_path, GOOD, text_field="title,text")

@@ -68,7 +68,8 @@ def example_maker(
             row_id = f"{stem}-{number}" if row_id is None else id_text(id_field, row_id)
         text = row.get(lone_text_field) if lone_text_field else None
         if type(text) is not str:
-            text = "\n".join(_text(row, name) for name in text_fields)
+            parts = (_text(row, name, lone_text_field is None) for name in text_fields)
+            text = "\n".join(part for part in parts if part)
         labels, features = row.get(labels_field), row.get(features_field)
         if labels is None and require_labels and labels_field not in row:
             raise _missing(row, labels_field, "Add it ([] for none)", "--labels-field")
@@ -161,10 +162,13 @@ def id_text(name: str, value: object) -> str:
     )
 
 
-def _text(row: Mapping[str, Any], name: str) -> str:
+def _text(row: Mapping[str, Any], name: str, may_be_null: bool) -> str:
+    """Return a text, or one of several: of these, each may be null."""
     text = row.get(name)
     if type(text) is str:
         return text
+    if text is None and may_be_null and name in row:
+        return ""
     if name not in row:
         raise _missing(row, name, "Add it", "--text-field")
     advice = 'Write "" for an empty text.' if text is None else "Write it in quotes."
