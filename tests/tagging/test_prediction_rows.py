@@ -55,5 +55,6 @@ def test_a_model_that_gives_no_numbers_is_refused(make):
 
 def test_labels_that_hold_the_separator_are_refused():
     check_separator(["a, b"], ";")
+    check_separator(["a, b", "none"], "none")
     with pytest.raises(ConfigError, match="'a, b' contains ','"):
         check_separator(["a, b"], ",")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from setrnn.data.example import Example
 from setrnn.data.folders import whole_file
+from setrnn.data.formats.label_cells import joining_separator
 from setrnn.data.formats.printing import printable
 from setrnn.data.formats.tables import is_table, write_table
 from setrnn.errors import ConfigError, ModelError
@@ -85,6 +86,7 @@ def table_rows(
 
 def check_separator(labels: Iterable[str], separator: str) -> None:
     """Raise ConfigError if joined labels could not be told apart."""
+    separator = joining_separator(separator)
     bad = next((label for label in labels if separator in label), None)
     if bad is not None:
         raise ConfigError(

@@ -33,6 +33,11 @@ def split_cell(cell: str, separator: str) -> list[str]:
     return [stripped for part in parts if (stripped := part.strip())]
 
 
+def joining_separator(separator: str) -> str:
+    """Return the separator to join labels by, whatever the input had."""
+    return ";" if separator == ONE_LABEL else separator
+
+
 def read_list(cell: str) -> list[str] | None:
     """Return the strings of a list as JSON or Python write it; None for any other cell."""
     if cell[:1] != "[" or cell[-1:] != "]" or len(cell) > LONGEST_LIST:

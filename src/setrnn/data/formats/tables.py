@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from setrnn.data.folders import whole_file
-from setrnn.data.formats.label_cells import ONE_LABEL
+from setrnn.data.formats.label_cells import joining_separator
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -140,7 +140,7 @@ def _cell(value: Any, separator: str) -> str:  # noqa: ANN401
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list) and _kind(value) != "other":
-        return (";" if separator == ONE_LABEL else separator).join(map(str, value))
+        return joining_separator(separator).join(map(str, value))
     return json.dumps(value, ensure_ascii=False)
 
 
