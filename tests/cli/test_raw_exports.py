@@ -28,7 +28,7 @@ def exports(tmp_path):
 
 
 def read_csv(file):
-    with file.open(encoding="utf-8", newline="") as stream:
+    with file.open(encoding="utf-8-sig", newline="") as stream:
         return list(csv.DictReader(stream))
 
 
@@ -133,6 +133,15 @@ def test_predictions_as_csv_keep_the_columns_of_the_input(setrnn, exports, train
         assert row["notes"] == " ".join(found.get("notes", []))
     assert rows[1]["title"].startswith("'=SUM(2)")
     assert rows[0]["listed_in"].istitle()
+
+
+@pytest.mark.parametrize(("name", "has_mark"), [("alpha.csv", True), ("beta.csv", False)])
+def test_a_csv_of_a_spreadsheet_stays_one(setrnn, exports, trained, tmp_path, name, has_mark):
+    out = tmp_path / "out.csv"
+    assert (
+        setrnn("predict", trained, exports / name, "--text-field", "title", "--out", out).code == 0
+    )
+    assert out.read_bytes().startswith(b"\xef\xbb\xbf") == has_mark
 
 
 def test_predictions_as_parquet_keep_types(setrnn, corpus, trained, tmp_path):

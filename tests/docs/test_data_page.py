@@ -36,7 +36,7 @@ def test_raw_exports_become_predictions(tmp_path, monkeypatch, capsys):
             assert "Likely twins" in printed.out
             assert "'beta:s1'" in printed.err
     assert json.loads(printed.out)["id"] == "text-1"
-    with (tmp_path / "predicted.csv").open(encoding="utf-8", newline="") as file:
+    with (tmp_path / "predicted.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == N_ROWS * len(FILES)
     assert list(rows[0])[:6] == [

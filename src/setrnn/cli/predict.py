@@ -30,6 +30,7 @@ from setrnn.data.cache import Source
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.folders import check_file_place
 from setrnn.data.formats import BadRows, Split, choose_split
+from setrnn.data.formats.encodings import has_mark
 from setrnn.data.formats.standard_input import STDIN, open_standard_input
 from setrnn.data.formats.tables import is_table
 from setrnn.errors import ConfigError
@@ -181,9 +182,13 @@ def predict(
             sys.stdout.writelines(map(escape_json, json_rows(for_rows, found)))
         else:
             with documents_progress() as advance:
-                watched = _watch(found, advance)
                 write_predictions(
-                    for_rows, watched, out, source.options.id_field, reading.label_separator
+                    for_rows,
+                    _watch(found, advance),
+                    out,
+                    source.options.id_field,
+                    source.options.label_separator,
+                    mark=any(map(has_mark, part.files)),
                 )
             note(f"Wrote {out}")
     report_skipped(bad_rows)

@@ -32,13 +32,15 @@ def write_predictions(
     path: str | Path,
     id_field: str = "id",
     separator: str = ";",
+    *,
+    mark: bool = False,
 ) -> None:
     """Write predictions, whole or not at all: as CSV or Parquet by the suffix, or as JSON Lines.
 
-    The columns of a table are described in `table_rows`.
+    The columns of a table are described in `table_rows`, the other arguments in `write_table`.
     """
     if is_table(path):
-        write_table(table_rows(examples, found, id_field), path, separator)
+        write_table(table_rows(examples, found, id_field), path, separator, mark=mark)
         return
     with whole_file(Path(path)) as file:
         for line in json_rows(examples, found):

@@ -6,6 +6,7 @@ import codecs
 import io
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import TypeAlias
 
 from setrnn.errors import ConfigError
@@ -50,6 +51,12 @@ def utf8_lines(stream: io.BufferedReader, encoding: str | None = None) -> ReadLi
         return line
 
     return read_line
+
+
+def has_mark(path: Path) -> bool:
+    """Return whether a file begins with a byte order mark, as spreadsheets write it."""
+    with path.open("rb") as stream:
+        return stream.read(4).startswith((codecs.BOM_UTF8, *MARKS))
 
 
 def check_encoding(name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
@@ -23,12 +24,15 @@ _LARGEST = 2**63
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001
 
 
-def write_table(rows: Iterable[Row], path: str | Path, separator: str = ";") -> int:
+def write_table(
+    rows: Iterable[Row], path: str | Path, separator: str = ";", *, mark: bool = False
+) -> int:
     """Write rows as CSV or Parquet by the suffix of the file; return their number.
 
     Rows may have different columns. In CSV, lists of strings or numbers are joined by the
     separator, other values that are not plain are JSON, and cells that a spreadsheet would run as
-    formulas begin with an apostrophe. Parquet keeps lists and numbers.
+    formulas begin with an apostrophe; with `mark`, the file begins with a byte order mark, which
+    spreadsheets look for. Parquet keeps lists and numbers.
 
     Example:
         >>> import tempfile
@@ -43,6 +47,8 @@ def write_table(rows: Iterable[Row], path: str | Path, separator: str = ";") -> 
     path = Path(path)
     with whole_file(path, " Choose another path.") as stream, tempfile.TemporaryFile() as spool:
         kinds, n_rows = _spool(rows, spool)
+        if mark and _suffix(path) == ".csv":
+            stream.write(codecs.BOM_UTF8)
         WRITERS[_suffix(path)](_read_spool(spool), kinds, stream, separator)
     return n_rows
 
