@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -81,8 +81,8 @@ class Weights:
         with np.errstate(invalid="ignore"):  # what a member does not know is NaN
             return np.asarray(np.logaddexp.reduce(shares, axis=0))
 
-    def average(self, values: Sequence[npt.NDArray[Any]]) -> Floats:
-        """Return the weighted mean of a value of each member."""
+    def average(self, values: Sequence[Any] | Mapping[int, Any]) -> Floats:
+        """Return the weighted mean of an array of each member that is used."""
         first, *others = self.used
         total = self.current[first] * values[first].astype(np.float64)
         for member in others:
@@ -96,10 +96,19 @@ class Pool:
 
     labels: Ids  # (n, K, S) ascending ids, padded with -1
     log_probs: Floats  # (I, n, K), -inf where a document has fewer than K sets
+    found: tuple[SetCandidates, ...]  # by each member
+    _marginals: dict[int, Floats32] = field(default_factory=dict, init=False, repr=False)
 
     def take(self, rows: Ints) -> Pool:
         """Return the sets of some of the documents."""
-        return Pool(self.labels[rows], self.log_probs[:, rows])
+        found = tuple(each.take(rows) for each in self.found)
+        return Pool(self.labels[rows], self.log_probs[:, rows], found)
+
+    def marginals(self, member: int, n_labels: int) -> Floats32:
+        """Return p(label | document) by a member, (n, L): computed once for all rules."""
+        if member not in self._marginals:
+            self._marginals[member] = self.found[member].marginals(n_labels)
+        return self._marginals[member]
 
 
 @dataclass(frozen=True)
@@ -111,14 +120,11 @@ class MixtureCandidates(SetCandidates):
     """
 
     pool: Pool
-    found: tuple[SetCandidates, ...]  # by each member
     weights: Weights
     known: Known | None = None
 
     @classmethod
-    def of(
-        cls, pool: Pool, found: Sequence[SetCandidates], weights: Weights, known: Known | None
-    ) -> MixtureCandidates:
+    def of(cls, pool: Pool, weights: Weights, known: Known | None) -> MixtureCandidates:
         """Rank the sets by the current weights."""
         log_probs = weights.mix(pool.log_probs)
         order = np.argsort(-log_probs, axis=1, kind="stable")
@@ -127,21 +133,18 @@ class MixtureCandidates(SetCandidates):
         labels = np.where(log_probs[:, :, None] > -np.inf, labels, -1)
         if known is not None:
             labels = make_completions(SetCandidates(labels, log_probs), known).labels
-        return cls(labels, log_probs, pool, tuple(found), weights, known)
+        return cls(labels, log_probs, pool, weights, known)
 
     def for_rule(self, rule: str) -> MixtureCandidates:
         """Return the candidates by the weights of a rule."""
         weights = self.weights.for_rule(rule)
-        if weights is self.weights:
-            return self
-        return self.of(self.pool, self.found, weights, self.known)
+        return self if weights is self.weights else self.of(self.pool, weights, self.known)
 
     def take(self, rows: Ints) -> Self:
         """Return the candidates of some of the documents."""
         return replace(
             super().take(rows),
             pool=self.pool.take(rows),
-            found=tuple(each.take(rows) for each in self.found),
             known=None if self.known is None else self.known.rows(rows),
         )
 
@@ -149,70 +152,76 @@ class MixtureCandidates(SetCandidates):
         """Return p(label | document), (n, L)."""
         if self.known is not None:
             return super().marginals(n_labels)
-        mean = self.weights.average(
-            [
-                each.marginals(n_labels) if member in self.weights.used else np.zeros(0)
-                for member, each in enumerate(self.found)
-            ]
-        )
+        used, pool = self.weights.used, self.pool
+        own = {member: pool.marginals(member, n_labels) for member in used}
+        mean = self.weights.average(own)
         return np.minimum(mean, 1.0).astype(np.float32)
 
     def missing_mass(self) -> Floats:
         """Return the total probability of the sets that the members did not find: (n,)."""
         if self.known is not None:
             return super().missing_mass()
-        return self.weights.average([each.missing_mass() for each in self.found])
+        return self.weights.average([each.missing_mass() for each in self.pool.found])
 
     def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
         """Return p(label in the set, size of the set) for the labels that matter to a member."""
         if self.known is not None:
             return super().label_size_probs(n_labels, also)
         used = self.weights.used
-        tables = [self.found[member].label_size_probs(n_labels, also) for member in used]
-        labels, aligned = align_tables(tables)
-        probs = np.zeros_like(aligned(0))
-        for number, member in enumerate(used):
-            probs += self.weights.current[member] * aligned(number)
-        empty = sum(
-            self.weights.current[member] * each.empty
-            for member, each in zip(used, tables, strict=True)
-        )
-        return LabelSizeProbs(labels, probs, np.asarray(empty))
+        tables = [self.pool.found[member].label_size_probs(n_labels, also) for member in used]
+        weights = self.weights.current[used]
+        aligned = AlignedTables(tables)
+        probs = np.zeros((*aligned.labels.shape, aligned.n_sizes))
+        for number, weight in enumerate(weights):
+            aligned.add(number, probs, weight)
+        empty = sum(weight * each.empty for weight, each in zip(weights, tables, strict=True))
+        return LabelSizeProbs(aligned.labels, probs, np.asarray(empty))
 
     def log_probs_of(self, label_sets: Ids) -> Floats:
         """Return log p of given sets (n, G, S), packed: (n, G), NaN if a member does not know it.
 
         A set that is a candidate is known.
         """
-        of_candidates = super().log_probs_of(label_sets)
+        log_probs = super().log_probs_of(label_sets)
         if self.known is not None:
-            return of_candidates
-        of_members = np.stack([each.log_probs_of(label_sets) for each in self.found])
-        return np.where(np.isnan(of_candidates), self.weights.mix(of_members), of_candidates)
+            return log_probs
+        rows = np.flatnonzero(np.isnan(log_probs).any(axis=1))
+        of_members: list[Floats] = []  # of the documents with a set that all members so far know
+        for each in (self.pool.found[member] for member in self.weights.used):
+            if not len(rows):
+                return log_probs
+            found = each.take(rows).log_probs_of(label_sets[rows])
+            is_kept = ~np.isnan(found).all(axis=1)
+            rows = rows[is_kept]
+            of_members = [each[is_kept] for each in (*of_members, found)]
+        mixed = Weights(self.weights.current[self.weights.used]).mix(np.stack(of_members))
+        is_unknown = np.isnan(log_probs[rows])
+        log_probs[rows] = np.where(is_unknown, mixed, log_probs[rows])
+        return log_probs
 
 
-def align_tables(
-    tables: Sequence[LabelSizeProbs],
-) -> tuple[Ids, Callable[[int], Floats]]:
-    """Return the labels of all tables, (n, M), and a function that gives a table by its number.
+class AlignedTables:
+    """The tables of members, with the same labels and sizes for all.
 
-    The function returns p(label in the set, size), (n, M, Z), with the same labels and sizes for
-    all tables.
+    Args:
+        tables: p(label in the set, size of the set), with the labels that matter to each member.
     """
-    labels, place = list_distinct(np.concatenate([each.labels for each in tables], axis=1))
-    Z = max(each.probs.shape[2] for each in tables)
-    ends = np.cumsum([each.labels.shape[1] for each in tables])
 
-    def align(number: int) -> Floats:
-        table = tables[number]
-        start = ends[number] - table.labels.shape[1]
+    def __init__(self, tables: Sequence[LabelSizeProbs]) -> None:
+        self.tables = tables
+        self.labels, self._place = list_distinct(
+            np.concatenate([each.labels for each in tables], axis=1)
+        )  # (n, M)
+        self.n_sizes = max(each.probs.shape[2] for each in tables)
+        self._ends = np.cumsum([each.labels.shape[1] for each in tables])
+
+    def add(self, number: int, probs: Floats, weight: float = 1.0) -> None:
+        """Add one of the tables, times a weight, to an array (n, M, Z)."""
+        table = self.tables[number]
+        start = self._ends[number] - table.labels.shape[1]
         document, column = np.nonzero(table.labels >= 0)
-        probs = np.zeros((*labels.shape, Z))
-        row = place[document, start + column]
-        probs[document, row, : table.probs.shape[2]] = table.probs[document, column]
-        return probs
-
-    return labels, align
+        row = self._place[document, start + column]
+        probs[document, row, : table.probs.shape[2]] += weight * table.probs[document, column]
 
 
 @dataclass(frozen=True)
@@ -250,7 +259,8 @@ class MixtureSystem(System):
         ]
         labels, is_set = unite(found, max(n_sets, len(found)), self.n_labels)
         log_probs = np.where(is_set, self.member_log_probs(tokens, labels, found), -np.inf)
-        return MixtureCandidates.of(Pool(labels, log_probs), found, self.weights, known)
+        pool = Pool(labels, log_probs, tuple(found))
+        return MixtureCandidates.of(pool, self.weights, known)
 
     def member_log_probs(
         self, tokens: Ragged, label_sets: Ids, found: Sequence[SetCandidates] = ()
@@ -274,10 +284,22 @@ class MixtureSystem(System):
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-        used = self.weights.used
+        return self.log_probs_by_rule(tokens, label_sets, [""])[0]
+
+    def log_probs_by_rule(
+        self, tokens: Ragged, label_sets: Ids, rules: Sequence[str]
+    ) -> Sequence[Floats]:
+        """Return log p (n, G) of given sets, by each of several rules: members are asked once."""
+        by_rule = [self.weights.for_rule(rule) for rule in rules]
         rows = self._split(tokens)
-        found = [self.systems[member].set_log_probs(rows[member], label_sets) for member in used]
-        return Weights(self.weights.current[used]).mix(np.stack(found))
+        found = {
+            member: self.systems[member].set_log_probs(rows[member], label_sets)
+            for member in sorted({member for each in by_rule for member in each.used})
+        }
+        return [
+            Weights(each.current[each.used]).mix(np.stack([found[member] for member in each.used]))
+            for each in by_rule
+        ]
 
     def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L): the mean of the members' own."""

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy.typing as npt
@@ -81,6 +81,12 @@ class System(Protocol):
     def sequences(self) -> RecurrentSystem | None:
         """The same system if it emits sequences; None otherwise."""
         return None
+
+    def log_probs_by_rule(
+        self, tokens: Ragged, label_sets: Ids, rules: Sequence[str]
+    ) -> Sequence[Floats]:
+        """Return log p (n, G) of given sets, by each of several rules: see `for_rule`."""
+        return [self.set_log_probs(tokens, label_sets)] * len(rules)
 
     def for_rule(self, rule: str) -> System:
         """Return the system by which a rule predicts: itself, unless it is a mixture."""
