@@ -61,8 +61,13 @@ class BatchSearch:
     ) -> None:
         self.system, self.tokens, self.n_sets, self.known = system, tokens, n_sets, known
         self.candidates: dict[str, SetCandidates] = {}
-        self.seconds: dict[str, float] = {}
+        self.seconds: dict[str, float] = {}  # a search that sources share counts for each of them
         self._label_probs: dict[str, Floats32] = {}
+        if system.shares_sources and len(n_sets) > 1 and known is None:
+            start = time.perf_counter()
+            self.candidates = system.candidates_by_source(tokens, n_sets)
+            self.seconds = dict.fromkeys(n_sets, time.perf_counter() - start)
+            return
         for source, n in n_sets.items():
             start = time.perf_counter()
             self.candidates[source] = system.candidates(tokens, n, source, known)

@@ -41,6 +41,7 @@ class System(Protocol):
 
     emits_sequences: ClassVar[bool] = False  # whether labels are emitted one by one
     stops_early: ClassVar[bool] = False  # whether a search for few sets leaves out others
+    shares_sources: ClassVar[bool] = False  # whether one search finds sets and sequences
     max_training_labels: ClassVar[int | None] = None  # the most labels per training document
 
     @abstractmethod
@@ -52,6 +53,12 @@ class System(Protocol):
         Returns the `n_sets` best if there are that many, and more if they cost nothing. Known
         labels only exclude sets: p(set | x) does not change.
         """
+
+    def candidates_by_source(
+        self, tokens: Ragged, n_sets: Mapping[str, int]
+    ) -> dict[str, SetCandidates]:
+        """Find as many candidates of each source as are asked for."""
+        return {source: self.candidates(tokens, n, source) for source, n in n_sets.items()}
 
     @abstractmethod
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:

@@ -21,7 +21,7 @@ from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, Floats32, to_probability
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
-from setrnn.systems.rules import find_rule
+from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.tagging.acceptance import accuracy_interval, reliability
 from setrnn.tagging.documents import (
     MEASURED_ON_SEEN,
@@ -85,6 +85,7 @@ class Evaluation:
     mean_probability: float
     calibration_error: float  # the expected calibration error of the predictions
     calibration_error_raw: float  # the same with the model's own probabilities
+    # Prediction by the rule, with the search for many sets that all measures share.
     documents_per_second: float
     missing_mass: float  # the mean probability of the sets that were not found
     set_log_likelihood: SetLogLikelihood
@@ -181,7 +182,8 @@ def measure_rules(
     truth: list[tuple[str, ...]] = []
     known_limits = tagger.known_limits(limits)
     found = {rule: _RulePredictions(tagger, rule) for rule in rules}
-    n_sets: dict[str, int] = {}  # by source
+    # By source. Label probabilities need many sets: they are searched for at once.
+    n_sets = {"sets": count_candidates()}
     for rule, each in found.items():
         n_wanted = tagger.n_candidates(rule, 1, known_limits)
         n_sets[each.source] = max(n_wanted, n_sets.get(each.source, 0))
