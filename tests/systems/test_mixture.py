@@ -142,7 +142,7 @@ def test_a_set_is_known_if_it_is_a_candidate_or_all_members_that_are_used_found_
     found = candidates.log_probs_of(EVERY_SET)
     own = SetCandidates(candidates.labels, candidates.log_probs).log_probs_of(EVERY_SET)
     of_members = [each.log_probs_of(EVERY_SET) for each in candidates.pool.found[:2]]
-    both = np.logaddexp(of_members[0] + np.log(0.4), of_members[1] + np.log(0.6))
+    both = np.log(0.4 * np.exp(of_members[0]) + 0.6 * np.exp(of_members[1]))
     np.testing.assert_allclose(found, np.where(np.isnan(own), both, own))
     some = np.array([7, 2])
     np.testing.assert_array_equal(candidates.take(some).log_probs_of(EVERY_SET[some]), found[some])

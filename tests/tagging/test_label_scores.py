@@ -105,10 +105,8 @@ def test_evaluate_lists_every_label_and_how_far_labels_are_trusted(calibrated, s
 
 
 def test_the_acceptance_of_labels_can_be_found_by_itself(calibrated, small_examples):
-    batches, marginals = (
-        list(open_documents(small_examples["train"]).batches(calibrated.tagger)),
-        [],
-    )
+    batches = list(open_documents(small_examples["train"]).batches(calibrated.tagger))
+    marginals = []
     measure_rules(calibrated.tagger, batches, ["set"], on_marginals=marginals.append)
     own = np.concatenate(marginals), [labels for _, names in batches for labels in names]
     found = find_label_acceptance(calibrated.tagger, *own, target=0.6)
