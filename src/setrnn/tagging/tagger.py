@@ -203,15 +203,16 @@ class Tagger:
     ) -> tuple[list[Prediction], Marginals]:
         """Predict a label set and p(label | text) for each (text, features), in one batch.
 
-        One search serves both, unless the rule chooses from sequences, which give no marginals.
+        One search serves both, unless the rule chooses from the sequences of set-rnn-exact.
         """
         check_top(top)
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
         texts, features = zip(*documents, strict=True)
         tokens = self.encoder.encode(texts, features)
-        source, n_sets = find_rule(name).source, self.n_candidates(name, top, set_limits)
-        n_sets = max(n_sets, count_candidates()) if source == "sets" else n_sets
-        search = BatchSearch(self.system, tokens, {source: n_sets})
+        source, n_wanted = find_rule(name).source, self.n_candidates(name, top, set_limits)
+        n_sets = {"sets": count_candidates()}  # for marginals: sequences give none
+        n_sets[source] = max(n_wanted, n_sets.get(source, 0))
+        search = BatchSearch(self.system, tokens, n_sets)
         predictions = list(self.predictions(search, name, top, set_limits, calibrated=calibrated))
         many = search.many_sets()
         return predictions, self.label_marginals(tokens, many, calibrated=calibrated)
