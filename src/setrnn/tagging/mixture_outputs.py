@@ -26,7 +26,8 @@ from setrnn.systems.candidates import (
     LabelSizeProbs,
     pack_labels,
 )
-from setrnn.systems.mixture import AlignedTables, MixtureCandidates, MixtureSystem
+from setrnn.systems.mixture import MixtureSystem
+from setrnn.systems.mixture_candidates import AlignedTables, MixtureCandidates
 from setrnn.systems.rules import MANY_SETS
 from setrnn.tagging.documents import Batch
 from setrnn.tagging.tagger import BATCH, Tagger

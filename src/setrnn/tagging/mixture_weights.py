@@ -26,7 +26,7 @@ from scipy.optimize import LinearConstraint, minimize
 from setrnn.metrics import LOWER_IS_BETTER, evaluate_sets
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, LabelSizeProbs
 from setrnn.systems.limits import no_limits
-from setrnn.systems.mixture import Weights
+from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.rules import find_rule
 from setrnn.systems.rules.expected_f1 import find_best
 from setrnn.systems.rules.marginal_rules import EXPECTED_WEIGHT, OVER_HALF, find_best_thresholds
