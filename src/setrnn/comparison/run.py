@@ -97,18 +97,17 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     seconds = float(tagger.notes["training_seconds"])  # before a stop too
     on_progress(_progress("measuring"))
     measured: dict[str, dict[str, RuleResults]] = {}
-    marginals: dict[str, list[Floats32]] = {"valid": [], "test": []}
+    marginals: list[Floats32] = []  # of valid
     for split in ("valid", "test"):
         if prepared.description["n_documents"].get(split):
             batches = prepared_batches(tagger, prepared, split)
-            measured[split] = measure_rules(
-                tagger, batches, list_rules(tagger), on_marginals=marginals[split].append
-            )
+            keep = marginals.append if split == "valid" else None
+            measured[split] = measure_rules(tagger, batches, list_rules(tagger), on_marginals=keep)
     on_progress(_progress("predicting"))
     speed = _prediction_speed(tagger, prepared)
     test, cases = _test_results(tagger, prepared, measured["test"])
     accepted = _accept_labels(
-        tagger, prepared, marginals["valid"], measured["test"][method.rule].predictions
+        tagger, prepared, marginals, measured["test"][method.rule].predictions
     )
     test = replace(test, **accepted)
     epochs = tagger.notes.get("epochs", [])
@@ -264,7 +263,7 @@ def _accept_labels(
         predictions: of test.
     """
     predicted = [each.label_probabilities for each in predictions]
-    if tagger.calibration is None or None in predicted:
+    if tagger.calibration is None or None in predicted or not marginals:
         return {}
     truth = [labels for _, batch in prepared_batches(tagger, prepared, "valid") for labels in batch]
     acceptance = find_label_acceptance(tagger, np.concatenate(marginals), truth)

@@ -173,7 +173,7 @@ def measure_rules(
     rules: Sequence[str],
     on_documents: OnDocuments = lambda n_documents: None,
     limits: Limits | None = None,
-    on_marginals: OnMarginals = lambda marginals: None,
+    on_marginals: OnMarginals | None = None,
 ) -> dict[str, RuleResults]:
     """Predict by several rules and measure each; what the rules share is computed once.
 
@@ -202,7 +202,8 @@ def measure_rules(
         candidates = search.many_sets()
         own = tagger.label_marginals(tokens, candidates, calibrated=False)
         marginals = tagger.calibrate_labels(own.probs)
-        on_marginals(own.probs)
+        if on_marginals is not None:
+            on_marginals(own.probs)
         pairs.add(own.probs, marginals, known.truth)
         rankings.append(evaluate_ranking(known.truth, marginals, RANKS))
         missing.append(own.missing_mass)
