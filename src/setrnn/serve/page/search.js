@@ -13,9 +13,18 @@ function nearest(labels, prefix) {
   return [...labels.filter(ends), ...labels.filter((each) => !ends(each))].slice(0, N_SHOWN);
 }
 
-// `find(prefix, limit)` returns {labels: [{label, count}], n_matching}; `choose(label, isKnown)`
-// takes one; isKnown is null if it is unclear whether the model has the label.
-export function makeSearch(find, choose) {
+// Labels of this queue that contain the typed text and are not among those found.
+function alsoUsed(used, labels, prefix) {
+  const isFound = (label) => labels.some((each) => each.label === label);
+  return [...used]
+    .filter(([label]) => label.toLowerCase().includes(prefix.toLowerCase()) && !isFound(label))
+    .map(([label, n]) => ({ label, count: n }));
+}
+
+// `find(prefix, limit)` returns {labels: [{label, count}], n_matching}; `listUsed()` the labels of
+// the queue, label -> count; `choose(label, isKnown)` takes one; isKnown is null if it is unclear
+// whether the model has the label.
+export function makeSearch(find, listUsed, choose) {
   const field = at("search");
   const list = at("found");
   let options = [];
@@ -53,10 +62,15 @@ export function makeSearch(find, choose) {
     const mine = (asked += 1);
     const found = await find(prefix, N_ASKED);
     if (mine !== asked) return undefined;
-    options = nearest(found.labels, prefix).map((each) => ({ ...each, isKnown: true }));
-    const isThere = found.labels.some((each) => each.label.toLowerCase() === prefix.toLowerCase());
     const isNew = found.n_matching <= found.labels.length; // otherwise it may be among those not returned
-    if (!isThere) options.push({ label: prefix, isKnown: isNew ? false : null });
+    const isKnown = isNew ? false : null;
+    const used = nearest(alsoUsed(listUsed(), found.labels, prefix), prefix);
+    options = [
+      ...nearest(found.labels, prefix).map((each) => ({ ...each, isKnown: true })),
+      ...used.map((each) => ({ ...each, isKnown })),
+    ];
+    const isThere = [...found.labels, ...used].some((each) => each.label.toLowerCase() === prefix.toLowerCase());
+    if (!isThere) options.push({ label: prefix, isKnown });
     list.replaceChildren(...options.map(item));
     list.hidden = false;
     list.scrollIntoView({ block: "nearest" });
@@ -67,9 +81,7 @@ export function makeSearch(find, choose) {
   }
 
   function item(option, index) {
-    const [what, note] = option.isKnown
-      ? [[named(option.label)], count(option.count, "document")]
-      : [["Add “", named(option.label), "” as a new label"], "unknown to the model"];
+    const [what, note] = noteOn(option);
     return make(
       "li",
       {
@@ -83,6 +95,12 @@ export function makeSearch(find, choose) {
       make("span", {}, ...what),
       make("small", { textContent: note }),
     );
+  }
+
+  function noteOn({ label, isKnown, count: n }) {
+    if (isKnown) return [[named(label)], count(n, "document")];
+    if (n) return [[named(label)], `new, ${count(n, "document")} of this queue`];
+    return [["Add “", named(label), "” as a new label"], "unknown to the model"];
   }
 
   field.addEventListener("input", () => {

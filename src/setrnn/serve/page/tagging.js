@@ -83,10 +83,13 @@ export async function predict(document) {
   return prediction;
 }
 
-// Predict several documents, for the order of a queue.
+// Predict several documents of a queue. An empty text is never accepted without a look.
 export async function guess(documents) {
   const { predictions } = await askModel("v1/tag", tagBody(documents), null);
-  return predictions.map(({ accepted, probability }) => ({ accepted, probability }));
+  return predictions.map(({ labels, accepted, probability }, i) => {
+    remember(labels);
+    return { labels, accepted: accepted && documents[i].text.trim() !== "", probability };
+  });
 }
 
 function tagBody(documents) {
@@ -182,6 +185,7 @@ export function viewOf({ decision, prediction, completion, notes }) {
     isNew,
     rows,
     rowsHint: rowsHint(completion, prediction),
+    probabilities: new Map(rows.map(({ label, probability }) => [label, probability])),
     stateOf: (label) => {
       const state = stateOf(decision, label);
       if (state === "open" && settled.includes(label)) return "settled";
@@ -194,6 +198,7 @@ export function viewOf({ decision, prediction, completion, notes }) {
     probability: isSame ? said.probability : null,
     confidence: confidenceOf(decision, labels, prediction),
     isProved: !completion && prediction.certificate?.proved === true,
+    isGiven: completion !== null,
     isFitting: completion ? completion.known_probability > 0 : null,
     knownProbability: completion ? completion.known_probability : null,
   };
@@ -223,10 +228,17 @@ export function ordersHint(decision) {
 }
 
 function rowsHint(completion, prediction) {
-  if (completion) return "Undecided labels, given your decisions.";
+  if (completion) return "Undecided labels, given your decisions. These probabilities are not calibrated.";
+  const hints = [];
+  const target = server.model.accepts_labels?.target;
+  if (prediction.marginals.some((each) => each.accepted_from !== null)) {
+    hints.push(`A label is settled (●) from the mark on its bar: right in at least ${asShare(target)} of cases.`);
+  }
+  if (!server.model.is_calibrated) hints.push("This model is not calibrated.");
   const missing = prediction.missing_mass ?? 0;
   const found = percent(1 - missing);
-  return missing > 0.05 ? `The sets found have ${found} of the probability; the rest is estimated.` : "";
+  if (missing > 0.05) hints.push(`The sets found have ${found} of the probability; the rest is estimated.`);
+  return hints.join(" ");
 }
 
 function settledHint(settled, labels) {
@@ -236,7 +248,7 @@ function settledHint(settled, labels) {
   return `${many}: each is right in at least ${asShare(target)} of cases.`;
 }
 
-const asShare = (target) => percent(target).replace(".0%", "%");
+export const asShare = (target) => percent(target).replace(".0%", "%");
 
 function confidenceOf(decision, labels, { accepted }) {
   const { present, absent, status } = decision;
