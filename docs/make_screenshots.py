@@ -99,6 +99,15 @@ def draw_document(browser: Browser, address: str, text: str) -> None:
     page.screenshot(path=HERE / "page-completed.png")
 
 
+def draw_columns(browser: Browser, address: str) -> None:
+    """Draw the choice of the columns of the example file."""
+    page = opened(browser, address, **DESKTOP)
+    page.click("#example-file")
+    page.wait_for_selector("#table[open]")
+    page.wait_for_timeout(400)
+    page.screenshot(path=HERE / "page-columns.png")
+
+
 def draw_queue(browser: Browser, address: str, rows: list[dict[str, str]]) -> None:
     """Draw a queue on a phone, with a few documents done."""
     page = opened(browser, address, **PHONE)
@@ -132,6 +141,7 @@ def main(model: Path | None) -> None:
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         with served(copy) as address:
             draw_document(browser, address, examples[UNSURE].text)
+            draw_columns(browser, address)
             draw_queue(browser, address, rows)
         browser.close()
 

@@ -1,4 +1,4 @@
-// The cells of a CSV file, read by the rules of `setrnn` (data/formats/delimited.py).
+// The cells of a CSV file, read by the rules of `setrnn` (delimited.py and dialects.py in data/formats).
 
 export const DELIMITERS = { ",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars" };
 export const ENCODINGS = {
@@ -9,7 +9,8 @@ export const ENCODINGS = {
   "latin-1": "Latin-1",
 };
 const MARKS = { "255 254": "utf-16le", "254 255": "utf-16be" }; // byte order marks
-const N_LOOKED_AT = 20; // rows that show the delimiter
+const N_LINES = 20; // that show the delimiter
+const USUAL_NAMES = ["text", "labels", "id"];
 const MAX_REREAD = 10; // times the length of the file, after quotes that are not closed
 const LINE_END = /\r\n|\n|\r/g;
 const UNCLOSED = 'opens a quote (") that is not closed';
@@ -48,26 +49,37 @@ function decodeLine(bytes, encoding) {
   }
 }
 
-// Find what separates the cells: the header has several, and the first rows as many as it.
+// Return the delimiter under which the first lines look most like a table: its header has the usual
+// names, its rows are equally long, it has many columns.
 export function delimiterOf(name, text) {
-  if (/\.tsv$/i.test(name)) return "\t";
-  let best = { delimiter: ",", n: 0, width: 0 };
-  for (const delimiter of Object.keys(DELIMITERS)) {
-    const widths = [];
-    for (const { cells } of rowsOf(text, delimiter, N_LOOKED_AT)) widths.push(cells?.length ?? 0);
-    const [width] = widths;
-    const n = widths.filter((each) => each === width).length;
-    const isBetter = n > best.n || (n === best.n && width > best.width);
-    if (width > 1 && isBetter) best = { delimiter, n, width };
+  const usual = /\.tsv$/i.test(name) ? "\t" : ",";
+  const first = text.split(/(?<=\n)/, N_LINES).join("");
+  let best = null;
+  for (const delimiter of new Set([usual, ...Object.keys(DELIMITERS)])) {
+    const rating = rate([...rowsOf(first, delimiter)]);
+    if (best === null || compare(rating, best.rating) > 0) best = { delimiter, rating };
   }
   return best.delimiter;
 }
 
+function rate([head, ...rows]) {
+  const names = head?.cells ?? [];
+  const whole = rows.length > 1 ? rows.slice(0, -1) : rows; // the last may continue behind these lines
+  const isRegular = names.length > 1 && whole.every(({ cells }) => cells?.length === names.length);
+  const n = USUAL_NAMES.filter((each) => names.some((name) => name.trim() === each)).length;
+  return [n, Number(isRegular), names.length];
+}
+
+const compare = (a, b) => a.map((each, i) => each - b[i]).find((each) => each !== 0) ?? 0;
+
+// A spreadsheet may write the delimiter above the header: "sep=;".
+export const namedDelimiter = (text) => text.match(/^"?sep=(.)"?[ \t]*\r?\n/i) ?? [""];
+
 // Yield the rows that are not empty: {line, cells}, or {line, trouble} where one cannot be read.
 // After a broken row, reading continues at the next line.
-export function* rowsOf(text, delimiter, limit = Infinity) {
-  let [from, line, n, reread] = [0, 1, 0, 0];
-  while (from < text.length && n < limit) {
+export function* rowsOf(text, delimiter) {
+  let [from, line, reread] = [0, 1, 0];
+  while (from < text.length) {
     const { cells, trouble, next, end } = readRow(text, from, delimiter);
     if (trouble) reread += end - next;
     if (reread > MAX_REREAD * text.length) {
@@ -75,7 +87,6 @@ export function* rowsOf(text, delimiter, limit = Infinity) {
     }
     if (trouble || cells.length > 1 || cells[0]) {
       yield trouble ? { line, trouble } : { line, cells };
-      n += 1;
     }
     line += text.slice(from, next).match(LINE_END)?.length ?? 0;
     from = next;

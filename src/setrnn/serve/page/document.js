@@ -76,10 +76,12 @@ function drawQueue(queue) {
   if (queue === null) return;
   const nDone = countOf(queue, "done");
   const nSkipped = countOf(queue, "skipped");
+  const nUnseen = queue.decisions.filter((each) => each.status === "done" && each.isReviewed === false).length;
+  const unseen = nUnseen ? ` (${number(nUnseen)} not reviewed)` : "";
   const skipped = nSkipped ? `, ${number(nSkipped)} skipped` : "";
   at("queue-name").textContent = queue.name;
   at("queue-place").textContent = `${number(queue.place + 1)} of ${number(queue.n)}`;
-  at("queue-done").textContent = `${number(nDone)} done${skipped}`;
+  at("queue-done").textContent = `${number(nDone)} done${unseen}${skipped}`;
   at("queue-left").textContent = `${number(countOf(queue, "open"))} left`;
   at("queue-progress").max = queue.n;
   at("queue-progress").value = nDone;

@@ -24,6 +24,13 @@ export function percent(probability) {
   return `${value.toFixed(1)}%`;
 }
 
+// A probability in few characters.
+export function roundPercent(probability) {
+  const value = Math.round(100 * probability);
+  if (value === 100 && probability < 1) return "> 99%";
+  return value === 0 && probability > 0 ? "< 1%" : `${value}%`;
+}
+
 // A bar as long as a probability; `from` puts a mark on it.
 export function bar(probability, kind = "", from = null) {
   const filled = make("i", { className: kind });

@@ -5,7 +5,6 @@ import * as current from "./current.js";
 import { desk, keepNote, loadPast, noteOf, PASTED, takeLast } from "./desk.js";
 import { at, key, make, saveFile, say } from "./elements.js";
 import { keepDraft, mayGo, resume as resumeText, startOver, tagText } from "./pasted.js";
-import { labelCounts } from "./queue.js";
 import * as queue from "./queue_page.js";
 import { showAll } from "./results.js";
 import { asLine, isQueue, isTable, readRows, textOf } from "./rows.js";
@@ -165,7 +164,7 @@ function listen() {
   listenToDrops(document.body);
   makeSearch(
     findLabels,
-    () => (desk.queue ? labelCounts(desk.queue) : new Map()),
+    queue.findAdded,
     (label, isKnown) => {
       if (isKnown !== null) remember([label], isKnown);
       current.decide(label, "accepted");

@@ -8,9 +8,10 @@ import { at, confirmed, count, number, saveFile, say } from "./elements.js";
 import { edit, mayGo } from "./pasted.js";
 import * as queues from "./queue.js";
 import { asLine, asTable } from "./rows.js";
-import { asShare, guess, isNew, ReplacedError, server } from "./tagging.js";
+import { asShare, guess, isNew, newAmong, ReplacedError, server } from "./tagging.js";
 
 const N_NAMED = 5; // skipped lines that are listed per reason, and new labels
+const N_ADDED = 20; // labels of the queue that are looked up
 
 let passes = 0; // over the queue, to predict all documents: a newer one ends the older
 
@@ -190,14 +191,12 @@ export async function acceptSettled() {
     notePast({ positions });
     desk.isAtRisk = true;
   }
-  const nLeft = queues.countOf(queue, "open");
   await showAgain(positions, queues.nextOpen(queue) ?? queue.place);
-  const left = nLeft ? `${count(nLeft, "document")} left to review` : "No document is left to review";
   tell(
     positions.length
       ? `${count(positions.length, "document")} accepted without review: such sets are right in at ` +
-          `least ${asShare(target)} of cases. ${left}. Undo opens them again.`
-      : `No open document is settled. ${left}.`,
+          `least ${asShare(target)} of cases. Undo opens them again.`
+      : "No open document is settled: review those that are left.",
   );
 }
 
@@ -209,9 +208,20 @@ export async function reopen({ positions }) {
 }
 
 // Draw the page after decisions about many documents; go to a place if the current one is of them.
+// What is said about them is at the top.
 async function showAgain(positions, place) {
   if (positions.includes(desk.current?.position)) await move(place);
   else if (desk.current) drawFrame();
+  if (at("queue").getBoundingClientRect().top < 0) at("queue").scrollIntoView({ block: "start" });
+}
+
+// Find labels of this queue that are new to the model: [{label, count}].
+export async function findAdded(prefix) {
+  if (!desk.queue) return [];
+  const counts = queues.labelCounts(desk.queue);
+  const found = [...counts.keys()].filter((label) => label.toLowerCase().includes(prefix.toLowerCase()));
+  const added = await newAmong(found.slice(0, N_ADDED));
+  return added.map((label) => ({ label, count: counts.get(label) }));
 }
 
 export async function exportQueue(format) {

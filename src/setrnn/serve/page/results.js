@@ -1,6 +1,6 @@
 // The predictions of a document, drawn: the set, other sets, all labels, the orders.
 
-import { at, bar, count, key, make, named, percent, say } from "./elements.js";
+import { at, bar, count, key, make, named, percent, roundPercent, say } from "./elements.js";
 
 const N_ROWS = 12; // labels shown before "Show all"
 const N_SETS = 4; // sets whose orders are drawn
@@ -63,7 +63,7 @@ const rejectButton = (label) =>
   });
 
 function chip(label, state, { note = "", probability = null } = {}) {
-  const number = probability === null ? "" : percent(probability);
+  const number = probability === null ? "" : roundPercent(probability);
   const buttons = [labelButton(label, state, note || number)];
   if (state !== "rejected") buttons.push(rejectButton(label));
   const parts = note ? [make("small", { textContent: note })] : [];
@@ -96,7 +96,7 @@ function setHint(view) {
     const given = percent(view.knownProbability);
     hints.push(`The model gave your decisions a probability of only ${given}.`);
   }
-  if (view.isGiven) hints.push("Probabilities given your decisions are not calibrated.");
+  if (view.isGiven) hints.push("After a decision, probabilities are not calibrated.");
   if (view.settledHint) hints.push(view.settledHint);
   if (view.isProved) hints.push("Proved: no other set is more probable.");
   return hints.filter(Boolean).join(" ");

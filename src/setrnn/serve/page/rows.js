@@ -66,11 +66,12 @@ export function asTable(decided, table) {
   const featuresAt = hasFeatures ? placeOf("features") : -1;
   const reviewedAt = placeOf("reviewed");
   const separator = separatorFor(decided, columns.separator);
+  const joint = /[,;]/.test(separator) ? `${separator} ` : separator;
   const line = (cells) => `${cells.map((each) => asCell(each, delimiter)).join(delimiter)}\r\n`;
   const rows = decided.map(({ document, labels, isReviewed }) => {
     const cells = table ? [...document.cells] : [document.id ?? "", document.text];
-    cells[labelsAt] = labels.join(separator);
-    if (featuresAt >= 0) cells[featuresAt] = document.features.join(separator);
+    cells[labelsAt] = labels.join(joint);
+    if (featuresAt >= 0) cells[featuresAt] = document.features.join(joint);
     cells[reviewedAt] = isReviewed ? "yes" : "no";
     return line(cells);
   });

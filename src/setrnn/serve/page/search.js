@@ -13,18 +13,10 @@ function nearest(labels, prefix) {
   return [...labels.filter(ends), ...labels.filter((each) => !ends(each))].slice(0, N_SHOWN);
 }
 
-// Labels of this queue that contain the typed text and are not among those found.
-function alsoUsed(used, labels, prefix) {
-  const isFound = (label) => labels.some((each) => each.label === label);
-  return [...used]
-    .filter(([label]) => label.toLowerCase().includes(prefix.toLowerCase()) && !isFound(label))
-    .map(([label, n]) => ({ label, count: n }));
-}
-
-// `find(prefix, limit)` returns {labels: [{label, count}], n_matching}; `listUsed()` the labels of
-// the queue, label -> count; `choose(label, isKnown)` takes one; isKnown is null if it is unclear
-// whether the model has the label.
-export function makeSearch(find, listUsed, choose) {
+// `find(prefix, limit)` returns {labels: [{label, count}], n_matching}; `findAdded(prefix)` the labels
+// of the queue that are new to the model, likewise; `choose(label, isKnown)` takes one; isKnown is
+// null if it is unclear whether the model has the label.
+export function makeSearch(find, findAdded, choose) {
   const field = at("search");
   const list = at("found");
   let options = [];
@@ -60,17 +52,15 @@ export function makeSearch(find, listUsed, choose) {
     const prefix = field.value.trim();
     if (!prefix) return close();
     const mine = (asked += 1);
-    const found = await find(prefix, N_ASKED);
+    const [found, added] = await Promise.all([find(prefix, N_ASKED), findAdded(prefix)]);
     if (mine !== asked) return undefined;
-    const isNew = found.n_matching <= found.labels.length; // otherwise it may be among those not returned
-    const isKnown = isNew ? false : null;
-    const used = nearest(alsoUsed(listUsed(), found.labels, prefix), prefix);
     options = [
       ...nearest(found.labels, prefix).map((each) => ({ ...each, isKnown: true })),
-      ...used.map((each) => ({ ...each, isKnown })),
+      ...nearest(added, prefix).map((each) => ({ ...each, isKnown: false })),
     ];
-    const isThere = [...found.labels, ...used].some((each) => each.label.toLowerCase() === prefix.toLowerCase());
-    if (!isThere) options.push({ label: prefix, isKnown });
+    const isSame = ({ label }) => label.toLowerCase() === prefix.toLowerCase();
+    const isNew = found.n_matching <= found.labels.length; // otherwise it may be among those not returned
+    if (![...found.labels, ...added].some(isSame)) options.push({ label: prefix, isKnown: isNew ? false : null });
     list.replaceChildren(...options.map(item));
     list.hidden = false;
     list.scrollIntoView({ block: "nearest" });

@@ -1,6 +1,6 @@
 // A CSV file as documents: which of its columns hold what, and how labels are separated.
 
-import { decode, delimiterOf, encodingOf, rowsOf } from "./cells.js";
+import { decode, delimiterOf, encodingOf, namedDelimiter, rowsOf } from "./cells.js";
 import { findSeparator, ONE_LABEL, readList, splitCell } from "./label_cells.js";
 import { asDocument, leaveOut } from "./rows.js";
 
@@ -12,7 +12,7 @@ const NAMES = {
   text: ["text", "description", "body", "content", "abstract", "summary"],
   labels: ["labels", "label", "tags", "genres", "genre", "categories", "category", "topics", "topic",
     "keywords", "subjects", "classes", "listed_in"],
-  id: ["id", "key", "identifier", "uid"],
+  id: ["id", "key", "identifier", "uid", "show_id", "document_id", "doc_id"],
   features: ["features", "feature"],
 };
 
@@ -27,16 +27,17 @@ export function tableOf(name, bytes, { encoding = encodingOf(bytes), delimiter =
   }
   if (text.includes("\0")) throw wrong("is not a text. Save it as CSV in UTF-8.");
   if (!text.trim()) throw wrong("is empty.");
-  const chosen = delimiter ?? delimiterOf(name, text);
-  const [head, ...rows] = rowsOf(text, chosen);
+  const [hint, named = null] = namedDelimiter(text);
+  const chosen = delimiter ?? named ?? delimiterOf(name, text);
+  const [head, ...rows] = rowsOf(text.slice(hint.length), chosen);
   if (head.trouble) throw wrong(`has no header that can be read: line ${head.line} ${head.trouble}.`);
   return { name, encoding, delimiter: chosen, header: head.cells.map((each) => each.trim()), rows };
 }
 
-const columnOf = (table, role) => {
+function columnOf(table, role) {
   const names = table.header.map((each) => each.toLowerCase());
   return NAMES[role].map((name) => names.indexOf(name)).find((column) => column >= 0) ?? NO_COLUMN;
-};
+}
 
 // Choose columns by their names, and the longest texts if no name says text.
 export function guessChoice(table) {

@@ -8,23 +8,24 @@ import { documentsOf, doubtAbout, guessChoice, guessSeparator, NO_COLUMN, tableO
 
 const N_SHOWN = 5; // documents of the preview
 const N_LABELS = 8; // named below it
-const MAX_TEXT = 160; // characters of a document
+const MAX_TEXT = 120; // characters of a document
 const MAX_CELL = 60;
 const OTHER = "other";
 const SEPARATORS = {
-  ",": "comma ,",
-  ";": "semicolon ;",
-  "|": "vertical bar |",
-  "/": "slash /",
-  " ": "space",
-  "\t": "tab",
-  "\n": "line end",
+  ",": "commas: “,”",
+  ";": "semicolons: “;”",
+  "|": "vertical bars: “|”",
+  "/": "slashes: “/”",
+  " ": "spaces",
+  "\t": "tabs",
+  "\n": "line ends",
   [ONE_LABEL]: "nothing: each cell is one label",
   [OTHER]: "something else …",
 };
 
 let table = null; // the file, see table.js
 let choice = null; // its columns
+let failure = ""; // why it cannot be read as asked for
 
 // Ask how to read a table; return its documents, or null if the person cancels.
 export async function chooseColumns(file) {
@@ -36,15 +37,15 @@ export async function chooseColumns(file) {
     try {
       read(tableOf(file.name, bytes, { encoding, delimiter }));
     } catch (error) {
-      say(at("table-doubt"), error.message);
-      at("table-open").disabled = true;
+      failure = error.message;
+      draw();
     }
   };
   for (const id of ["table-encoding", "table-delimiter"]) at(id).onchange = reread;
   const dialog = at("table");
   dialog.returnValue = "no";
   dialog.showModal();
-  at(at("table-open").disabled ? "table-separator" : "table-open").focus();
+  dialog.scrollTop = 0;
   await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
   if (dialog.returnValue !== "yes") return null;
   const { header, delimiter } = table;
@@ -55,6 +56,7 @@ export async function chooseColumns(file) {
 function read(found) {
   table = found;
   choice = guessChoice(table);
+  failure = "";
   fill("table-delimiter", Object.entries(DELIMITERS), table.delimiter);
   fill("table-encoding", Object.entries(ENCODINGS), table.encoding);
   const columns = table.header.map((_, i) => [i, titleOf(i)]);
@@ -71,6 +73,8 @@ const fill = (id, options, chosen) =>
   at(id).replaceChildren(
     ...options.map(([value, text]) => make("option", { value, textContent: text, selected: value === chosen })),
   );
+
+const wordsFor = (separator) => (SEPARATORS[separator] ?? `“${separator}”`).split(":")[0];
 
 const nameOf = (column) => table.header[column] || `column ${number(column + 1)}`;
 
@@ -142,15 +146,17 @@ function found(documents, hasLabels) {
 
 // What must be settled before the file can be opened; "" if nothing.
 function troubleWith(documents) {
+  if (failure) return failure;
   if (!choice.text.length) return "Choose at least one column of text.";
   if (choice.separator === null) return "Type the separator of the labels.";
   if (!documents.length) return "No line can be read as a document.";
   const doubt = choice.labels === NO_COLUMN ? null : doubtAbout(table, choice);
   if (doubt === null) return "";
-  const [given, meant] = [choice.separator, doubt.meant].map((each) => SEPARATORS[each] ?? `“${each}”`);
+  const [given, meant] = [choice.separator, doubt.meant].map(wordsFor);
   return (
-    `Each cell would be one label: ${given} never occurs in “${nameOf(choice.labels)}”, but ${meant} ` +
-    `occurs in ${count(doubt.n, "cell")}. Choose ${meant}, or “${SEPARATORS[ONE_LABEL]}”.`
+    `Each cell would become one label: no cell of “${nameOf(choice.labels)}” has ${given}, but ` +
+    `${count(doubt.n, "cell")} ${doubt.n === 1 ? "has" : "have"} ${meant}. Separate labels by ${meant}, or ` +
+    `choose “${SEPARATORS[ONE_LABEL]}”.`
   );
 }
 
@@ -176,3 +182,4 @@ function change({ target }) {
 }
 
 at("table").addEventListener("input", change);
+at("table-cancel").addEventListener("click", () => at("table").close("no"));

@@ -137,6 +137,11 @@ async function knownOf(labels) {
   return labels.filter((label) => known.get(place(label)));
 }
 
+export async function newAmong(labels) {
+  await knownOf(labels);
+  return labels.filter(isNew);
+}
+
 async function isKnown(label) {
   if (label.length > MAX_LABEL) return false; // longer than the server accepts
   const found = await findLabels(label, 1000, null);
@@ -228,7 +233,7 @@ export function ordersHint(decision) {
 }
 
 function rowsHint(completion, prediction) {
-  if (completion) return "Undecided labels, given your decisions. These probabilities are not calibrated.";
+  if (completion) return "Undecided labels, given your decisions (not calibrated).";
   const hints = [];
   const target = server.model.accepts_labels?.target;
   if (prediction.marginals.some((each) => each.accepted_from !== null)) {
