@@ -113,32 +113,32 @@ def test_each_label_shows_its_probability_and_from_where_it_is_settled(browser, 
     from setrnn.serve.registry import Registry, ServedModel
 
     careful = accepting_labels(site.tagger)
-    with serving(Registry.of(ServedModel("careful", "v1", careful))) as address:
-        with opened(browser, site._replace(address=address)) as tab:
-            tag(tab, test_texts[0])
-            (predicted,) = careful.tag(test_texts[:1])
-            assert predicted.accepted_labels
-            assert set(chips(tab, "settled")) == set(predicted.accepted_labels)
-            marks = {
-                row.locator("bdi").text_content(): row.locator(".from").count()
-                for row in tab.locator("#marginals li").all()
-            }
-            index = careful.labels.index
-            assert marks == {label: int(index[label] % 2 == 0) for label in marks}
-            expect(tab.locator("#marginals-hint")).to_contain_text("90%")
-            label = predicted.accepted_labels[0]
-            share = predicted.label_probabilities[label]
-            button = tab.locator(f'#marginals .label[data-label="{label}"]')
-            assert "settled from 30.0%" in button.get_attribute("aria-label")
-            chip = tab.locator("#set li", has=tab.locator(f'[data-label="{label}"]'))
-            shown = f"{round(100 * share)}%" if share < 0.995 else "> 99%"
-            assert chip.locator(".number").text_content() == shown
-            expect(tab.locator("#set-hint")).not_to_contain_text("not calibrated")
-            tab.locator("#set .label").first.click()
-            settled(tab)
-            expect(tab.locator("#set-hint")).to_contain_text("not calibrated")
-            expect(tab.locator("#marginals-hint")).to_contain_text("not calibrated")
-            assert tab.locator("#marginals .from").count() == 0
+    models = Registry.of(ServedModel("careful", "v1", careful))
+    with serving(models) as address, opened(browser, site._replace(address=address)) as tab:
+        tag(tab, test_texts[0])
+        (predicted,) = careful.tag(test_texts[:1])
+        assert predicted.accepted_labels
+        assert set(chips(tab, "settled")) == set(predicted.accepted_labels)
+        marks = {
+            row.locator("bdi").text_content(): row.locator(".from").count()
+            for row in tab.locator("#marginals li").all()
+        }
+        index = careful.labels.index
+        assert marks == {label: int(index[label] % 2 == 0) for label in marks}
+        expect(tab.locator("#marginals-hint")).to_contain_text("90%")
+        label = predicted.accepted_labels[0]
+        share = predicted.label_probabilities[label]
+        button = tab.locator(f'#marginals .label[data-label="{label}"]')
+        assert "settled from 30.0%" in button.get_attribute("aria-label")
+        chip = tab.locator("#set li", has=tab.locator(f'[data-label="{label}"]'))
+        shown = f"{round(100 * share)}%" if share < 0.995 else "> 99%"
+        assert chip.locator(".number").text_content() == shown
+        expect(tab.locator("#set-hint")).not_to_contain_text("not calibrated")
+        tab.locator("#set .label").first.click()
+        settled(tab)
+        expect(tab.locator("#set-hint")).to_contain_text("not calibrated")
+        expect(tab.locator("#marginals-hint")).to_contain_text("not calibrated")
+        assert tab.locator("#marginals .from").count() == 0
 
 
 def test_a_new_label_is_offered_again_and_becomes_a_label_of_the_next_model(tab, rows, tmp_path):

@@ -3,8 +3,8 @@
 import { ONE_LABEL } from "./label_cells.js";
 
 const SEPARATORS = [";", "|", ","]; // between the labels in a cell; the first is the usual one
-const FORMULA = /^[=+\-@\t\r\n]/; // a spreadsheet would run such a cell
-const NUMBER = /^[+-]?\d+([.,]\d+)?$/;
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/; // a spreadsheet would run such a cell, as in data/formats/tables.py
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 // Read a file: {documents, left: reason -> numbers of skipped lines}.
 export function readRows(content) {
@@ -69,10 +69,10 @@ export function asTable(decided, table) {
   const joint = /[,;]/.test(separator) ? `${separator} ` : separator;
   const line = (cells) => `${cells.map((each) => asCell(each, delimiter)).join(delimiter)}\r\n`;
   const rows = decided.map(({ document, labels, isReviewed }) => {
-    const cells = table ? [...document.cells] : [document.id ?? "", document.text];
+    const cells = table ? document.cells.map((each) => each ?? document.text) : [document.id ?? "", document.text];
     cells[labelsAt] = labels.join(joint);
     if (featuresAt >= 0) cells[featuresAt] = document.features.join(joint);
-    cells[reviewedAt] = isReviewed ? "yes" : "no";
+    cells[reviewedAt] = isReviewed;
     return line(cells);
   });
   return { separator, lines: ["\uFEFF", line(names), ...rows] }; // the mark is for spreadsheets
@@ -89,10 +89,12 @@ function separatorFor(decided, preferred) {
 }
 
 // A cell that a spreadsheet would run as a formula gets an apostrophe.
+export const neutralise = (text) => (FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text);
+
 function asCell(value, delimiter) {
-  const text = writable(String(value));
-  const safe = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
-  return /["\r\n]|^\s|\s$/.test(safe) || safe.includes(delimiter) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const text = neutralise(writable(String(value)));
+  const isQuoted = /["\r\n]|^\s|\s$/.test(text) || text.includes(delimiter);
+  return isQuoted ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function* jsonRows(text) {

@@ -99,6 +99,7 @@ function wrongWith({ header }, choice, cells) {
   return null;
 }
 
+// A document keeps its cells for the export; null stands for its text, which may be long.
 function documentOf(choice, cells) {
   const { text, labels, id, features, separator } = choice;
   const document = asDocument({
@@ -107,5 +108,6 @@ function documentOf(choice, cells) {
     labels: splitCell(cells[labels], separator),
     features: splitCell(cells[features], separator),
   });
-  return { ...document, cells };
+  const isText = (column) => text.length === 1 && column === text[0];
+  return { ...document, cells: cells.map((cell, column) => (isText(column) ? null : cell)) };
 }

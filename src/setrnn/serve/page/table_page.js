@@ -110,7 +110,8 @@ function draw() {
   const hasLabels = choice.labels !== NO_COLUMN;
   at("table-separator-field").hidden = !hasLabels;
   at("table-other-field").hidden = !hasLabels || at("table-separator").value !== OTHER;
-  say(at("table-how"), `cells separated by ${DELIMITERS[table.delimiter]}, ${ENCODINGS[table.encoding]}`);
+  const delimiter = DELIMITERS[table.delimiter] ?? `“${table.delimiter}”`;
+  say(at("table-how"), `cells separated by ${delimiter}, ${ENCODINGS[table.encoding]}`);
   at("table-preview").replaceChildren(...documents.slice(0, N_SHOWN).map((each) => preview(each, hasLabels)));
   say(at("table-found"), found(documents, hasLabels));
   say(at("table-left"), leftOut(left));
