@@ -6,6 +6,8 @@ const SEPARATORS = [";", "|", ","]; // between the labels in a cell; the first i
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/; // a spreadsheet would run such a cell, as in data/formats/tables.py
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
+const PLAIN = { header: ["id", "text"], delimiter: ",", labels: -1, features: -1, separator: ";" };
+
 // Read a file: {documents, left: reason -> numbers of skipped lines}.
 export function readRows(content) {
   const documents = [];
@@ -58,14 +60,14 @@ export function asLine({ id, text, features }, labels, isReviewed = true) {
 // The lines of a CSV file, and the separator of its labels. A document that was read from a table
 // keeps its columns; the labels replace those of the table, or come in a column of their own.
 export function asTable(decided, table) {
-  const { header, delimiter, ...columns } = table ?? { header: ["id", "text"], delimiter: ",", labels: -1 };
+  const { header, delimiter, labels: at, features: also, separator: own } = table ?? PLAIN;
   const names = [...header];
   const placeOf = (name) => (names.includes(name) ? names.indexOf(name) : names.push(name) - 1);
-  const labelsAt = columns.labels >= 0 ? columns.labels : placeOf("labels");
-  const hasFeatures = !table && decided.some(({ document }) => document.features.length);
-  const featuresAt = hasFeatures ? placeOf("features") : -1;
+  const labelsAt = at >= 0 ? at : placeOf("labels");
+  const hasFeatures = decided.some(({ document }) => document.features.length);
+  const featuresAt = also >= 0 || !hasFeatures ? also : placeOf("features");
   const reviewedAt = placeOf("reviewed");
-  const separator = separatorFor(decided, columns.separator);
+  const separator = separatorFor(decided, own);
   const joint = /[,;]/.test(separator) ? `${separator} ` : separator;
   const line = (cells) => `${cells.map((each) => asCell(each, delimiter)).join(delimiter)}\r\n`;
   const rows = decided.map(({ document, labels, isReviewed }) => {
@@ -80,10 +82,9 @@ export function asTable(decided, table) {
 
 // The separator of the file, or another one if a label contains it.
 function separatorFor(decided, preferred) {
-  const own = preferred && preferred !== ONE_LABEL ? [preferred] : [];
   const names = decided.flatMap(({ document, labels }) => [...labels, ...document.features]);
   const isFree = (separator) => !names.some((name) => name.includes(separator));
-  const found = [...own, ...SEPARATORS].find(isFree);
+  const found = [preferred, ...SEPARATORS].find((each) => each !== ONE_LABEL && isFree(each));
   if (found) return found;
   throw new Error("The labels contain each of ; | and , so that a cell cannot hold several. Export JSONL.");
 }

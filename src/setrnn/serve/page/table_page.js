@@ -49,8 +49,8 @@ export async function chooseColumns(file) {
   await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
   if (dialog.returnValue !== "yes") return null;
   const { header, delimiter } = table;
-  const { labels, separator } = choice;
-  return { ...documentsOf(table, choice), table: { header, delimiter, labels, separator } };
+  const { labels, features, separator } = choice;
+  return { ...documentsOf(table, choice), table: { header, delimiter, labels, features, separator } };
 }
 
 function read(found) {
