@@ -131,7 +131,7 @@ def test_marginals_are_those_of_the_library(client, served, test_texts, model, r
 
 def test_marginals_say_from_where_a_label_is_accepted(served, test_texts):
     tagger = accepting_labels(served[0].tagger)
-    asked = {"texts": test_texts[:1], "marginals": True}
+    asked = {"texts": test_texts[:1], "marginals": True, "rule": "f1"}
     with TestClient(make_app(Registry.of(ServedModel("careful", "v1", tagger)))) as client:
         (found,) = client.post("/v1/tag", json=asked).json()["predictions"]
         (raw,) = client.post("/v1/tag", json={**asked, "calibrated": False}).json()["predictions"]

@@ -115,8 +115,9 @@ def test_each_label_shows_its_probability_and_from_where_it_is_settled(browser, 
     careful = accepting_labels(site.tagger)
     models = Registry.of(ServedModel("careful", "v1", careful))
     with serving(models) as address, opened(browser, site._replace(address=address)) as tab:
+        tab.select_option("#rule", "f1")
         tag(tab, test_texts[0])
-        (predicted,) = careful.tag(test_texts[:1])
+        (predicted,) = careful.tag(test_texts[:1], rule="f1")
         assert predicted.accepted_labels
         assert set(chips(tab, "settled")) == set(predicted.accepted_labels)
         marks = {

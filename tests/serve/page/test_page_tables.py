@@ -201,10 +201,10 @@ def test_the_page_and_the_command_line_neutralise_the_same_cells(tab):
 
 def test_a_table_is_exported_with_its_columns_and_no_formula_runs(tab, tmp_path):
     table = (
-        "id,text,tags,price\n"
-        'n1,=HYPERLINK("evil"),"sport, football",-5\n'
-        "n2,@now,-x,+3\n"
-        'n3,"say ""hi"", you",,"1,5"\n'
+        "id,text,price,note,tags\n"
+        'n1,=HYPERLINK("evil"),-5,-x,"sport, football"\n'
+        "n2,@now,+3,+x,\n"
+        'n3,"say ""hi"", you","1,5",,\n'
     )
     choose(tab, "shop.csv", table)
     tab.click("#table-open")
@@ -224,13 +224,11 @@ def test_a_table_is_exported_with_its_columns_and_no_formula_runs(tab, tmp_path)
     waiting.value.save_as(tmp_path / "shop.csv")
     content = (tmp_path / "shop.csv").read_bytes().decode("utf-8-sig")
     header, first, second, third = content.splitlines()
-    assert header == "id,text,tags,price,reviewed"
-    assert first.startswith('n1,"\'=HYPERLINK(""evil"")",sport; football')
-    assert first.endswith(",-5,true")
-    assert second.startswith("n2,'@now,'-x")
-    assert ",+3," in second
-    assert 'n3,"say ""hi"", you",' in third
-    assert "brand, new" in third
+    assert header == "id,text,price,note,tags,reviewed"
+    assert first.startswith('n1,"\'=HYPERLINK(""evil"")",-5,\'-x,')
+    assert second.startswith("n2,'@now,+3,'+x,")
+    assert third.startswith('n3,"say ""hi"", you","1,5",,')
+    assert all(row.endswith(",true") for row in (first, second, third))
     expect(tab.locator("#queue-hint")).to_contain_text("separated by “;”")
     rows = list(
         open_dataset(tmp_path / "shop.csv", ReadOptions(labels_field="tags"))
