@@ -194,8 +194,8 @@ export async function acceptSettled() {
   await showAgain(positions, queues.nextOpen(queue) ?? queue.place);
   tell(
     positions.length
-      ? `${count(positions.length, "document")} accepted without review: such sets are right in at ` +
-          `least ${asShare(target)} of cases. Undo opens them again.`
+      ? `${count(positions.length, "document")} accepted without review: taken together, such sets are ` +
+          `right in at least ${asShare(target)} of cases. Undo opens them again.`
       : "No open document is settled: review those that are left.",
   );
 }

@@ -246,10 +246,15 @@ function orderList(set, orders) {
       make("span", { className: "number", textContent: percent(each.probability) }),
     ),
   );
-  const rest = unlisted(set, orders);
-  const total = [make("span", { textContent: `sum of ${count(orders.length, "order")}` })];
-  if (rest > 0.0005) total[0].textContent += `, and ${percent(rest)} from orders that are not listed`;
-  if (!set.is_exact) total[0].textContent += " (a lower bound: not all orders were searched)";
+  const total = [make("span", { textContent: sumOf(set, orders) })];
   total.push(make("span", { className: "number", textContent: percent(set.probability) }));
   return make("ol", { className: "order-list" }, ...rows, make("li", { className: "total" }, ...total));
+}
+
+function sumOf(set, orders) {
+  if (!orders.length) return "none of its orders was found by the search";
+  const rest = unlisted(set, orders);
+  const unseen = rest > 0.0005 ? `, and ${percent(rest)} from orders that are not listed` : "";
+  const bound = set.is_exact ? "" : " (a lower bound: not all orders were searched)";
+  return `sum of ${count(orders.length, "order")}${unseen}${bound}`;
 }

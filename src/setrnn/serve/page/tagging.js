@@ -266,10 +266,11 @@ function confidenceOf(decision, labels, { accepted }) {
     const why = "Run setrnn calibrate on the model to know which sets need no review.";
     return { kind: "is-open", text: "no acceptance threshold", why };
   }
-  const target = server.model.accepts[server.rule]?.target;
+  const { target = null, threshold = null } = server.model.accepts[server.rule] ?? {};
   const often = target ? `in at least ${asShare(target)} of cases` : "as often as requested";
   if (accepted) {
-    return { kind: "is-right", text: "accepted", why: `Sets with such a probability are right ${often}.` };
+    const from = threshold === null ? "Such sets" : `Sets of ${percent(threshold)} or more`;
+    return { kind: "is-right", text: "accepted", why: `${from} are right ${often}, taken together.` };
   }
   const why = `The probability is too low to be right ${often}.`;
   return { kind: "is-part", text: "to be reviewed", why };
