@@ -98,6 +98,14 @@ def test_a_file_in_another_encoding_is_read_after_a_look(tab):
     assert tab.text_content("#reading") == "“Café” à Kotamira"
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_wide_characters_are_recognised_without_a_mark(tab, encoding):
+    choose(tab, "wide.csv", "text,tags\nÀ la carte,été\n".encode(encoding))
+    expect(tab.locator("#table-preview li")).to_contain_text("À la carte")
+    assert preview(tab) == [["été"]]
+    tab.keyboard.press("Escape")
+
+
 def test_the_choice_fits_a_phone(browser, site):
     options = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
     with opened(browser, site, **options) as tab:

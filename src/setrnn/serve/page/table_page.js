@@ -45,6 +45,7 @@ export async function chooseColumns(file) {
   const dialog = at("table");
   dialog.returnValue = "no";
   dialog.showModal();
+  at("table-texts").querySelector(":checked").scrollIntoView({ block: "nearest" });
   dialog.scrollTop = 0;
   await new Promise((resolve) => dialog.addEventListener("close", resolve, { once: true }));
   if (dialog.returnValue !== "yes") return null;
