@@ -137,6 +137,7 @@ FILES = {
     "broken.csv": (b'text,labels\n"never,a\nb,c\n"x"y,z\nd,e,f\ng\nh,i;;j\nk,l\n', {}),
     "lists.csv": (b'text,labels\na,"[\'x\', ""it\'s""]"\nb,"[""y; z""]"\nc,[]\n', {}),
     "one.csv": (b'text,labels\na,"x, y"\nb,"z, x"\n', {"label_separator": "none"}),
+    "empty parts.csv": (b"text,labels\na,x; ;y;\nb,;\nc,\"['', 'z']\"\n", {}),
     "spaces.csv": (b'text,labels\na,"  x   y "\n', {"label_separator": " "}),
 }
 

@@ -1,28 +1,25 @@
 // Cells that hold several labels, by the rules of `setrnn` (data/formats/label_cells.py).
 
 export const ONE_LABEL = "none"; // as a separator: each cell is one label
-const SEPARATORS = [",", "|", ";", "\t", "\n"]; // that files use
+const SEPARATORS = ["\t", "\n", ",", ";", "|"]; // that files use; of equally good ones, the first
 const N_LOOKED_AT = 1000; // cells
 const LEAST_SHARE = 0.3; // of the cells with a separator, if splitting them does not give fewer labels
 const IN_LIST = /\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\s*(,|$)/y; // a string in a list
 
-// Return the parts of a cell, without spaces around them. A cell that is a list of strings, as JSON
-// and Python write it, is that list.
+// Return the parts of a cell, without spaces around them and without empty ones. A cell that is a
+// list of strings, as JSON and Python write it, is that list.
 export function splitCell(cell = "", separator) {
-  const list = separator === ONE_LABEL ? null : readList(cell);
-  if (list) return list;
-  if (separator === ONE_LABEL) return cell.trim() ? [cell.trim()] : [];
-  const isSpace = !separator.trim();
-  const parts = (isSpace ? cell.trim() : cell).split(isSpace ? /\s+/ : separator);
-  const names = parts.map((part) => part.trim());
-  return names.length === 1 && !names[0] ? [] : names;
+  if (separator === ONE_LABEL) return filled([cell]);
+  return readList(cell) ?? filled(cell.split(separator === " " ? /\s+/ : separator));
 }
+
+const filled = (parts) => parts.map((part) => part.trim()).filter(Boolean);
 
 export function readList(cell) {
   if (!cell.startsWith("[") || !cell.endsWith("]")) return null;
   try {
     const values = JSON.parse(cell);
-    return values.every((each) => typeof each === "string") ? values.map((each) => each.trim()) : null;
+    return values.every((each) => typeof each === "string") ? filled(values) : null;
   } catch {
     return readPythonList(cell.slice(1, -1));
   }
@@ -34,10 +31,10 @@ function readPythonList(inside) {
   while (IN_LIST.lastIndex < inside.trimEnd().length) {
     const found = IN_LIST.exec(inside);
     if (!found) return null;
-    values.push((found[1] ?? found[2]).replace(/\\(.)/g, "$1").trim());
+    values.push((found[1] ?? found[2]).replace(/\\(.)/g, "$1"));
     if (!found[3]) break;
   }
-  return values;
+  return filled(values);
 }
 
 // Return the separator that cells of labels seem to have; null if each is one label. Many cells hold

@@ -78,25 +78,15 @@ export function doubtAbout(table, { labels, separator }) {
 
 // Turn the rows into documents: {documents, left: reason -> numbers of skipped lines}.
 export function documentsOf(table, choice) {
+  const n = table.header.length;
   const documents = [];
   const left = new Map();
   for (const { line, cells, trouble } of table.rows) {
-    const why = trouble ?? wrongWith(table, choice, cells);
-    if (why) leaveOut(left, why, line);
+    if (trouble) leaveOut(left, trouble, line);
+    else if (cells.length !== n) leaveOut(left, `${cells.length} cells, the header has ${n}`, line);
     else documents.push(documentOf(choice, cells));
   }
   return { documents, left };
-}
-
-function wrongWith({ header }, choice, cells) {
-  if (cells.length !== header.length) {
-    return `${cells.length} cells, the header has ${header.length}`;
-  }
-  for (const column of [choice.labels, choice.features]) {
-    const parts = splitCell(cells[column], choice.separator);
-    if (parts.includes("")) return `an empty name in “${header[column]}”`;
-  }
-  return null;
 }
 
 // A document keeps its cells for the export; null stands for its text, which may be long.
