@@ -22,7 +22,7 @@ from setrnn.serve.guards import ApiKeys, CheckHost, ReadBodies, RequireKey
 from setrnn.serve.observation import Metrics, Observe
 from setrnn.serve.problems import add_problem_handlers
 from setrnn.serve.registry import Registry
-from setrnn.serve.routes import Service, describe_problems, router
+from setrnn.serve.routes import Service, describe_problems, posts, router
 from setrnn.serve.settings import ServeSettings
 
 PAGE = Path(__file__).parent / "page"
@@ -62,7 +62,7 @@ def make_app(
             await batcher.close()
 
     app = FastAPI(
-        routes=list(router.routes),  # included, each request would be matched twice
+        routes=[*posts.routes, *router.routes],  # included, each request would be matched twice
         lifespan=lifespan,
         telemetry=NO_TELEMETRY,
         docs_url=None,

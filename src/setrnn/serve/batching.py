@@ -19,6 +19,7 @@ from setrnn.serve.observation import log_failure
 MIN_SHARE = 16  # documents: fewer are not split among threads, as small batches are slower
 BATCH_SECONDS = 0.5  # that a batch should take at most: a larger request is cut
 MAX_KINDS = 256  # of work whose cost is remembered
+MOST_WAITS = 10  # for others: as long as requests arrive, a batch waits this many times
 RESTART_SECONDS = 1.0  # until a worker that has ended is replaced
 MAX_RETRY_SECONDS = 30
 SMOOTHING = 0.2  # weight of the last batch in the measured speed
@@ -66,7 +67,6 @@ class _Job:
     kind: int  # the hash of the work: its cost is remembered, and not the model it refers to
     found: list[Any] = field(default_factory=list)
     share: Sequence[Any] = ()  # the documents of the current batch
-    arrived: float = field(default_factory=monotonic)
 
     @property
     def n_left(self) -> int:
@@ -91,7 +91,7 @@ class Batcher:
     Args:
         max_batch: documents per batch.
         max_waiting: documents that may wait.
-        wait_seconds: how long the first request of a batch waits for others.
+        wait_seconds: how long a batch waits for another request, up to MOST_WAITS times.
         n_workers: batches processed at once, each in a thread of its own.
         on_batch: called with the number of documents of each finished batch.
         on_waiting: called with the number of waiting documents when it changes.
@@ -110,11 +110,12 @@ class Batcher:
         self.wait_seconds, self.n_workers = wait_seconds, n_workers
         self.on_batch, self.on_waiting = on_batch, on_waiting
         self.n_waiting = 0  # documents
+        self._n_queued = 0  # requests so far
         self._waiting: deque[_Job] = deque()
         self._speed = 0.0  # documents/s of one worker
         self._costs: dict[int, float] = {}  # seconds per document by kind of work
         self._n_idle = 0  # workers
-        self._changed = asyncio.Event()
+        self._changed, self._is_full = asyncio.Event(), asyncio.Event()
         self._is_open = False
         self._workers: set[asyncio.Task[None]] = set()
 
@@ -137,7 +138,8 @@ class Batcher:
         job = _Job(work, documents, results, hash(work))
         job.results.add_done_callback(lambda results: self._forget(job))
         if not self._is_open:
-            self._is_open, self._changed, self._n_idle = True, asyncio.Event(), 0
+            self._is_open, self._n_idle = True, 0
+            self._changed, self._is_full = asyncio.Event(), asyncio.Event()
             for _ in range(self.n_workers):
                 self._start_worker()
         self._queue(job)
@@ -201,23 +203,40 @@ class Batcher:
                 job.results.cancel()
 
     async def _gather(self) -> None:
-        """Wait for a request, then for `wait_seconds` for others."""
+        """Wait for a request, then for others until none arrives for `wait_seconds`.
+
+        Clients that were just answered ask again within milliseconds: batches are larger, and a
+        step of a batch costs nearly the same for few documents as for many.
+        """
         while True:
             while not self._waiting:
                 self._changed.clear()
                 await self._changed.wait()
-            left = self._waiting[0].arrived + self.wait_seconds - monotonic()
-            if left <= 0 or self.n_waiting >= self.max_batch:
+            start = monotonic()
+            end, is_quiet = start + MOST_WAITS * self.wait_seconds, False
+            while self.n_waiting < self.max_batch and start < end and not is_quiet:
+                n_before = self._n_queued
+                await self._wait_until_full()
+                now = monotonic()
+                # A late timer: the loop was busy, and there may be requests that it has not read.
+                is_late = now - start > 2 * self.wait_seconds
+                is_quiet, start = not is_late and self._n_queued == n_before, now
+            if self._waiting:  # another worker may have taken all
                 return
-            self._changed.clear()
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), left)
+
+    async def _wait_until_full(self) -> None:
+        self._is_full.clear()
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._is_full.wait(), self.wait_seconds)
 
     def _queue(self, job: _Job) -> None:
         self._waiting.append(job)
+        self._n_queued += 1
         self.n_waiting += job.n_left
         self.on_waiting(self.n_waiting)
         self._changed.set()
+        if self.n_waiting >= self.max_batch:
+            self._is_full.set()
 
     def _take(self) -> list[_Job]:
         """Take the oldest request and those with equal work, up to a batch or an even share."""
