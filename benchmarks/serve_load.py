@@ -103,9 +103,10 @@ class Service:
     @property
     def numbers(self) -> list[int]:
         """The service's processes."""
-        first = self.process.pid
-        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
-        return [first, *map(int, children)]
+        found = [self.process.pid]
+        for each in found:  # with those that are added meanwhile
+            found += map(int, Path(f"/proc/{each}/task/{each}/children").read_text().split())
+        return found
 
     @property
     def cpu_seconds(self) -> float:

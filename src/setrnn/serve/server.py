@@ -156,7 +156,8 @@ class Server(uvicorn.Server):
         if self.greeting:
             self.say(self.greeting)
         try:
-            await asyncio.to_thread(self.registry.load)
+            if not self.registry.is_ready:
+                await asyncio.to_thread(self.registry.load)
             await asyncio.to_thread(set_aside_objects)
         except Exception as error:  # noqa: BLE001 (the command line reports it in one line)
             self.failure, self.should_exit = error, True
@@ -214,7 +215,6 @@ def set_aside_objects() -> None:
 
     They stay, and looking at them again and again takes a third of the time of requests.
     """
-    gc.unfreeze()
     gc.collect()
     gc.freeze()
 
