@@ -33,7 +33,9 @@ def service(folder, tmp_path_factory):
 def children_of(service):
     """The processes that serve: copies of a child of the first process."""
     parents = {int(each.parent.name): parent_of(each) for each in Path("/proc").glob("[0-9]*/stat")}
-    return [child for child, parent in parents.items() if parents.get(parent) == service.process.pid]
+    return [
+        child for child, parent in parents.items() if parents.get(parent) == service.process.pid
+    ]
 
 
 def parent_of(stat):
@@ -101,6 +103,8 @@ def test_a_process_that_is_killed_is_replaced(service):
 
 def test_all_end_together_and_well(service):
     children = children_of(service)
+    for parent in {parent_of(Path(f"/proc/{child}/stat")) for child in children}:
+        os.kill(parent, signal.SIGTERM)  # as one that is sent to all processes
     assert service.end() == 0, service.printed
     assert service.printed.endswith("Stopped; all requests were answered.\n")
     for child in children:

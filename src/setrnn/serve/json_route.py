@@ -50,7 +50,7 @@ def _parse(body: bytes) -> Any:  # noqa: ANN401 (whatever was sent)
 
 def _validate(kind: TypeAdapter[Any], values: Any) -> Any:  # noqa: ANN401 (whatever was sent)
     try:
-        return kind.validate_python(values)
+        return kind.validate_python(values, from_attributes=True)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
         errors = [{**each, "loc": ("body", *each["loc"])} for each in found]

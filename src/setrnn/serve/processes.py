@@ -10,8 +10,8 @@ import threading
 import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
-from multiprocessing import get_context
+from dataclasses import dataclass, field, replace
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
@@ -47,6 +47,7 @@ class Share:
     hosts: Collection[str] | None
     threads: int
     n_processes: int
+    weights: Path | None = None  # where the processes share the weights of the models
 
 
 def reserve_address(listener: socket.socket, host: str) -> socket.socket:
@@ -69,6 +70,7 @@ def serve_in_processes(share: Share, greeting: str, say: Callable[[str], None]) 
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory(prefix="setrnn-metrics-"))
         stack.enter_context(_environment(METRICS_FOLDER, folder))
+        share = replace(share, weights=Path(folder) / "weights")
         supervisor = stack.enter_context(_Supervisor(share, Path(folder), say).handling_signals())
         say(greeting)
         n_unanswered = supervisor.run()
@@ -236,6 +238,7 @@ def _fork_context() -> BaseContext:
 @contextmanager
 def _held_signals() -> Iterator[None]:
     """Hold back signals, also in the process that starts now, until it takes them."""
+    resource_tracker.ensure_running()  # started later, it would let them through
     before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_SIGNALS)
     try:
         yield
@@ -268,7 +271,7 @@ def _run(share: Share, pipe: Connection, signals: EarlySignals, is_later: bool) 
 
     torch.set_num_threads(share.threads)
     workers = max(default_workers(share.device) // share.n_processes, 1)
-    registry = Registry(share.folders, share.device)
+    registry = Registry(share.folders, share.device, share.weights)
     if is_later:
         registry.load()
     signals.is_serving = True
