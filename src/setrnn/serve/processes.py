@@ -1,4 +1,4 @@
-"""The service in several processes that share one address; each has its own copy of the models."""
+"""The service in several processes that share one address, and the memory of the models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +25,7 @@ from setrnn.serve.settings import ServeSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from multiprocessing.context import ForkServerContext, SpawnContext
 
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the processes add up their metrics
 RESTART_SECONDS = 1.0  # until a process that has ended is replaced
@@ -207,8 +207,8 @@ class _Supervisor:
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         if child.failure or not child.is_ready:
             self.failure = child.failure or (
-                f"A process of the service ended before it was ready ({how}). Each has its own "
-                "copy of the models: is there enough memory for --processes?"
+                f"A process of the service ended before it was ready ({how}). Is there enough "
+                "memory for --processes?"
             )
             self._stop(signal.SIGTERM)
             return
@@ -223,7 +223,7 @@ class _Supervisor:
             file.unlink(missing_ok=True)
 
 
-def _fork_context() -> BaseContext:
+def _fork_context() -> ForkServerContext | SpawnContext:
     """Return how processes are started: on Linux, as copies of one that has the libraries.
 
     Copies share the memory of the libraries, 150 MB each, and start within a second.
