@@ -98,6 +98,23 @@ def test_a_batch_waits_as_long_as_requests_arrive_but_not_for_ever(monkeypatch):
     assert others
 
 
+def test_a_batch_does_not_wait_if_no_other_request_can_come():
+    async def run():
+        work = opened(Doubling())
+        queue = batcher(wait_seconds=5, may_come=lambda: queue.n_pending < 2)
+        first = queue.submit(work, [1])
+        await asyncio.sleep(0.05)
+        assert work.batches == []
+        second = queue.submit(work, [2])
+        assert await asyncio.wait_for(asyncio.gather(first, second), 2) == [[2], [4]]
+        assert work.batches == [[1, 2]]
+        await asyncio.sleep(0)
+        assert queue.n_pending == 0
+        await queue.close()
+
+    asyncio.run(run())
+
+
 def test_batches_are_bounded_and_keep_the_order():
     async def run():
         queue, work = batcher(max_batch=4), Doubling()
