@@ -35,11 +35,11 @@ from setrnn.systems.candidates import Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.mixture import MixtureSystem
-from setrnn.systems.predicting import BatchSearch
+from setrnn.systems.predicting import BatchSearch, ChosenSets
 from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule, rule_for
-from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
+from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS, Thresholds
 from setrnn.systems.system import System
 from setrnn.tagging.acceptance import LabelAcceptance
 from setrnn.tagging.calibration import Calibration
@@ -204,15 +204,16 @@ class Tagger:
     ) -> tuple[list[Prediction], Marginals]:
         """Predict a label set and p(label | text) for each (text, features), in one batch.
 
-        One search serves both, unless the rule chooses from sequences, which give no marginals.
+        One search serves both, unless the rule chooses from the sequences of set-rnn-exact.
         """
         check_top(top)
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
         texts, features = zip(*documents, strict=True)
         tokens = self.encoder.encode(texts, features)
-        source, n_sets = find_rule(name).source, self.n_candidates(name, top, set_limits)
-        n_sets = max(n_sets, count_candidates()) if source == "sets" else n_sets
-        search = BatchSearch(self.system, tokens, {source: n_sets})
+        source, n_wanted = find_rule(name).source, self.n_candidates(name, top, set_limits)
+        n_sets = {"sets": count_candidates()}  # for marginals: sequences give none
+        n_sets[source] = max(n_wanted, n_sets.get(source, 0))
+        search = BatchSearch(self.system, tokens, n_sets)
         predictions = list(self.predictions(search, name, top, set_limits, calibrated=calibrated))
         many = search.many_sets()
         return predictions, self.label_marginals(tokens, many, calibrated=calibrated)
@@ -227,9 +228,20 @@ class Tagger:
         calibrated: bool = True,
     ) -> Iterator[Prediction]:
         """Choose a set for each document of a search, which found `n_candidates` or more."""
+        chosen = search.choose(rule, limits, self.thresholds)
+        yield from self.name_chosen(search, rule, chosen, top, calibrated=calibrated)
+
+    def name_chosen(
+        self,
+        search: BatchSearch,
+        rule: str,
+        chosen: ChosenSets,
+        top: int,
+        *,
+        calibrated: bool = True,
+    ) -> Iterator[Prediction]:
+        """Yield a prediction per document from the sets that a rule chose."""
         by, calibration = find_rule(rule), self.calibration
-        thresholds = None if calibration is None else calibration.thresholds
-        chosen = search.choose(rule, limits, thresholds)
         choice, labels, log_probs = chosen.choice, chosen.labels, chosen.log_probs
         is_by_set = by.needs_best_only and by.source == "sets"
         proofs = list_certificates(labels, choice.candidates if is_by_set else None)
@@ -270,6 +282,11 @@ class Tagger:
         """Return calibrated label probabilities (n, L); the same if there is no calibration."""
         curves = None if self.calibration is None else self.calibration.label_curves
         return probs if curves is None else curves(probs)
+
+    @property
+    def thresholds(self) -> Thresholds | None:
+        """The thresholds of the rules that need some; None without a calibration."""
+        return None if self.calibration is None else self.calibration.thresholds
 
     @property
     def label_acceptance(self) -> LabelAcceptance | None:
