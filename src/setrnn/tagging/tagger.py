@@ -13,6 +13,7 @@ import numpy as np
 
 from setrnn import __version__
 from setrnn.config import Config, MemberSettings, MixtureConfig
+from setrnn.data.arrays import share_arrays
 from setrnn.data.document_sketch import DocumentSketch, pack_sketches, unpack_sketches
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
@@ -539,8 +540,11 @@ def _member_tagger(mixture: Tagger, settings: MemberSettings, system: System) ->
     return Tagger(settings.method, settings.config, encoder, labels, system)
 
 
-def load(folder: str | Path, device: str = "auto") -> Tagger:
+def load(folder: str | Path, device: str = "auto", *, shared: str | Path | None = None) -> Tagger:
     """Load a model folder onto a device: cpu, cuda, or auto for a GPU if there is one.
+
+    On a CPU, processes that name the same folder `shared` share the memory of the weights. A
+    copy of them is kept there, by the version of the model; remove it when all have ended.
 
     Example:
         >>> import setrnn
@@ -557,6 +561,8 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
     method = METHODS[saved.method]
     try:
         arrays = dict(saved.arrays)
+        if shared is not None:
+            arrays = share_arrays(arrays, Path(shared) / saved.version.model)
         seen_sets = None
         if SEEN_SETS in arrays:
             seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
