@@ -45,9 +45,10 @@ def test_a_prediction_shows_its_labels_and_the_other_sets():
         accepted=True,
         label_probabilities={"sport": 0.98, EVIL: 0.51},
         accepted_labels=("sport",),
+        notes=(f"2 unknown words: {EVIL}",),
     )
     page = Strict(found._repr_html_())
-    for words in ("sport", "0.625", "0.98", "accepted", "no labels", "0.100", "alert(1)"):
+    for words in ("sport", "0.625", "0.98", "accepted", "no labels", "0.100", "alert(1)", "2 unknown"):
         assert words in page.text
     assert "script" not in page.tags
     assert "\x1b" not in page.text

@@ -25,7 +25,7 @@ from setrnn.cli.options import (
 from setrnn.cli.predict import LimitOptions, with_limits
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place
-from setrnn.data.formats.row import printable
+from setrnn.data.formats.printing import printable
 from setrnn.metrics import MEASURES
 from setrnn.systems.rules import RULES
 
@@ -75,7 +75,8 @@ def evaluate(
     own = tagger.rule_or_own(rule)
     rules = tagger.rules if rule is None else [own]
     tagger.known_limits(wanted)
-    documents = setrnn.open_documents(reading.source(data), split)
+    source = reading.source(data)
+    documents = setrnn.open_documents(source, split)
     with terminal_progress() as show:
         found = setrnn.evaluate_rules(
             tagger,
@@ -89,13 +90,14 @@ def evaluate(
     values = {
         "model": model.name,
         "method": tagger.method,
-        "data": data,
+        "data": str(source),
         "split": documents.split,
         **evaluation.as_dict(),
         "labels": [each.as_dict() for each in evaluation.labels],
         "rules": {name: each.as_dict() for name, each in found.items()},
     }
-    where = data if Path(data).is_file() else f"{documents.split} of {data}"
+    are_files = all(Path(place).is_file() for place in source.places)
+    where = str(source) if are_files else f"{documents.split} of {source}"
     stdout.print(
         f"{model.name} ({tagger.method}), rule {evaluation.rule}, on {where}: "
         f"{evaluation.scores.n_documents:,} documents",

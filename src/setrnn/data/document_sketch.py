@@ -57,7 +57,7 @@ class DocumentSketch:
     @property
     def is_complete(self) -> bool:
         """Whether there are hashes of all documents, not of a sample."""
-        return self.limit == LARGEST
+        return bool(self.limit == LARGEST)
 
     def count_seen(self, tokens: Ragged) -> tuple[int, int]:
         """Return how many documents were trained on, and how many were examined."""

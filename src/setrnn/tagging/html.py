@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from setrnn.data.formats.row import printable
+from setrnn.data.formats.printing import printable
 
 if TYPE_CHECKING:
     from setrnn.tagging.explanation import Explanation, WeightedWord
@@ -53,6 +53,8 @@ def write_prediction(found: Prediction) -> str:
     )
     state = {None: "", True: ", <b>accepted</b>", False: ", to be reviewed"}[found.accepted]
     text = f"<div>{chips or '<i>no labels</i>'} p = {found.probability:.3f}{state}</div>"
+    if found.notes:
+        text += f"<div><small>{write_text('; '.join(found.notes))}</small></div>"
     if not found.alternatives:
         return text
     rows = ((f"{each.probability:.3f}", write_set(each.labels)) for each in found.alternatives)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from setrnn.data.formats.row import printable
+from setrnn.data.formats.printing import printable
 from setrnn.errors import ModelError
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 from setrnn.systems.rules import RULES
