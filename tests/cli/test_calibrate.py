@@ -197,11 +197,13 @@ def meanwhile(monkeypatch):
 
     def install(work):
         def fit(*arguments):
-            monkeypatch.setattr("setrnn.tagging.calibrating.fit_acceptance", fit_acceptance)
+            monkeypatch.setattr(
+                "setrnn.tagging.calibration_documents.fit_acceptance", fit_acceptance
+            )
             work()
             return fit_acceptance(*arguments)
 
-        monkeypatch.setattr("setrnn.tagging.calibrating.fit_acceptance", fit)
+        monkeypatch.setattr(place, fit)
 
     return install
 

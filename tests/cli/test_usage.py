@@ -24,6 +24,7 @@ def test_a_method_trains_predicts_and_evaluates(setrnn, corpus, tmp_path, method
     trained = setrnn("train", corpus, "--method", method, "--out", model, *settings)
     assert trained.code == 0, trained.err
     assert {file.name for file in model.iterdir()} == {
+        "README.md",
         "config.json",
         "labels.json",
         "model.safetensors",

@@ -48,7 +48,16 @@ def test_a_prediction_shows_its_labels_and_the_other_sets():
         notes=(f"2 unknown words: {EVIL}",),
     )
     page = Strict(found._repr_html_())
-    for words in ("sport", "0.625", "0.98", "accepted", "no labels", "0.100", "alert(1)", "2 unknown"):
+    for words in (
+        "sport",
+        "0.625",
+        "0.98",
+        "accepted",
+        "no labels",
+        "0.100",
+        "alert(1)",
+        "2 unknown",
+    ):
         assert words in page.text
     assert "script" not in page.tags
     assert "\x1b" not in page.text

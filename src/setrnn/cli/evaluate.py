@@ -27,7 +27,6 @@ from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place
 from setrnn.data.formats.printing import printable
 from setrnn.metrics import MEASURES
-from setrnn.systems.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -148,6 +147,8 @@ def _mark_seen(table: Table, share: float) -> None:
 
 def _describe_rules(names: Sequence[str], own: str) -> str:
     """Describe in one sentence which rule is for what, and how to choose another."""
+    from setrnn.systems.rules import RULES  # it loads scipy, which the help does not need
+
     ways = [
         f"{name} for {MEASURES[measure]} ({RULES[name].purpose})"
         if (measure := RULES[name].measure)

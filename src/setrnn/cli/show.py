@@ -7,7 +7,6 @@ from setrnn.cli.console import stdout, write_json
 from setrnn.cli.options import JsonFile, Model
 from setrnn.data.folders import check_file_place
 from setrnn.data.model_folder import GENERATED
-from setrnn.tagging.model_readme import write_readme
 
 
 def show(model: Model, json: JsonFile = None) -> None:
@@ -15,6 +14,8 @@ def show(model: Model, json: JsonFile = None) -> None:
 
     This is what MODEL/README.md says, unless a person has changed it.
     """
+    from setrnn.tagging.model_readme import write_readme  # it loads scipy: the help needs none
+
     if json is not None:
         check_file_place(json)
     tagger = setrnn.load(model, "cpu")

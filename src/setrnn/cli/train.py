@@ -12,7 +12,6 @@ from setrnn.cli.console import note, scores_table, stdout
 from setrnn.cli.mix import print_mixture
 from setrnn.cli.options import Data, Reading, TrainingOptions, with_training
 from setrnn.cli.progress import terminal_progress
-from setrnn.tagging.model_readme import summarise
 
 
 @with_training
@@ -48,6 +47,7 @@ def train(
     from setrnn.model.devices import n_cores  # they load torch, which the help does not need
     from setrnn.tagging.candidates import MOST_JOBS
     from setrnn.tagging.learning import open_valid
+    from setrnn.tagging.model_readme import summarise
 
     source = reading.source(data)
     with terminal_progress() as show:
