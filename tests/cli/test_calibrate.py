@@ -194,12 +194,11 @@ def test_an_accuracy_above_the_target_is_not_enough_if_its_lower_bound_is_below(
 @pytest.fixture
 def meanwhile(monkeypatch):
     """Do something while a calibration is being fitted."""
+    place = "setrnn.tagging.calibration_documents.fit_acceptance"
 
     def install(work):
         def fit(*arguments):
-            monkeypatch.setattr(
-                "setrnn.tagging.calibration_documents.fit_acceptance", fit_acceptance
-            )
+            monkeypatch.setattr(place, fit_acceptance)
             work()
             return fit_acceptance(*arguments)
 

@@ -34,6 +34,7 @@ FORMS = {
     "tuples": [tuple(row) for row in LISTS],
     "sets": [set(row) for row in LISTS],
     "series": pd.Series(LISTS),
+    "column": pd.DataFrame({"labels": LISTS}),
     "matrix": MATRIX,
     "frame": FRAME,
 }

@@ -143,6 +143,8 @@ def read_targets(
             )
         if not _are_rows_of_numbers(y):
             _check_length(len(y), n_texts, "y")
+            if own_names is not None and len(own_names) == 1:  # a table of one column of lists
+                y = [row[0] for row in y]
             _refuse_joined_labels(y)
             return [_read_strings(row, f"y[{number}]") for number, row in enumerate(y)], None
     matrix = _read_indicator_matrix(y)
