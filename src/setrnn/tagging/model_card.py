@@ -207,9 +207,11 @@ def _list_measures(found: Mapping[str, Any] | None) -> Iterator[str]:
     yield ""
     rows = {f"rule {rule}": values for rule, values in found["rules"].items()}
     if "held_out" in found:
-        held = {f"rule {rule}, held out": values for rule, values in found["held_out"].items()}
-        pairs = zip(rows.items(), held.items(), strict=True)
-        rows = {name: values for pair in pairs for name, values in pair}
+        names = {"rules": "each by its own rule", "held_out": "the same, held out"}
+        rows = {
+            name: {measure: value for row in found[key].values() for measure, value in row.items()}
+            for key, name in names.items()
+        }
     width = max(map(len, rows))
     yield f"| {'':{width}} | " + " | ".join(MEASURES.values()) + " |"
     yield f"|-{'-' * width}-|" + "|".join("-" * (len(each) + 2) for each in MEASURES.values()) + "|"
