@@ -184,7 +184,8 @@ def _log_prob(system, tokens, order):
 
 
 def test_a_run_counts_the_labels_that_it_could_accept(taggers, small_prepared, small_examples):
-    tagger = calibrate(taggers["br"], small_examples["train"], target=0.6).tagger
+    train = small_examples["train"]
+    tagger = calibrate(taggers["br"], train, target=0.6, allow_training_documents=True).tagger
     tagger = replace(tagger, calibration=replace(tagger.calibration, label_acceptance=None))
     marginals = []
     valid = prepared_batches(tagger, small_prepared, "valid")

@@ -46,7 +46,9 @@ def test_pairs_below_the_shown_ones_are_left_out():
 
 @pytest.fixture(scope="module")
 def calibrated(taggers, small_examples):
-    return calibrate(taggers["br"], small_examples["train"], target=0.6)
+    return calibrate(
+        taggers["br"], small_examples["train"], target=0.6, allow_training_documents=True
+    )
 
 
 def test_predictions_have_the_probabilities_of_predict_proba(calibrated, test_texts):
