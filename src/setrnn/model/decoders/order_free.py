@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from setrnn.config import ModelSettings
 from setrnn.model.decoders.rnn import log_softmax, score_outputs
 from setrnn.model.devices import without_values
+from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Subsets
 from setrnn.model.linear import Linear, WeightProducts
@@ -32,7 +33,7 @@ class Layer(nn.Module):
         self.query = Linear(units, memory_size, bias=False)
         self.inner = Linear(units + memory_size, units)
         self.outer = Linear(units, units)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, state: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
@@ -76,7 +77,7 @@ class OrderFreeDecoder(nn.Module):
         self.phi = Linear(memory_size + 2 * units, units)
         self.output = Linear(units, self.n_labels + 1)
         self.to_label_space = Linear(units, dimensions)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self._products = WeightProducts()
 
     @classmethod

@@ -15,6 +15,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from setrnn.config import ModelSettings
 from setrnn.model.devices import without_values
+from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Steps
 from setrnn.model.linear import Linear, WeightProducts, linear
@@ -53,7 +54,7 @@ class RNNDecoder(nn.Module):
         self.phi = Linear(memory_size + units + dimensions, units)
         self.output = Linear(units, self.n_labels + 1)
         self.to_label_space = Linear(units, dimensions)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self._products = WeightProducts()
 
     @classmethod
@@ -163,8 +164,15 @@ class RNNDecoder(nn.Module):
         """Run the recurrence over all steps; return the inputs (N, D) and the states (N, H)."""
         inputs = self.dropout(self.labels(steps.previous(self.n_labels)))
         first = self._first_hidden(encoding)[:, steps.document]  # (layers, R, H)
-        hidden, _ = self.gru(PackedSequence(inputs, steps.n_rows), first)
-        return inputs, hidden.data
+        if not self.training or self.dropout.generator is None:
+            hidden, _ = self.gru(PackedSequence(inputs, steps.n_rows), first)
+            return inputs, hidden.data
+        below = inputs  # layer by layer: the GRU itself has no generator for its dropout
+        for layer, start in enumerate(first.split(1)):
+            below = self.dropout(below) if layer else below
+            weights = _cell_weights(self.gru, layer)
+            below, _ = torch.gru(below, steps.n_rows, start, weights, True, 1, 0.0, True, False)
+        return inputs, below
 
     def _first_hidden(self, encoding: Encoding) -> Tensor:
         hidden: Tensor = self.first_hidden(encoding.summary).tanh()
@@ -177,11 +185,8 @@ class RNNDecoder(nn.Module):
         below = inputs.flatten(0, 1)
         after = []
         for layer, state in enumerate(hidden):
-            names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-            weights = [getattr(self.gru, f"{name}_l{layer}") for name in names]
-            if layer:
-                below = nn.functional.dropout(below, self.gru.dropout, self.training)
-            below = torch.gru_cell(below, state.flatten(0, 1), *weights)
+            below = self.dropout(below) if layer else below
+            below = torch.gru_cell(below, state.flatten(0, 1), *_cell_weights(self.gru, layer))
             after.append(below.view(B, K, -1))
         return after
 
@@ -228,6 +233,12 @@ def _output_weights(
 def _layer_weights(gru: nn.GRU, part: str, layer: int) -> tuple[Tensor, Tensor]:
     """Return the weight and the bias of a layer for its inputs (ih) or its state (hh)."""
     return getattr(gru, f"weight_{part}_l{layer}"), getattr(gru, f"bias_{part}_l{layer}")
+
+
+def _cell_weights(gru: nn.GRU, layer: int) -> list[Tensor]:
+    """Return the weights of a layer in the order in which torch expects them."""
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    return [getattr(gru, f"{name}_l{layer}") for name in names]
 
 
 def _gru_step(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
