@@ -17,7 +17,7 @@ from setrnn.config import ModelSettings
 from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
-from setrnn.model.layouts import Steps
+from setrnn.model.layouts import Prefixes, Steps
 from setrnn.model.linear import Linear, WeightProducts, linear
 
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ class RNNDecoder(nn.Module):
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
+        if self.training and self.dropout.generator is not None:
+            return self._score_prefixes(encoding, orders, lengths)
         steps = Steps.of(orders, lengths)
         inputs, hidden = self._run(encoding, steps)
         query = steps.by_document(self.query(hidden))  # (B, Q, M)
@@ -151,6 +153,50 @@ class RNNDecoder(nn.Module):
         log_probs = log_softmax(logits, steps.used_labels(self.n_labels))
         chosen = log_probs.gather(1, steps.targets(self.n_labels)[:, None])[:, 0]
         return steps.sum_by_order(chosen)
+
+    def _score_prefixes(
+        self, encoding: Encoding, orders: Tensor, lengths: Tensor | None
+    ) -> Tensor:
+        """Score orders in training on a CPU: what several orders share is computed once.
+
+        Orders share the dropout of the prefixes that they share. Dropout of the vectors of labels
+        is drawn once per label.
+        """
+        if lengths is None:
+            lengths = (orders >= 0).sum(2)
+        prefixes = Prefixes.of(orders, lengths, self.n_labels)
+        vectors = self.dropout(self.labels.weight)  # (V, D)
+        hidden = self._run_prefixes(encoding, prefixes, vectors)  # (N, H)
+        context = self._context_of_rows(encoding, prefixes.document, hidden)
+        M = context.shape[1] + hidden.shape[1]
+        of_labels = nn.functional.linear(vectors, self.phi.weight[:, M:], self.phi.bias)
+        together = torch.cat((context, self.dropout(hidden)), dim=1)
+        features = linear(together, self.phi.weight[:, :M])
+        features = (features + of_labels.index_select(0, prefixes.label)).tanh()
+        logits = score_outputs(
+            self.dropout(features), self.output, self.to_label_space, self.labels.weight
+        ).float()
+        if encoding.evidence is not None:
+            logits = logits + encoding.evidence.index_select(0, prefixes.document)
+        return prefixes.sum_by_order(log_softmax(logits, prefixes.is_used))
+
+    def _run_prefixes(self, encoding: Encoding, prefixes: Prefixes, vectors: Tensor) -> Tensor:
+        """Return the state of the last layer after each prefix, given label vectors: (N, H)."""
+        gates = nn.functional.linear(vectors, *_layer_weights(self.gru, "ih", 0))
+        gates = gates.index_select(0, prefixes.label)  # (N, 3 H)
+        states = gates
+        for layer, start in enumerate(self._first_hidden(encoding)):
+            weights = _layer_weights(self.gru, "hh", layer)
+            if layer:
+                gates = linear(self.dropout(states), *_layer_weights(self.gru, "ih", layer))
+            first, *others = prefixes.by_length(gates)
+            levels = [_gru_cell(first, start, linear(start, *weights))]
+            for of_input, (rows, place) in zip(others, prefixes.parents, strict=True):
+                before = levels[-1].index_select(0, rows)
+                of_state = linear(before, *weights).index_select(0, place)
+                levels.append(_gru_cell(of_input, before.index_select(0, place), of_state))
+            states = torch.cat(levels)
+        return states
 
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
         """Return the attention on each word at each step, including STOP: (B, K, S + 1, T)."""
@@ -164,15 +210,8 @@ class RNNDecoder(nn.Module):
         """Run the recurrence over all steps; return the inputs (N, D) and the states (N, H)."""
         inputs = self.dropout(self.labels(steps.previous(self.n_labels)))
         first = self._first_hidden(encoding)[:, steps.document]  # (layers, R, H)
-        if not self.training or self.dropout.generator is None:
-            hidden, _ = self.gru(PackedSequence(inputs, steps.n_rows), first)
-            return inputs, hidden.data
-        below = inputs  # layer by layer: the GRU itself has no generator for its dropout
-        for layer, start in enumerate(first.split(1)):
-            below = self.dropout(below) if layer else below
-            weights = _cell_weights(self.gru, layer)
-            below, _ = torch.gru(below, steps.n_rows, start, weights, True, 1, 0.0, True, False)
-        return inputs, below
+        hidden, _ = self.gru(PackedSequence(inputs, steps.n_rows), first)
+        return inputs, hidden.data
 
     def _first_hidden(self, encoding: Encoding) -> Tensor:
         hidden: Tensor = self.first_hidden(encoding.summary).tanh()
@@ -249,6 +288,14 @@ def _gru_step(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Te
     update = update.add_(of_input[1]).sigmoid_()
     new = new.mul_(reset).add_(of_input[2]).tanh_()
     return (hidden - new).mul_(update).add_(new)
+
+
+def _gru_cell(of_input: Tensor, hidden: Tensor, of_hidden: Tensor) -> Tensor:
+    """Return the state (R, H) from both products (R, 3 H), with gradients: `torch.gru_cell`."""
+    H = hidden.shape[1]
+    reset, update = (of_input[:, : 2 * H] + of_hidden[:, : 2 * H]).sigmoid().chunk(2, dim=1)
+    new = torch.addcmul(of_input[:, 2 * H :], reset, of_hidden[:, 2 * H :]).tanh()
+    return new.lerp(hidden, update)
 
 
 def add_evidence(logits: Tensor, encoding: Encoding) -> Tensor:
