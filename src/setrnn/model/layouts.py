@@ -171,6 +171,20 @@ class Subsets:
         """Mark the labels of each subset, never STOP: (N, V)."""
         return _mark(self.labels, self.is_member, n_labels)
 
+    def sum_labels(self, values: Tensor) -> Tensor:
+        """Sum the values (V, M) of the labels of each subset: (N, M)."""
+        if self.labels.is_cuda:  # one large product
+            return self.used_labels(len(values) - 1).to(values.dtype) @ values
+        parts, row = [], 0
+        for n_documents, n_subsets in self.blocks:
+            rows = slice(row, row + n_documents * n_subsets)
+            marks = self.is_member[rows].view(n_documents, n_subsets, -1).to(values.dtype)
+            labels = self.labels[rows][::n_subsets]  # (B, S) all subsets of a set have its labels
+            of_labels = values.index_select(0, labels.flatten()).view(*labels.shape, -1)
+            parts.append((marks @ of_labels).flatten(0, 1))
+            row = rows.stop
+        return torch.cat(parts)
+
 
 def _mark(labels: Tensor, is_used: Tensor, n_labels: int) -> Tensor:
     """Mark the labels (N, S) that are used, never STOP: (N, V)."""

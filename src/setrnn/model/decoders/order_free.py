@@ -18,7 +18,7 @@ from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Subsets
-from setrnn.model.linear import Linear, WeightProducts
+from setrnn.model.linear import Linear, WeightProducts, linear
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -113,13 +113,14 @@ class OrderFreeDecoder(nn.Module):
 
     def after(self, encoding: Encoding, subsets: Subsets) -> Tensor:
         """Return log-probabilities after each of many sets, in one call: (N, V)."""
-        is_used = subsets.used_labels(self.n_labels)  # (N, V)
-        values = self._values()
         ordered = encoding.rows(subsets.documents)
-        of_document = self.document(ordered.summary).index_select(0, subsets.rows)
-        together = of_document + is_used.to(values.dtype) @ values  # (N, H)
-        logits, _ = self._logits(together, subsets.is_member.sum(1), ordered, subsets.blocks)
-        return log_softmax(logits, is_used)
+        of_documents = self._with_phi(self.document(ordered.summary))  # (B, 2 H)
+        of_labels = subsets.sum_labels(self._with_phi(self._values()))
+        both = of_documents.index_select(0, subsets.rows) + of_labels  # (N, 2 H)
+        together, of_phi = both.chunk(2, dim=1)
+        size = subsets.is_member.sum(1)
+        logits, _ = self._logits(together, size, ordered, subsets.blocks, of_phi)
+        return log_softmax(logits, subsets.used_labels(self.n_labels))
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
@@ -164,21 +165,39 @@ class OrderFreeDecoder(nn.Module):
 
         return self._products.get((self.labels.weight, self.pool.weight), multiply)[0]
 
+    def _with_phi(self, values: Tensor) -> Tensor:
+        """Add to values (..., H) what phi makes of them: (..., 2 H).
+
+        Both are linear: the sums over many sets need few products.
+        """
+        weight = self.phi.weight[:, -values.shape[1] :]
+        return torch.cat((values, nn.functional.linear(values, weight)), dim=-1)
+
     def _logits(
-        self, together: Tensor, size: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
+        self,
+        together: Tensor,
+        size: Tensor,
+        encoding: Encoding,
+        blocks: Sequence[tuple[int, int]],
+        of_phi: Tensor | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Score the outputs after sets, given their sums (N, H) and sizes (N,): (N, V).
 
-        A block holds documents with equally many sets each. Returns also the attention of the
-        last layer, per block.
+        A block holds documents with equally many sets each. What phi makes of the sums, (N, H),
+        may be known. Returns also the attention of the last layer, per block.
         """
         size = size.clamp(max=self.sizes.num_embeddings - 1)
         state = together + self.sizes(size)
         context, weights = state, [state]
         for layer in self.layers:
             state, context, weights = layer(state, encoding, blocks)
-        features = torch.cat((context, self.dropout(state), together), dim=1)
-        features = self.dropout(self.phi(features).tanh())
+        features = torch.cat((context, self.dropout(state)), dim=1)
+        if of_phi is None:
+            features = self.phi(torch.cat((features, together), dim=1))
+        else:
+            weight = self.phi.weight[:, : features.shape[1]]
+            features = linear(features, weight, self.phi.bias) + of_phi
+        features = self.dropout(features.tanh())
         logits = score_outputs(features, self.output, self.to_label_space, self.labels.weight)
         return _add_evidence(logits.float(), encoding, blocks), weights
 
