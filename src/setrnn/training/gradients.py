@@ -159,6 +159,4 @@ def _share(threads: ThreadPoolExecutor, works: Sequence[Callable[[], Tensor]]) -
         for place in reversed(range(len(works)))  # the others begin at the first
         if waiting[place].cancel()
     }
-    return [
-        own[place] if place in own else future.result() for place, future in enumerate(waiting)
-    ]
+    return [own[place] if place in own else future.result() for place, future in enumerate(waiting)]

@@ -154,9 +154,7 @@ class RNNDecoder(nn.Module):
         chosen = log_probs.gather(1, steps.targets(self.n_labels)[:, None])[:, 0]
         return steps.sum_by_order(chosen)
 
-    def _score_prefixes(
-        self, encoding: Encoding, orders: Tensor, lengths: Tensor | None
-    ) -> Tensor:
+    def _score_prefixes(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None) -> Tensor:
         """Score orders in training on a CPU: what several orders share is computed once.
 
         Orders share the dropout of the prefixes that they share. Dropout of the vectors of labels
