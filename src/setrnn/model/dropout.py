@@ -39,8 +39,8 @@ class Dropout(nn.Module):
         return f"share={self.share}"
 
 
-def draw_from(generator: torch.Generator, network: nn.Module) -> None:
-    """Let every dropout of a network draw from a generator."""
+def draw_from(generator: torch.Generator | None, network: nn.Module) -> None:
+    """Let every dropout of a network draw from a generator; None for torch's own."""
     for module in network.modules():
         if isinstance(module, Dropout):
             module.generator = generator
