@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.config import ModelSettings
-from setrnn.model.decoders.rnn import log_softmax, score_outputs
+from setrnn.model.decoders.rnn import log_softmax, output_weights, score_outputs
 from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
@@ -78,7 +78,7 @@ class OrderFreeDecoder(nn.Module):
         self.output = Linear(units, self.n_labels + 1)
         self.to_label_space = Linear(units, dimensions)
         self.dropout = Dropout(settings.dropout)
-        self._products = WeightProducts()
+        self._products, self._outputs = WeightProducts(), WeightProducts()
 
     @classmethod
     def from_weights(
@@ -92,30 +92,32 @@ class OrderFreeDecoder(nn.Module):
     def start(self, encoding: Encoding) -> State:
         """Return the state of the empty set, with one beam per document: (B, 1, ...).
 
-        It holds the sum of document and labels, the number of labels, and their marks.
+        It holds the sum of document and labels with what phi makes of it, the number of labels,
+        and their marks.
         """
-        together = self.document(encoding.summary)[:, None]  # (B, 1, H)
-        size = torch.zeros(together.shape[:2], dtype=torch.long, device=together.device)
-        is_used = together.new_zeros(*size.shape, self.n_labels + 1, dtype=torch.bool)
-        return together, size, is_used
+        both = self._with_phi(self.document(encoding.summary))[:, None]  # (B, 1, 2 H)
+        size = torch.zeros(both.shape[:2], dtype=torch.long, device=both.device)
+        is_used = both.new_zeros(*size.shape, self.n_labels + 1, dtype=torch.bool)
+        return both, size, is_used
 
     def step(self, encoding: Encoding, state: State, previous: Tensor) -> tuple[Tensor, State]:
         """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
-        together, size, is_used = state
+        both, size, is_used = state
         # The input n_labels means no label yet and adds nothing.
-        together = together + nn.functional.embedding(previous, self._values())
+        both = both + nn.functional.embedding(previous, self._values_with_phi())
         size = size + (previous < self.n_labels)
         is_used = is_used.scatter(-1, previous[..., None], True)
         is_used[..., self.n_labels] = False
         blocks = [(previous.shape[0], previous.shape[1])]
-        logits, _ = self._logits(together.flatten(0, 1), size.flatten(), encoding, blocks)
-        return log_softmax(logits.view(is_used.shape), is_used), (together, size, is_used)
+        together, of_phi = both.flatten(0, 1).chunk(2, dim=1)
+        logits, _ = self._logits(together, size.flatten(), encoding, blocks, of_phi)
+        return log_softmax(logits.view(is_used.shape), is_used), (both, size, is_used)
 
     def after(self, encoding: Encoding, subsets: Subsets) -> Tensor:
         """Return log-probabilities after each of many sets, in one call: (N, V)."""
         ordered = encoding.rows(subsets.documents)
         of_documents = self._with_phi(self.document(ordered.summary))  # (B, 2 H)
-        of_labels = subsets.sum_labels(self._with_phi(self._values()))
+        of_labels = subsets.sum_labels(self._values_with_phi())
         both = of_documents.index_select(0, subsets.rows) + of_labels  # (N, 2 H)
         together, of_phi = both.chunk(2, dim=1)
         size = subsets.is_member.sum(1)
@@ -158,12 +160,21 @@ class OrderFreeDecoder(nn.Module):
 
     def _values(self) -> Tensor:
         """Return what each label adds to the state, (V, H); the last row, no label yet, is 0."""
+        values: Tensor = self.pool(self.dropout(self.labels.weight[:-1]))
+        return nn.functional.pad(values, (0, 0, 0, 1))
 
-        def multiply() -> tuple[Tensor]:
-            values: Tensor = self.pool(self.dropout(self.labels.weight[:-1]))
-            return (nn.functional.pad(values, (0, 0, 0, 1)),)
+    def _values_with_phi(self) -> Tensor:
+        """Return what each label adds to the state, and what phi makes of it: (V, 2 H)."""
+        weights = (self.labels.weight, self.pool.weight, self.phi.weight)
+        return self._products.get(weights, lambda: (self._with_phi(self._values()),))[0]
 
-        return self._products.get((self.labels.weight, self.pool.weight), multiply)[0]
+    def _score(self, features: Tensor) -> Tensor:
+        """Score the outputs by features (N, H): (N, V)."""
+        parts = (self.output, self.to_label_space, self.labels.weight)
+        if not self._outputs.is_used():
+            return score_outputs(features, *parts)
+        weights = (*self.output.parameters(), *self.to_label_space.parameters(), parts[2])
+        return linear(features, *self._outputs.get(weights, lambda: output_weights(*parts)))
 
     def _with_phi(self, values: Tensor) -> Tensor:
         """Add to values (..., H) what phi makes of them: (..., 2 H).
@@ -198,8 +209,7 @@ class OrderFreeDecoder(nn.Module):
             weight = self.phi.weight[:, : features.shape[1]]
             features = linear(features, weight, self.phi.bias) + of_phi
         features = self.dropout(features.tanh())
-        logits = score_outputs(features, self.output, self.to_label_space, self.labels.weight)
-        return _add_evidence(logits.float(), encoding, blocks), weights
+        return _add_evidence(self._score(features).float(), encoding, blocks), weights
 
 
 def _by_document(
