@@ -133,9 +133,10 @@ class Prefixes:
             order = order[is_open]
             if not len(order):
                 break
-            keys, place = (row[is_open] * stop + target[is_open]).unique(return_inverse=True)
+            keys = row[is_open] * stop + target[is_open]
+            keys, place = torch.unique(keys, return_inverse=True)
             parent, label = keys // stop, keys % stop
-            parents.append(parent.unique(return_inverse=True))
+            parents.append(torch.unique(parent, return_inverse=True))
             is_used = is_used[parent].scatter_(1, label[:, None], True)
             n_before += len(documents)
             levels.append((label, documents[parent], is_used))
@@ -147,7 +148,7 @@ class Prefixes:
     def by_length(self, values: Tensor) -> tuple[Tensor, ...]:
         """Split values (N, M) of all prefixes."""
         sizes = [self.shape[0], *(len(place) for _, place in self.parents)]
-        return values.split(sizes)
+        return torch.split(values, sizes)
 
     def sum_by_order(self, log_probs: Tensor) -> Tensor:
         """Sum log-probabilities (N, V) over the steps of each order: (B, K), -inf for no order."""

@@ -8,10 +8,11 @@ when another program uses one of the cores. Threads with a piece each wait once 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,25 +84,22 @@ class Gradients:
         for twin, seed in zip(twins, torch.randint(2**62, (len(pieces),)).tolist(), strict=True):
             twin.generator.manual_seed(seed)
 
-        def work(twin: _Twin, piece: Batch) -> Callable[[], Tensor]:
-            loss = _loss(twin.network, piece, objective, self.n_orders, n_documents, self.fabric)
+        def forward(twin: _Twin, piece: Batch) -> Tensor:
+            return _loss(twin.network, piece, objective, self.n_orders, n_documents, self.fabric)
 
-            def finish() -> Tensor:
-                loss.backward()  # type: ignore[no-untyped-call]
-                return loss.detach()
-
-            return finish
+        def both(twin: _Twin, piece: Batch) -> Tensor:
+            return _backward(forward(twin, piece))
 
         jobs = list(zip(twins, pieces, strict=True))
         if self._threads is None or objective not in self._draws_in_order:
             before = torch.get_rng_state()
-            losses = [work(*job)() for job in jobs]
+            losses = [both(*job) for job in jobs]
             # Networks and objectives from elsewhere may draw from torch's generator.
             self._draws_in_order[objective] = not torch.equal(before, torch.get_rng_state())
         elif self._draws_in_order[objective]:
-            losses = _share(self._threads, [work(*job) for job in jobs])
+            losses = _share(self._threads, (partial(_backward, forward(*job)) for job in jobs))
         else:
-            losses = _share(self._threads, [lambda job=job: work(*job)() for job in jobs])
+            losses = _share(self._threads, (partial(both, *job) for job in jobs))
         self._add_up(twins)
         return torch.stack(losses).sum()
 
@@ -151,12 +149,19 @@ def _loss(
         return -values.sum() / n_documents
 
 
-def _share(threads: ThreadPoolExecutor, works: Sequence[Callable[[], Tensor]]) -> list[Tensor]:
-    """Do all works in other threads and in this one; return the results in order."""
-    waiting: list[Future[Tensor]] = [threads.submit(work) for work in works]
-    own = {
-        place: works[place]()
-        for place in reversed(range(len(works)))  # the others begin at the first
-        if waiting[place].cancel()
-    }
-    return [own[place] if place in own else future.result() for place, future in enumerate(waiting)]
+def _backward(loss: Tensor) -> Tensor:
+    loss.backward()  # type: ignore[no-untyped-call]
+    return loss.detach()
+
+
+def _share(threads: ThreadPoolExecutor, works: Iterable[Callable[[], Tensor]]) -> list[Tensor]:
+    """Do all works in other threads and in this one; return the results in order.
+
+    A work may begin as soon as the iterable gives it.
+    """
+    waiting: list[tuple[Callable[[], Tensor], Future[Tensor]]] = [
+        (work, threads.submit(work)) for work in works
+    ]
+    # The other threads begin at the first.
+    own = {future: work() for work, future in reversed(waiting) if future.cancel()}
+    return [own[future] if future in own else future.result() for _, future in waiting]
