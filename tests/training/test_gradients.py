@@ -22,6 +22,7 @@ def trainer_of(prepared, n_threads, *settings, method="set-rnn"):
         config = tiny_config(LARGE, *settings)
         trainer = make_trainer(find_method(method), prepared, config, TrainOptions("cpu"), fabric)
     trainer.network.train()
+    trainer.gradients.least_documents = LEAST_DOCUMENTS  # though the network is tiny
     return trainer
 
 
@@ -72,7 +73,9 @@ def test_networks_of_ours_draw_in_threads_and_other_parts_in_order(tiny):
 
 def test_a_piece_is_not_too_small_and_has_its_share_of_large_sets():
     with limited_threads(4):
-        cutter = Gradients(torch.nn.Linear(1, 1), make_fabric(torch.device("cpu"), "float32"), 3)
+        fabric = make_fabric(torch.device("cpu"), "float32")
+        cutter = Gradients(torch.nn.Linear(1200, 1200), fabric, 3)
+        small = Gradients(torch.nn.Linear(1, 1), fabric, 3)
     sizes = np.repeat([1, 7], 16)
     pieces = cutter.cut(np.arange(100, 132), sizes)
     assert sorted(np.concatenate(pieces).tolist()) == list(range(100, 132))
@@ -80,6 +83,7 @@ def test_a_piece_is_not_too_small_and_has_its_share_of_large_sets():
     few = np.arange(2 * LEAST_DOCUMENTS + 1)
     assert [len(each) for each in cutter.cut(few, few)] == [LEAST_DOCUMENTS + 1, LEAST_DOCUMENTS]
     assert [len(each) for each in cutter.cut(few[:3], few[:3])] == [3]
+    assert len(small.cut(few, few)) == 1
 
 
 def test_a_failure_in_a_thread_is_raised_and_ends_the_threads(tiny, monkeypatch):
@@ -94,7 +98,8 @@ def test_a_failure_in_a_thread_is_raised_and_ends_the_threads(tiny, monkeypatch)
         gradients(trainer, in_threads=True)
 
 
-def test_training_in_threads_is_repeated_bit_by_bit(tiny):
+def test_training_in_threads_is_repeated_bit_by_bit(tiny, monkeypatch):
+    monkeypatch.setattr("setrnn.training.gradients.LEAST_WORK", 1)
     with limited_threads(2):
         first, second = (Run(tiny, LARGE, method="set-rnn") for _ in range(2))
         assert torch.get_num_threads() == 2, "afterwards"

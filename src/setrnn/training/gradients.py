@@ -29,19 +29,23 @@ from setrnn.objectives import LabelSets, Objective
 if TYPE_CHECKING:
     from lightning.fabric import Fabric
 
-LEAST_DOCUMENTS = 8  # of a piece: smaller ones are not worth a thread
+# A smaller piece is not worth a thread: starting its operations takes longer than computing them.
+LEAST_DOCUMENTS = 8
+LEAST_WORK = 1 << 23  # documents times weights, apart from tables of vectors
 
 
 class Gradients:
     """Computes the gradients of a network's weights.
 
-    The number of pieces is the number of torch's threads when it was made. It decides the bits of
-    the result; which thread computes a piece does not.
+    The number of pieces is at most the number of torch's threads when it was made. It decides the
+    bits of the result; which thread computes a piece does not.
     """
 
     def __init__(self, network: Network, fabric: Fabric, n_orders: int) -> None:
         self.network, self.fabric, self.n_orders = network, fabric, n_orders
         self.n_pieces = torch.get_num_threads() if fabric.device.type == "cpu" else 1
+        n_weights = max(_count_weights(network), 1)
+        self.least_documents = max(LEAST_DOCUMENTS, -(-LEAST_WORK // n_weights))  # of a piece
         self._twins: list[_Twin] = []
         self._threads: ThreadPoolExecutor | None = None
         self._draws_in_order: dict[Objective, bool] = {}
@@ -49,8 +53,8 @@ class Gradients:
     def cut(
         self, rows: npt.NDArray[np.int64], set_sizes: npt.NDArray[np.int64]
     ) -> list[npt.NDArray[np.int64]]:
-        """Cut the rows of a batch into pieces with about equally large sets of (B,) labels."""
-        n_pieces = max(min(self.n_pieces, len(rows) // LEAST_DOCUMENTS), 1)
+        """Cut the rows (B,) of a batch into pieces with about equally large sets, of sizes (B,)."""
+        n_pieces = max(min(self.n_pieces, len(rows) // self.least_documents), 1)
         order = np.argsort(set_sizes, kind="stable")
         return [rows[np.sort(order[first::n_pieces])] for first in range(n_pieces)]
 
@@ -131,6 +135,12 @@ class _Twin:
         self.parameters = list(self.network.parameters())
         self.generator = torch.Generator()
         draw_from(self.generator, self.network)
+
+
+def _count_weights(network: nn.Module) -> int:
+    """Count the weights that take part in the products for every document."""
+    modules = (each for each in network.modules() if not isinstance(each, nn.Embedding))
+    return sum(each.numel() for module in modules for each in module.parameters(recurse=False))
 
 
 def _loss(
