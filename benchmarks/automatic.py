@@ -3,11 +3,15 @@
     pip install --constraint constraints.txt libmultilabel
     python benchmarks/automatic.py DATA... [--documents 7000] [--minutes 10] [--cores 2]
         [--part half-of-valid|test] [--systems setrnn scikit-learn libmultilabel] [--out FILE.json]
+    python benchmarks/automatic.py DATA... --documents 500 --encoder FOLDER
+        --systems br-support set-rnn-exact set-rnn-exact+transformer
 
 Every system gets the same training documents, evenly spaced, and all of valid to choose on. Each
 measure is taken by what is made for it: a rule of setrnn, or a threshold of the others that is
 chosen on valid for that measure. `setrnn train` runs as a command with an empty cache: its time is
-that of the whole command. While developing, one half of valid chooses and the other measures.
+that of the whole command. The name of a method is `setrnn train --method`; with `+transformer`, on
+the pretrained weights of `--encoder`. While developing, one half of valid chooses and the other
+measures.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +60,7 @@ def read_parts(data: str, n_documents: int, part: str) -> Parts:
     return parts
 
 
-def measure_setrnn(parts: Parts, minutes: float) -> dict[str, float]:
+def measure_setrnn(parts: Parts, options: Sequence[str]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         for name in ("train", "valid"):
@@ -64,9 +69,7 @@ def measure_setrnn(parts: Parts, minutes: float) -> dict[str, float]:
         environment = {**os.environ, "SETRNN_CACHE": str(place / "cache")}
         start = time.perf_counter()
         subprocess.run(
-            [sys.executable, "-m", "setrnn", *command, "--budget", str(minutes)],
-            env=environment,
-            check=True,
+            [sys.executable, "-m", "setrnn", *command, *options], env=environment, check=True
         )
         seconds = time.perf_counter() - start
         tagger = setrnn.load(place / "model", "cpu")
@@ -78,6 +81,15 @@ def measure_setrnn(parts: Parts, minutes: float) -> dict[str, float]:
             for measure, rule in rules.items()
         }
         return {**scores, "seconds": seconds}
+
+
+def train_options(system: str, encoder: str | None) -> list[str]:
+    """Return the options of `setrnn train` for METHOD or METHOD+transformer."""
+    method, _, encoding = system.partition("+")
+    options = ["--method", method]
+    if encoding:
+        options += ["--preset", encoding, "--set", f"encoder.path={encoder}"]
+    return options
 
 
 Fit = Callable[[object, np.ndarray], Callable[[object], np.ndarray]]
@@ -140,6 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--part", choices=("half-of-valid", "test"), default="half-of-valid")
     parser.add_argument("--systems", nargs="+", default=["scikit-learn", "libmultilabel", "setrnn"])
+    parser.add_argument("--encoder", help="a folder with a transformer, or its name")
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args(arguments)
     if hasattr(os, "sched_setaffinity"):
@@ -147,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     measures: dict[str, Callable[[Parts], dict[str, float]]] = {
         "scikit-learn": lambda parts: measure_others(parts, list(map(fit_scikit_learn, STRENGTHS))),
         "libmultilabel": lambda parts: measure_others(parts, [fit_libmultilabel]),
-        "setrnn": lambda parts: measure_setrnn(parts, chosen.minutes),
+        "setrnn": lambda parts: measure_setrnn(parts, ["--budget", str(chosen.minutes)]),
     }
     rows: dict[str, dict[str, dict[str, float]]] = {}
     for data in chosen.data:
@@ -156,7 +169,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{name}: " + ", ".join(f"{part} {len(each):,}" for part, each in parts.items()))
         rows[name] = {}
         for system in chosen.systems:
-            row = rows[name][system] = measures[system](parts)
+            options = train_options(system, chosen.encoder)
+            measure = measures.get(system, partial(measure_setrnn, options=options))
+            row = rows[name][system] = measure(parts)
             values = " / ".join(f"{row[measure]:.4f}" for measure in MEASURES)
             print(f"{name:14} {system:14} {values}  {row['seconds']:7.1f} s", flush=True)
             if chosen.out:

@@ -3,8 +3,9 @@
 The weights of maximum likelihood are the default, and those of rule `set`. For each other rule, its
 measure decides between equal weights, those of maximum likelihood (of the sets, and of the single
 labels), the best member alone, and weights that a small search finds: each way is fitted on four
-fifths of the documents and measured on the rest. All is computed from outputs of the members that
-are collected once.
+fifths of the documents and measured on the rest. If a member is better alone, on all documents
+together, the weights are moved towards it, as little as needed. All is computed from outputs of the
+members that are collected once.
 """
 
 # n documents, I members, K sets, L labels, F folds, E pairs of a document and a label,
@@ -36,11 +37,11 @@ LEAST_OF_LABELS = 1e-4  # likewise, for one label
 MOST_STEPS, LEAST_DECREASE = 200, 1e-10  # of the likelihood's search
 LEAST_WEIGHT = 1e-3  # smaller weights of maximum likelihood become 0
 ROUNDS, STEPS, LEAST_GAIN = 3, (0.5, 0.2), 1e-4  # of the search
-LINE = np.linspace(0, 1, 11)  # from the weights of maximum likelihood to the best member
+LINE = np.linspace(0, 1, 11)  # from the weights of the chosen way to the best member
 
 EQUAL, LIKELIHOOD, SEARCHED, BEST = "equal", "likelihood", "searched", "best member"
 LABEL_LIKELIHOOD = "likelihood of labels"
-TOWARDS_BEST = "likelihood, towards the best member"
+TOWARDS_BEST = "towards the best member"
 
 
 @dataclass(frozen=True)
@@ -116,31 +117,15 @@ def fit_rules(outputs: Outputs, rules: Sequence[str]) -> Iterator[FittedRule]:
 
 
 def fit_set_rule(outputs: Outputs) -> FittedRule:
-    """Return the weights of maximum likelihood for rule `set`.
-
-    If the best member has a higher subset accuracy, they are moved towards it, as little as
-    needed.
-    """
-    measured = _Measured(outputs, "set")
-    weights = measured.towards_best(measured.every)
-    is_moved = not np.array_equal(weights, measured.likelihood(measured.every))
-    way = TOWARDS_BEST if is_moved else LIKELIHOOD
-    return measured.fitted(weights, way, measured.held_out(measured.towards_best))
+    """Weigh the members by maximum likelihood for rule `set`."""
+    return _Measured(outputs, "set").fitted(LIKELIHOOD)
 
 
 def fit_rule(outputs: Outputs, rule: str) -> FittedRule:
     """Choose how to weigh the members for a rule, on held-out documents, then do it with all."""
     measured = _Measured(outputs, rule)
-    ways: dict[str, Callable[[Bools], Floats]] = {
-        BEST: measured.best_member,  # the first of equals is taken: one member is the fastest
-        EQUAL: lambda folds: measured.equal,
-        LIKELIHOOD: measured.likelihood,
-        LABEL_LIKELIHOOD: measured.label_likelihood,
-        SEARCHED: measured.search,
-    }
-    held_out = {way: measured.held_out(fit) for way, fit in ways.items()}
-    way = max(held_out, key=lambda each: round(held_out[each], 9))
-    return measured.fitted(ways[way](measured.every), way, held_out[way])
+    held_out = {way: measured.held_out(fit) for way, fit in measured.ways.items()}
+    return measured.fitted(max(held_out, key=lambda each: round(held_out[each], 9)))
 
 
 class _Measured:
@@ -156,6 +141,13 @@ class _Measured:
         self.predict = PREDICT[rule](outputs)
         self.kept: dict[bytes, float] = {}
         self.by_labels: dict[bytes, Floats] = {}
+        self.ways: dict[str, Callable[[Bools], Floats]] = {
+            BEST: self.best_member,  # the first of equals is taken: one member is the fastest
+            EQUAL: lambda folds: self.equal,
+            LIKELIHOOD: self.likelihood,
+            LABEL_LIKELIHOOD: self.label_likelihood,
+            SEARCHED: self.search,
+        }
 
     def value(self, weights: Floats, folds: Bools | None = None) -> float:
         """Return the measure, or its negative if less is better."""
@@ -191,10 +183,10 @@ class _Measured:
             self.by_labels[key] = fit_likelihood(label_log_probs(pairs))
         return self.by_labels[key]
 
-    def towards_best(self, folds: Bools) -> Floats:
-        """Return the weights of maximum likelihood, moved so far that no member is better."""
-        likelihood, best = self.likelihood(folds), self.best_member(folds)
-        tried = ((1 - share) * likelihood + share * best for share in LINE)
+    def towards_best(self, weights: Floats, folds: Bools) -> Floats:
+        """Move weights towards the best member, as little as needed: no member is better then."""
+        best = self.best_member(folds)
+        tried = ((1 - share) * weights + share * best for share in LINE)
         least = self.value(best, folds)
         return next((each for each in tried if self.value(each, folds) >= least), best)
 
@@ -215,11 +207,17 @@ class _Measured:
             best = found
         return best
 
-    def fitted(self, weights: Floats, chosen: str, held_out: float) -> FittedRule:
-        """Return the weights, or those of the best member if it is better alone."""
-        best = self.best_member()
-        if self.value(weights) < self.value(best):
-            weights, chosen, held_out = best, BEST, self.held_out(self.best_member)
+    def fitted(self, way: str) -> FittedRule:
+        """Weigh the members in one of the ways, but not worse than the best member alone."""
+
+        def fit(folds: Bools) -> Floats:
+            return self.towards_best(self.ways[way](folds), folds)
+
+        weights = fit(self.every)
+        is_moved = not np.array_equal(weights, self.ways[way](self.every))
+        is_best = np.array_equal(weights, self.best_member())
+        chosen = BEST if is_best else f"{way}, {TOWARDS_BEST}" if is_moved else way
+        held_out = self.held_out(fit)
         members = [self.sign * self.value(each) for each in np.eye(len(weights))]
         return FittedRule(
             self.rule,
