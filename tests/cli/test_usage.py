@@ -54,10 +54,10 @@ def test_a_valid_file_gives_a_valid_part(setrnn, corpus, tmp_path):
     arguments = ["train", corpus / "train.jsonl", "--method", "br", "--out", tmp_path / "m"]
     result = setrnn(*arguments, "--valid", corpus / "valid.jsonl")
     assert "On the valid part" in result.out
-    assert "cut off" not in result.err
+    assert "set aside" not in result.err
     result = setrnn(*arguments)
     assert "On the valid part" in result.out
-    assert "cut off" in result.err
+    assert "set aside" in result.err
 
 
 def test_penalties_are_chosen_on_valid(setrnn, corpus, tmp_path):

@@ -11,7 +11,7 @@ from setrnn.data.model_folder import load_model, save_model
 from setrnn.data.prepared import prepare
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.metrics import LOWER_IS_BETTER
-from setrnn.systems.mixture import Weights
+from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES
 from setrnn.tagging.mixing import join

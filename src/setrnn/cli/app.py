@@ -35,7 +35,7 @@ COMMANDS = {
     ),
     "predict": (
         "setrnn.cli.predict:predict",
-        "Tag documents; write one JSON object per line, in the order of the input.",
+        "Tag documents; write a row for each, in the order of the input.",
     ),
     "evaluate": (
         "setrnn.cli.evaluate:evaluate",

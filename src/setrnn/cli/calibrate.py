@@ -17,7 +17,7 @@ from setrnn.cli.console import note, stdout, write_json
 from setrnn.cli.options import Device, JsonFile, Model, Reading, Rule, with_reading
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place, whole_file
-from setrnn.data.formats.row import printable
+from setrnn.data.formats.printing import printable
 from setrnn.errors import ConfigError, ModelError
 from setrnn.tagging.acceptance import Acceptance, Reliability, accuracy_interval, check_share
 
@@ -33,7 +33,7 @@ FIGURES = (".svg", ".png", ".pdf")
 def calibrate(
     model: Model,
     data: Annotated[
-        str,
+        list[str],
         typer.Argument(
             metavar="VALID", help="Documents with labels that the model was not trained on."
         ),

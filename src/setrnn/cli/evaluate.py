@@ -24,7 +24,7 @@ from setrnn.cli.options import (
 from setrnn.cli.predict import LimitOptions, with_limits
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place
-from setrnn.data.formats.row import printable
+from setrnn.data.formats.printing import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,18 +66,20 @@ def evaluate(
         tagger = tagger.with_beam_width(beam_width)
     tagger.rule_or_own(rule)
     tagger.known_limits(wanted)
-    documents = setrnn.open_documents(reading.source(data), split)
+    source = reading.source(data)
+    documents = setrnn.open_documents(source, split)
     with terminal_progress() as show:
         evaluation = setrnn.evaluate(tagger, documents, rule, limits=wanted, on_progress=show)
     values = {
         "model": model.name,
         "method": tagger.method,
-        "data": data,
+        "data": str(source),
         "split": documents.split,
         **evaluation.as_dict(),
         "labels": [each.as_dict() for each in evaluation.labels],
     }
-    where = data if Path(data).is_file() else f"{documents.split} of {data}"
+    are_files = all(Path(place).is_file() for place in source.places)
+    where = str(source) if are_files else f"{documents.split} of {source}"
     stdout.print(
         f"{tagger.method}, rule {evaluation.rule}, on {where}: "
         f"{evaluation.scores.n_documents:,} documents",

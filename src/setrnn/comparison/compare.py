@@ -231,7 +231,7 @@ def compare(
             for record in make_added_records(comparison, files, records):
                 record.save(folder)
         if command is None:
-            command = f"setrnn.compare({source.data!r}, {names!r}, out={str(out)!r}, ...)"
+            command = f"setrnn.compare({str(source)!r}, {names!r}, out={str(out)!r}, ...)"
         comparison = add_command(folder, comparison, command)
         with _explained_stop(folder):
             if any(find_method(method).is_network for method in names):

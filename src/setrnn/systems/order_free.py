@@ -31,6 +31,7 @@ MAX_SUBSETS, MAX_MEMORY = 65_536, 2**26
 class OrderFreeSystem(RecurrentSystem):
     """A network whose decoder ignores the order of the labels so far."""
 
+    shares_sources: ClassVar[bool] = False
     max_training_labels: ClassVar[int | None] = MOST_LABELS
 
     @torch.inference_mode()

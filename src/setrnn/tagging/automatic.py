@@ -21,7 +21,7 @@ from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.kept_vectors import LEARNED
-from setrnn.data.prepared import Prepared, is_prepared
+from setrnn.data.prepared import Prepared
 from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
@@ -91,7 +91,7 @@ class Automatic:
         self.n_threads = threads_of_jobs(MOST_JOBS)
         self.measure = self.asked.config.training.metric
         self.rule = rule_for(self.measure)
-        has_texts = not is_prepared(Path(self.source.data))
+        has_texts = self.source.prepared_folder is None
         self.words, pretrained = choose_settings(self.asked, has_texts, self.is_on_gpu)
         self.has_pretrained = pretrained is not None
         self.candidates = list_candidates(self.words, pretrained, self.is_on_gpu)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -384,20 +384,26 @@ class _Documents:
 
 
 def find_label_acceptance(
-    tagger: Tagger, documents: LabelledDocuments, target: float = 0.9, confidence: float = 0.9
+    tagger: Tagger,
+    marginals: Floats32,
+    label_sets: Sequence[Iterable[str]],
+    target: float = 0.9,
+    confidence: float = 0.9,
 ) -> LabelAcceptance | None:
-    """Find which labels a calibrated tagger could accept; None without curves of labels."""
+    """Find which labels a calibrated tagger could accept; None without curves of labels.
+
+    Args:
+        tagger: the model.
+        marginals: its own p(label | document), (n, L), not calibrated.
+        label_sets: the true labels of the documents.
+        target: the least accuracy of a label where it is accepted.
+        confidence: the confidence that a label reaches the target.
+    """
     curves = None if tagger.calibration is None else tagger.calibration.label_curves
     if curves is None:
         return None
-    marginals: list[Floats32] = []
-    label_sets: list[frozenset[str]] = []
-    for tokens, names in documents.batches(tagger):
-        candidates = tagger.system.candidates(tokens, count_candidates())
-        marginals.append(tagger.label_marginals(tokens, candidates, calibrated=False).probs)
-        label_sets.extend(map(frozenset, names))
     is_label = _list_true_labels(tagger, label_sets)
-    return _accept_labels(np.concatenate(marginals), is_label, curves, target, confidence)[0]
+    return _accept_labels(marginals, is_label, curves, target, confidence)[0]
 
 
 def _accept_labels(
@@ -411,9 +417,9 @@ def _accept_labels(
     return found, LabelReliability(*shown)
 
 
-def _list_true_labels(tagger: Tagger, label_sets: Sequence[frozenset[str]]) -> Bools:
+def _list_true_labels(tagger: Tagger, label_sets: Sequence[Iterable[str]]) -> Bools:
     """Return the true labels, (n, L)."""
-    known = tagger.labels.encode([tuple(each) for each in label_sets])
+    known = tagger.labels.encode(label_sets)
     is_label = np.zeros((len(label_sets), len(tagger.labels)), dtype=bool)
     is_label[known.row_numbers, known.values] = True
     return is_label

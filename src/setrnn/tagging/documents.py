@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
-from setrnn.data.cache import Source
+from setrnn.data.cache import Source, read_source
 from setrnn.data.example import Example, name_example
 from setrnn.data.formats import BadRows, choose_split
 from setrnn.data.joint_encoder import split_rows
-from setrnn.data.prepared import Prepared, batched, is_prepared
+from setrnn.data.prepared import Prepared, batched
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.progress import Note, OnProgress
@@ -52,10 +52,14 @@ class LabelledDocuments:
             on_progress(Note(text, is_warning=True))
         for message in self.bad_rows.first:
             on_progress(Note(f"  {message}"))
+        for text in self.bad_rows.notes:
+            on_progress(Note(text))
 
 
 # A file, a folder, a prepared folder, "newsroom" ...; or documents that are read already.
-Documents: TypeAlias = str | Path | Source | Prepared | LabelledDocuments | Iterable[Example]
+Documents: TypeAlias = (
+    str | Path | Sequence[str | Path] | Source | Prepared | LabelledDocuments | Iterable[Example]
+)
 
 
 def open_documents(
@@ -70,18 +74,18 @@ def open_documents(
     """
     if isinstance(data, LabelledDocuments):
         return data
-    if not isinstance(data, str | Path | Source | Prepared):
-        return LabelledDocuments(split, partial(example_batches, examples=data))
-    if isinstance(data, str | Path):
-        data = Source(str(data))
-    if isinstance(data, Source) and is_prepared(Path(data.data)):
-        data = Prepared(Path(data.data))
+    source = None if isinstance(data, Prepared) else read_source(data)
+    if source is not None and source.prepared_folder is not None:
+        data = Prepared(source.prepared_folder)
     if isinstance(data, Prepared):
         name = split or choose_split(data.splits, default)
         read = partial(prepared_batches, prepared=data, split=name)
         n_documents = data.description["n_documents"].get(name)
         return LabelledDocuments(name, read, n_documents=n_documents)
-    dataset, bad_rows = data.open(), BadRows(data.on_bad_row)
+    if source is None:
+        examples = cast(Iterable[Example], data)
+        return LabelledDocuments(split, partial(example_batches, examples=examples))
+    dataset, bad_rows = source.open(), BadRows(source.on_bad_row)
     name = split or choose_split(list(dataset.splits), default)
     part = dataset.require(name)
 
@@ -104,7 +108,7 @@ def open_unseen(
         valid = open_documents(cut, "valid")
         if not is_seen(tagger, valid):
             text = (
-                f"The model was trained on {cut.data}: only the valid part that was cut off then "
+                f"The model was trained on {cut}: only the valid part that was cut off then "
                 "is used."
             )
             on_progress(Note(text))
@@ -114,10 +118,8 @@ def open_unseen(
 
 def _cut_valid(data: Documents) -> Source | None:
     """Return the data with a valid part cut from train; None if it has one, or is not in files."""
-    if not isinstance(data, str | Path | Source):
-        return None
-    source = data if isinstance(data, Source) else Source(str(data))
-    if is_prepared(Path(source.data)):
+    source = read_source(data)
+    if source is None or source.prepared_folder is not None:
         return None
     splits = source.open().splits
     return replace(source, cut_valid=True) if "train" in splits and "valid" not in splits else None

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from setrnn.config import Config, load_config
 from setrnn.data.example import Example
 from setrnn.data.folders import temporary_folder
-from setrnn.data.formats.row import printable
+from setrnn.data.formats.printing import printable
 from setrnn.data.prepared import prepare
 from setrnn.data.splits import stratified_split
 from setrnn.errors import ConfigError, DataError

@@ -5,13 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from setrnn.data.batches import take_rows
-from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import (
     RankingScores,
@@ -21,10 +18,10 @@ from setrnn.metrics import (
     indicator_matrices,
 )
 from setrnn.progress import OnProgress, count_up, ignore_progress
-from setrnn.systems.candidates import Bools, Floats
+from setrnn.systems.candidates import Bools, Floats, Floats32, to_probability
 from setrnn.systems.limits import Limits
-from setrnn.systems.predicting import BatchSearch
-from setrnn.systems.rules import find_rule
+from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
+from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.tagging.acceptance import accuracy_interval, reliability
 from setrnn.tagging.documents import (
     MEASURED_ON_SEEN,
@@ -46,6 +43,7 @@ RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 LEAST_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
 
 OnDocuments: TypeAlias = Callable[[int], None]  # called with the documents done since the last call
+OnMarginals: TypeAlias = Callable[[Floats32], None]
 
 
 @dataclass(frozen=True)
@@ -87,6 +85,7 @@ class Evaluation:
     mean_probability: float
     calibration_error: float  # the expected calibration error of the predictions
     calibration_error_raw: float  # the same with the model's own probabilities
+    # Prediction by the rule, with the search for many sets that all measures share.
     documents_per_second: float
     missing_mass: float  # the mean probability of the sets that were not found
     set_log_likelihood: SetLogLikelihood
@@ -174,30 +173,41 @@ def measure_rules(
     rules: Sequence[str],
     on_documents: OnDocuments = lambda n_documents: None,
     limits: Limits | None = None,
+    on_marginals: OnMarginals | None = None,
 ) -> dict[str, RuleResults]:
-    """Predict by several rules and measure each; what the rules share is computed once."""
+    """Predict by several rules and measure each; what the rules share is computed once.
+
+    `on_marginals` is called with the model's own p(label | document), (n, L), of each batch.
+    """
     truth: list[tuple[str, ...]] = []
-    found = {rule: _RulePredictions(tagger, rule, limits) for rule in rules}
-    n_sets: dict[str, int] = {}  # by source
-    for each in found.values():
-        n_sets[each.source] = max(each.n_sets, n_sets.get(each.source, 0))
+    known_limits = tagger.known_limits(limits)
+    found = {rule: _RulePredictions(tagger, rule) for rule in rules}
+    # By source. Label probabilities need many sets: they are searched for at once.
+    n_sets = {"sets": count_candidates()}
+    for rule, each in found.items():
+        n_wanted = tagger.n_candidates(rule, 1, known_limits)
+        n_sets[each.source] = max(n_wanted, n_sets.get(each.source, 0))
     rankings: list[RankingScores] = []
     missing: list[Floats] = []
     log_probs: list[Floats] = []
     pairs = LabelPairs()
     for tokens, labels in batches:
         search = BatchSearch(tagger.system, tokens, n_sets)
-        for each in found.values():
-            each.predict(search)
+        true_sets = _true_sets(tagger, labels)
+        chosen = search.choose_all(rules, known_limits, tagger.thresholds, [true_sets])
+        for rule, each in found.items():
+            each.add(search, chosen[rule])
         truth.extend(labels)
         known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
         candidates = search.many_sets()
         own = tagger.label_marginals(tokens, candidates, calibrated=False)
         marginals = tagger.calibrate_labels(own.probs)
+        if on_marginals is not None:
+            on_marginals(own.probs)
         pairs.add(own.probs, marginals, known.truth)
         rankings.append(evaluate_ranking(known.truth, marginals, RANKS))
         missing.append(own.missing_mass)
-        log_probs.append(_true_log_probs(tagger, tokens, labels))
+        log_probs.append(true_sets.log_probs)
         on_documents(len(labels))
     if not truth:
         raise DataError("There are no documents to evaluate.")
@@ -223,24 +233,18 @@ class _Shared:
 class _RulePredictions:
     """The predictions by one rule, collected batch by batch."""
 
-    def __init__(self, tagger: Tagger, name: str, limits: Limits | None) -> None:
-        self.tagger, self.name = tagger, name
-        self.source, self.limits = find_rule(name).source, tagger.known_limits(limits)
-        self.n_sets = tagger.n_candidates(name, 1, self.limits)
+    def __init__(self, tagger: Tagger, name: str) -> None:
+        self.tagger, self.name, self.source = tagger, name, find_rule(name).source
         self.predictions: list[Prediction] = []
         self.raw_probabilities: list[float] = []
         self.seconds = 0.0
 
-    def predict(self, search: BatchSearch) -> None:
-        """Choose a set for each document of a batch."""
-        predict = partial(self.tagger.predictions, search, self.name, 1, self.limits)
+    def add(self, search: BatchSearch, chosen: ChosenSets) -> None:
+        """Add the sets that the rule chose for the documents of a batch."""
         start = time.perf_counter()
-        found = list(predict())
-        self.seconds += time.perf_counter() - start + search.seconds[self.source]
-        self.predictions.extend(found)
-        if self.tagger.calibration is not None:
-            found = list(predict(calibrated=False))
-        self.raw_probabilities.extend(each.probability for each in found)
+        self.predictions.extend(self.tagger.name_chosen(search, self.name, chosen, 1))
+        self.seconds += time.perf_counter() - start + chosen.seconds + search.seconds[self.source]
+        self.raw_probabilities.extend(map(to_probability, chosen.log_probs))
 
     def measure(self, truth: list[tuple[str, ...]], shared: _Shared) -> RuleResults:
         """Measure the predictions of all documents."""
@@ -268,12 +272,12 @@ class _RulePredictions:
         return RuleResults(evaluation, self.predictions, self.raw_probabilities)
 
 
-def _true_log_probs(tagger: Tagger, tokens: Ragged, labels: list[tuple[str, ...]]) -> Floats:
-    """Return log p of the true sets, for the documents all of whose labels are known."""
+def _true_sets(tagger: Tagger, labels: list[tuple[str, ...]]) -> Question:
+    """Ask for log p of the true sets, of the documents all of whose labels are known."""
     is_known = [all(name in tagger.labels.index for name in row) for row in labels]
     rows = np.flatnonzero(is_known)
     sets = tagger.labels.encode([labels[row] for row in rows]).padded(min_width=1)
-    return tagger.system.set_log_probs(take_rows(tokens, rows), sets[:, None])[:, 0]
+    return Question(NO_RULE, rows, sets)
 
 
 def _log_likelihood(log_probs: Floats) -> SetLogLikelihood:

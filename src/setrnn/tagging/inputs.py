@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.example import KnownLabels
+from setrnn.data.formats.label_cells import find_separator, show_separator
 from setrnn.data.prepared import batched
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
@@ -65,12 +66,12 @@ def pair_known(
 
 def encode_batches(
     encoder: TextEncoder, documents: Iterable[Document], n_documents: int
-) -> Iterator[Ragged]:
-    """Yield the token ids of a stream of documents, in batches of `n_documents`."""
+) -> Iterator[tuple[list[str], Ragged]]:
+    """Yield the texts and token ids of a stream of documents, in batches of `n_documents`."""
     n_before = 0
     for batch in batched(documents, n_documents):
         texts, features = [text for text, _ in batch], [row for _, row in batch]
-        yield encoder.encode(texts, features, partial(_number_text, n_before))
+        yield texts, encoder.encode(texts, features, partial(_number_text, n_before))
         n_before += len(batch)
 
 
@@ -140,6 +141,7 @@ def read_targets(
             )
         if not _are_rows_of_numbers(y):
             _check_length(len(y), n_texts, "y")
+            _refuse_joined_labels(y)
             return [_read_strings(row, f"y[{number}]") for number, row in enumerate(y)], None
     matrix = _read_indicator_matrix(y)
     n_rows, n_columns = matrix.shape
@@ -152,6 +154,20 @@ def read_targets(
         )
     columns = Ragged(matrix.indices, matrix.indptr.astype(np.int64))
     return [tuple(names[column] for column in row) for row in columns], n_columns
+
+
+def _refuse_joined_labels(y: list[Any]) -> None:
+    """Raise DataError if each text has one string that holds several labels."""
+    cells = [row for row in y if isinstance(row, str)]
+    separator = find_separator(cells) if cells else None
+    if separator is None:
+        return
+    held = show_separator(separator, cells)
+    example = next(cell for cell in cells if separator in cell)
+    raise DataError(
+        f"y must be a collection of labels for each text, got strings that contain {held!r}, such "
+        f"as {_show(example)}. Split them: [each.split({held!r}) for each in y]."
+    )
 
 
 def _are_rows_of_numbers(rows: list[Any]) -> bool:

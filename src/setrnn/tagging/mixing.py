@@ -19,7 +19,8 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats
-from setrnn.systems.mixture import MixtureSystem, Weights, relabel
+from setrnn.systems.mixture import MixtureSystem, relabel
+from setrnn.systems.mixture_candidates import Weights
 from setrnn.tagging.calibrating import calibrate_or_warn
 from setrnn.tagging.documents import Batch, Documents, LabelledDocuments, open_unseen
 from setrnn.tagging.mixture_outputs import Outputs, collect

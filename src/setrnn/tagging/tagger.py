@@ -13,6 +13,7 @@ import numpy as np
 
 from setrnn import __version__
 from setrnn.config import Config, MemberSettings, MixtureConfig
+from setrnn.data.arrays import share_arrays
 from setrnn.data.document_sketch import DocumentSketch, pack_sketches, unpack_sketches
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
@@ -27,6 +28,7 @@ from setrnn.data.model_folder import (
 )
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
+from setrnn.data.text_notes import note_texts
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, find_method
@@ -34,11 +36,11 @@ from setrnn.systems.candidates import Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.mixture import MixtureSystem
-from setrnn.systems.predicting import BatchSearch
+from setrnn.systems.predicting import BatchSearch, ChosenSets
 from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule, rule_for
-from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
+from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS, Thresholds
 from setrnn.systems.system import System
 from setrnn.tagging.acceptance import LabelAcceptance
 from setrnn.tagging.calibration import Calibration
@@ -49,6 +51,7 @@ from setrnn.tagging.prediction import (
     LabelProbs,
     Marginals,
     Prediction,
+    add_notes,
     complete_tokens,
     encode_known,
     list_certificates,
@@ -166,8 +169,9 @@ class Tagger:
         check_top(top)
         self.rule_or_own(rule)
         self.known_limits(limits)
-        for tokens, _, ids in self._batches(documents, known):
-            yield from self.tag_tokens(tokens, rule, top, limits, known=ids, calibrated=calibrated)
+        for tokens, notes, _, ids in self._batches(documents, known):
+            found = self.tag_tokens(tokens, rule, top, limits, known=ids, calibrated=calibrated)
+            yield from map(add_notes, found, notes)
 
     def tag_tokens(
         self,
@@ -203,15 +207,16 @@ class Tagger:
     ) -> tuple[list[Prediction], Marginals]:
         """Predict a label set and p(label | text) for each (text, features), in one batch.
 
-        One search serves both, unless the rule chooses from sequences, which give no marginals.
+        One search serves both, unless the rule chooses from the sequences of set-rnn-exact.
         """
         check_top(top)
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
         texts, features = zip(*documents, strict=True)
         tokens = self.encoder.encode(texts, features)
-        source, n_sets = find_rule(name).source, self.n_candidates(name, top, set_limits)
-        n_sets = max(n_sets, count_candidates()) if source == "sets" else n_sets
-        search = BatchSearch(self.system, tokens, {source: n_sets})
+        source, n_wanted = find_rule(name).source, self.n_candidates(name, top, set_limits)
+        n_sets = {"sets": count_candidates()}  # for marginals: sequences give none
+        n_sets[source] = max(n_wanted, n_sets.get(source, 0))
+        search = BatchSearch(self.system, tokens, n_sets)
         predictions = list(self.predictions(search, name, top, set_limits, calibrated=calibrated))
         many = search.many_sets()
         return predictions, self.label_marginals(tokens, many, calibrated=calibrated)
@@ -226,9 +231,20 @@ class Tagger:
         calibrated: bool = True,
     ) -> Iterator[Prediction]:
         """Choose a set for each document of a search, which found `n_candidates` or more."""
+        chosen = search.choose(rule, limits, self.thresholds)
+        yield from self.name_chosen(search, rule, chosen, top, calibrated=calibrated)
+
+    def name_chosen(
+        self,
+        search: BatchSearch,
+        rule: str,
+        chosen: ChosenSets,
+        top: int,
+        *,
+        calibrated: bool = True,
+    ) -> Iterator[Prediction]:
+        """Yield a prediction per document from the sets that a rule chose."""
         by, calibration = find_rule(rule), self.calibration
-        thresholds = None if calibration is None else calibration.thresholds
-        chosen = search.choose(rule, limits, thresholds)
         choice, labels, log_probs = chosen.choice, chosen.labels, chosen.log_probs
         is_by_set = by.needs_best_only and by.source == "sets"
         proofs = list_certificates(labels, choice.candidates if is_by_set else None)
@@ -269,6 +285,11 @@ class Tagger:
         """Return calibrated label probabilities (n, L); the same if there is no calibration."""
         curves = None if self.calibration is None else self.calibration.label_curves
         return probs if curves is None else curves(probs)
+
+    @property
+    def thresholds(self) -> Thresholds | None:
+        """The thresholds of the rules that need some; None without a calibration."""
+        return None if self.calibration is None else self.calibration.thresholds
 
     @property
     def label_acceptance(self) -> LabelAcceptance | None:
@@ -370,9 +391,10 @@ class Tagger:
     ) -> Iterator[Completion]:
         """Complete the labels of each (text, features); reads one batch at a time."""
         check_top(top)
-        for tokens, rows, ids in self._batches(documents, known):
+        for tokens, notes, rows, ids in self._batches(documents, known):
             assert ids is not None
-            yield from complete_tokens(self.system, self.labels, tokens, rows, ids, top)
+            found = complete_tokens(self.system, self.labels, tokens, rows, ids, top)
+            yield from map(add_notes, found, notes)
 
     def check_known(self, known: KnownLabels) -> None:
         """Raise DataError if known labels do not fit the labels of the model."""
@@ -382,17 +404,20 @@ class Tagger:
 
     def _batches(
         self, documents: Iterable[Document], known: Iterable[KnownLabels] | None
-    ) -> Iterator[tuple[Ragged, list[KnownLabels], Known | None]]:
-        """Yield token ids in batches, with what is known of each document and its label ids."""
+    ) -> Iterator[tuple[Ragged, list[tuple[str, ...]], list[KnownLabels], Known | None]]:
+        """Yield token ids in batches, with notes on each text, what is known, and its label ids."""
         rows_left, n_before = iter(known or ()), 0
-        for tokens in encode_batches(self.encoder, documents, BATCH):
-            rows = list(islice(rows_left, len(tokens)))
+        for texts, tokens in encode_batches(self.encoder, documents, BATCH):
+            rows, notes = (
+                list(islice(rows_left, len(tokens))),
+                note_texts(self.encoder, texts, tokens),
+            )
             if known is None:
-                yield tokens, rows, None
+                yield tokens, notes, rows, None
                 continue
             if len(rows) < len(tokens):
                 raise DataError("Known labels are given for fewer documents than there are.")
-            yield tokens, rows, encode_known(self.labels, rows, self.max_labels, n_before)
+            yield tokens, notes, rows, encode_known(self.labels, rows, self.max_labels, n_before)
             n_before += len(rows)
 
     def explain(
@@ -436,7 +461,7 @@ class Tagger:
     ) -> Marginals:
         """Return p(label | text), and the probability of the sets that were not found."""
         probs, missing = [np.zeros((0, len(self.labels)), np.float32)], [np.zeros(0)]
-        for tokens in encode_batches(self.encoder, pair_features(texts, features), BATCH):
+        for _, tokens in encode_batches(self.encoder, pair_features(texts, features), BATCH):
             candidates = self.system.candidates(tokens, count_candidates())
             found = self.label_marginals(tokens, candidates, calibrated=calibrated)
             probs.append(found.probs)
@@ -515,8 +540,11 @@ def _member_tagger(mixture: Tagger, settings: MemberSettings, system: System) ->
     return Tagger(settings.method, settings.config, encoder, labels, system)
 
 
-def load(folder: str | Path, device: str = "auto") -> Tagger:
+def load(folder: str | Path, device: str = "auto", *, shared: str | Path | None = None) -> Tagger:
     """Load a model folder onto a device: cpu, cuda, or auto for a GPU if there is one.
+
+    On a CPU, processes that name the same folder `shared` share the memory of the weights. A
+    copy of them is kept there, by the version of the model; remove it when all have ended.
 
     Example:
         >>> import setrnn
@@ -533,6 +561,8 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
     method = METHODS[saved.method]
     try:
         arrays = dict(saved.arrays)
+        if shared is not None:
+            arrays = share_arrays(arrays, Path(shared) / saved.version.model)
         seen_sets = None
         if SEEN_SETS in arrays:
             seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))

@@ -62,6 +62,10 @@ class SupportCandidates(SetCandidates):
         a label that they combine with others. Of both and their means, the larger one was the
         best on valid: docs/rules.md.
         """
+        return self._marginals
+
+    @cached_property
+    def _marginals(self) -> Floats32:
         of_seen = np.asarray((self.members.T @ np.exp(self.support_log_probs).T).T)
         larger = np.maximum(of_seen, scipy.special.expit(self.logits))
         return np.asarray(np.minimum(larger, 1.0), dtype=np.float32)
