@@ -82,15 +82,12 @@ class WeightProducts:
     def __reduce__(self) -> tuple[type[WeightProducts], tuple[()]]:
         return WeightProducts, ()
 
-    def is_used(self) -> bool:
-        """Return whether products are kept here, and may be used now."""
-        return self.are_kept and torch.is_inference_mode_enabled()
-
     def get(
         self, weights: Sequence[Tensor], multiply: Callable[[], tuple[Tensor, ...]]
     ) -> tuple[Tensor, ...]:
         """Return the products of these weights."""
-        if not self.is_used() or any(each.is_inference() for each in weights):
+        is_kept = self.are_kept and torch.is_inference_mode_enabled()
+        if not is_kept or any(each.is_inference() for each in weights):
             return multiply()
         versions = [each._version for each in weights]
         if self._kept is not None:

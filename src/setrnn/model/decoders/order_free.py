@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.config import ModelSettings
-from setrnn.model.decoders.rnn import log_softmax, output_weights, score_outputs
+from setrnn.model.decoders.rnn import log_softmax, score_outputs
 from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
@@ -78,7 +78,7 @@ class OrderFreeDecoder(nn.Module):
         self.output = Linear(units, self.n_labels + 1)
         self.to_label_space = Linear(units, dimensions)
         self.dropout = Dropout(settings.dropout)
-        self._products, self._outputs = WeightProducts(), WeightProducts()
+        self._products = WeightProducts()
 
     @classmethod
     def from_weights(
@@ -168,14 +168,6 @@ class OrderFreeDecoder(nn.Module):
         weights = (self.labels.weight, self.pool.weight, self.phi.weight)
         return self._products.get(weights, lambda: (self._with_phi(self._values()),))[0]
 
-    def _score(self, features: Tensor) -> Tensor:
-        """Score the outputs by features (N, H): (N, V)."""
-        parts = (self.output, self.to_label_space, self.labels.weight)
-        if not self._outputs.is_used():
-            return score_outputs(features, *parts)
-        weights = (*self.output.parameters(), *self.to_label_space.parameters(), parts[2])
-        return linear(features, *self._outputs.get(weights, lambda: output_weights(*parts)))
-
     def _with_phi(self, values: Tensor) -> Tensor:
         """Add to values (..., H) what phi makes of them: (..., 2 H).
 
@@ -209,7 +201,8 @@ class OrderFreeDecoder(nn.Module):
             weight = self.phi.weight[:, : features.shape[1]]
             features = linear(features, weight, self.phi.bias) + of_phi
         features = self.dropout(features.tanh())
-        return _add_evidence(self._score(features).float(), encoding, blocks), weights
+        logits = score_outputs(features, self.output, self.to_label_space, self.labels.weight)
+        return _add_evidence(logits.float(), encoding, blocks), weights
 
 
 def _by_document(
