@@ -7,6 +7,7 @@ import pytest
 
 from page.page_site import chips, drop, expect, opened, settled, wait_for
 from setrnn.data.formats import BadRows, ReadOptions, open_dataset
+from setrnn.data.formats.tables import neutralise
 from setrnn.errors import DataError
 
 CATALOGUE = (
@@ -167,7 +168,6 @@ def read_on_page(tab):
 
 
 def test_the_page_reads_tables_as_the_command_line_does(read_on_page, tmp_path):
-    pytest.importorskip("setrnn.data.formats.dialects")
     for (name, (content, options)), found in zip(FILES.items(), read_on_page(FILES), strict=True):
         (tmp_path / name).write_bytes(content)
         bad_rows = BadRows("skip")
@@ -181,7 +181,6 @@ def test_the_page_reads_tables_as_the_command_line_does(read_on_page, tmp_path):
 
 @pytest.mark.parametrize("labels", [["Dramas, Comedies", "Comedies"], ["a|b", "b|a"], ["x", "y"]])
 def test_the_page_doubts_a_separator_where_the_command_line_stops(tab, tmp_path, labels):
-    pytest.importorskip("setrnn.data.formats.label_cells")
     rows = "".join(f'text,"{each}"\n' for each in labels)
     (tmp_path / "x.csv").write_text(f"text,labels\n{rows}")
     try:
@@ -196,7 +195,6 @@ def test_the_page_doubts_a_separator_where_the_command_line_stops(tab, tmp_path,
 
 
 def test_the_page_and_the_command_line_neutralise_the_same_cells(tab):
-    tables = pytest.importorskip("setrnn.data.formats.tables")
     cells = ["=1+1", "+1", "-5.2", "-.5", "-1e3", "-1,5", "- 5", "@a", "\ta", "\uff1d1", "a=b", ""]
     found = tab.evaluate(
         """async (cells) => {
@@ -205,7 +203,7 @@ def test_the_page_and_the_command_line_neutralise_the_same_cells(tab):
         }""",
         cells,
     )
-    assert found == [tables.neutralise(each) for each in cells]
+    assert found == [neutralise(each) for each in cells]
 
 
 def test_a_table_is_exported_with_its_columns_and_no_formula_runs(tab, tmp_path):
