@@ -157,31 +157,22 @@ class RNNDecoder(nn.Module):
     def _score_prefixes(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None) -> Tensor:
         """Score orders in training on a CPU: what several orders share is computed once.
 
-        Orders share the dropout of the prefixes that they share. Dropout of the vectors of labels
-        is drawn once per label.
+        Orders share the dropout of the prefixes that they share.
         """
         if lengths is None:
             lengths = (orders >= 0).sum(2)
         prefixes = Prefixes.of(orders, lengths, self.n_labels)
-        vectors = self.dropout(self.labels.weight)  # (V, D)
-        hidden = self._run_prefixes(encoding, prefixes, vectors)  # (N, H)
+        inputs = self.dropout(self.labels(prefixes.label))  # (N, D)
+        hidden = self._run_prefixes(encoding, prefixes, inputs)  # (N, H)
         context = self._context_of_rows(encoding, prefixes.document, hidden)
-        M = context.shape[1] + hidden.shape[1]
-        of_labels = nn.functional.linear(vectors, self.phi.weight[:, M:], self.phi.bias)
-        together = torch.cat((context, self.dropout(hidden)), dim=1)
-        features = linear(together, self.phi.weight[:, :M])
-        features = (features + of_labels.index_select(0, prefixes.label)).tanh()
-        logits = score_outputs(
-            self.dropout(features), self.output, self.to_label_space, self.labels.weight
-        ).float()
+        logits = self._phi(context, hidden, inputs)
         if encoding.evidence is not None:
             logits = logits + encoding.evidence.index_select(0, prefixes.document)
         return prefixes.sum_by_order(log_softmax(logits, prefixes.is_used))
 
-    def _run_prefixes(self, encoding: Encoding, prefixes: Prefixes, vectors: Tensor) -> Tensor:
-        """Return the state of the last layer after each prefix, given label vectors: (N, H)."""
-        gates = nn.functional.linear(vectors, *_layer_weights(self.gru, "ih", 0))
-        gates = gates.index_select(0, prefixes.label)  # (N, 3 H)
+    def _run_prefixes(self, encoding: Encoding, prefixes: Prefixes, inputs: Tensor) -> Tensor:
+        """Return the state of the last layer after each prefix, from its inputs (N, D): (N, H)."""
+        gates = linear(inputs, *_layer_weights(self.gru, "ih", 0))  # (N, 3 H)
         states = gates
         for layer, start in enumerate(self._first_hidden(encoding)):
             weights = _layer_weights(self.gru, "hh", layer)
