@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from setrnn import scorers
     from setrnn.comparison.compare import ComparisonResult, compare
     from setrnn.data.cache import Source
@@ -125,23 +121,10 @@ if not TYPE_CHECKING:  # a type checker would accept any name
         """Import a public name from its module."""
         if name not in _HOMES:
             raise AttributeError(f"module 'setrnn' has no attribute '{name}'")
-        with _paused_collector():
-            home = import_module(_HOMES[name])
-            value = home if name == "scorers" else getattr(home, name)
+        home = import_module(_HOMES[name])
+        value = home if name == "scorers" else getattr(home, name)
         globals()[name] = value
         return value
-
-
-@contextmanager
-def _paused_collector() -> Iterator[None]:
-    """Collect no garbage during an import: torch makes many objects, and all of them stay."""
-    is_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if is_enabled:
-            gc.enable()
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy  # scipy.sparse is imported where it is first used
+import scipy.sparse as sp
 
 from setrnn.data.example import KnownLabels
 from setrnn.data.formats.label_cells import find_separator, show_separator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     # Sets of labels, or an indicator matrix (texts x labels) of 0 and 1.
-    Targets: TypeAlias = Sequence[Collection[str]] | npt.NDArray[Any] | scipy.sparse.csr_matrix
+    Targets: TypeAlias = Sequence[Collection[str]] | npt.NDArray[Any] | sp.csr_matrix
     Features: TypeAlias = Sequence[Collection[str]] | None
 
 Document = tuple[str, Sequence[str]]  # a text and its features
@@ -91,7 +91,7 @@ def read_texts(texts: Iterable[Any]) -> list[str]:
     """Return texts as a list of plain strings; raise DataError if they are not strings."""
     if isinstance(texts, str | bytes):
         raise DataError(f"texts must be a list of strings, got {_show(texts)}. Write [text].")
-    if scipy.sparse.issparse(texts):
+    if sp.issparse(texts):
         raise DataError(
             "texts must be a list of strings, got a sparse matrix. Give the texts themselves, "
             "without a vectorizer."
@@ -133,7 +133,7 @@ def read_targets(
             "Give a collection of labels for each text."
         )
     own_names = _read_column_names(y)
-    if not scipy.sparse.issparse(y):
+    if not sp.issparse(y):
         y = _read_rows(y, "y", "a list with a collection of labels for each text")
         if y and isinstance(y[0], _NUMBERS):
             raise DataError(
@@ -200,13 +200,13 @@ def _are_rows_of_numbers(rows: list[Any]) -> bool:
     return isinstance(first, _NUMBERS)
 
 
-def _read_indicator_matrix(y: Any) -> scipy.sparse.csr_array[Any, tuple[int, int]]:  # noqa: ANN401
+def _read_indicator_matrix(y: Any) -> sp.csr_array[Any, tuple[int, int]]:  # noqa: ANN401
     """Return rows of numbers as a sparse matrix; raise DataError if there are others than 0, 1."""
     try:
-        dense = None if scipy.sparse.issparse(y) else np.array(y)
+        dense = None if sp.issparse(y) else np.array(y)
         if dense is not None and dense.dtype == object:  # such as a table with mixed columns
             dense = dense.astype(np.float64)
-        matrix = scipy.sparse.csr_array(y if dense is None else dense, copy=True)
+        matrix = sp.csr_array(y if dense is None else dense, copy=True)
     except (TypeError, ValueError):
         raise DataError(
             "y must be a matrix of 0 and 1, or a collection of strings for each text: its rows "
