@@ -119,7 +119,8 @@ class RecurrentSystem(NeuralSystem):
         def sample(rows: Rows, encoding: Encoding) -> Tensor:
             return self._sample(encoding)
 
-        return self.gather_values(tokens, np.zeros(shape, dtype=np.float32), sample)
+        sampled = self.gather_values(tokens, np.zeros(shape, dtype=np.float32), sample)
+        return candidates.bound_marginals(sampled)
 
     def _sample(self, encoding: Encoding) -> Tensor:
         max_labels = self.config.model.max_labels
