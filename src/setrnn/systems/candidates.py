@@ -173,7 +173,7 @@ class SetCandidates:
             return self.label_probs
         return np.minimum(self._sum_by_label(self._shares, n_labels), 1.0).astype(np.float32)
 
-    def bound_marginals(self, estimated: Floats32) -> Floats32:
+    def bound_marginals(self, estimated: Floats | Floats32) -> Floats32:
         """Move estimates of p(label | document), (n, L), to what the candidates leave possible."""
         least = self._sum_by_label(np.exp(self.log_probs), estimated.shape[1])
         most = np.minimum(least + self.missing_mass()[:, None], 1.0)
