@@ -84,7 +84,7 @@ NOT_TO_PREDICT = [
     "pyarrow",
     "matplotlib",
     "gensim",
-    "lightning",
+    "lightning_fabric",
     "transformers",
     "datasets",
     "fastapi",

@@ -82,9 +82,8 @@ def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
     shutil.copytree(f"{done}.run", f"{out}.run")
     run = tmp_path / "model.run"
     (run / "saved").unlink()
-    for name in NAMES[-2:]:  # they are trained in processes of their own this time
-        shutil.rmtree(run / name)
-        shutil.rmtree(run / f"{name}.run")
+    shutil.rmtree(run / "sigmoid-2")  # it is trained in a process of its own this time
+    shutil.rmtree(run / "sigmoid-2.run")
     plan = json.loads((run / "plan.json").read_text())
     del plan["members"]["sigmoid-2"]
     (run / "plan.json").write_text(json.dumps(plan))
@@ -96,7 +95,7 @@ def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
     notes = []
     setrnn.train(small_prepared, resume=True, on_progress=collect(notes), **arguments)
     before = [each.text for each in notes if "trained before" in each.text]
-    assert [text.partition(":")[0] for text in before] == NAMES[:-2]
+    assert [text.partition(":")[0] for text in before] == NAMES[:-1]
     assert (out / "model.safetensors").read_bytes() == (done / "model.safetensors").read_bytes()
     assert (run / "saved").exists()
 

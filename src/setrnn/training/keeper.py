@@ -18,7 +18,7 @@ from setrnn.training.optimizer import AveragedNetwork
 from setrnn.training.run_folder import Checkpoint, Position, RunFolder
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 SAVING_SHARE = 0.05  # of the time, at most, goes into saving at the ends of epochs
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")

@@ -38,7 +38,7 @@ from setrnn.training.slowdown import SpeedWatch
 from setrnn.training.validation import has_valid, validate
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 SECONDS_BETWEEN_REPORTS = 0.5  # reading the loss makes the GPU wait
 

@@ -29,7 +29,7 @@ from setrnn.training.run_folder import RunFolder
 from setrnn.training.wide import add_wide
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
 
@@ -152,7 +152,7 @@ def make_fabric(device: torch.device, precision: str) -> Fabric:
     if device.type == "cuda":
         torch.set_float32_matmul_precision("high")
     with _quiet_lightning():
-        from lightning.fabric import Fabric
+        from lightning_fabric import Fabric
 
         wanted: Any = PRECISIONS[precision]
         return Fabric(accelerator=device.type, devices=1, precision=wanted)
@@ -163,14 +163,12 @@ def _quiet_lightning() -> Iterator[None]:
     """Hide Lightning's tips and warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import lightning.fabric  # noqa: F401 (its import sets the levels)
+        import lightning_fabric  # noqa: F401 (its import sets the level)
 
-        loggers = [logging.getLogger(f"lightning.{part}") for part in ("fabric", "pytorch")]
-        levels = [logger.level for logger in loggers]
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
+        logger = logging.getLogger("lightning_fabric")
+        level = logger.level
+        logger.setLevel(logging.ERROR)
         try:
             yield
         finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
+            logger.setLevel(level)
