@@ -12,6 +12,7 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from setrnn.data.cache import Source, read_source
+from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.example import Example, name_example
 from setrnn.data.formats import BadRows, choose_split
 from setrnn.data.joint_encoder import split_rows
@@ -22,7 +23,7 @@ from setrnn.progress import Note, OnProgress
 from setrnn.tagging.tagger import BATCH, Tagger
 
 # Texts that occur twice, in train and in another part, are no reason to warn or to refuse.
-MOST_SEEN = 0.1  # of the documents
+MOST_SEEN = 0.1  # of the words of different texts
 LEAST_SEEN = 3  # documents, if the model knows a sample of those it was trained on
 BATCHES_LOOKED_AT = 4
 FITTED_ON_SEEN = (
@@ -156,18 +157,23 @@ def is_seen(tagger: Tagger, documents: LabelledDocuments) -> bool:
 
 
 class SeenCounts:
-    """How many documents a model, or a member of a mixture, was trained on."""
+    """How many documents a model, or a member of a mixture, was trained on.
+
+    Short texts such as "thanks" are equal to others by chance. So a text counts once, however often
+    it occurs, and by its number of words.
+    """
 
     def __init__(self, tagger: Tagger) -> None:
         self.sketches = tagger.trained_documents
-        self.counts = np.zeros((len(self.sketches), 2), dtype=np.int64)  # seen, examined
+        self._lengths: list[dict[int, int]] = [{} for _ in self.sketches]  # of texts, by hash
 
     def add(self, tokens: Ragged) -> None:
         """Count more documents."""
         if self.sketches:
             parts = split_rows(tokens, len(self.sketches))
-            pairs = zip(self.sketches, parts, strict=True)
-            self.counts += [sketch.count_seen(part) for sketch, part in pairs]
+            for sketch, part, known in zip(self.sketches, parts, self._lengths, strict=True):
+                hashes, lengths = sketch.examine(part)
+                known.update(zip(hashes.tolist(), lengths.tolist(), strict=True))
 
     def watch(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Yield the same batches, and count their documents."""
@@ -178,10 +184,17 @@ class SeenCounts:
     @property
     def share(self) -> float:
         """The share of documents that were trained on; 0 if that may be chance."""
-        seen, examined = self.counts.T
-        is_sample = np.array([not each.is_complete for each in self.sketches], dtype=bool)
-        is_sure = seen >= np.where(is_sample, LEAST_SEEN, 1)
-        return float((is_sure * seen / np.maximum(examined, 1)).max(initial=0.0))
+        pairs = zip(self.sketches, self._lengths, strict=True)
+        return max((_share_seen(sketch, known) for sketch, known in pairs), default=0.0)
+
+
+def _share_seen(sketch: DocumentSketch, known: dict[int, int]) -> float:
+    """Return the share of the words that are in texts a model was trained on."""
+    lengths = np.fromiter(known.values(), dtype=np.int64, count=len(known))
+    is_seen = sketch.has(np.fromiter(known, dtype=np.uint64, count=len(known)))
+    if is_seen.sum() < (1 if sketch.is_complete else LEAST_SEEN):
+        return 0.0
+    return float(lengths[is_seen].sum() / lengths.sum())
 
 
 def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:
