@@ -24,7 +24,7 @@ from setrnn.cli.options import (
     with_group,
     with_reading,
 )
-from setrnn.cli.progress import documents_progress
+from setrnn.cli.progress import documents_progress, load_model
 from setrnn.cli.terminal import escape_json
 from setrnn.data.cache import Source
 from setrnn.data.example import Example, KnownLabels
@@ -151,7 +151,7 @@ def predict(
     if bool(data) == bool(text):
         raise ConfigError("Name the documents to tag: either INPUT or --text.")
     wanted = limits.limits()
-    tagger = setrnn.load(model, device)
+    tagger = load_model(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     tagger.rule_or_own(rule)

@@ -19,7 +19,7 @@ from setrnn.data.joint_encoder import split_rows
 from setrnn.data.prepared import Prepared, batched
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
-from setrnn.progress import Note, OnProgress
+from setrnn.progress import Note, OnProgress, count_up
 from setrnn.tagging.tagger import BATCH, Tagger
 
 # Texts that occur twice, in train and in another part, are no reason to warn or to refuse.
@@ -126,10 +126,13 @@ def open_unseen(
             on_progress(Note(text))
             return valid
     documents = open_documents(data, split, "valid")
-    read, counts = list(documents.batches(tagger)), SeenCounts(tagger)
-    documents.note_skipped(on_progress)
-    for tokens, _ in read:
+    read, counts = [], SeenCounts(tagger)
+    count = count_up("reading", on_progress, documents.n_documents)
+    for tokens, labels in documents.batches(tagger):
+        read.append((tokens, labels))
         counts.add(tokens)
+        count(len(labels))
+    documents.note_skipped(on_progress)
     if counts.share > MOST_SEEN:
         problem = FITTED_ON_SEEN.format(share=counts.share)
         if not allow_training_documents:
