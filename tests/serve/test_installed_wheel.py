@@ -43,11 +43,9 @@ def program(wheel, tmp_path_factory):
     # The .pth files at a path in a .pth file are not read, such as that of an editable install.
     places = {sysconfig.get_path(kind) for kind in ("purelib", "platlib")}
     (site / "dependencies.pth").write_text("".join(f"{place}\n" for place in places))
-    code = "import setrnn; print(setrnn.__file__)"
-    found = subprocess.run(
-        [scripts / "python", "-c", code], env=ENVIRONMENT, stdout=subprocess.PIPE
-    )
-    assert Path(found.stdout.decode().strip()).is_relative_to(site)
+    command = [scripts / "python", "-c", "import setrnn; print(setrnn.__file__)"]
+    found = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    assert Path(found.stdout.strip()).is_relative_to(site)
     return scripts / "setrnn"
 
 
