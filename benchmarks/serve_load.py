@@ -2,13 +2,17 @@
 
     python benchmarks/serve_load.py MODEL [--rule RULE] [--processes 1] [--seconds 10]
     python benchmarks/serve_load.py MODEL --minutes 10
+    python benchmarks/serve_load.py MODEL --memory
     python benchmarks/serve_load.py MODEL --kill
 
 The service runs in a process of its own, started by `setrnn serve`. Clients send requests from
 sockets, each after the previous answer (a tenth of a core). Before and after each load, offline
 prediction is measured: `Tagger.tag_stream` on the same texts with all cores, as `setrnn predict`
-does. --minutes measures the memory; --kill kills the service under load, restarts it and prints
-when it answers.
+does. CPU time per document is that of the service; the share of CPU time is offline's, relative to
+that of service and clients together: on cores that other programs use, it says more than the speed.
+
+--minutes measures the memory under load, --memory that of 1, 2 and 4 processes. --kill kills the
+service under load, restarts it and prints when it answers.
 """
 
 from __future__ import annotations
@@ -47,6 +51,7 @@ class Load:
     n_texts: int  # per request
     seconds: float = 0.0
     cores: float = 0.0  # used by the service
+    client_cores: float = 0.0
     latencies: list[float] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
 
@@ -55,15 +60,22 @@ class Load:
         """The documents answered per second."""
         return self.statuses[200] * self.n_texts / self.seconds
 
-    def row(self, offline: float) -> str:
+    @property
+    def milliseconds(self) -> float:
+        """The CPU time of the service per document."""
+        return 1000 * self.cores / self.documents_per_second
+
+    def row(self, offline: float, offline_milliseconds: float) -> str:
         """Return a row of the table."""
+        all_milliseconds = self.milliseconds * (1 + self.client_cores / self.cores)
         p50, p95, p99 = np.percentile(self.latencies, [50, 95, 99]) * 1000
         others = {status: n for status, n in self.statuses.items() if status != 200}
         speed = self.documents_per_second
         return (
             f"| {self.n_clients} | {self.n_texts} | {speed:,.0f} "
             f"| {offline:,.0f} | {speed / offline:.0%} | {p50:,.0f} | {p95:,.0f} | {p99:,.0f} "
-            f"| {self.cores:.2f} | {others or 'none'} |"
+            f"| {self.cores:.2f} | {self.milliseconds:.2f} "
+            f"| {offline_milliseconds / all_milliseconds:.0%} | {others or 'none'} |"
         )
 
 
@@ -93,19 +105,19 @@ class Service:
         assert self.process.wait(60) == 0, "the service did not stop cleanly"
         self.drain.wait()
 
-    @property
-    def megabytes(self) -> float:
-        """The memory of all processes; what they share counts once."""
-        parts = (f"/proc/{number}/smaps_rollup" for number in self.numbers)
-        found = (re.search(r"Pss:\s+(\d+)", Path(each).read_text()) for each in parts)
-        return sum(int(each[1]) / 1024 for each in found if each)
+    def megabytes(self, kind: str = "Pss") -> list[float]:
+        """The memory of each process, such as Pss: what several share counts once in all."""
+        found = (Path(f"/proc/{number}/smaps_rollup").read_text() for number in self.numbers)
+        parts = (re.findall(rf"^{kind}\w*:\s+(\d+)", each, re.MULTILINE)[:2] for each in found)
+        return [sum(map(int, each[: 1 + (kind == "Private_")])) / 1024 for each in parts]
 
     @property
     def numbers(self) -> list[int]:
         """The service's processes."""
-        first = self.process.pid
-        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
-        return [first, *map(int, children)]
+        found = [self.process.pid]
+        for each in found:  # with those that are added meanwhile
+            found += map(int, Path(f"/proc/{each}/task/{each}/children").read_text().split())
+        return found
 
     @property
     def cpu_seconds(self) -> float:
@@ -116,9 +128,10 @@ class Service:
 
     def loaded(self, messages: list[bytes], n_clients: int, n_texts: int, seconds: float) -> Load:
         """Send requests from several clients for some seconds."""
-        before = self.cpu_seconds
+        before, own = self.cpu_seconds, time.process_time()
         found = asyncio.run(_put_load(self.port, messages, n_clients, n_texts, seconds))
         found.cores = (self.cpu_seconds - before) / found.seconds
+        found.client_cores = (time.process_time() - own) / found.seconds
         return found
 
 
@@ -163,13 +176,16 @@ async def _client(port: int, messages: list[bytes], first: int, found: Load, end
     writer.close()
 
 
-def offline_speed(tagger: Tagger, texts: list[str], rule: str | None, seconds: float) -> float:
-    """Measure `Tagger.tag_stream` on the same texts: documents/s."""
+def offline_speed(
+    tagger: Tagger, texts: list[str], rule: str | None, seconds: float
+) -> tuple[float, float]:
+    """Measure `Tagger.tag_stream` on the same texts: documents/s, ms of CPU time per document."""
     documents = [(text, ()) for text in texts]
-    n_documents, start = 0, time.perf_counter()
+    n_documents, start, cpu = 0, time.perf_counter(), time.process_time()
     while time.perf_counter() - start < seconds:
         n_documents += len(list(tagger.tag_stream(documents, rule)))
-    return n_documents / (time.perf_counter() - start)
+    cpu = time.process_time() - cpu
+    return n_documents / (time.perf_counter() - start), 1000 * cpu / n_documents
 
 
 def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
@@ -181,7 +197,7 @@ def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
         "| clients | texts per request | documents/s | offline | of offline | p50, ms | p95 ",
         end="",
     )
-    print("| p99 | cores used | other answers |\n|" + "---|" * 10)
+    print("| p99 | cores used | CPU, ms | share of CPU time | other answers |\n|" + "---|" * 12)
     with Service(wanted.model, 0, wanted.processes) as service:
         before = measure(wanted.seconds / 2)
         for n_texts in N_TEXTS:
@@ -190,7 +206,8 @@ def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
             for n_clients in N_CLIENTS:
                 found = service.loaded(messages, n_clients, n_texts, wanted.seconds)
                 after = measure(wanted.seconds / 2)
-                print(found.row((before + after) / 2), flush=True)
+                offline = [(one + other) / 2 for one, other in zip(before, after, strict=True)]
+                print(found.row(*offline), flush=True)
                 before = after
 
 
@@ -199,11 +216,24 @@ def watch_memory(wanted: argparse.Namespace, texts: list[str]) -> None:
     messages = requests(texts, 1, wanted.rule)
     with Service(wanted.model, 0, wanted.processes) as service:
         service.loaded(messages, 64, 1, MEMORY_WARM_UP)
-        start = service.megabytes
+        start = sum(service.megabytes())
         found = service.loaded(messages, 64, 1, 60 * wanted.minutes)
-        end = service.megabytes
+        end = sum(service.megabytes())
     print(f"{wanted.minutes:g} minutes, 64 clients: answers by status {dict(found.statuses)}")
     print(f"Resident memory: {start:.0f} MB after {MEMORY_WARM_UP:.0f} s, {end:.0f} MB at the end")
+
+
+def compare_memory(wanted: argparse.Namespace, texts: list[str]) -> None:
+    """Print the memory of 1, 2 and 4 processes after a small load."""
+    print("| processes | in all, MB | private, MB: each process with weights | the others |")
+    print("|---|---|---|---|")
+    for n_processes in (1, 2, 4):
+        with Service(wanted.model, 0, n_processes) as service:
+            service.loaded(requests(texts, 1, wanted.rule), 16, 1, WARM_UP)
+            own = [f"{each:.0f}" for each in service.megabytes("Private_")]
+            total = sum(service.megabytes())
+        serving, others = own[-n_processes:], own[:-n_processes]  # these have started them
+        print(f"| {n_processes} | {total:.0f} | {' '.join(serving)} | {' '.join(others)} |")
 
 
 def kill_and_restart(wanted: argparse.Namespace, texts: list[str]) -> None:
@@ -269,11 +299,14 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1, help="of the service")
     parser.add_argument("--seconds", type=float, default=10.0, help="per measurement")
     parser.add_argument("--minutes", type=float, default=0.0, help="of load, to measure the memory")
+    parser.add_argument("--memory", action="store_true", help="of 1, 2 and 4 processes")
     parser.add_argument("--kill", action="store_true", help="kill the service under load")
     wanted = parser.parse_args()
     texts = [example.text for example in newsroom.examples("test")]
     if wanted.kill:
         kill_and_restart(wanted, texts)
+    elif wanted.memory:
+        compare_memory(wanted, texts)
     elif wanted.minutes:
         watch_memory(wanted, texts)
     else:

@@ -155,16 +155,25 @@ class _Worker:
         trainer = self.trainer
         set_learning_rate(trainer.optimizer, 0.5, trainer.settings)
         objective, n_documents = find_objective(trainer._objective_name()), 0
-        start = time.perf_counter()
-        for rows in trainer._batches()[:STEPS]:
-            trainer._step(trainer._make_batch(rows), objective)
-            n_documents += len(rows)
-        seconds = time.perf_counter() - start
+        with _threads_of(trainer):
+            start = time.perf_counter()
+            for rows in trainer._batches()[:STEPS]:
+                trainer._step(trainer._make_batch(rows), objective)
+                n_documents += len(rows)
+            seconds = time.perf_counter() - start
         weights = [each.detach().numpy().tobytes() for each in trainer.network.parameters()]
         weights += [
             each.detach().numpy().tobytes() for each in trainer.keeper.average.network.parameters()
         ]
         return n_documents / seconds, json.dumps(_hash(weights)), "the weights"
+
+
+def _threads_of(trainer: Any) -> Any:  # noqa: ANN401
+    """Return the threads that a run of either checkout trains with."""
+    from setrnn.model import devices
+
+    has_pieces = hasattr(trainer, "gradients")
+    return trainer.gradients.threads() if has_pieces else devices.patient_threads()
 
 
 def _bits(found: Any) -> tuple[str, str]:  # noqa: ANN401

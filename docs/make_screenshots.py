@@ -88,6 +88,7 @@ def settled(page: Page) -> None:
 def draw_document(browser: Browser, address: str, text: str) -> None:
     """Draw one document with the words of a label."""
     page = opened(browser, address, **DESKTOP)
+    page.select_option("#rule", "set")
     page.fill("#text", text)
     page.press("#text", "Control+Enter")
     settled(page)
@@ -97,6 +98,15 @@ def draw_document(browser: Browser, address: str, text: str) -> None:
     page.keyboard.press("y")
     settled(page)
     page.screenshot(path=HERE / "page-completed.png")
+
+
+def draw_columns(browser: Browser, address: str) -> None:
+    """Draw the choice of the columns of the example file."""
+    page = opened(browser, address, **DESKTOP)
+    page.click("#example-file")
+    page.wait_for_selector("#table[open]")
+    page.wait_for_timeout(400)
+    page.screenshot(path=HERE / "page-columns.png")
 
 
 def draw_queue(browser: Browser, address: str, rows: list[dict[str, str]]) -> None:
@@ -128,10 +138,12 @@ def main(model: Path | None) -> None:
             model = Path(folder) / "demo/models/set-rnn-0"
         copy = Path(folder) / "set-rnn"
         shutil.copytree(model, copy)
-        run("calibrate", str(copy), "newsroom", "--target-accuracy", "0.9")
+        for rule in ("f1", "set"):
+            run("calibrate", str(copy), "newsroom", "--target-accuracy", "0.9", "--rule", rule)
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         with served(copy) as address:
             draw_document(browser, address, examples[UNSURE].text)
+            draw_columns(browser, address)
             draw_queue(browser, address, rows)
         browser.close()
 

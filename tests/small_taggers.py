@@ -6,9 +6,11 @@ import numpy as np
 
 from setrnn.config import load_config
 from setrnn.methods import METHODS
-from setrnn.systems.mixture import Weights
+from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.rules.marginal_rules import Thresholds
+from setrnn.tagging.acceptance import NEVER, LabelAcceptance
 from setrnn.tagging.calibration import Calibration
+from setrnn.tagging.label_calibration import LabelCurves
 from setrnn.tagging.mixing import join
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions, train_system
@@ -52,3 +54,13 @@ def with_thresholds(tagger, common=0.4, own=0.3):
     """Return the tagger with thresholds, so that it predicts by every rule."""
     thresholds = Thresholds(common, np.full(len(tagger.labels), own))
     return replace(tagger, calibration=Calibration(100, thresholds))
+
+
+def accepting_labels(tagger, target=0.9, threshold=0.3):
+    """Return the tagger with every second label accepted by itself, from a threshold on."""
+    n = len(tagger.labels)
+    thresholds = np.where(np.arange(n) % 2, NEVER, threshold)
+    acceptance = LabelAcceptance(target, 0.9, thresholds, np.zeros(n, dtype=bool), np.ones(n))
+    curves = LabelCurves(np.array([0.0, 1.0, 1.0]), np.zeros(n), np.ones(n))
+    calibration = replace(tagger.calibration, label_curves=curves, label_acceptance=acceptance)
+    return replace(tagger, calibration=calibration)

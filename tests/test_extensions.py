@@ -24,6 +24,7 @@ from setrnn.systems.candidates import SetCandidates, pack_labels
 from setrnn.systems.known import make_completions
 from setrnn.systems.registry import SYSTEMS
 from setrnn.systems.rules import RULES
+from setrnn.systems.system import System
 from small_taggers import SMALL_OVERRIDES
 
 pytestmark = pytest.mark.slow
@@ -142,14 +143,8 @@ def test_the_command_line_takes_a_format_and_a_method_from_outside(
     assert len((tmp_path / "tagged.jsonl").read_text().splitlines()) == len(small_examples["test"])
 
 
-class SeenSetSystem:
+class SeenSetSystem(System):
     """p(set) is its share of the training documents: the protocol of systems, and nothing else."""
-
-    emits_sequences = False
-    max_training_labels = None
-    max_labels = None
-    device_name = "cpu"
-    sequences = None
 
     def __init__(self, sets, log_probs, n_labels):
         self.sets, self.log_probs, self.n_labels = sets, log_probs, n_labels
@@ -191,12 +186,6 @@ class SeenSetSystem:
     @classmethod
     def from_arrays(cls, arrays, method, config, device):
         return cls(arrays["sets"], arrays["log_probs"], int(arrays["n"][0]))
-
-    def for_rule(self, rule):
-        return self
-
-    def with_beam_width(self, beam_width):
-        return None
 
     def check_sizes(self, n_tokens, n_labels):
         if n_labels != self.n_labels:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from setrnn import scorers
     from setrnn.comparison.compare import ComparisonResult, compare
     from setrnn.data.cache import Source
     from setrnn.data.example import Example
@@ -26,10 +31,12 @@ if TYPE_CHECKING:
     from setrnn.tagging.distilling import distil
     from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
-    from setrnn.tagging.evaluation import Evaluation, evaluate
+    from setrnn.tagging.evaluation import Evaluation, evaluate, evaluate_rules
     from setrnn.tagging.explanation import Explanation
     from setrnn.tagging.mixing import mix
+    from setrnn.tagging.model_card import describe_model
     from setrnn.tagging.prediction import Completion, Prediction
+    from setrnn.tagging.predictions import Predictions
     from setrnn.tagging.tagger import Tagger, load
     from setrnn.tagging.train import prepare, train
 
@@ -42,13 +49,17 @@ _HOMES = {
     "train": "setrnn.tagging.train",
     "load": "setrnn.tagging.tagger",
     "evaluate": "setrnn.tagging.evaluation",
+    "evaluate_rules": "setrnn.tagging.evaluation",
     "open_documents": "setrnn.tagging.documents",
     "calibrate": "setrnn.tagging.calibrating",
+    "describe_model": "setrnn.tagging.model_card",
     "mix": "setrnn.tagging.mixing",
     "distil": "setrnn.tagging.distilling",
     "Tagger": "setrnn.tagging.tagger",
     "SetRNNClassifier": "setrnn.tagging.estimator",
+    "scorers": "setrnn.scorers",
     "Prediction": "setrnn.tagging.prediction",
+    "Predictions": "setrnn.tagging.predictions",
     "Completion": "setrnn.tagging.prediction",
     "Explanation": "setrnn.tagging.explanation",
     "Evaluation": "setrnn.tagging.evaluation",
@@ -82,6 +93,7 @@ __all__ = [
     "Limits",
     "ModelError",
     "Prediction",
+    "Predictions",
     "Prepared",
     "ReadOptions",
     "SetRNNClassifier",
@@ -93,14 +105,17 @@ __all__ = [
     "build_report",
     "calibrate",
     "compare",
+    "describe_model",
     "distil",
     "draw_reliability",
     "evaluate",
+    "evaluate_rules",
     "load",
     "mix",
     "open_dataset",
     "open_documents",
     "prepare",
+    "scorers",
     "train",
 ]
 
@@ -110,9 +125,23 @@ if not TYPE_CHECKING:  # a type checker would accept any name
         """Import a public name from its module."""
         if name not in _HOMES:
             raise AttributeError(f"module 'setrnn' has no attribute '{name}'")
-        value = getattr(import_module(_HOMES[name]), name)
+        with _paused_collector():
+            home = import_module(_HOMES[name])
+            value = home if name == "scorers" else getattr(home, name)
         globals()[name] = value
         return value
+
+
+@contextmanager
+def _paused_collector() -> Iterator[None]:
+    """Collect no garbage during an import: torch makes many objects, and all of them stay."""
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_enabled:
+            gc.enable()
 
 
 def __dir__() -> list[str]:

@@ -106,7 +106,15 @@ def test_a_lone_file_and_a_prepared_folder_will_do(setrnn, larger, tmp_path):
         assert "warning" not in result.err
         reports.append(json.loads(file.read_text()))
     assert reports[0] == reports[1]
+    before = {each.name: each.read_bytes() for each in model.iterdir()}
     result = setrnn("calibrate", model, prepared, "--split", "train")
+    assert result.code == 1
+    (line,) = result.error_lines
+    assert "trained on about 100%" in line
+    assert "--allow-training-documents" in line
+    assert {each.name: each.read_bytes() for each in model.iterdir()} == before
+    arguments = ["--split", "train", "--allow-training-documents"]
+    result = setrnn("calibrate", model, prepared, *arguments)
     assert result.code == 0
     assert "warning: The model was trained on about 100%" in result.err
 
@@ -172,7 +180,7 @@ def test_an_accuracy_above_the_target_is_not_enough_if_its_lower_bound_is_below(
     flipped = [{**row, "labels": [] if row["labels"] else ["yes"]} for row in rows[:7]]
     file.write_text("".join(json.dumps(row) + "\n" for row in [*flipped, *rows[7:]]))
     report = tmp_path / "report.json"
-    result = setrnn("calibrate", model, file, "--json", report)
+    result = setrnn("calibrate", model, file, "--json", report, "--allow-training-documents")
     assert result.code == 0, result.err
     acceptance = json.loads(report.read_text())["acceptance"]
     assert acceptance["threshold"] is None
@@ -186,14 +194,15 @@ def test_an_accuracy_above_the_target_is_not_enough_if_its_lower_bound_is_below(
 @pytest.fixture
 def meanwhile(monkeypatch):
     """Do something while a calibration is being fitted."""
+    place = "setrnn.tagging.calibration_documents.fit_acceptance"
 
     def install(work):
         def fit(*arguments):
-            monkeypatch.setattr("setrnn.tagging.calibrating.fit_acceptance", fit_acceptance)
+            monkeypatch.setattr(place, fit_acceptance)
             work()
             return fit_acceptance(*arguments)
 
-        monkeypatch.setattr("setrnn.tagging.calibrating.fit_acceptance", fit)
+        monkeypatch.setattr(place, fit)
 
     return install
 

@@ -114,7 +114,7 @@ def test_convert_reads_tables_with_other_names(setrnn, place):
     assert result.code == 0, result.err
     assert read_rows(place / "o.jsonl") == [
         {"id": "7", "text": "A\nB c", "labels": ["x", "y"]},
-        {"id": "8", "text": "D\n", "labels": []},
+        {"id": "8", "text": "D", "labels": []},
     ]
 
 

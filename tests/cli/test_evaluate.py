@@ -1,8 +1,11 @@
 """`setrnn evaluate`."""
 
 import json
+from dataclasses import replace
 
 import pytest
+
+from small_taggers import with_thresholds
 
 
 @pytest.fixture
@@ -20,11 +23,10 @@ def test_evaluating_a_file_and_its_prepared_form_agree(setrnn, corpus, trained, 
         file = tmp_path / "scores.json"
         assert setrnn("evaluate", trained, data, "--json", file).code == 0
         values = json.loads(file.read_text())
-        measures.append({key: values[key] for key in values if key not in _VARYING})
+        for each in (values, *values["rules"].values()):
+            del each["documents_per_second"]
+        measures.append({key: values[key] for key in values if key != "data"})
     assert measures[0] == measures[1]
-
-
-_VARYING = ("data", "documents_per_second")
 
 
 def test_labels_the_model_never_saw_count_as_missed_and_are_reported(setrnn, trained, tmp_path):
@@ -83,3 +85,45 @@ def test_evaluate_keeps_the_limits_and_tells_the_missing_mass(setrnn, corpus, tr
     assert values["set_log_likelihood"] < 0
     assert values["n_impossible_sets"] >= 0
     assert "Mean log p(true set)" in result.out
+
+
+def test_all_rules_are_side_by_side_with_what_each_is_for(setrnn, corpus, taggers, tmp_path):
+    model, file = tmp_path / "model", tmp_path / "scores.json"
+    replace(with_thresholds(taggers["br"]), rule="label-f1").save(model)
+    result = setrnn("evaluate", model, corpus, "--json", file)
+    assert result.code == 0, result.err
+    values = json.loads(file.read_text())
+    assert list(values["rules"]) == ["set", "f1", "hamming", "micro-f1", "label-f1"]
+    assert values["instance_f1"] == values["rules"]["label-f1"]["instance_f1"]
+    rows = [line for line in result.out.splitlines() if line.startswith("│")]
+    assert "label-f1 (own)" in rows[0]
+    for rule, each in values["rules"].items():
+        assert any(f" {rule} " in row and f"{each['micro_f1']:.3f}" in row for row in rows)
+    (sentence,) = [line for line in result.out.splitlines() if "Which rule" in line]
+    assert "f1 for instance-F1" in sentence
+    assert "predicts by label-f1" in sentence
+    one = setrnn("evaluate", model, corpus, "--rule", "f1", "--json", file)
+    assert "Which rule" not in one.out
+    assert list(json.loads(file.read_text())["rules"]) == ["f1"]
+
+
+def test_without_thresholds_the_sentence_says_what_is_missing(setrnn, corpus, trained):
+    result = setrnn("evaluate", trained, corpus)
+    (sentence,) = [line for line in result.out.splitlines() if "Which rule" in line]
+    assert "micro-f1 and label-f1 need a calibration" in sentence
+
+
+def test_the_table_itself_says_that_the_documents_were_trained_on(
+    setrnn, corpus, trained, tmp_path
+):
+    file = tmp_path / "scores.json"
+    result = setrnn("evaluate", trained, corpus, "--split", "train", "--json", file)
+    assert result.code == 0, result.err
+    assert "NOT ON NEW DOCUMENTS" in result.out
+    assert "100%" in result.out
+    assert json.loads(file.read_text())["share_trained_on"] == 1
+    allowed = ["--split", "train", "--allow-training-documents"]
+    result = setrnn("evaluate", trained, corpus, *allowed)
+    assert "NOT ON NEW" not in result.out
+    assert "trained on" not in result.err
+    assert "NOT ON NEW" not in setrnn("evaluate", trained, corpus).out

@@ -33,7 +33,8 @@ def test_models_are_mixed_and_the_mixture_is_used_like_any_other(setrnn, mixed, 
     assert setrnn("predict", model, corpus / "test.jsonl", "--out", rows).code == 0
     assert len(rows.read_text().splitlines()) == 80
     sets = tmp_path / "calibrated.json"
-    done = setrnn("calibrate", model, corpus / "train.jsonl", "--rule", "f1", "--json", sets)
+    arguments = ["--rule", "f1", "--json", sets, "--allow-training-documents"]
+    done = setrnn("calibrate", model, corpus / "train.jsonl", *arguments)
     assert done.code == 0, done.err
     assert "sets" in json.loads(sets.read_text())["scalings"]
     assert setrnn("evaluate", model, corpus, "--rule", "label-f1").code == 0

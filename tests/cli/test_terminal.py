@@ -141,7 +141,7 @@ def small_settings():
         (["data", "info", f"no\nwhere{HOSTILE}.jsonl"], 1),
         (["train", "newsroom", "--method", HOSTILE, "--out", "m"], 1),
         (["train", "newsroom", "--method", "br", "--out", "m", "--set", f"{HOSTILE}=1"], 1),
-        (["data", "info", "newsroom", HOSTILE], 2),
+        (["data", "info", "newsroom", HOSTILE], 1),
         ([HOSTILE], 2),
         (["data", "info", "newsroom", f"--{HOSTILE}"], 2),
     ],

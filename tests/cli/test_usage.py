@@ -24,6 +24,7 @@ def test_a_method_trains_predicts_and_evaluates(setrnn, corpus, tmp_path, method
     trained = setrnn("train", corpus, "--method", method, "--out", model, *settings)
     assert trained.code == 0, trained.err
     assert {file.name for file in model.iterdir()} == {
+        "README.md",
         "config.json",
         "labels.json",
         "model.safetensors",
@@ -54,10 +55,10 @@ def test_a_valid_file_gives_a_valid_part(setrnn, corpus, tmp_path):
     arguments = ["train", corpus / "train.jsonl", "--method", "br", "--out", tmp_path / "m"]
     result = setrnn(*arguments, "--valid", corpus / "valid.jsonl")
     assert "On the valid part" in result.out
-    assert "cut off" not in result.err
+    assert "set aside" not in result.err
     result = setrnn(*arguments)
     assert "On the valid part" in result.out
-    assert "cut off" in result.err
+    assert "set aside" in result.err
 
 
 def test_penalties_are_chosen_on_valid(setrnn, corpus, tmp_path):

@@ -32,6 +32,7 @@ from setrnn.tagging.tagger import load
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "labels.json")
 SEALED = FILES[1:]
+ALL = {*FILES, "README.md"}
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +63,8 @@ def same(first, second):
     return np.array_equal(first, second)
 
 
-def test_a_model_is_four_files(saved_folder):
-    assert {path.name for path in saved_folder.iterdir()} == set(FILES)
+def test_a_model_is_four_files_and_their_description(saved_folder):
+    assert {path.name for path in saved_folder.iterdir()} == ALL
 
 
 def test_save_and_load_change_no_bit(tagger, test_texts, test_features, tmp_path):
@@ -385,14 +386,14 @@ def write_calibration(folder, **more):
     return save_calibration(folder, {**CALIBRATION, **more}, read_version(folder))
 
 
-def test_a_calibration_is_written_alone(folder, tmp_path):
+def test_a_calibration_is_written_alone_with_the_description(folder, tmp_path):
     before = {name: ((folder / name).stat().st_ino, (folder / name).read_bytes()) for name in FILES}
     version = write_calibration(folder)
     assert version == read_version(folder) == load(folder).version
     assert load(folder).calibration.n_documents == 5
     for name, content in before.items():
         assert ((folder / name).stat().st_ino, (folder / name).read_bytes()) == content
-    assert {path.name for path in folder.iterdir()} == {*FILES, "calibration.json"}
+    assert {path.name for path in folder.iterdir()} == {*ALL, "calibration.json"}
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
@@ -424,7 +425,7 @@ def test_only_a_tagger_of_a_folder_with_a_calibration_saves_it(taggers, folder):
 
 
 def test_a_new_calibration_is_as_private_as_the_model(folder):
-    for name in FILES:
+    for name in ALL:
         (folder / name).chmod(0o600)
     folder.chmod(0o700)
     write_calibration(folder)
@@ -446,7 +447,7 @@ def test_only_the_model_folder_itself_need_be_writable(folder, tmp_path, monkeyp
     monkeypatch.setattr(os, "access", lambda place, mode: place != tmp_path)
     write_calibration(folder)
     assert held == [folder, folder / "calibration.json"]
-    assert {path.name for path in folder.iterdir()} == {*FILES, "calibration.json"}
+    assert {path.name for path in folder.iterdir()} == {*ALL, "calibration.json"}
 
 
 def test_what_a_killed_calibrate_left_does_not_hinder(taggers, folder):
@@ -455,7 +456,7 @@ def test_what_a_killed_calibrate_left_does_not_hinder(taggers, folder):
     assert load(folder).method == "br-support"
     write_calibration(folder)
     taggers["br"].save(folder)
-    assert {path.name for path in folder.iterdir()} == set(FILES)
+    assert {path.name for path in folder.iterdir()} == ALL
 
 
 def test_a_calibration_of_another_model_is_refused_with_the_way_out(taggers, folder, tmp_path):

@@ -19,6 +19,7 @@ from brute_force_sequences import (
     set_log_probs,
     tiny_network,
 )
+from setrnn.model.dropout import draw_from
 from setrnn.search import search_sequences
 
 EVERY_DECODER = pytest.mark.parametrize("decoder", STEPPING_DECODERS)
@@ -138,6 +139,22 @@ def test_dropout_is_for_training_only(decoder):
     torch.testing.assert_close(decoder.score(encoding, orders), decoder.score(encoding, orders))
     decoder.train()
     assert (decoder.score(encoding, orders) != decoder.score(encoding, orders)).any()
+
+
+@EVERY_DECODER
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_generator_for_dropout_changes_only_the_noise(decoder, layers):
+    network = tiny_network(decoder, decoder_layers=layers, dropout=0.0, word_dropout=0.0).train()
+    orders = torch.tensor([[2, 0, 1], [2, 1, 0], [0, 3, -1], [-1, -1, -1]])
+    orders = orders.expand(len(TEXTS), -1, -1)
+    found = []
+    for generator in (None, torch.Generator()):
+        draw_from(generator, network)
+        network.zero_grad()
+        scores = network.decoder.score(network.encode(batch_of(TEXTS)), orders)
+        scores.logsumexp(1).sum().backward()
+        found.append([scores.detach(), *(each.grad for each in network.parameters())])
+    torch.testing.assert_close(*found)
 
 
 @EVERY_DECODER

@@ -1,5 +1,6 @@
 """Steps laid out without padding: what comes out is what a padded computation gives."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
-from setrnn.model.layouts import Steps
+from setrnn.model.layouts import Prefixes, Steps, Subsets
 
 N_LABELS = 5
 STOP = N_LABELS
@@ -217,3 +218,62 @@ def test_where_there_is_no_order_there_is_no_step(shape):
     assert sums.shape == shape[:2]
     assert (sums == -torch.inf).all()
     assert steps.by_step(steps.by_document(torch.empty(0, 4))).shape == (0, 4)
+
+
+@given(batches)
+def test_prefixes_are_distinct_and_complete(batch):
+    orders, lengths = orders_and_lengths(batch)
+    prefixes = Prefixes.of(orders, lengths, STOP)
+    expected = {
+        (document, order[:step])
+        for document, row in enumerate(batch)
+        for order in [(), *(each for each in row if each is not None)]
+        for step in range(len(order) + 1)
+    }
+    found, first = [(document, ()) for document in range(len(batch))], 0
+    for rows, place in prefixes.parents:
+        parents = rows[place] + first
+        first = len(found)
+        labels = prefixes.label[first : first + len(place)].tolist()
+        pairs = zip(parents.tolist(), labels, strict=True)
+        found += [(found[parent][0], (*found[parent][1], label)) for parent, label in pairs]
+    assert len(found) == len(set(found)) == len(prefixes.label)
+    assert set(found) == expected
+    assert prefixes.document.tolist() == [document for document, _ in found]
+    used = [set(row.nonzero()[:, 0].tolist()) for row in prefixes.is_used]
+    assert used == [set(labels) for _, labels in found]
+
+
+@given(batches)
+def test_orders_sum_what_follows_their_prefixes(batch):
+    orders, lengths = orders_and_lengths(batch)
+    prefixes = Prefixes.of(orders, lengths, STOP)
+    values = torch.randint(0, 1000, prefixes.is_used.shape)  # of each output after each prefix
+    names = {}
+    for row, (document, is_used) in enumerate(
+        zip(prefixes.document, prefixes.is_used, strict=True)
+    ):
+        names.setdefault((int(document), frozenset(is_used.nonzero()[:, 0].tolist())), []).append(
+            row
+        )
+    sums = prefixes.sum_by_order(values.float())
+    for (document, number), total in np.ndenumerate(sums.numpy()):
+        order = batch[document][number]
+        if order is None:
+            assert total == -np.inf
+            continue
+        possible = {0.0}
+        for step, label in enumerate((*order, STOP)):
+            rows = names[document, frozenset(order[:step])]
+            possible = {each + float(values[row, label]) for each in possible for row in rows}
+        assert total in possible
+
+
+def test_the_labels_of_subsets_are_summed():
+    labels = torch.tensor([[0, 3], [0, 3], [0, 3], [0, 3], [4, 1], [4, 1], [4, 1], [4, 1], [2, 0]])
+    is_member = torch.tensor([[0, 0], [1, 0], [0, 1], [1, 1]] * 2 + [[1, 0]]) > 0
+    rows = torch.tensor([0, 0, 0, 0, 1, 1, 1, 1, 2])
+    subsets = Subsets(torch.arange(3), [(2, 4), (1, 1)], rows, labels, is_member)
+    values = torch.randn(STOP + 1, 3)
+    expected = subsets.used_labels(STOP).float() @ values
+    torch.testing.assert_close(subsets.sum_labels(values), expected)

@@ -80,6 +80,41 @@ def test_a_lone_request_does_not_wait_longer_than_the_moment():
     asyncio.run(run())
 
 
+def test_a_batch_waits_as_long_as_requests_arrive_but_not_for_ever(monkeypatch):
+    async def run():
+        queue, work = batcher(wait_seconds=0.2), opened(Doubling())
+        results = []
+        for number in range(6):
+            results.append(queue.submit(work, [number]))
+            await asyncio.sleep(0.05)  # 0.3 in all
+        await asyncio.gather(*results)
+        await queue.close()
+        return work.batches
+
+    assert asyncio.run(run()) == [[0, 1, 2, 3, 4, 5]]
+    monkeypatch.setattr(batching, "MOST_WAITS", 1)
+    first, *others = asyncio.run(run())
+    assert first[0] == 0
+    assert others
+
+
+def test_a_batch_does_not_wait_if_no_other_request_can_come():
+    async def run():
+        work = opened(Doubling())
+        queue = batcher(wait_seconds=5, may_come=lambda: queue.n_pending < 2)
+        first = queue.submit(work, [1])
+        await asyncio.sleep(0.05)
+        assert work.batches == []
+        second = queue.submit(work, [2])
+        assert await asyncio.wait_for(asyncio.gather(first, second), 2) == [[2], [4]]
+        assert work.batches == [[1, 2]]
+        await asyncio.sleep(0)
+        assert queue.n_pending == 0
+        await queue.close()
+
+    asyncio.run(run())
+
+
 def test_batches_are_bounded_and_keep_the_order():
     async def run():
         queue, work = batcher(max_batch=4), Doubling()

@@ -31,11 +31,10 @@ def service(folder, tmp_path_factory):
 
 
 def children_of(service):
-    """The processes that serve."""
+    """The processes that serve: copies of a child of the first process."""
     parents = {int(each.parent.name): parent_of(each) for each in Path("/proc").glob("[0-9]*/stat")}
-    children = (child for child, parent in parents.items() if parent == service.process.pid)
     return [
-        child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
+        child for child, parent in parents.items() if parents.get(parent) == service.process.pid
     ]
 
 
@@ -62,6 +61,13 @@ def n_answered(service):
 def test_it_is_ready_once(service):
     assert service.printed.count("Ready: model (br), in 2 processes.") == 1
     assert service.printed.count("Listening on") == 1
+
+
+def test_processes_share_the_memory_of_the_libraries(service):
+    for child in children_of(service):
+        sizes = Path(f"/proc/{child}/smaps_rollup").read_text()
+        of = {name: int(kilobytes) for name, kilobytes in re.findall(r"(\w+): +(\d+) kB", sizes)}
+        assert of["Private_Dirty"] < of["Rss"] / 3
 
 
 def test_metrics_are_added_up(service):
@@ -97,6 +103,8 @@ def test_a_process_that_is_killed_is_replaced(service):
 
 def test_all_end_together_and_well(service):
     children = children_of(service)
+    for parent in {parent_of(Path(f"/proc/{child}/stat")) for child in children}:
+        os.kill(parent, signal.SIGTERM)  # as one that is sent to all processes
     assert service.end() == 0, service.printed
     assert service.printed.endswith("Stopped; all requests were answered.\n")
     for child in children:

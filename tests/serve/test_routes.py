@@ -9,7 +9,7 @@ from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.systems.limits import Limits
-from small_taggers import with_thresholds
+from small_taggers import accepting_labels, with_thresholds
 
 TEXT = "The draft budget of Velmara for 2,500 clubs"
 
@@ -127,6 +127,18 @@ def test_marginals_are_those_of_the_library(client, served, test_texts, model, r
             assert prob == pytest.approx(row[tagger.labels.index[name]], abs=1e-4)
         assert found["missing_mass"] == pytest.approx(missing, abs=1e-4)
         assert found["labels"] == list(predicted.labels)
+
+
+def test_marginals_say_from_where_a_label_is_accepted(served, test_texts):
+    tagger = accepting_labels(served[0].tagger)
+    asked = {"texts": test_texts[:1], "marginals": True, "rule": "f1"}
+    with TestClient(make_app(Registry.of(ServedModel("careful", "v1", tagger)))) as client:
+        (found,) = client.post("/v1/tag", json=asked).json()["predictions"]
+        (raw,) = client.post("/v1/tag", json={**asked, "calibrated": False}).json()["predictions"]
+    given = {each["label"]: each["accepted_from"] for each in found["marginals"]}
+    assert set(given.values()) == {0.3, None}
+    assert all(given[label] == 0.3 for label in found["accepted_labels"])
+    assert {each["accepted_from"] for each in raw["marginals"]} == {None}
 
 
 def test_a_set_is_searched_for_once_for_prediction_and_marginals(client, served, monkeypatch):

@@ -13,7 +13,8 @@ from setrnn.errors import ConfigError
 from setrnn.systems.candidates import SetCandidates, pack_labels
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.limits import Limits, no_limits
-from setrnn.systems.mixture import MixtureSystem, Weights, relabel, unite
+from setrnn.systems.mixture import MixtureSystem, relabel, unite
+from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.rules import RULES, count_candidates
 from setrnn.systems.rules.marginal_rules import Thresholds
@@ -133,6 +134,19 @@ def test_marginals_and_sizes_are_the_means_of_the_members(tables):
                     probs[document, fit].sum()
                 )
     np.testing.assert_allclose(sizes.empty, probs[:, SETS.index(())])
+
+
+@pytest.mark.parametrize("n_found", [2, 5, 100])
+def test_a_set_is_known_if_it_is_a_candidate_or_all_members_that_are_used_found_it(n_found):
+    members = [table(seed, n_found=n_found) for seed in range(3)]
+    candidates = mixture(members, [0.4, 0.6, 0.0]).candidates(TOKENS, 1)
+    found = candidates.log_probs_of(EVERY_SET)
+    own = SetCandidates(candidates.labels, candidates.log_probs).log_probs_of(EVERY_SET)
+    of_members = [each.log_probs_of(EVERY_SET) for each in candidates.pool.found[:2]]
+    both = np.log(0.4 * np.exp(of_members[0]) + 0.6 * np.exp(of_members[1]))
+    np.testing.assert_allclose(found, np.where(np.isnan(own), both, own))
+    some = np.array([7, 2])
+    np.testing.assert_array_equal(candidates.take(some).log_probs_of(EVERY_SET[some]), found[some])
 
 
 @pytest.mark.parametrize("rule", SET_RULES)

@@ -101,6 +101,16 @@ def test_how_documents_are_batched_changes_nothing(
     assert_same_candidates(system.candidates(TOKENS, 6, source), together)
 
 
+@EVERY_DECODER
+@pytest.mark.parametrize("beam_width", [3, EVERYTHING])
+def test_the_best_set_is_the_same_however_many_are_asked_for(decoder, beam_width):
+    system = make_system(decoder, beam_width)
+    few, many = system.candidates(TOKENS, 1), system.candidates(TOKENS, 16)
+    for document in range(len(TOKENS)):
+        assert few.set_at(document, 0) == many.set_at(document, 0)
+    np.testing.assert_allclose(few.log_probs[:, 0], many.log_probs[:, 0], rtol=1e-6)
+
+
 @EVERY_SOURCE
 def test_candidates_come_in_the_order_of_the_documents(source):
     system = make_system(beam_width=6)

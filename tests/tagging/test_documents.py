@@ -7,10 +7,12 @@ import pytest
 
 from setrnn.data import newsroom
 from setrnn.data.cache import Source
+from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.formats.write import write_examples
-from setrnn.progress import Note
+from setrnn.errors import DataError
+from setrnn.progress import Note, ignore_progress
 from setrnn.tagging.calibrating import calibrate
-from setrnn.tagging.documents import open_unseen
+from setrnn.tagging.documents import SeenCounts, open_unseen
 from setrnn.tagging.evaluation import evaluate
 from setrnn.tagging.mixing import join, mix
 from setrnn.tagging.opening import make_source, open_training_data
@@ -73,16 +75,43 @@ def test_new_documents_are_all_used(cut_tagger, one_file):
     assert not notes
 
 
-def test_a_model_that_was_trained_on_the_whole_file_warns(taggers, small_examples, tmp_path):
+def test_a_file_that_a_model_was_trained_on_is_refused_or_gives_a_warning(
+    taggers, small_examples, tmp_path
+):
     file = tmp_path / "all.jsonl"
     write_examples(small_examples["train"][:40], file)
     for name in ("br", "mixture"):
+        with pytest.raises(DataError, match=r"trained on about 100%.*allow_training_documents"):
+            open_unseen(taggers[name], file, None, ignore_progress)
         notes = []
-        count_documents(taggers[name], open_unseen(taggers[name], file, None, collect_notes(notes)))
+        documents = open_unseen(taggers[name], file, None, collect_notes(notes), True)
+        assert documents.n_documents == count_documents(taggers[name], documents) == 40
         assert "trained on about 100%" in " ".join(texts_of(notes))
+    models = [taggers["br"], taggers["br-support"]]
+    for use in (calibrate, lambda _, data: mix(models, data)):
+        with pytest.raises(DataError, match="trained on about 100%"):
+            use(models[0], file)
     notes = []
-    mix([taggers["br"], taggers["br-support"]], file, on_progress=collect_notes(notes))
+    mix(models, file, allow_training_documents=True, on_progress=collect_notes(notes))
     assert "trained on about 100%" in " ".join(texts_of(notes))
+
+
+def test_a_few_copies_in_a_sample_are_no_reason_to_refuse(taggers, small_examples):
+    """With a sample of the documents, one copy among few that are examined may be chance."""
+    tagger, train = taggers["br"], small_examples["train"]
+    (whole,) = tagger.trained_documents
+    sketch = DocumentSketch(whole.hashes[:30], whole.hashes[29])
+    sample = replace(tagger, trained_documents=(sketch,))
+    counts = SeenCounts(sample)
+    for example in train:
+        counts.add(tagger.encoder.encode([example.text], [example.features]))
+        if counts.counts[0, 0]:
+            break
+    assert counts.counts[0, 0] == 1
+    assert counts.share == 0
+    texts, features = zip(*((each.text, each.features) for each in train), strict=True)
+    counts.add(tagger.encoder.encode(texts, features))
+    assert counts.share == 1
 
 
 def test_evaluation_on_training_documents_warns(taggers, small_prepared, small_examples):

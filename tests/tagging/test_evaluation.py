@@ -9,7 +9,9 @@ from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import evaluate_label_sets
 from setrnn.progress import Note
 from setrnn.systems.limits import Limits
-from setrnn.tagging.evaluation import evaluate
+from setrnn.tagging.documents import prepared_batches
+from setrnn.tagging.evaluation import evaluate, measure_rules
+from small_taggers import with_thresholds
 
 
 def varying(evaluation):
@@ -52,22 +54,37 @@ def test_the_ranking_is_the_same_by_either_rule(taggers, small_prepared, name):
     assert one.ranking.as_dict() == pytest.approx(other.ranking.as_dict(), abs=1e-6)
 
 
-@pytest.mark.parametrize(("rule", "expected"), [("f1", 1), ("set", 2)])
-def test_only_label_probabilities_need_a_second_search(
-    taggers, small_prepared, monkeypatch, rule, expected
+@pytest.mark.parametrize("rules", [["f1"], ["set"], ["sequence"], ["set", "sequence", "f1"]])
+def test_label_probabilities_sets_and_sequences_share_one_search(
+    taggers, small_prepared, monkeypatch, rules
 ):
-    system = taggers["set-rnn"].system
-    n_searches = 0
-    search = type(system).candidates
+    tagger = taggers["set-rnn"]
+    n_searches, search = [], type(tagger.system).gather_by_source
 
-    def counted(*arguments):
-        nonlocal n_searches
-        n_searches += 1
-        return search(*arguments)
+    def counted(self, tokens, n_sets, sources, work):
+        n_searches.append(sources)
+        return search(self, tokens, n_sets, sources, work)
 
-    monkeypatch.setattr(type(system), "candidates", counted)
-    evaluate(taggers["set-rnn"], small_prepared, rule, split="test")
-    assert n_searches == expected  # a search for the best set leaves out others
+    monkeypatch.setattr(type(tagger.system), "gather_by_source", counted)
+    measure_rules(tagger, prepared_batches(tagger, small_prepared, "test"), rules)
+    assert len(n_searches) == 1
+
+
+def test_rules_measured_together_are_those_measured_one_by_one(tagger, small_prepared):
+    calibrated = with_thresholds(tagger)
+    tokens, labels = next(prepared_batches(calibrated, small_prepared, "test"))
+    batches = [(tokens.rows(0, 20), labels[:20])]
+    together = measure_rules(calibrated, batches, calibrated.rules)
+    for rule, found in together.items():
+        alone = measure_rules(calibrated, batches, [rule])[rule]
+        expected = [each.labels for each in calibrated.tag_tokens(batches[0][0], rule)]
+        assert [each.labels for each in found.predictions] == expected
+        assert [each.labels for each in alone.predictions] == expected
+        np.testing.assert_allclose(
+            found.raw_probabilities, alone.raw_probabilities, rtol=1e-5, atol=1e-9
+        )
+        one, other = (varying(each.evaluation) for each in (found, alone))
+        assert one == pytest.approx(other, rel=1e-5, abs=1e-8)
 
 
 def test_every_document_is_counted(taggers, small_examples):

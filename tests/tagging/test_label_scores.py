@@ -9,6 +9,7 @@ from setrnn import Prediction, calibrate, evaluate, open_documents
 from setrnn.tagging.acceptance import LabelAcceptance
 from setrnn.tagging.calibrating import find_label_acceptance
 from setrnn.tagging.calibration import Calibration
+from setrnn.tagging.evaluation import measure_rules
 from setrnn.tagging.label_scores import LabelPairs, score_labels
 
 
@@ -45,7 +46,9 @@ def test_pairs_below_the_shown_ones_are_left_out():
 
 @pytest.fixture(scope="module")
 def calibrated(taggers, small_examples):
-    return calibrate(taggers["br"], small_examples["train"], target=0.6)
+    return calibrate(
+        taggers["br"], small_examples["train"], target=0.6, allow_training_documents=True
+    )
 
 
 def test_predictions_have_the_probabilities_of_predict_proba(calibrated, test_texts):
@@ -104,9 +107,12 @@ def test_evaluate_lists_every_label_and_how_far_labels_are_trusted(calibrated, s
 
 
 def test_the_acceptance_of_labels_can_be_found_by_itself(calibrated, small_examples):
-    documents = open_documents(small_examples["train"])
-    found = find_label_acceptance(calibrated.tagger, documents, target=0.6)
+    batches = list(open_documents(small_examples["train"]).batches(calibrated.tagger))
+    marginals = []
+    measure_rules(calibrated.tagger, batches, ["set"], on_marginals=marginals.append)
+    own = np.concatenate(marginals), [labels for _, names in batches for labels in names]
+    found = find_label_acceptance(calibrated.tagger, *own, target=0.6)
     expected = calibrated.calibration.label_acceptance
-    np.testing.assert_allclose(found.thresholds, expected.thresholds)
+    np.testing.assert_array_equal(found.thresholds, expected.thresholds)
     plain = replace(calibrated.tagger, calibration=None)
-    assert find_label_acceptance(plain, documents) is None
+    assert find_label_acceptance(plain, *own) is None

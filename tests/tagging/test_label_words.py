@@ -16,7 +16,8 @@ from setrnn.data.prepared import Prepared, prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS
 from setrnn.report.explanation_page import render_page
-from setrnn.systems.mixture import Weights, relabel
+from setrnn.systems.mixture import relabel
+from setrnn.systems.mixture_candidates import Weights
 from setrnn.tagging.mixing import join
 from small_taggers import SMALL_OVERRIDES, trained_tagger, with_thresholds
 from tiny_transformers import save_transformer

@@ -55,9 +55,9 @@ def test_a_step_in_bfloat16_reaches_every_weight_as_in_float32(tiny):
     gradients = {}
     for precision in ("float32", "bfloat16"):
         config = tiny_config(f"training.precision={precision}", "model.dropout=0")
-        trainer, batch, objective = _one_step(tiny, config)
+        trainer, pieces, objective = _one_step(tiny, config)
         trainer.optimizer.zero_grad = lambda: None
-        trainer._step(batch, objective)
+        trainer._step(pieces, objective)
         gradients[precision] = {
             name: each.grad for name, each in trainer.network.named_parameters()
         }
@@ -71,9 +71,9 @@ def test_gradients_are_clipped_to_the_norm(tiny):
     norms = {}
     for clip in (0, 0.01):
         config = tiny_config(f"training.clip_norm={clip}", "model.dropout=0")
-        trainer, batch, objective = _one_step(tiny, config)
+        trainer, pieces, objective = _one_step(tiny, config)
         trainer.optimizer.zero_grad = lambda: None
-        trainer._step(batch, objective)
+        trainer._step(pieces, objective)
         norms[clip] = torch.nn.utils.get_total_norm(
             [each.grad for each in trainer.network.parameters()]
         )
@@ -92,7 +92,8 @@ def _one_step(prepared, config):
     train = prepared.split("train")
     rows = train.labels.lengths.argsort()[-8:]  # large sets: they are searched
     assert train.labels.lengths[rows].min() > 2
-    return trainer, make_batch(train.tokens, train.labels, rows), find_objective("set-probability")
+    pieces = [make_batch(train.tokens, train.labels, rows)]
+    return trainer, pieces, find_objective("set-probability")
 
 
 def test_vinyals_systems_switch_their_objective(train):

@@ -132,7 +132,8 @@ def test_a_model_that_was_not_written_is_written_by_resume(command, tmp_path, mo
 def test_a_calibration_that_was_stopped_is_finished_by_resume_and_then_kept(
     command, corpus, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("setrnn.tagging.calibrating.LEAST_DOCUMENTS", 2)
+    for module in ("calibrating", "calibration_documents"):
+        monkeypatch.setattr(f"setrnn.tagging.{module}.LEAST_DOCUMENTS", 2)
     file = tmp_path / "m" / "calibration.json"
     with monkeypatch.context() as patch:
         patch.setattr("setrnn.tagging.calibrating.fit_calibration", failing(KeyboardInterrupt()))

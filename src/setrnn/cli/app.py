@@ -35,7 +35,7 @@ COMMANDS = {
     ),
     "predict": (
         "setrnn.cli.predict:predict",
-        "Tag documents; write one JSON object per line, in the order of the input.",
+        "Tag documents; write a row for each, in the order of the input.",
     ),
     "evaluate": (
         "setrnn.cli.evaluate:evaluate",
@@ -44,6 +44,10 @@ COMMANDS = {
     "calibrate": (
         "setrnn.cli.calibrate:calibrate",
         "Calibrate a model's probabilities, and find which predictions to accept without review.",
+    ),
+    "show": (
+        "setrnn.cli.show:show",
+        "Show what a model is: method, data, labels, measures, calibration, versions.",
     ),
     "mix": (
         "setrnn.cli.mix:mix",

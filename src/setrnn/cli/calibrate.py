@@ -14,10 +14,18 @@ from rich.text import Text
 
 import setrnn
 from setrnn.cli.console import note, stdout, write_json
-from setrnn.cli.options import Device, JsonFile, Model, Reading, Rule, with_reading
+from setrnn.cli.options import (
+    AllowTrainingDocuments,
+    Device,
+    JsonFile,
+    Model,
+    Reading,
+    Rule,
+    with_reading,
+)
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place, whole_file
-from setrnn.data.formats.row import printable
+from setrnn.data.formats.printing import printable
 from setrnn.errors import ConfigError, ModelError
 from setrnn.tagging.acceptance import Acceptance, Reliability, accuracy_interval, check_share
 
@@ -33,7 +41,7 @@ FIGURES = (".svg", ".png", ".pdf")
 def calibrate(
     model: Model,
     data: Annotated[
-        str,
+        list[str],
         typer.Argument(
             metavar="VALID", help="Documents with labels that the model was not trained on."
         ),
@@ -61,11 +69,13 @@ def calibrate(
     ] = None,
     json: JsonFile = None,
     device: Device = "auto",
+    allow_training_documents: AllowTrainingDocuments = False,
 ) -> None:
     """Calibrate a model's probabilities, and find which predictions to accept without review.
 
-    MODEL/calibration.json is written, and nothing else: predict then writes calibrated
-    probabilities and marks each row as accepted or not.
+    MODEL/calibration.json and the description in MODEL/README.md are written, and nothing else:
+    predict then writes calibrated probabilities and marks each row as accepted or not. Documents
+    that the model was trained on are refused.
     """
     check_share("target accuracy", target_accuracy)
     check_share("confidence", confidence)
@@ -80,6 +90,7 @@ def calibrate(
             target_accuracy,
             confidence,
             split=split,
+            allow_training_documents=allow_training_documents,
             on_progress=show,
         )
     found.tagger.save_calibration(model)

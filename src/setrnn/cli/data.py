@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -29,10 +31,10 @@ from setrnn.cli.options import (
 from setrnn.cli.progress import documents_progress, terminal_progress
 from setrnn.cli.terminal import escape_controls
 from setrnn.data.example import Example
-from setrnn.data.folders import recovered
 from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
+from setrnn.data.formats.label_map import save_label_map
 from setrnn.data.formats.write import WRITERS
-from setrnn.data.prepared import Prepared, is_prepared
+from setrnn.data.prepared import Prepared
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
 from setrnn.errors import ConfigError, DataError
@@ -41,21 +43,35 @@ app = typer.Typer(help="Inspect, convert, split and prepare data.", no_args_is_h
 
 N_LABELS_SHOWN = 8
 N_SIZES_SHOWN = 12
+N_TWINS_SHOWN = 12
 BAR_WIDTH = 32
 EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 @app.command()
 @with_reading
-def info(data: Data, reading: Reading, json: JsonFile = None) -> None:
+def info(
+    data: Data,
+    reading: Reading,
+    json: JsonFile = None,
+    write_label_map: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the likely twins among the labels to this CSV file: a start for "
+            "--label-map.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
     """Show the statistics of data, and what to correct before training.
 
     Of a prepared folder, every file is checked for damage.
     """
-    if is_prepared(recovered(Path(data))):
-        show_prepared(Path(data), json)
-        return
     source = reading.source(data)
+    if source.prepared_folder is not None:
+        show_prepared(source.prepared_folder, json)
+        return
     dataset = source.open()
     bad_rows = BadRows(source.on_bad_row)
     with documents_progress() as advance:
@@ -64,6 +80,9 @@ def info(data: Data, reading: Reading, json: JsonFile = None) -> None:
         write_json(json, {"data": dataset.name, **statistics.as_dict()})
     stdout.print(show_statistics(statistics))
     report_skipped(bad_rows)
+    if write_label_map is not None:
+        save_label_map(statistics.twins, write_label_map)
+        note(f"Wrote {write_label_map}: check each row before you use it.")
 
 
 @app.command()
@@ -81,16 +100,16 @@ def convert(
     to: Annotated[str, typer.Option(help="The format of the files in a folder.")] = ".jsonl",
 ) -> None:
     """Convert any format to JSON Lines or Parquet."""
-    refuse_own_input(data, out)
     is_file = out.name.endswith(tuple(WRITERS))
     if out.suffix and not is_file:
         raise ConfigError(f"{out} must end in {', '.join(WRITERS)}, or be a folder.")
     source = reading.source(data)
     dataset = source.open()
+    refuse_own_input(dataset, out)
     bad_rows = BadRows(source.on_bad_row)
     if is_file and len(dataset.splits) > 1:
         raise DataError(
-            f"{data} has {len(dataset.splits)} parts ({', '.join(dataset.splits)}): "
+            f"{source} has {len(dataset.splits)} parts ({', '.join(dataset.splits)}): "
             "name a folder to write them to."
         )
     with documents_progress() as advance:
@@ -126,7 +145,7 @@ def split(
     kept = [name for name in dataset.splits if name != "train"]
     if taken := [name for name in kept if name in shares]:
         option = f"--{taken[0]} 0"
-        raise DataError(f"{data} has a '{taken[0]}' part already: keep it with {option}.")
+        raise DataError(f"{source} has a '{taken[0]}' part already: keep it with {option}.")
     bad_rows = BadRows(source.on_bad_row)
     with documents_progress() as advance:
         streams = _watch_all(cut_train(dataset, shares, seed), bad_rows, advance)
@@ -194,18 +213,21 @@ def show_prepared(folder: Path, json: Path | None = None) -> None:
     )
 
 
-def refuse_own_input(data: str, out: Path) -> None:
-    """Raise if the output is the input."""
-    if out.exists() and Path(data).exists() and out.samefile(data):
+def refuse_own_input(dataset: Dataset, out: Path) -> None:
+    """Raise if the output is one of the inputs."""
+    files = (file for split in dataset.splits.values() for file in split.files)
+    if out.is_file() and any(file.exists() and out.samefile(file) for file in files):
         raise DataError(f"{out} is the input itself. Name another file to write.")
 
 
 def report_skipped(bad_rows: BadRows) -> None:
-    """Print the number of skipped rows and the first messages."""
+    """Print the number of skipped rows, the first messages, and what else there is to know."""
     if bad_rows.n_skipped:
         warn(f"{bad_rows.n_skipped:,} rows could not be read and were skipped.")
     for message in bad_rows.first:
         note(f"  {message}")
+    for message in bad_rows.notes:
+        note(message)
 
 
 def _watch_all(
@@ -242,6 +264,8 @@ def show_statistics(statistics: DatasetStatistics) -> Group:
     split = statistics.splits.get(name)
     if split is not None and split.n_documents:
         parts += [_table_of_set_sizes(name, split), _table_of_labels(name, split)]
+    if statistics.twins:
+        parts.append(_table_of_twins(statistics))
     for warning in statistics.warnings():
         line = Text.assemble(("! ", "bold yellow"), warning)
         parts.append(Padding(line, (0, 1)))
@@ -299,6 +323,23 @@ def _table_of_labels(name: str, split: SplitStatistics) -> Table:
     n_shown = min(N_LABELS_SHOWN, len(by_frequency))
     for most, least in zip(by_frequency[:n_shown], reversed(by_frequency), strict=False):
         table.add_row(Text(most[0]), f"{most[1]:,}", Text(least[0]), f"{least[1]:,}")
+    return table
+
+
+def _table_of_twins(statistics: DatasetStatistics) -> Table:
+    table = _plain_table("Likely twins, a start for --label-map")
+    counts = Counter[str]()
+    for split in statistics.splits.values():
+        counts.update(split.label_frequencies)
+    for column in ("from", "to"):
+        table.add_column(column)
+        table.add_column("documents", justify="right")
+    for old, new in islice(statistics.twins.items(), N_TWINS_SHOWN):
+        table.add_row(Text(old), f"{counts[old]:,}", Text(new), f"{counts[new]:,}")
+    n_more = len(statistics.twins) - N_TWINS_SHOWN
+    if n_more > 0:
+        table.caption = f"and {n_more:,} more, which --write-label-map writes"
+        table.caption_justify = "left"
     return table
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 import setrnn
 from setrnn.cli.console import scores_table, stdout, warn, write_json
 from setrnn.cli.options import (
+    AllowTrainingDocuments,
     BeamWidth,
     Data,
     Device,
@@ -24,10 +25,11 @@ from setrnn.cli.options import (
 from setrnn.cli.predict import LimitOptions, with_limits
 from setrnn.cli.progress import terminal_progress
 from setrnn.data.folders import check_file_place
-from setrnn.data.formats.row import printable
+from setrnn.data.formats.printing import printable
+from setrnn.metrics import MEASURES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from setrnn.tagging.evaluation import AcceptedScores, Evaluation
     from setrnn.tagging.label_scores import LabelScores
@@ -56,36 +58,59 @@ def evaluate(
     json: JsonFile = None,
     device: Device = "auto",
     beam_width: BeamWidth = None,
+    allow_training_documents: AllowTrainingDocuments = False,
 ) -> None:
-    """Measure a model on documents whose labels are known."""
+    """Measure a model on documents whose labels are known.
+
+    Without --rule, the first table compares all prediction rules; the rest is by the model's own.
+    The table says if the model was trained on the documents.
+    """
     if json is not None:
         check_file_place(json)
     wanted = limits.limits()
     tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
-    tagger.rule_or_own(rule)
+    own = tagger.rule_or_own(rule)
+    rules = tagger.rules if rule is None else [own]
     tagger.known_limits(wanted)
-    documents = setrnn.open_documents(reading.source(data), split)
+    source = reading.source(data)
+    documents = setrnn.open_documents(source, split)
     with terminal_progress() as show:
-        evaluation = setrnn.evaluate(tagger, documents, rule, limits=wanted, on_progress=show)
+        found = setrnn.evaluate_rules(
+            tagger,
+            documents,
+            rules,
+            limits=wanted,
+            allow_training_documents=allow_training_documents,
+            on_progress=show,
+        )
+    evaluation = found[own]
     values = {
         "model": model.name,
         "method": tagger.method,
-        "data": data,
+        "data": str(source),
         "split": documents.split,
         **evaluation.as_dict(),
         "labels": [each.as_dict() for each in evaluation.labels],
+        "rules": {name: each.as_dict() for name, each in found.items()},
     }
-    where = data if Path(data).is_file() else f"{documents.split} of {data}"
+    are_files = all(Path(place).is_file() for place in source.places)
+    where = str(source) if are_files else f"{documents.split} of {source}"
     stdout.print(
-        f"{tagger.method}, rule {evaluation.rule}, on {where}: "
+        f"{model.name} ({tagger.method}), rule {evaluation.rule}, on {where}: "
         f"{evaluation.scores.n_documents:,} documents",
         markup=False,
         highlight=False,
         soft_wrap=True,  # a table would wrap a long path to its own width
     )
-    stdout.print(scores_table("", {model.name: values}))
+    table = _rules_table(found, own) if rule is None else scores_table("", {model.name: values})
+    if evaluation.is_seen and not allow_training_documents:
+        _mark_seen(table, evaluation.share_trained_on)
+    stdout.print(table)
+    if rule is None:
+        text = _describe_rules(list(found), own)
+        stdout.print(text, highlight=False, markup=False, soft_wrap=True)
     stdout.print(_ranking_table(values))
     for describe in (_describe_probabilities, _describe_calibration, _describe_labels):
         stdout.print(describe(evaluation), highlight=False, soft_wrap=True)
@@ -100,6 +125,42 @@ def evaluate(
         )
     if json is not None:
         write_json(json, values)
+
+
+def _rules_table(found: Mapping[str, Evaluation], own: str) -> Table:
+    """Show the measures by each rule, the model's own first; the best of each column is bold."""
+    names = [own, *(name for name in found if name != own)]
+    rows = {
+        f"{name} (own)" if name == own else name: found[name].scores.as_dict() for name in names
+    }
+    return scores_table("The measures by each prediction rule", rows)
+
+
+def _mark_seen(table: Table, share: float) -> None:
+    """Say in the table itself that its measures are too good."""
+    table.caption = (
+        f"NOT ON NEW DOCUMENTS: the model was trained on about {share:.0%} of these. It will do "
+        "worse on others."
+    )
+    table.caption_style, table.caption_justify = "bold yellow", "left"
+
+
+def _describe_rules(names: Sequence[str], own: str) -> str:
+    """Describe in one sentence which rule is for what, and how to choose another."""
+    from setrnn.systems.rules import RULES  # it loads scipy, which the help does not need
+
+    ways = [
+        f"{name} for {MEASURES[measure]} ({RULES[name].purpose})"
+        if (measure := RULES[name].measure)
+        else f"{name} for {RULES[name].purpose or 'nothing that is measured here'}"
+        for name in names
+    ]
+    missing = [name for name, rule in RULES.items() if rule.needs_thresholds and name not in names]
+    more = f" {' and '.join(missing)} need a calibration: setrnn calibrate." if missing else ""
+    return (
+        f"Which rule is for what: {', '.join(ways)}. The model predicts by {own}; --rule chooses "
+        f"another, and train --measure another default.{more}"
+    )
 
 
 def _ranking_table(values: dict[str, object]) -> Table:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 import setrnn
 from setrnn.cli.console import note, stdout
-from setrnn.cli.options import Device, Reading, with_reading
+from setrnn.cli.options import AllowTrainingDocuments, Device, Reading, with_reading
 from setrnn.cli.progress import terminal_progress
 from setrnn.errors import ConfigError
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
@@ -44,6 +44,7 @@ def mix(
         ),
     ] = None,
     device: Device = "auto",
+    allow_training_documents: AllowTrainingDocuments = False,
 ) -> None:
     """Make one model of several, with weights fitted for each prediction rule.
 
@@ -55,7 +56,13 @@ def mix(
         raise ConfigError(f"--out is {out}, one of the models to mix. Name another folder.")
     with terminal_progress() as show:
         tagger = setrnn.mix(
-            models, reading.source(data), split=split, out=out, device=device, on_progress=show
+            models,
+            reading.source(data),
+            split=split,
+            out=out,
+            device=device,
+            allow_training_documents=allow_training_documents,
+            on_progress=show,
         )
     print_mixture(tagger.notes["mixture"])
     note(f"Wrote {out}")

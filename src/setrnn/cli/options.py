@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,28 +13,61 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setrnn.data.cache import Source
-from setrnn.data.formats import ReadOptions
+from setrnn.data.formats import ReadOptions, read_label_map
 from setrnn.errors import ConfigError
 
 if TYPE_CHECKING:
     from setrnn.data.formats.reader import OnBadRow
 
 Data = Annotated[
-    str,
+    list[str],
     typer.Argument(
         metavar="DATA",
-        help="A file, a folder with train/valid/test, a prepared folder, hf:NAME, or newsroom.",
+        help="A file, several, or a folder of files; a folder with train/valid/test, a prepared "
+        "folder, hf:NAME, or newsroom.",
         show_default=False,
     ),
 ]
 TextField = Annotated[
-    str, typer.Option(help="The field or column with the text; a,b joins two fields.")
+    str, typer.Option(help="The field or column with the text; title,description joins several.")
 ]
 LabelsField = Annotated[str, typer.Option(help="The field or column with the labels.")]
 IdField = Annotated[str, typer.Option(help="The field or column with the id.")]
 FeaturesField = Annotated[str, typer.Option(help="The field or column with the features.")]
 LabelSeparator = Annotated[
-    str, typer.Option(help="The separator between labels in a CSV or TSV cell.")
+    str,
+    typer.Option(
+        help="The separator between labels in a CSV or TSV cell; none if each cell is one label."
+    ),
+]
+LabelMap = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="A CSV file with the columns from and to: other names for labels. Two labels with one "
+        "name are merged; one without a name is dropped.",
+        show_default=False,
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The encoding of text files that are not UTF-8, such as cp1252 or latin-1.",
+        show_default="UTF-8, or UTF-16 with a byte order mark",
+    ),
+]
+IdPrefix = Annotated[
+    str,
+    typer.Option(
+        metavar="auto|file|none",
+        help="Whether ids begin with the name of their file: if an id occurs in two files, always, "
+        "or never.",
+    ),
+]
+SourceFeature = Annotated[
+    bool,
+    typer.Option("--source-feature", help="Give each document the name of its file as a feature."),
 ]
 Format = Annotated[
     str | None,
@@ -52,6 +85,14 @@ SkipBadRows = Annotated[
 ]
 Valid = Annotated[
     Path | None, typer.Option(help="A file to use as the valid part.", show_default=False)
+]
+NoValid = Annotated[
+    bool,
+    typer.Option(
+        "--no-valid",
+        help="If DATA has no valid part, train on all documents, and choose and calibrate nothing; "
+        "otherwise a tenth is set aside.",
+    ),
 ]
 Unlabelled = Annotated[
     list[Path] | None,
@@ -141,6 +182,13 @@ BeamWidth = Annotated[
         show_default="as in training",
     ),
 ]
+AllowTrainingDocuments = Annotated[
+    bool,
+    typer.Option(
+        "--allow-training-documents",
+        help="Use the documents even if the model was trained on them.",
+    ),
+]
 JsonFile = Annotated[
     Path | None,
     typer.Option("--json", help="Also write the result to this JSON file.", show_default=False),
@@ -156,10 +204,16 @@ class Reading:
     id_field: IdField = "id"
     features_field: FeaturesField = "features"
     label_separator: LabelSeparator = ";"
+    label_map: LabelMap = None
+    encoding: Encoding = None
+    id_prefix: IdPrefix = "auto"
+    source_feature: SourceFeature = False
     reader: Format = None
     on_bad_row: SkipBadRows = "stop"
 
-    def source(self, data: str, valid: Path | None = None, require_labels: bool = True) -> Source:
+    def source(
+        self, data: str | Sequence[str], valid: Path | None = None, require_labels: bool = True
+    ) -> Source:
         """Return what to read, and how."""
         if self.on_bad_row not in ("stop", "skip"):
             raise ConfigError(f"--on-bad-row must be stop or skip, got '{self.on_bad_row}'.")
@@ -169,10 +223,18 @@ class Reading:
             labels_field=self.labels_field,
             features_field=self.features_field,
             label_separator=self.label_separator,
+            label_map=self.read_map(),
+            encoding=self.encoding,
+            id_prefix=self.id_prefix,
+            source_feature=self.source_feature,
             require_labels=require_labels,
         )
         on_bad_row: OnBadRow = "skip" if self.on_bad_row == "skip" else "stop"
         return Source(data, options, self.reader, valid, on_bad_row)
+
+    def read_map(self) -> dict[str, str] | None:
+        """Return the other names of labels, if there are any."""
+        return None if self.label_map is None else read_label_map(self.label_map, self.encoding)
 
 
 @dataclass(frozen=True)
@@ -182,6 +244,7 @@ class TrainingOptions:
     measure: Measure = None
     budget: Budget = None
     valid: Valid = None
+    no_valid: NoValid = False
     preset: Preset = "default"
     config: ConfigFile = None
     settings: SetOption = None
@@ -192,7 +255,8 @@ class TrainingOptions:
     def arguments(self) -> dict[str, Any]:
         """Return them as the arguments of `setrnn.train` and `setrnn.distil`."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {**values, "settings": self.settings or []}
+        cut_valid = not values.pop("no_valid")
+        return {**values, "cut_valid": cut_valid, "settings": self.settings or []}
 
 
 def with_training(command: Callable[..., None]) -> Callable[..., None]:

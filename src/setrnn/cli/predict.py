@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import tee
 from pathlib import Path
@@ -28,10 +28,17 @@ from setrnn.cli.progress import documents_progress
 from setrnn.cli.terminal import escape_json
 from setrnn.data.cache import Source
 from setrnn.data.example import Example, KnownLabels
-from setrnn.data.folders import check_file_place, whole_file
-from setrnn.data.formats import BadRows, choose_split
-from setrnn.data.formats.row import printable
-from setrnn.errors import ConfigError, ModelError
+from setrnn.data.folders import check_file_place
+from setrnn.data.formats import BadRows, Split, choose_split
+from setrnn.data.formats.encodings import has_mark
+from setrnn.data.formats.standard_input import STDIN, open_standard_input
+from setrnn.data.formats.tables import is_table
+from setrnn.errors import ConfigError
+from setrnn.tagging.prediction_rows import (
+    check_separator,
+    json_rows,
+    write_predictions,
+)
 
 if TYPE_CHECKING:
     from setrnn import Completion, Limits, Prediction, Tagger
@@ -79,15 +86,28 @@ def with_limits(command: Callable[..., None]) -> Callable[..., None]:
 @with_limits
 def predict(
     model: Model,
-    data: Annotated[
-        str,
-        typer.Argument(metavar="INPUT", help="The documents to tag; they need no labels."),
-    ],
-    out: Annotated[
-        Path, typer.Option(help="The JSON Lines file to write; - writes to standard output.")
-    ],
     reading: Reading,
     limits: LimitOptions,
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="INPUT",
+            help="The documents to tag; they need no labels. Files, a folder, or - for standard "
+            "input: JSON Lines, CSV, or one text per line.",
+            show_default=False,
+        ),
+    ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(help="A text to tag, in place of INPUT; may be repeated.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The file to write: .csv and .parquet keep the columns of INPUT, any other is "
+            "JSON Lines; - writes to standard output."
+        ),
+    ] = Path("-"),
     rule: Rule = None,
     top: Annotated[
         int,
@@ -126,16 +146,21 @@ def predict(
         ),
     ] = None,
 ) -> None:
-    """Tag documents; write one JSON object per line, in the order of the input."""
+    """Tag documents; write a row for each, in the order of the input."""
     check_file_place(out)
-    refuse_own_input(data, out)
+    if bool(data) == bool(text):
+        raise ConfigError("Name the documents to tag: either INPUT or --text.")
     wanted = limits.limits()
     tagger = setrnn.load(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     tagger.rule_or_own(rule)
     tagger.known_limits(wanted)
-    source = reading.source(data, require_labels=False)
+    source = reading.source(data or [], require_labels=False)
+    if is_table(out):
+        if out.suffix.lower() == ".csv":
+            check_separator(tagger.labels.names, source.options.label_separator)
+        source = replace(source, options=replace(source.options, keep_columns=True))
     has_known = present_field is not None or absent_field is not None
     if has_known:
         if wanted != setrnn.Limits():
@@ -145,39 +170,57 @@ def predict(
             )
         source = _read_known_fields(source, tagger, present_field, absent_field, rule)
     bad_rows = BadRows(source.on_bad_row)
-    dataset = source.open()
-    part = dataset.require(split or choose_split(list(dataset.splits)))
-    examples, for_ids = tee(part.read(bad_rows))
-    if has_known:
-        rows = _write_rows(for_ids, _complete(tagger, examples, top))
-    else:
-        documents = ((example.text, example.features) for example in examples)
-        found = tagger.tag_stream(documents, rule, top, wanted, calibrated=not raw)
-        rows = _write_rows(for_ids, found)
-    if str(out) == "-":
-        sys.stdout.writelines(map(escape_json, rows))
-    else:
-        with whole_file(out) as file, documents_progress() as advance:
-            for row in rows:
-                file.write(row.encode())
-                advance("tagging", 1)
-        note(f"Wrote {out}")
+    with _open_input(source, text, split, out) as part:
+        examples, for_rows = tee(part.read(bad_rows))
+        found: Iterator[Prediction | Completion]
+        if has_known:
+            found = _complete(tagger, examples, top)
+        else:
+            documents = ((example.text, example.features) for example in examples)
+            found = tagger.tag_stream(documents, rule, top, wanted, calibrated=not raw)
+        if str(out) == STDIN:
+            sys.stdout.writelines(map(escape_json, json_rows(for_rows, found)))
+        else:
+            with documents_progress() as advance:
+                write_predictions(
+                    for_rows,
+                    _watch(found, advance),
+                    out,
+                    source.options.id_field,
+                    source.options.label_separator,
+                    mark=any(map(has_mark, part.files)),
+                )
+            note(f"Wrote {out}")
     report_skipped(bad_rows)
 
 
-def _write_rows(
-    examples: Iterable[Example], found: Iterable[Prediction | Completion]
-) -> Iterator[str]:
-    for example, each in zip(examples, found, strict=True):
-        row = {"id": example.id, **each.as_dict()}
-        try:
-            yield json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n"
-        except ValueError as error:
-            name = printable(example.id)
-            raise ModelError(
-                f"Document '{name}': the model gives values that are not numbers. Train or copy it "
-                "again."
-            ) from error
+@contextmanager
+def _open_input(
+    source: Source, texts: list[str] | None, split: str | None, out: Path
+) -> Iterator[Split]:
+    """Yield the documents to tag: texts, standard input, or a part of a dataset."""
+    if texts:
+        if source.options.known_fields:
+            raise ConfigError("--text has no fields of known labels. Give them in a file.")
+        given = [Example(f"text-{number}", each) for number, each in enumerate(texts, 1)]
+        yield Split((), lambda bad_rows: iter(given))
+    elif STDIN in source.places:
+        if len(source.places) > 1:
+            raise ConfigError("- is standard input, and cannot be read together with files.")
+        with open_standard_input(sys.stdin.buffer, source.options, source.reader) as part:
+            yield part
+    else:
+        dataset = source.open()
+        refuse_own_input(dataset, out)
+        yield dataset.require(split or choose_split(list(dataset.splits)))
+
+
+def _watch(
+    found: Iterable[Prediction | Completion], advance: Callable[[str, int], None]
+) -> Iterator[Prediction | Completion]:
+    for each in found:
+        yield each
+        advance("tagging", 1)
 
 
 def _read_known_fields(

@@ -63,7 +63,7 @@ def serve(
     processes: Annotated[
         int,
         typer.Option(
-            min=1, help="Processes that share the requests, each with a copy of the models."
+            min=1, help="Processes that share the requests, and the memory of the models."
         ),
     ] = 1,
     max_texts: Annotated[int, typer.Option(help="The most texts per request.")] = 64,
@@ -79,7 +79,7 @@ def serve(
     batch: Annotated[int, typer.Option(help="The most documents per batch.")] = 256,
     batch_ms: Annotated[
         float,
-        typer.Option(help="Milliseconds that a request waits for others in its batch."),
+        typer.Option(help="Milliseconds without another request after which a batch starts."),
     ] = 3.0,
 ) -> None:
     """Serve models: an HTTP API, and a page to tag with.

@@ -12,7 +12,6 @@ from setrnn.cli.console import note, scores_table, stdout
 from setrnn.cli.mix import print_mixture
 from setrnn.cli.options import Data, Reading, TrainingOptions, with_training
 from setrnn.cli.progress import terminal_progress
-from setrnn.tagging.model_readme import summarise
 
 
 @with_training
@@ -42,11 +41,13 @@ def train(
 
     Without --method, this trains classical systems, then the networks that fit the time, and mixes
     them with weights chosen on the valid part. The table shows what each gives there. If DATA has
-    no valid part, it is cut from train. Checkpoints, logs and members are kept in OUT.run.
+    no valid part, a tenth of train is set aside for it. Checkpoints, logs and members are kept in
+    OUT.run.
     """
     from setrnn.model.devices import n_cores  # they load torch, which the help does not need
     from setrnn.tagging.candidates import MOST_JOBS
     from setrnn.tagging.learning import open_valid
+    from setrnn.tagging.model_readme import summarise
 
     source = reading.source(data)
     with terminal_progress() as show:
@@ -64,7 +65,7 @@ def train(
             print_mixture(tagger.notes["mixture"])
         for line in summarise(tagger):
             note(line)
-    elif valid := open_valid(source, training.valid):
+    elif valid := open_valid(source, training.valid, not training.no_valid):
         evaluation = setrnn.evaluate(tagger, valid)
         title = f"On the valid part, by rule {evaluation.rule}"
         stdout.print(scores_table(title, {tagger.method: evaluation.as_dict()}))

@@ -14,16 +14,9 @@ from setrnn.comparison.records import GIVEN, Comparison, LabelSets, Record, Test
 from setrnn.data.folders import file_hash
 from setrnn.data.formats import ReadOptions
 from setrnn.data.formats.jsonl import parse_object
+from setrnn.data.formats.printing import printable, shown
 from setrnn.data.formats.reader import numbered_lines
-from setrnn.data.formats.row import (
-    RowProblem,
-    bad_line,
-    id_text,
-    printable,
-    shown,
-    strings,
-    too_long,
-)
+from setrnn.data.formats.row import RowProblem, bad_line, id_text, strings, too_long
 from setrnn.errors import ConfigError, DataError, nearest_name
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix

@@ -46,6 +46,7 @@ from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
 from setrnn.progress import Note, OnProgress, ignore_progress
 from setrnn.tagging.fitting import check_training
+from setrnn.tagging.html import write_table, write_text
 from setrnn.tagging.opening import (
     Data,
     Settings,
@@ -88,6 +89,18 @@ class ComparisonResult:
     def __repr__(self) -> str:
         n_failed = len(self.failures)
         return f"<ComparisonResult {self.folder}: {len(self.records)} runs, {n_failed} failed>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [write_text(method), *(f"{scores[key]:.3f}" for key in MEASURES)]
+            for method, scores in self.mean_scores().items()
+        ]
+        table = write_table(["", *MEASURES.values()], rows)
+        failures = "".join(
+            f"<li>{write_text(name)} failed: {write_text(each.message)}</li>"
+            for name, each in self.failures.items()
+        )
+        return f"<p>{write_text(repr(self))}</p>{table}<ul>{failures}</ul>"
 
     @property
     def failures(self) -> dict[str, Failure]:
@@ -231,7 +244,7 @@ def compare(
             for record in make_added_records(comparison, files, records):
                 record.save(folder)
         if command is None:
-            command = f"setrnn.compare({source.data!r}, {names!r}, out={str(out)!r}, ...)"
+            command = f"setrnn.compare({str(source)!r}, {names!r}, out={str(out)!r}, ...)"
         comparison = add_command(folder, comparison, command)
         with _explained_stop(folder):
             if any(find_method(method).is_network for method in names):

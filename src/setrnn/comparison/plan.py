@@ -22,9 +22,8 @@ from setrnn.comparison.run import Task
 from setrnn.comparison.tuning import SPACES, TUNING
 from setrnn.config import Config, TextSettings, flatten, settings_hash, to_dict
 from setrnn.data.cache import Source, open_prepared
-from setrnn.data.folders import recovered
 from setrnn.data.formats import Dataset
-from setrnn.data.prepared import Prepared, is_prepared
+from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS, find_method
 from setrnn.progress import OnProgress, ignore_progress
@@ -95,8 +94,7 @@ def open_comparable(
 
     `Prepared.valid_is_cut` says whether it was cut, `describe_cut` says it in words.
     """
-    place = Path(source.data)
-    if is_prepared(recovered(place)):
+    if source.prepared_folder is not None:
         return _require_all_parts(open_prepared(source, settings, folder, on_progress))
     _require_test(source.open())
     return open_prepared(replace(source, cut_valid=True), settings, folder, on_progress)

@@ -82,7 +82,7 @@ class Costs:
 
     training_seconds: float
     training_documents_per_second: float  # of all epochs, or of the whole fit of classical ones
-    prediction_documents_per_second: float  # on test, by its own rule
+    prediction_documents_per_second: float  # on some of test, by its own rule
     total_seconds: float  # with measuring by all rules
     peak_memory_bytes: int
     peak_gpu_bytes: int | None  # None without a GPU

@@ -25,26 +25,29 @@ import numpy.typing as npt
 from setrnn import __version__
 from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
 from setrnn.config import Config, settings_hash, to_dict
-from setrnn.data.batches import even_rows
+from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.prepared import Prepared, PreparedSplit
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
 from setrnn.methods import Method, find_method
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.systems.candidates import Floats32
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import RULES
 from setrnn.tagging.calibrating import find_label_acceptance
-from setrnn.tagging.documents import open_documents, prepared_batches
+from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluation import RuleResults, measure_rules
 from setrnn.tagging.explaining import explain_tokens
 from setrnn.tagging.fitting import train_prepared
 from setrnn.tagging.mixing import mix
+from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions
 
 # The share of a run's time, roughly, that has passed when each step begins.
 STEPS = {"training": 0.0, "measuring": 0.9, "predicting": 0.96}
 DIGITS = 5  # of probabilities in a record
+MOST_TIMED = 1_024  # test documents that are predicted again to measure the speed
 N_ORDERS = 24  # all orders of four labels; of larger sets, the best 24
 N_SHARED, N_OWN = 16, 4  # explained documents: the same for all systems, and of one system
 LABELS_OF_SHARED = range(2, 6)  # so that a table or a picture of them fits a page
@@ -93,15 +96,20 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     tagger = make(task, method, prepared, on_progress)
     seconds = float(tagger.notes["training_seconds"])  # before a stop too
     on_progress(_progress("measuring"))
-    measured = {
-        split: measure_rules(tagger, prepared_batches(tagger, prepared, split), list_rules(tagger))
-        for split in ("valid", "test")
-        if prepared.description["n_documents"].get(split)
-    }
+    measured: dict[str, dict[str, RuleResults]] = {}
+    marginals: list[Floats32] = []  # of valid
+    for split in ("valid", "test"):
+        if prepared.description["n_documents"].get(split):
+            batches = prepared_batches(tagger, prepared, split)
+            keep = marginals.append if split == "valid" else None
+            measured[split] = measure_rules(tagger, batches, list_rules(tagger), on_marginals=keep)
     on_progress(_progress("predicting"))
     speed = _prediction_speed(tagger, prepared)
     test, cases = _test_results(tagger, prepared, measured["test"])
-    test = replace(test, **_accept_labels(tagger, prepared, measured["test"][method.rule]))
+    accepted = _accept_labels(
+        tagger, prepared, marginals, measured["test"][method.rule].predictions
+    )
+    test = replace(test, **accepted)
     epochs = tagger.notes.get("epochs", [])
     training = task.config.training
     is_short = 0 < len(epochs) < training.epochs
@@ -238,15 +246,27 @@ def _test_results(
     return results, explain_documents(tagger, prepared, predicted["set"], predicted["sequence"])
 
 
-def _accept_labels(tagger: Tagger, prepared: Prepared, found: RuleResults) -> dict[str, Any]:
+def _accept_labels(
+    tagger: Tagger,
+    prepared: Prepared,
+    marginals: Sequence[Floats32],
+    predictions: Sequence[Prediction],
+) -> dict[str, Any]:
     """Find on valid from which probability labels are accepted; count that in test predictions.
 
     Predictions of best sequences have no probabilities of labels, and accept none.
+
+    Args:
+        tagger: the model.
+        prepared: the data.
+        marginals: the model's own p(label | document) of valid, in parts (n, L).
+        predictions: of test.
     """
-    predicted = [each.label_probabilities for each in found.predictions]
-    if tagger.calibration is None or None in predicted:
+    predicted = [each.label_probabilities for each in predictions]
+    if tagger.calibration is None or None in predicted or not marginals:
         return {}
-    acceptance = find_label_acceptance(tagger, open_documents(prepared, "valid"))
+    truth = [labels for _, batch in prepared_batches(tagger, prepared, "valid") for labels in batch]
+    acceptance = find_label_acceptance(tagger, np.concatenate(marginals), truth)
     if acceptance is None:
         return {}
     index, limits = tagger.labels.index, acceptance.thresholds
@@ -384,8 +404,9 @@ def _shorten(value: float) -> float:
 
 
 def _prediction_speed(tagger: Tagger, prepared: Prepared) -> float:
-    """Predict the test part again, by the system's own rule alone."""
+    """Predict test documents again, by the system's own rule alone."""
     tokens = prepared.split("test").tokens
+    tokens = take_rows(tokens, even_rows(len(tokens), MOST_TIMED))
     start = time.perf_counter()
     n_documents = sum(1 for _ in tagger.tag_tokens(tokens))
     return n_documents / max(time.perf_counter() - start, 1e-9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -29,6 +29,15 @@ CACHE_VARIABLE = "SETRNN_CACHE"
 class Source:
     """A DATA argument, and how to read it.
 
+    Attributes:
+        data: a file, a glob, a folder, an address or "newsroom", or several of them.
+        options: how to read rows.
+        reader: the only format to look for; None for any.
+        valid: a file that becomes the valid split.
+        on_bad_row: what to do with a row that cannot be read.
+        cut_valid: whether to cut a valid split from train, if the data has none.
+        unlabelled: files of texts, which become the split "unlabelled".
+
     Example:
         >>> import setrnn
         >>> news = setrnn.Source("news.csv", setrnn.ReadOptions(text_field="title,body"))
@@ -36,13 +45,29 @@ class Source:
         'stop'
     """
 
-    data: str
+    data: str | Sequence[str]
     options: ReadOptions = field(default_factory=ReadOptions)
     reader: str | None = None
-    valid: Path | None = None  # a file that becomes the valid split
+    valid: Path | None = None
     on_bad_row: OnBadRow = "stop"
-    cut_valid: bool = False  # from train, if the data has no valid split
-    unlabelled: tuple[Path, ...] = ()  # files of texts, which become the split "unlabelled"
+    cut_valid: bool = False
+    unlabelled: tuple[Path, ...] = ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The files, folders or addresses."""
+        return (self.data,) if isinstance(self.data, str) else tuple(self.data)
+
+    @property
+    def prepared_folder(self) -> Path | None:
+        """The folder, if the data is prepared already."""
+        if len(self.places) != 1 or not is_prepared(recovered(Path(self.places[0]))):
+            return None
+        return Path(self.places[0])
+
+    def __str__(self) -> str:
+        first, *others = self.places
+        return f"{first} and {len(others)} more" if others else first
 
     def open(self) -> Dataset:
         """Find the splits; read nothing yet."""
@@ -70,7 +95,7 @@ class Source:
         return Split(tuple(file for part in parts for file in part.files), read)
 
     def _open_data(self) -> Dataset:
-        dataset = open_dataset(self.data, self.options, self.reader)
+        dataset = open_dataset(self.places, self.options, self.reader)
         if self.valid is None:
             return with_valid(dataset) if self.cut_valid else dataset
         valid = open_dataset(self.valid, self.options, self.reader)
@@ -78,6 +103,17 @@ class Source:
             raise DataError(f"{self.valid} must be one file: it holds {', '.join(valid.splits)}.")
         (split,) = valid.splits.values()
         return Dataset(dataset.name, dataset.place, {**dataset.splits, "valid": split})
+
+
+def read_source(data: object) -> Source | None:
+    """Return a path, several paths or a Source as a Source; None for anything else."""
+    if isinstance(data, Source):
+        return data
+    if isinstance(data, str | Path):
+        return Source(str(data))
+    if isinstance(data, list | tuple) and data and all(isinstance(e, str | Path) for e in data):
+        return Source(tuple(map(str, data)))
+    return None
 
 
 def open_prepared(
@@ -97,8 +133,8 @@ def open_prepared(
         folder: the folder of prepared folders; the cache if not given.
         on_progress: called with the progress and with notes for the user.
     """
-    place = Path(source.data)
-    if is_prepared(recovered(place)):
+    place = source.prepared_folder
+    if place is not None:
         if source.valid is not None:
             raise DataError(f"{place} is prepared already: give --valid with the data itself.")
         if source.unlabelled:
@@ -131,16 +167,19 @@ def _prepare(
         n_done[step] = n_done.get(step, 0) + n_documents
         on_progress(Progress(step, n_done[step]))
 
-    return prepare(
+    prepared = prepare(
         streams,
         target,
         dataset.name,
         settings,
-        {"data": dataset.name, "synthetic": source.data == EMBEDDED},
+        {"data": dataset.name, "synthetic": source.places == (EMBEDDED,)},
         count,
         count_skipped=lambda: {name: rows.n_skipped for name, rows in bad_rows.items()},
         valid_is_cut=dataset.valid_is_cut,
     )
+    for text in dict.fromkeys(chain(*(rows.notes for rows in bad_rows.values()))):
+        on_progress(Note(text))
+    return prepared
 
 
 def prepared_path(
@@ -148,14 +187,17 @@ def prepared_path(
 ) -> Path:
     """Return the folder of the prepared form: its name has a hash of content and settings."""
     content = {
-        name: [_content_hash(file) for file in split.files] or source.data
+        name: [_content_hash(file) for file in split.files] or list(source.places)
         for name, split in dataset.splits.items()
         if not (name == "valid" and dataset.valid_is_cut)
     }
     options = replace(source.options, check_known=None)  # a function has no hash
     # Options that are not given, such as fields of known labels, do not count.
     given = {name: value for name, value in to_dict(options).items() if value is not None}
-    reading = [given, source.reader, source.on_bad_row]
+    reading: list[object] = [given, source.reader, source.on_bad_row]
+    if any(len(split.files) > 1 for split in dataset.splits.values()):
+        # The names of several files may become a part of ids.
+        reading.append([file.name for split in dataset.splits.values() for file in split.files])
     if dataset.valid_is_cut:
         shares = {"valid_share": VALID_SHARE, "least": LEAST_VALID, "most": MOST_SHARE}
         reading.append({**shares, "seed": SEED})

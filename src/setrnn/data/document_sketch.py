@@ -21,7 +21,7 @@ from setrnn.data.ragged import Ragged
 ARRAY = "trained_documents"  # in a model folder, followed by the number of the tokenizer
 Hashes = npt.NDArray[np.uint64]
 
-MOST_HASHES = 8192
+MOST_HASHES = 1 << 16  # half a megabyte
 HASHED_AT_ONCE = 1 << 15  # documents
 LARGEST = np.uint64(2**64 - 1)
 
@@ -53,6 +53,11 @@ class DocumentSketch:
         limit = min(each.limit for each in sketches)
         joined = np.unique(np.concatenate([each.hashes for each in sketches]))
         return cls(joined[joined <= limit], limit)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there are hashes of all documents, not of a sample."""
+        return bool(self.limit == LARGEST)
 
     def count_seen(self, tokens: Ragged) -> tuple[int, int]:
         """Return how many documents were trained on, and how many were examined."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from setrnn.errors import DataError
 
@@ -47,6 +48,8 @@ class Example:
     labels: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     known: KnownLabels | None = None  # of a document to be tagged; None if not read
+    # The whole row that it was read from, to be written again; None if not kept.
+    columns: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Merge repeats."""
@@ -56,6 +59,21 @@ class Example:
 def name_example(examples: Sequence[Example], index: int) -> str:
     """Return the name of one of some documents, for errors."""
     return f"Document '{examples[index].id}'"
+
+
+def rename_labels(labels: tuple[str, ...], label_map: Mapping[str, str] | None) -> tuple[str, ...]:
+    """Return labels by their other names; those whose name is "" are dropped.
+
+    The map need not repeat spaces around labels.
+
+    Example:
+        >>> rename_labels(("Dramas", "TBD", "Comedies"), {"Dramas": "Drama", "TBD": ""})
+        ('Drama', 'Comedies')
+    """
+    if label_map is None:
+        return labels
+    renamed = (label_map.get(label, label_map.get(label.strip(), label)) for label in labels)
+    return tuple(label for label in renamed if label)
 
 
 def _merge_repeats(instance: object, *names: str) -> None:

@@ -7,7 +7,7 @@ labels.json         the labels, in descending order of frequency
 calibration.json    optional: thresholds and other values fitted after training; it names the
                     config.json that it belongs to, and is replaced alone
 README.md           optional: a description for people; one that people have written is kept when
-                    the model is saved again
+                    the model is saved or calibrated again
 """
 
 from __future__ import annotations
@@ -124,11 +124,11 @@ def _choose_readme(file: Path, new: str) -> bytes:
 
 
 def save_calibration(
-    folder: Path, calibration: Mapping[str, Any], read: ModelVersion
+    folder: Path, calibration: Mapping[str, Any], read: ModelVersion, readme: str = ""
 ) -> ModelVersion:
-    """Write calibration.json alone; refuse if the folder no longer holds what was read from it.
+    """Write calibration.json and README.md alone; only the folder itself needs to be writable.
 
-    Only the folder itself needs to be writable.
+    If the folder no longer holds what was read from it, nothing is written.
     """
     file = folder / CALIBRATION
     is_beside = os.access(recovered(folder).resolve().parent, os.W_OK)
@@ -139,12 +139,19 @@ def save_calibration(
                 "Calibrate it again."
             )
         content, saved = _seal_calibration(calibration, read)
-        is_new = not file.exists()
-        with whole_file(file) as stream:
-            if is_new:  # as private as the model
-                Path(stream.name).chmod(stat.S_IMODE((folder / CONFIG).stat().st_mode))
-            stream.write(content.encode())
+        _write_beside(file, content.encode())
+        if described := _choose_readme(folder / README, readme):
+            _write_beside(folder / README, described)
     return saved
+
+
+def _write_beside(file: Path, content: bytes) -> None:
+    """Replace one file of a model; a new one is as private as the model."""
+    is_new = not file.exists()
+    with whole_file(file) as stream:
+        if is_new:
+            Path(stream.name).chmod(stat.S_IMODE((file.parent / CONFIG).stat().st_mode))
+        stream.write(content)
 
 
 def list_tokenizers(config: Config) -> list[str]:
@@ -209,6 +216,12 @@ def read_version(folder: Path) -> ModelVersion:
     seal = _read_description(recovered(folder))["seal"]
     calibration = _read_calibration(folder)
     return ModelVersion(seal, "" if calibration is None else calibration["seal"])
+
+
+def read_calibration(folder: Path) -> Mapping[str, Any] | None:
+    """Read the calibration alone, as plain JSON values; None if there is none."""
+    found = _read_calibration(folder)
+    return None if found is None else found["calibration"]
 
 
 def _stamp(folder: Path) -> list[tuple[int, int] | None]:

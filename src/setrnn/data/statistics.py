@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.data.example import Example
+from setrnn.data.formats.label_map import find_twins
 
 Hashes: TypeAlias = npt.NDArray[np.uint64]
 
@@ -83,13 +84,17 @@ class SharedTexts:
 
 @dataclass(frozen=True)
 class DatasetStatistics:
-    """Counts of each split, and how the splits differ and overlap."""
+    """Counts of each split, and how the splits differ and overlap.
+
+    `twins` are labels that are probably spellings of another, each with the other.
+    """
 
     training_split: str | None
     splits: dict[str, SplitStatistics]
     unseen: tuple[UnseenStatistics, ...]
     shared_texts: tuple[SharedTexts, ...]
     n_shared_texts: int
+    twins: dict[str, str]
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain dicts and lists, ready for JSON."""
@@ -154,6 +159,7 @@ def dataset_statistics(
         unseen=tuple(unseen),
         shared_texts=tuple(shared_texts),
         n_shared_texts=int(np.count_nonzero(n_splits > 1)),
+        twins=find_twins(sum((each.labels for each in counted.values()), Counter[str]())),
     )
 
 
@@ -164,6 +170,7 @@ class _Counted:
     statistics: SplitStatistics
     texts: Hashes
     label_sets: Hashes
+    labels: Counter[str]
 
 
 def _count_split(examples: Iterable[Example]) -> _Counted:
@@ -201,7 +208,7 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         n_repeated_texts=len(text_hashes) - len(np.unique(text_hashes)),
         n_repeated_ids=len(id_hashes) - len(np.unique(id_hashes)),
     )
-    return _Counted(statistics, text_hashes, set_hashes)
+    return _Counted(statistics, text_hashes, set_hashes, label_frequencies)
 
 
 def text_hash(text: str) -> bytes:

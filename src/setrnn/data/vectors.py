@@ -18,7 +18,7 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
+import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.config import VectorSettings
 from setrnn.data.folders import (
@@ -297,19 +297,19 @@ def _compose_tags(
     n_words, n_tags = _n_words(prepared.encoder), len(names)
     counts = np.zeros(n_words)
     n_documents = np.zeros(n_tags)
-    together = sparse.csr_array((n_tags, n_words), dtype=np.float32)
+    together = scipy.sparse.csr_array((n_tags, n_words), dtype=np.float32)
     for words, tags in _words_and_tags(prepared):
         tags = Ragged(tags.values - n_words, tags.offsets)
         together = together + _count_matrix(tags, n_tags).T @ _count_matrix(words, n_words)
         counts += np.bincount(words.values, minlength=n_words)
         n_documents += np.bincount(tags.values, minlength=n_tags)
     is_known = is_found[:n_words]
-    typical = together.power(2) @ sparse.diags_array(is_known / np.maximum(counts, 1))
+    typical = together.power(2) @ scipy.sparse.diags_array(is_known / np.maximum(counts, 1))
     by_documents, has_documents = _weighted_means(typical, read[:n_words])
 
     in_names = _count_matrix(names, len(read))
     n_names = np.bincount(names.values, minlength=len(read))
-    telling = in_names @ sparse.diags_array(is_found / np.maximum(n_names, 1))
+    telling = in_names @ scipy.sparse.diags_array(is_found / np.maximum(n_names, 1))
     by_name, has_name = _weighted_means(telling, read)
 
     document_weight = (n_documents * has_documents)[:, None]
@@ -321,7 +321,7 @@ def _compose_tags(
 
 
 def _weighted_means(
-    weights: sparse.csr_array, vectors: Vectors
+    weights: scipy.sparse.csr_array, vectors: Vectors
 ) -> tuple[npt.NDArray[np.float64], Mask]:
     """Return the weighted mean for each row of weights, and whether the row has any weight."""
     totals = np.asarray(weights @ np.ones(len(vectors)))
@@ -329,8 +329,8 @@ def _weighted_means(
     return means, totals > 0
 
 
-def _count_matrix(rows: Ragged, width: int) -> sparse.csr_array:
+def _count_matrix(rows: Ragged, width: int) -> scipy.sparse.csr_array:
     """Return the count of each value in each row."""
     ones = np.ones(len(rows.values), dtype=np.float32)
     indices = rows.values.astype(np.int32)
-    return sparse.csr_array((ones, indices, rows.offsets), shape=(len(rows), width))
+    return scipy.sparse.csr_array((ones, indices, rows.offsets), shape=(len(rows), width))

@@ -92,6 +92,73 @@ class Steps:
 
 
 @dataclass(frozen=True)
+class Prefixes:
+    """The distinct prefixes of the orders of each document, the shortest first.
+
+    A prefix that several orders share is one row. The first B rows are the documents, before any
+    label. It is for a CPU, which spends its time on arithmetic.
+    """
+
+    parents: list[tuple[Tensor, Tensor]]  # of each length but 0: see `Prefixes.of`
+    label: Tensor  # (N,) the last label; L for none
+    document: Tensor  # (N,)
+    is_used: Tensor  # (N, V) the labels of the prefix, never STOP
+    place: Tensor  # (P,) for each step of each order, what it emits after which row: among N V
+    order: Tensor  # (P,) the order of each step, among R
+    sequence: Tensor  # (R,) the place of each order among B K
+    shape: tuple[int, int]  # (B, K)
+
+    @classmethod
+    def of(cls, orders: Tensor, lengths: Tensor, stop: int) -> Prefixes:
+        """Find the prefixes of orders (B, K, S) of lengths (B, K); -1 means no order.
+
+        The parents of the prefixes of a length are two tensors: the rows of the length before
+        that are continued, and the place of each prefix's parent among these.
+        """
+        B, K, S = orders.shape
+        sequence = (lengths.flatten() >= 0).nonzero()[:, 0]
+        length, labels = lengths.flatten()[sequence], orders.flatten(0, 1)[sequence]
+        emitted = nn.functional.pad(labels, (0, 1), value=-1)  # (R, S + 1)
+        emitted = emitted.where(emitted >= 0, stop)
+        is_used = torch.zeros(B, stop + 1, dtype=torch.bool)
+        levels = [(torch.full((B,), stop), torch.arange(B), is_used)]
+        order, row = torch.arange(len(sequence)), sequence // K  # those that have step t
+        parents, places, owners, n_before = [], [], [], 0
+        for t in range(S + 1):
+            _, documents, is_used = levels[-1]
+            target = emitted[order, t]
+            places.append((n_before + row) * (stop + 1) + target)
+            owners.append(order)
+            is_open = length[order] > t
+            order = order[is_open]
+            if not len(order):
+                break
+            keys = row[is_open] * stop + target[is_open]
+            keys, place = torch.unique(keys, return_inverse=True)
+            parent, label = keys // stop, keys % stop
+            parents.append(torch.unique(parent, return_inverse=True))
+            is_used = is_used[parent].scatter_(1, label[:, None], True)
+            n_before += len(documents)
+            levels.append((label, documents[parent], is_used))
+            row = place
+        label, document, is_used = (torch.cat(parts) for parts in zip(*levels, strict=True))
+        indices = torch.cat(places), torch.cat(owners), sequence
+        return cls(parents, label, document, is_used, *indices, (B, K))
+
+    def by_length(self, values: Tensor) -> tuple[Tensor, ...]:
+        """Split values (N, M) of all prefixes."""
+        sizes = [self.shape[0], *(len(place) for _, place in self.parents)]
+        return torch.split(values, sizes)
+
+    def sum_by_order(self, log_probs: Tensor) -> Tensor:
+        """Sum log-probabilities (N, V) over the steps of each order: (B, K), -inf for no order."""
+        B, K = self.shape
+        steps = log_probs.flatten().index_select(0, self.place)
+        sums = steps.new_zeros(len(self.sequence)).index_add(0, self.order, steps)
+        return steps.new_full((B * K,), -torch.inf).index_copy(0, self.sequence, sums).view(B, K)
+
+
+@dataclass(frozen=True)
 class Subsets:
     """Subsets of label sets, in blocks of documents that have equally many subsets each."""
 
@@ -104,6 +171,20 @@ class Subsets:
     def used_labels(self, n_labels: int) -> Tensor:
         """Mark the labels of each subset, never STOP: (N, V)."""
         return _mark(self.labels, self.is_member, n_labels)
+
+    def sum_labels(self, values: Tensor) -> Tensor:
+        """Sum the values (V, M) of the labels of each subset: (N, M)."""
+        if self.labels.is_cuda:  # one large product
+            return self.used_labels(len(values) - 1).to(values.dtype) @ values
+        parts, row = [], 0
+        for n_documents, n_subsets in self.blocks:
+            rows = slice(row, row + n_documents * n_subsets)
+            marks = self.is_member[rows].view(n_documents, n_subsets, -1).to(values.dtype)
+            labels = self.labels[rows][::n_subsets]  # (B, S) all subsets of a set have its labels
+            of_labels = values.index_select(0, labels.flatten()).view(*labels.shape, -1)
+            parts.append((marks @ of_labels).flatten(0, 1))
+            row = rows.stop
+        return torch.cat(parts)
 
 
 def _mark(labels: Tensor, is_used: Tensor, n_labels: int) -> Tensor:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 ROWS_AT_ONCE = 512
-MANY_ROWS = 2 * ROWS_AT_ONCE
+MANY_ROWS = ROWS_AT_ONCE
 
 
 class Linear(nn.Linear):

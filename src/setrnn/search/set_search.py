@@ -121,15 +121,18 @@ def most_probable_completions(
     return score_sets(decoder, encoding, found, beam_width)
 
 
-def sets_of_best_sequences(
+def best_sequences(
     decoder: Decoder, encoding: Encoding, beam_width: int, max_labels: int
-) -> ScoredSets:
-    """Find the sets of the most probable sequences, each with its best sequence's probability."""
+) -> Sequences:
+    """Find the most probable sequences: those that `most_probable_sets` begins with."""
     if can_share_prefixes(decoder, encoding):
         tree = PrefixTree(as_row_decoder(decoder), encoding)
-        sequences = _search_sequences(tree, beam_width, max_labels)
-    else:
-        sequences = search_sequences(decoder, encoding, beam_width, max_labels)
+        return _search_sequences(tree, beam_width, max_labels)
+    return search_sequences(decoder, encoding, beam_width, max_labels)
+
+
+def sets_of_sequences(sequences: Sequences) -> ScoredSets:
+    """Return the distinct sets of sequences, each with its best sequence's probability."""
     label_sets, is_distinct = distinct_sets(sequences)
     log_probs = sequences.log_probs[:, 0].masked_fill(~is_distinct, -torch.inf)
     return _rank(label_sets, log_probs, sequences)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from setrnn.serve.guards import ApiKeys, CheckHost, ReadBodies, RequireKey
 from setrnn.serve.observation import Metrics, Observe
 from setrnn.serve.problems import add_problem_handlers
 from setrnn.serve.registry import Registry
-from setrnn.serve.routes import Service, describe_problems, router
+from setrnn.serve.routes import Service, describe_problems, posts, router
 from setrnn.serve.settings import ServeSettings
 
 PAGE = Path(__file__).parent / "page"
@@ -41,6 +41,7 @@ def make_app(
     settings: ServeSettings | None = None,
     keys: ApiKeys | None = None,
     hosts: Collection[str] | None = None,
+    n_open: Callable[[], int] | None = None,
 ) -> FastAPI:
     """Return the application.
 
@@ -49,11 +50,19 @@ def make_app(
         settings: the limits of requests.
         keys: the valid API keys; None: no key is required.
         hosts: the allowed host names besides localhost and addresses; None: all.
+        n_open: returns the number of open connections, if that is known.
     """
     settings = ServeSettings() if settings is None else settings
     metrics = Metrics()
     n_workers = settings.workers or default_workers(registry.device)
-    batchers = {name: _batcher(name, settings, n_workers, metrics) for name in registry.names}
+    batchers: dict[str, Batcher] = {}
+
+    def may_come() -> bool:
+        """Return whether there is a client that does not wait for an answer."""
+        return n_open is None or n_open() > sum(each.n_pending for each in batchers.values())
+
+    for name in registry.names:
+        batchers[name] = _batcher(name, settings, n_workers, metrics, may_come)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -62,7 +71,7 @@ def make_app(
             await batcher.close()
 
     app = FastAPI(
-        routes=list(router.routes),  # included, each request would be matched twice
+        routes=[*posts.routes, *router.routes],  # included, each request would be matched twice
         lifespan=lifespan,
         telemetry=NO_TELEMETRY,
         docs_url=None,
@@ -102,7 +111,13 @@ class HeadAsGet:
         await self.app({**scope, "method": "GET"} if is_head else scope, receive, send)
 
 
-def _batcher(name: str, settings: ServeSettings, n_workers: int, metrics: Metrics) -> Batcher:
+def _batcher(
+    name: str,
+    settings: ServeSettings,
+    n_workers: int,
+    metrics: Metrics,
+    may_come: Callable[[], bool],
+) -> Batcher:
     return Batcher(
         settings.batch,
         settings.queue,
@@ -110,6 +125,7 @@ def _batcher(name: str, settings: ServeSettings, n_workers: int, metrics: Metric
         n_workers,
         on_batch=partial(metrics.count_batch, name),
         on_waiting=metrics.waiting.labels(name).set,
+        may_come=may_come,
     )
 
 

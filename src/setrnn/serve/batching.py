@@ -19,6 +19,8 @@ from setrnn.serve.observation import log_failure
 MIN_SHARE = 16  # documents: fewer are not split among threads, as small batches are slower
 BATCH_SECONDS = 0.5  # that a batch should take at most: a larger request is cut
 MAX_KINDS = 256  # of work whose cost is remembered
+MOST_WAITS = 10  # for others: as long as requests arrive, a batch waits this many times
+WAITED_SHARE = 0.1  # of the time of a batch, if that is longer: on busy cores all take longer
 RESTART_SECONDS = 1.0  # until a worker that has ended is replaced
 MAX_RETRY_SECONDS = 30
 SMOOTHING = 0.2  # weight of the last batch in the measured speed
@@ -66,7 +68,6 @@ class _Job:
     kind: int  # the hash of the work: its cost is remembered, and not the model it refers to
     found: list[Any] = field(default_factory=list)
     share: Sequence[Any] = ()  # the documents of the current batch
-    arrived: float = field(default_factory=monotonic)
 
     @property
     def n_left(self) -> int:
@@ -91,10 +92,11 @@ class Batcher:
     Args:
         max_batch: documents per batch.
         max_waiting: documents that may wait.
-        wait_seconds: how long the first request of a batch waits for others.
+        wait_seconds: how long a batch waits for another request, at least, up to MOST_WAITS times.
         n_workers: batches processed at once, each in a thread of its own.
         on_batch: called with the number of documents of each finished batch.
         on_waiting: called with the number of waiting documents when it changes.
+        may_come: whether another request can come; if not, a batch waits for none.
     """
 
     def __init__(
@@ -105,16 +107,20 @@ class Batcher:
         n_workers: int = 1,
         on_batch: Callable[[int], None] = lambda n_documents: None,
         on_waiting: Callable[[int], None] = lambda n_documents: None,
+        may_come: Callable[[], bool] = lambda: True,
     ) -> None:
         self.max_batch, self.max_waiting = max_batch, max_waiting
         self.wait_seconds, self.n_workers = wait_seconds, n_workers
-        self.on_batch, self.on_waiting = on_batch, on_waiting
+        self.on_batch, self.on_waiting, self.may_come = on_batch, on_waiting, may_come
         self.n_waiting = 0  # documents
+        self.n_pending = 0  # requests that are not answered
+        self._seconds = 0.0  # of the last batch
+        self._n_queued = 0  # requests so far
         self._waiting: deque[_Job] = deque()
         self._speed = 0.0  # documents/s of one worker
         self._costs: dict[int, float] = {}  # seconds per document by kind of work
         self._n_idle = 0  # workers
-        self._changed = asyncio.Event()
+        self._changed, self._complete = asyncio.Event(), asyncio.Event()
         self._is_open = False
         self._workers: set[asyncio.Task[None]] = set()
 
@@ -136,8 +142,10 @@ class Batcher:
         results = asyncio.get_running_loop().create_future()
         job = _Job(work, documents, results, hash(work))
         job.results.add_done_callback(lambda results: self._forget(job))
+        self.n_pending += 1
         if not self._is_open:
-            self._is_open, self._changed, self._n_idle = True, asyncio.Event(), 0
+            self._is_open, self._n_idle = True, 0
+            self._changed, self._complete = asyncio.Event(), asyncio.Event()
             for _ in range(self.n_workers):
                 self._start_worker()
         self._queue(job)
@@ -201,23 +209,46 @@ class Batcher:
                 job.results.cancel()
 
     async def _gather(self) -> None:
-        """Wait for a request, then for `wait_seconds` for others."""
+        """Wait for a request, then for others until none arrives for a moment, or none can come.
+
+        Clients that were just answered ask again within milliseconds: batches are larger, and a
+        step of a batch costs nearly the same for few documents as for many.
+        """
         while True:
             while not self._waiting:
                 self._changed.clear()
                 await self._changed.wait()
-            left = self._waiting[0].arrived + self.wait_seconds - monotonic()
-            if left <= 0 or self.n_waiting >= self.max_batch:
+            await asyncio.sleep(0)  # requests that were just answered are no longer pending
+            moment = self._moment()
+            start = monotonic()
+            end, is_quiet = start + MOST_WAITS * moment, False
+            while start < end and not is_quiet and not self._is_complete():
+                n_before = self._n_queued
+                self._complete.clear()
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._complete.wait(), moment)
+                now = monotonic()
+                # A late timer: the loop was busy, and there may be requests that it has not read.
+                is_late = now - start > 2 * moment
+                is_quiet, start = not is_late and self._n_queued == n_before, now
+            if self._waiting:  # another worker may have taken all
                 return
-            self._changed.clear()
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), left)
+
+    def _moment(self) -> float:
+        """Return how long to wait for another request, in seconds."""
+        return max(self.wait_seconds, WAITED_SHARE * self._seconds) if self.wait_seconds else 0.0
+
+    def _is_complete(self) -> bool:
+        return self.n_waiting >= self.max_batch or not self.may_come()
 
     def _queue(self, job: _Job) -> None:
         self._waiting.append(job)
+        self._n_queued += 1
         self.n_waiting += job.n_left
         self.on_waiting(self.n_waiting)
         self._changed.set()
+        if self._is_complete():
+            self._complete.set()
 
     def _take(self) -> list[_Job]:
         """Take the oldest request and those with equal work, up to a batch or an even share."""
@@ -261,14 +292,15 @@ class Batcher:
                 job.results.set_result(job.found)
 
     def _forget(self, job: _Job) -> None:
-        """Remove a request from the queue if it was cancelled or has failed."""
+        """Remove a request that is done, from the queue too if it was cancelled or has failed."""
+        self.n_pending -= 1
         if job.n_left and job in self._waiting:
             self._waiting.remove(job)
             self.n_waiting -= job.n_left
             self.on_waiting(self.n_waiting)
 
     def _count(self, jobs: Sequence[_Job], seconds: float) -> None:
-        n_documents = sum(len(job.share) for job in jobs)
+        n_documents, self._seconds = sum(len(job.share) for job in jobs), seconds
         if not n_documents:
             return
         seconds = max(seconds, 1e-6)

@@ -68,12 +68,17 @@ class ConnectionLimits:
 class Connections:
     """The open connections by client address, and their current requests."""
 
-    def __init__(self, app: ASGIApp, limits: ConnectionLimits | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: ConnectionLimits | None = None,
+        opened: dict[Client, LimitedConnection] | None = None,
+    ) -> None:
         self.app = app
         self.limits = ConnectionLimits() if limits is None else limits
         self.n_requests = 0
         self.n_refused = 0  # connections that are refused and not closed yet
-        self.open: dict[Client, LimitedConnection] = {}
+        self.open: dict[Client, LimitedConnection] = {} if opened is None else opened
         self._closed: Counter[str] = Counter()  # reasons since the last log line
         self._log_timer: asyncio.TimerHandle | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,10 +63,18 @@ class ServedModel:
 
 
 class Registry:
-    """The served models by name; the first is the default."""
+    """The served models by name; the first is the default.
 
-    def __init__(self, folders: Mapping[str, Path], device: str = "auto") -> None:
-        self.folders, self.device = dict(folders), device
+    Args:
+        folders: the model folders by name.
+        device: what the models run on.
+        shared: a folder by which several processes share the memory of the weights.
+    """
+
+    def __init__(
+        self, folders: Mapping[str, Path], device: str = "auto", shared: Path | None = None
+    ) -> None:
+        self.folders, self.device, self.shared = dict(folders), device, shared
         self._models: dict[str, ServedModel] = {}
 
     @classmethod
@@ -94,17 +103,17 @@ class Registry:
 
     def find(self, name: str | None) -> ServedModel:
         """Return a model by name; None is the default."""
-        models = {model.name: model for model in self.models}
-        if name is None:
-            return next(iter(models.values()))
-        if name not in models:
-            raise ConfigError(f"No model has this name. {nearest_name(name, models)}")
-        return models[name]
+        if not self.is_ready:
+            raise NotReadyError()
+        chosen = self.names[0] if name is None else name
+        if chosen not in self._models:
+            raise ConfigError(f"No model has this name. {nearest_name(chosen, self._models)}")
+        return self._models[chosen]
 
     def load(self) -> None:
         """Load all models; raise the first error."""
         for name, folder in self.folders.items():
-            self._models[name] = load_served(name, folder, self.device)
+            self._models[name] = load_served(name, folder, self.device, self.shared)
 
     def reload(self) -> list[str]:
         """Load the models whose folders have changed; return one line per model.
@@ -118,18 +127,22 @@ class Registry:
         try:
             if version_of(folder) == before.version:
                 return f"{name}: unchanged ({before.version})."
-            now = load_served(name, folder, self.device)
+            now = load_served(name, folder, self.device, self.shared)
         except (SetRNNError, OSError) as error:
             return f"{name}: not loaded, {before.version} stays. {error}"
         except Exception as error:  # noqa: BLE001 (the old model stays, whatever it is)
             return f"{name}: not loaded, {before.version} stays. {type(error).__name__}."
         self._models[name] = now
+        if self.shared is not None:  # who has mapped them keeps them
+            shutil.rmtree(self.shared / before.tagger.version.model, ignore_errors=True)
         return f"{name}: {now.version} replaces {before.version}."
 
 
-def load_served(name: str, folder: Path, device: str = "auto") -> ServedModel:
+def load_served(
+    name: str, folder: Path, device: str = "auto", shared: Path | None = None
+) -> ServedModel:
     """Load a model folder with its version."""
-    tagger = load(folder, device)
+    tagger = load(folder, device, shared=shared)
     tagger.tag([""])  # the first prediction imports for up to a second
     return ServedModel(name, _shorten(tagger.version), tagger)
 

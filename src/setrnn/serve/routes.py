@@ -14,6 +14,7 @@ from starlette.responses import Response
 from setrnn.data.example import KnownLabels
 from setrnn.serve.batching import Batcher, NoWorkerError, QueueFullError, Work
 from setrnn.serve.guards import ClientGoneError
+from setrnn.serve.json_route import VERSION_HEADER, JsonRoute
 from setrnn.serve.observation import Metrics
 from setrnn.serve.problems import KINDS, MEDIA_TYPE, ProblemError
 from setrnn.serve.registry import RETRY_SECONDS, NotReadyError, Registry, ServedModel
@@ -36,7 +37,6 @@ from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.rules import find_rule
 from setrnn.tagging.explaining import choose_explained_rule, given_set
 
-VERSION_HEADER = "X-Model-Version"
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
 # Texts times squared labels: set-rnn-exact scores a set of n labels in a time that grows with n^2.
 MAX_SCORED_LABELS = 64 * 16**2
@@ -78,10 +78,11 @@ _OF_POSTS = _VERSION | describe_problems(
 )
 
 router = APIRouter(generate_unique_id_function=lambda route: route.name)
+posts = APIRouter(route_class=JsonRoute, generate_unique_id_function=lambda route: route.name)
 
 
-@router.post("/v1/tag", responses=_OF_POSTS)
-async def tag(wanted: TagRequest, request: Request, response: Response) -> TagAnswer:
+@posts.post("/v1/tag", responses=_OF_POSTS)
+async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
     """Predict a label set for each text."""
     service = _service(request)
     model = service.registry.find(wanted.model)
@@ -99,12 +100,12 @@ async def tag(wanted: TagRequest, request: Request, response: Response) -> TagAn
     features = wanted.features or [[]] * len(wanted.texts)
     work = Tagging(model, rule, wanted.top, limits, wanted.calibrated, wanted.marginals)
     documents = list(zip(wanted.texts, features, strict=True))
-    found = await _process(request, response, model, work, documents)
+    found = await _process(request, model, work, documents)
     return TagAnswer.model_validate({"model": model, "rule": rule, "predictions": found})
 
 
-@router.post("/v1/complete", responses=_OF_POSTS)
-async def complete(wanted: CompleteRequest, request: Request, response: Response) -> CompleteAnswer:
+@posts.post("/v1/complete", responses=_OF_POSTS)
+async def complete(wanted: CompleteRequest, request: Request) -> CompleteAnswer:
     """Predict the remaining labels of a text when some are known to be right or wrong."""
     service = _service(request)
     model = service.registry.find(wanted.model)
@@ -115,12 +116,12 @@ async def complete(wanted: CompleteRequest, request: Request, response: Response
         await asyncio.to_thread(tagger.check_known, known)
     document = ((wanted.text, wanted.features or ()), known)
     work = Completing(model, wanted.top)
-    found: list[CompleteAnswer] = await _process(request, response, model, work, [document])
+    found: list[CompleteAnswer] = await _process(request, model, work, [document])
     return found[0]
 
 
-@router.post("/v1/explain", responses=_OF_POSTS)
-async def explain(wanted: ExplainRequest, request: Request, response: Response) -> ExplainAnswer:
+@posts.post("/v1/explain", responses=_OF_POSTS)
+async def explain(wanted: ExplainRequest, request: Request) -> ExplainAnswer:
     """Explain the labels of a text: its words, and the sequences and sets of labels."""
     service = _service(request)
     model = service.registry.find(wanted.model)
@@ -131,7 +132,7 @@ async def explain(wanted: ExplainRequest, request: Request, response: Response) 
         await asyncio.to_thread(given_set, tagger.labels, wanted.labels, tagger.max_labels)
     work = Explaining(model, rule, wanted.top, wanted.labels)
     document = (wanted.text, wanted.features or ())
-    found: list[ExplainAnswer] = await _process(request, response, model, work, [document])
+    found: list[ExplainAnswer] = await _process(request, model, work, [document])
     return found[0]
 
 
@@ -195,11 +196,10 @@ def _service(request: Request) -> Service:
 
 
 async def _process(
-    request: Request, response: Response, model: ServedModel, work: Work, documents: Sequence[Any]
+    request: Request, model: ServedModel, work: Work, documents: Sequence[Any]
 ) -> Any:  # noqa: ANN401 (what the work returns, one per document)
     """Queue documents and wait for their results, or for the client to disconnect."""
     service = _service(request)
-    response.headers[VERSION_HEADER] = model.version
     try:
         results = service.batchers[model.name].submit(work, documents)
     except NoWorkerError:

@@ -162,6 +162,14 @@ class LabelProbability(_Answer):
     probability: Probability
 
 
+class Marginal(LabelProbability):
+    """The probability of a label, and where it needs no review."""
+
+    accepted_from: float | None = Field(
+        description="The lowest accepted probability of the label; null: it is never accepted."
+    )
+
+
 class TaggedText(_Answer):
     """The prediction for one text."""
 
@@ -183,7 +191,7 @@ class TaggedText(_Answer):
         description="The labels that need no review, each by itself; null: `setrnn calibrate` was "
         "not run."
     )
-    marginals: list[LabelProbability] | None = Field(
+    marginals: list[Marginal] | None = Field(
         description="p(label | text) in descending order, at least 0.001, at most 50."
     )
     missing_mass: float | None = Field(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -13,12 +14,11 @@ from functools import partial
 from typing import Any, cast
 
 import uvicorn
-from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from setrnn.errors import SetRNNError
 from setrnn.serve.app import make_app
-from setrnn.serve.connections import ConnectionLimits, Connections
+from setrnn.serve.connections import Client, ConnectionLimits, Connections, LimitedConnection
 from setrnn.serve.guards import ApiKeys
 from setrnn.serve.listening import OTHER_FILES, describe_stop, port_in_use, raise_open_files
 from setrnn.serve.observation import log_failure
@@ -69,8 +69,9 @@ def run_server(
     except OSError as error:  # another process listens there since the port was bound
         raise port_in_use(*listener.getsockname()[:2]) from error
     limits = ConnectionLimits(n_open=_n_connections(settings.max_connections, say))
-    app = make_app(registry, settings, keys, hosts)
-    server = Server(app, limits, registry, keys, log, greeting, say, on_ready)
+    opened: dict[Client, LimitedConnection] = {}
+    app = make_app(registry, settings, keys, hosts, n_open=opened.__len__)
+    server = Server(Connections(app, limits, opened), registry, keys, log, greeting, say, on_ready)
     server.run([listener])
     log.flush()
     if server.failure is not None:
@@ -88,9 +89,8 @@ def _n_connections(wanted: int, say: Say) -> int:
     return allowed
 
 
-def limited_config(app: ASGIApp, limits: ConnectionLimits | None = None) -> uvicorn.Config:
+def limited_config(connections: Connections) -> uvicorn.Config:
     """Return the settings of a server that limits its connections."""
-    connections = Connections(app, limits)
     return uvicorn.Config(
         connections,
         http=cast("type[asyncio.Protocol]", connections.limit(HttpToolsProtocol)),
@@ -109,8 +109,7 @@ class Server(uvicorn.Server):
 
     def __init__(
         self,
-        app: ASGIApp,
-        limits: ConnectionLimits,
+        connections: Connections,
         registry: Registry,
         keys: ApiKeys | None,
         log: BufferedLog,
@@ -118,7 +117,7 @@ class Server(uvicorn.Server):
         say: Say,
         on_ready: Say,
     ) -> None:
-        super().__init__(limited_config(app, limits))
+        super().__init__(limited_config(connections))
         self.registry, self.keys, self.log, self.greeting = registry, keys, log, greeting
         self.say, self.on_ready = say, on_ready
         self.failure: Exception | None = None
@@ -155,7 +154,9 @@ class Server(uvicorn.Server):
         if self.greeting:
             self.say(self.greeting)
         try:
-            await asyncio.to_thread(self.registry.load)
+            if not self.registry.is_ready:
+                await asyncio.to_thread(self.registry.load)
+            await asyncio.to_thread(set_aside_objects)
         except Exception as error:  # noqa: BLE001 (the command line reports it in one line)
             self.failure, self.should_exit = error, True
             return
@@ -170,6 +171,7 @@ class Server(uvicorn.Server):
                 self.say("The models are still being loaded: nothing to reload.")
                 return
             lines = await asyncio.to_thread(self.registry.reload)
+            await asyncio.to_thread(set_aside_objects)
             for line in lines:
                 self.say(line)
 
@@ -204,6 +206,15 @@ class BufferedLog(logging.Handler):
         while True:
             await asyncio.sleep(LOG_SECONDS)
             self.flush()
+
+
+def set_aside_objects() -> None:
+    """Let garbage collections skip the libraries and the models.
+
+    They stay, and looking at them again and again takes a third of the time of requests.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def set_up_log() -> BufferedLog:

@@ -27,7 +27,7 @@ class ServeSettings:
         max_body_bytes: bytes per request body.
         queue: documents that may wait for a model; requests beyond it are refused.
         batch: documents per batch.
-        batch_ms: how long the first request of a batch waits for others, in milliseconds.
+        batch_ms: how long a batch waits for another request, in milliseconds; up to ten times.
         workers: batches processed at once; None: one per core, or one on a GPU.
         body_seconds: how long a client may pause while it sends a body.
         max_connections: open connections; more are refused.

@@ -58,17 +58,30 @@ class Tagging:
             for each, row, missing in rows
         ]
 
-    def _rank_labels(self, probs: Floats32) -> list[schemas.LabelProbability]:
+    def _rank_labels(self, probs: Floats32) -> list[schemas.Marginal]:
         order = np.argsort(-probs, kind="stable")[:MAX_LABELS]
         names = self.model.tagger.labels.names
-        return _probabilities(
-            (names[label], float(probs[label])) for label in order if probs[label] >= MIN_MARGINAL
-        )
+        return [
+            schemas.Marginal(
+                label=names[label],
+                probability=float(probs[label]),
+                accepted_from=self._accepted_from(label),
+            )
+            for label in order
+            if probs[label] >= MIN_MARGINAL
+        ]
+
+    def _accepted_from(self, label: int) -> float | None:
+        """Return the threshold of a label; thresholds are of calibrated probabilities only."""
+        acceptance = self.model.tagger.label_acceptance if self.is_calibrated else None
+        if acceptance is None or acceptance.thresholds[label] > 1:
+            return None
+        return float(acceptance.thresholds[label])
 
 
 def _tagged_text(
     found: Prediction,
-    marginals: list[schemas.LabelProbability] | None = None,
+    marginals: list[schemas.Marginal] | None = None,
     missing_mass: float | None = None,
 ) -> schemas.TaggedText:
     more = {"marginals": marginals, "missing_mass": missing_mass}

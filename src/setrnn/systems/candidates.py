@@ -171,12 +171,21 @@ class SetCandidates:
         """
         if self.label_probs is not None:
             return self.label_probs
-        n, K, S = self.labels.shape
+        return np.minimum(self._sum_by_label(self._shares, n_labels), 1.0).astype(np.float32)
+
+    def bound_marginals(self, estimated: Floats | Floats32) -> Floats32:
+        """Move estimates of p(label | document), (n, L), to what the candidates leave possible."""
+        least = self._sum_by_label(np.exp(self.log_probs), estimated.shape[1])
+        most = np.minimum(least + self.missing_mass()[:, None], 1.0)
+        return np.clip(estimated, np.minimum(least, 1.0), most).astype(np.float32)
+
+    def _sum_by_label(self, values: Floats, n_labels: int) -> Floats:
+        """Sum the values (n, K) of the candidates that contain each label: (n, L)."""
+        n = len(self.labels)
         document, rank, place = np.nonzero(self.labels >= 0)
-        label = self.labels[document, rank, place]
-        shares = self._shares[document, rank]
-        sums = np.bincount(document * n_labels + label, weights=shares, minlength=n * n_labels)
-        return np.minimum(sums, 1.0).reshape(n, n_labels).astype(np.float32)
+        at = document * n_labels + self.labels[document, rank, place]
+        sums = np.bincount(at, weights=values[document, rank], minlength=n * n_labels)
+        return np.asarray(sums.reshape(n, n_labels))
 
     def missing_mass(self) -> Floats:
         """Return the total probability of the sets that are not candidates: (n,)."""

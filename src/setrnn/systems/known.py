@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
+import scipy  # scipy.special is imported where it is first used
 
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, DataError
@@ -138,7 +138,7 @@ def known_log_prob(candidates: SetCandidates) -> Floats:
 
     It is a lower bound, and exact if all sets that fit were found.
     """
-    return np.asarray(np.minimum(logsumexp(candidates.log_probs, axis=1), 0.0))
+    return np.asarray(np.minimum(scipy.special.logsumexp(candidates.log_probs, axis=1), 0.0))
 
 
 def _mark(labels: Ids, n_labels: int) -> Bools:

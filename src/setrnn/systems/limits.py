@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
@@ -133,11 +133,11 @@ class SeenSets:
         return self.labels[chosen], sums
 
     @cached_property
-    def _members(self) -> sp.csr_matrix:
+    def _members(self) -> scipy.sparse.csr_matrix:
         offsets = np.concatenate([[0], np.cumsum(self.sizes)])
         ones = np.ones(int(offsets[-1]))
         shape = (len(self.labels), self.n_labels)
-        return sp.csr_matrix((ones, self.labels[self.labels >= 0], offsets), shape=shape)
+        return scipy.sparse.csr_matrix((ones, self.labels[self.labels >= 0], offsets), shape=shape)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,15 +22,13 @@ from setrnn.systems.candidates import (
     Floats,
     Floats32,
     Ids,
-    Ints,
-    LabelSizeProbs,
     SetCandidates,
-    list_distinct,
     pack_labels,
     widen,
 )
-from setrnn.systems.known import Known, check_known, make_completions, refuse_sequences
+from setrnn.systems.known import Known, check_known, refuse_sequences
 from setrnn.systems.limits import set_keys
+from setrnn.systems.mixture_candidates import MixtureCandidates, Pool, Weights
 from setrnn.systems.relabelled import LABEL_IDS, LabelOrder, RelabelledSystem
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.system import Arrays, System
@@ -40,179 +38,6 @@ if TYPE_CHECKING:
 
 WEIGHTS, N_LABELS = "mixture.weights", "mixture.n_labels"  # arrays
 FIRST = 1e6  # more than any log-probability: the best set of a member is always kept
-
-
-@dataclass(frozen=True)
-class Weights:
-    """The weights of the members: those of some rules, and the default of all others.
-
-    Example:
-        >>> weights = Weights(np.array([0.5, 0.5]), {"f1": np.array([0.2, 0.8])})
-        >>> weights.for_rule("f1").current.tolist(), weights.for_rule("set").current.tolist()
-        ([0.2, 0.8], [0.5, 0.5])
-    """
-
-    current: Floats  # (I,) at least 0; their sum is 1
-    by_rule: Mapping[str, Floats] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """Raise ValueError if weights are negative or do not add up to 1."""
-        for each in (self.current, *self.by_rule.values()):
-            is_share = each.shape == self.current.shape == (each.size,) and (each >= 0).all()
-            if not is_share or not abs(each.sum() - 1) < 1e-6:
-                raise ValueError("the weights of a mixture are shares, one per member")
-
-    @property
-    def used(self) -> list[int]:
-        """The members with a weight above 0."""
-        return [int(member) for member in np.flatnonzero(self.current > 0)]
-
-    def for_rule(self, rule: str) -> Weights:
-        """Return the weights with those of a rule as the current ones."""
-        if rule not in self.by_rule or np.array_equal(self.by_rule[rule], self.current):
-            return self
-        return replace(self, current=self.by_rule[rule])
-
-    def mix(self, log_probs: Floats) -> Floats:
-        """Return log p of sets from log p by each member, (I, ...)."""
-        shares = log_probs[self.used] + np.log(self.current[self.used]).reshape(
-            -1, *[1] * (log_probs.ndim - 1)
-        )
-        with np.errstate(invalid="ignore"):  # what a member does not know is NaN
-            return np.asarray(np.logaddexp.reduce(shares, axis=0))
-
-    def average(self, values: Sequence[npt.NDArray[Any]]) -> Floats:
-        """Return the weighted mean of a value of each member."""
-        first, *others = self.used
-        total = self.current[first] * values[first].astype(np.float64)
-        for member in others:
-            total += self.current[member] * values[member]
-        return np.asarray(total)
-
-
-@dataclass(frozen=True)
-class Pool:
-    """Sets of each document, with their probability by each member."""
-
-    labels: Ids  # (n, K, S) ascending ids, padded with -1
-    log_probs: Floats  # (I, n, K), -inf where a document has fewer than K sets
-
-    def take(self, rows: Ints) -> Pool:
-        """Return the sets of some of the documents."""
-        return Pool(self.labels[rows], self.log_probs[:, rows])
-
-
-@dataclass(frozen=True)
-class MixtureCandidates(SetCandidates):
-    """The most probable sets of a mixture; other weights give another order of the same sets.
-
-    Marginals, and the probabilities of labels and sizes, are the means of those of the members.
-    With known labels they follow from the sets, because p(known) differs from member to member.
-    """
-
-    pool: Pool
-    found: tuple[SetCandidates, ...]  # by each member
-    weights: Weights
-    known: Known | None = None
-
-    @classmethod
-    def of(
-        cls, pool: Pool, found: Sequence[SetCandidates], weights: Weights, known: Known | None
-    ) -> MixtureCandidates:
-        """Rank the sets by the current weights."""
-        log_probs = weights.mix(pool.log_probs)
-        order = np.argsort(-log_probs, axis=1, kind="stable")
-        log_probs = np.take_along_axis(log_probs, order, axis=1)
-        labels = np.take_along_axis(pool.labels, order[:, :, None], axis=1)
-        labels = np.where(log_probs[:, :, None] > -np.inf, labels, -1)
-        if known is not None:
-            labels = make_completions(SetCandidates(labels, log_probs), known).labels
-        return cls(labels, log_probs, pool, tuple(found), weights, known)
-
-    def for_rule(self, rule: str) -> MixtureCandidates:
-        """Return the candidates by the weights of a rule."""
-        weights = self.weights.for_rule(rule)
-        if weights is self.weights:
-            return self
-        return self.of(self.pool, self.found, weights, self.known)
-
-    def take(self, rows: Ints) -> Self:
-        """Return the candidates of some of the documents."""
-        return replace(
-            super().take(rows),
-            pool=self.pool.take(rows),
-            found=tuple(each.take(rows) for each in self.found),
-            known=None if self.known is None else self.known.rows(rows),
-        )
-
-    def marginals(self, n_labels: int) -> Floats32:
-        """Return p(label | document), (n, L)."""
-        if self.known is not None:
-            return super().marginals(n_labels)
-        mean = self.weights.average(
-            [
-                each.marginals(n_labels) if member in self.weights.used else np.zeros(0)
-                for member, each in enumerate(self.found)
-            ]
-        )
-        return np.minimum(mean, 1.0).astype(np.float32)
-
-    def missing_mass(self) -> Floats:
-        """Return the total probability of the sets that the members did not find: (n,)."""
-        if self.known is not None:
-            return super().missing_mass()
-        return self.weights.average([each.missing_mass() for each in self.found])
-
-    def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
-        """Return p(label in the set, size of the set) for the labels that matter to a member."""
-        if self.known is not None:
-            return super().label_size_probs(n_labels, also)
-        used = self.weights.used
-        tables = [self.found[member].label_size_probs(n_labels, also) for member in used]
-        labels, aligned = align_tables(tables)
-        probs = np.zeros_like(aligned(0))
-        for number, member in enumerate(used):
-            probs += self.weights.current[member] * aligned(number)
-        empty = sum(
-            self.weights.current[member] * each.empty
-            for member, each in zip(used, tables, strict=True)
-        )
-        return LabelSizeProbs(labels, probs, np.asarray(empty))
-
-    def log_probs_of(self, label_sets: Ids) -> Floats:
-        """Return log p of given sets (n, G, S), packed: (n, G), NaN if a member does not know it.
-
-        A set that is a candidate is known.
-        """
-        of_candidates = super().log_probs_of(label_sets)
-        if self.known is not None:
-            return of_candidates
-        of_members = np.stack([each.log_probs_of(label_sets) for each in self.found])
-        return np.where(np.isnan(of_candidates), self.weights.mix(of_members), of_candidates)
-
-
-def align_tables(
-    tables: Sequence[LabelSizeProbs],
-) -> tuple[Ids, Callable[[int], Floats]]:
-    """Return the labels of all tables, (n, M), and a function that gives a table by its number.
-
-    The function returns p(label in the set, size), (n, M, Z), with the same labels and sizes for
-    all tables.
-    """
-    labels, place = list_distinct(np.concatenate([each.labels for each in tables], axis=1))
-    Z = max(each.probs.shape[2] for each in tables)
-    ends = np.cumsum([each.labels.shape[1] for each in tables])
-
-    def align(number: int) -> Floats:
-        table = tables[number]
-        start = ends[number] - table.labels.shape[1]
-        document, column = np.nonzero(table.labels >= 0)
-        probs = np.zeros((*labels.shape, Z))
-        row = place[document, start + column]
-        probs[document, row, : table.probs.shape[2]] = table.probs[document, column]
-        return probs
-
-    return labels, align
 
 
 @dataclass(frozen=True)
@@ -250,7 +75,8 @@ class MixtureSystem(System):
         ]
         labels, is_set = unite(found, max(n_sets, len(found)), self.n_labels)
         log_probs = np.where(is_set, self.member_log_probs(tokens, labels, found), -np.inf)
-        return MixtureCandidates.of(Pool(labels, log_probs), found, self.weights, known)
+        pool = Pool(labels, log_probs, tuple(found))
+        return MixtureCandidates.of(pool, self.weights, known)
 
     def member_log_probs(
         self, tokens: Ragged, label_sets: Ids, found: Sequence[SetCandidates] = ()
@@ -274,10 +100,22 @@ class MixtureSystem(System):
 
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-        used = self.weights.used
+        return self.log_probs_by_rule(tokens, label_sets, [""])[0]
+
+    def log_probs_by_rule(
+        self, tokens: Ragged, label_sets: Ids, rules: Sequence[str]
+    ) -> Sequence[Floats]:
+        """Return log p (n, G) of given sets, by each of several rules: members are asked once."""
+        by_rule = [self.weights.for_rule(rule) for rule in rules]
         rows = self._split(tokens)
-        found = [self.systems[member].set_log_probs(rows[member], label_sets) for member in used]
-        return Weights(self.weights.current[used]).mix(np.stack(found))
+        found = {
+            member: self.systems[member].set_log_probs(rows[member], label_sets)
+            for member in sorted({member for each in by_rule for member in each.used})
+        }
+        return [
+            Weights(each.current[each.used]).mix(np.stack([found[member] for member in each.used]))
+            for each in by_rule
+        ]
 
     def marginals(self, tokens: Ragged, candidates: SetCandidates | None = None) -> Floats32:
         """Return p(label | document), (n, L): the mean of the members' own."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
@@ -160,12 +160,31 @@ class NeuralSystem(System):
         self, tokens: Ragged, n_sets: int, search: Callable[[Rows, Encoding], ScoredSets]
     ) -> SetCandidates:
         """Search in batches; return the sets of all documents, with at least `n_sets` columns."""
-        rows, parts = [np.zeros(0, dtype=np.int64)], []
+
+        def search_one(rows: Rows, encoding: Encoding) -> dict[str, ScoredSets]:
+            return {"sets": search(rows, encoding)}
+
+        return self.gather_by_source(tokens, n_sets, ["sets"], search_one)["sets"]
+
+    def gather_by_source(
+        self,
+        tokens: Ragged,
+        n_sets: int,
+        sources: Sequence[str],
+        search: Callable[[Rows, Encoding], Mapping[str, ScoredSets]],
+    ) -> dict[str, SetCandidates]:
+        """Search in batches for the sets of several sources."""
+        rows = [np.zeros(0, dtype=np.int64)]
+        parts: dict[str, list[SetCandidates]] = {source: [] for source in sources}
         for rows_of_batch, found in self.by_batch(tokens, search):
             rows.append(rows_of_batch)
-            parts.append(as_candidates(found))
-        joined = SetCandidates.concatenate(parts, n_sets)
-        return joined.take(np.argsort(np.concatenate(rows)))
+            for source in sources:
+                parts[source].append(as_candidates(found[source]))
+        order = np.argsort(np.concatenate(rows))
+        return {
+            source: SetCandidates.concatenate(each, n_sets).take(order)
+            for source, each in parts.items()
+        }
 
     def gather_values(self, tokens: Ragged, values: Array, score: Score) -> Array:
         """Score in batches; write the result for each document into its row of `values`."""

@@ -31,6 +31,7 @@ MAX_SUBSETS, MAX_MEMORY = 65_536, 2**26
 class OrderFreeSystem(RecurrentSystem):
     """A network whose decoder ignores the order of the labels so far."""
 
+    shares_sources: ClassVar[bool] = False
     max_training_labels: ClassVar[int | None] = MOST_LABELS
 
     @torch.inference_mode()
@@ -61,12 +62,15 @@ class OrderFreeSystem(RecurrentSystem):
     def _search(self, tokens: Ragged, n_sets: int) -> SetCandidates:
         """Search, and compute the exact probabilities of the best sets."""
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
+        n_exact = self.config.search.exact_sets
+        # The sets with exact probabilities do not depend on how many are asked for.
+        n_best = max(n_sets, n_exact)
 
         def search(rows: Rows, encoding: Encoding) -> ScoredSets:
             found = search_sets(
-                self._decoder, encoding, width, max_labels, n_sets, n_sets >= MANY_SETS
+                self._decoder, encoding, width, max_labels, n_best, n_sets >= MANY_SETS
             )
-            best = found.labels[:, : self.config.search.exact_sets]
+            best = found.labels[:, :n_exact]
             if not best.shape[1]:
                 return found
             is_exact = (best >= 0).sum(2) <= EXACT_UP_TO

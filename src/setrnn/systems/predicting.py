@@ -1,22 +1,27 @@
 """Predict the label sets of a batch of documents: search once, choose by any number of rules."""
 
-# n documents, G given sets, S labels of the largest set
+# n documents, m of them, L labels, G given sets, S labels of the largest set, E pairs of a
+# document and a set
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
-from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates, pack_labels, widen
 from setrnn.systems.known import Known
-from setrnn.systems.limits import SetLimits
-from setrnn.systems.rules import LABEL_RULE, choose_sets, count_candidates, find_rule
+from setrnn.systems.limits import SetLimits, set_keys
+from setrnn.systems.rules import LABEL_RULE, count_candidates, find_rule
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.systems.system import System
+
+NO_RULE = ""  # a mixture has its default weights
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,19 @@ class ChosenSets:
     choice: Choice  # what they were chosen from
     labels: Ids  # (n, S) padded with -1
     log_probs: Floats  # (n,)
+    # How long choosing took. Of a question that rules share, each has a part, by its sets.
+    seconds: float = 0.0
+
+
+@dataclass
+class Question:
+    """One set of each of some documents, whose probability the system is asked for."""
+
+    rule: str  # by whose weights a mixture answers
+    rows: Ints  # (m,) of the documents
+    labels: Ids  # (m, S) padded with -1
+    log_probs: Floats = field(default_factory=lambda: np.zeros(0))  # (m,) the answer
+    seconds: float = 0.0
 
 
 class BatchSearch:
@@ -43,7 +61,13 @@ class BatchSearch:
     ) -> None:
         self.system, self.tokens, self.n_sets, self.known = system, tokens, n_sets, known
         self.candidates: dict[str, SetCandidates] = {}
-        self.seconds: dict[str, float] = {}
+        self.seconds: dict[str, float] = {}  # a search that sources share counts for each of them
+        self._label_probs: dict[str, Floats32] = {}
+        if system.shares_sources and len(n_sets) > 1 and known is None:
+            start = time.perf_counter()
+            self.candidates = system.candidates_by_source(tokens, n_sets)
+            self.seconds = dict.fromkeys(n_sets, time.perf_counter() - start)
+            return
         for source, n in n_sets.items():
             start = time.perf_counter()
             self.candidates[source] = system.candidates(tokens, n, source, known)
@@ -53,14 +77,65 @@ class BatchSearch:
         self, rule: str, limits: SetLimits, thresholds: Thresholds | None = None
     ) -> ChosenSets:
         """Choose one set per document by a rule, which may prefer one that is not a candidate."""
-        by, system = find_rule(rule), self.system.for_rule(rule)
+        return self.choose_all([rule], limits, thresholds)[rule]
 
-        def set_log_probs(rows: Ints, sets: Ids) -> Floats:
-            return system.set_log_probs(take_rows(self.tokens, rows), sets)
+    def choose_all(
+        self,
+        rules: Sequence[str],
+        limits: SetLimits,
+        thresholds: Thresholds | None = None,
+        also: Sequence[Question] = (),
+    ) -> dict[str, ChosenSets]:
+        """Choose one set per document by each of several rules.
 
-        candidates = self.candidates[by.source].for_rule(rule)
-        choice = Choice(candidates, limits, set_log_probs, thresholds)
-        return ChosenSets(choice, *choose_sets(by, choice))
+        The system is asked once for the probabilities of all sets that are not candidates, and
+        answers the questions in `also` together with them.
+        """
+        found: dict[str, ChosenSets] = {}
+        questions: dict[str, Question] = {}
+        for rule in rules:
+            start = time.perf_counter()
+            by = find_rule(rule)
+            candidates = self.candidates[by.source].for_rule(rule)
+
+            def set_log_probs(rows: Ints, sets: Ids, rule: str = rule) -> Floats:
+                some = take_rows(self.tokens, rows)
+                return self.system.for_rule(rule).set_log_probs(some, sets)
+
+            choice = Choice(candidates, limits, set_log_probs, thresholds)
+            labels = pack_labels(by.choose(choice))
+            log_probs = candidates.log_probs_of(labels[:, None])[:, 0]
+            unknown = np.flatnonzero(np.isnan(log_probs))
+            questions[rule] = Question(rule, unknown, labels[unknown])
+            seconds = time.perf_counter() - start
+            found[rule] = ChosenSets(choice, labels, log_probs, seconds)
+        self.ask([*questions.values(), *also])
+        for rule, question in questions.items():
+            chosen = found[rule]
+            chosen.log_probs[question.rows] = question.log_probs
+            seconds = chosen.seconds + question.seconds
+            found[rule] = ChosenSets(chosen.choice, chosen.labels, chosen.log_probs, seconds)
+        return found
+
+    def ask(self, questions: Sequence[Question]) -> None:
+        """Answer questions: the system is asked once, and once for sets that several ask for."""
+        rows = np.concatenate([np.zeros(0, dtype=np.int64), *(each.rows for each in questions)])
+        if not len(rows):
+            return
+        start = time.perf_counter()
+        S = max(each.labels.shape[1] for each in questions)
+        sets = np.concatenate([widen(each.labels, S) for each in questions])  # (E, S)
+        documents, label_sets, row, column = group_sets(rows, sets)
+        rules = list(dict.fromkeys(each.rule for each in questions))
+        some = take_rows(self.tokens, documents)
+        answers = self.system.log_probs_by_rule(some, label_sets, rules)
+        seconds = (time.perf_counter() - start) / len(rows)
+        end = 0
+        for each in questions:
+            part = slice(end, end + len(each.rows))
+            each.log_probs = answers[rules.index(each.rule)][row[part], column[part]]
+            each.seconds = seconds * len(each.rows)
+            end = part.stop
 
     def many_sets(self) -> SetCandidates:
         """Return enough sets for marginals; search for them only if that was not done yet."""
@@ -78,4 +153,33 @@ class BatchSearch:
         """
         if self.known is not None or self.n_sets.get(source, 0) < count_candidates():
             return None
-        return self.candidates[source].for_rule(LABEL_RULE).marginals(n_labels)
+        if source not in self._label_probs:
+            found = self.candidates[source].for_rule(LABEL_RULE)
+            self._label_probs[source] = found.marginals(n_labels)
+        return self._label_probs[source]
+
+
+def group_sets(rows: Ints, sets: Ids) -> tuple[Ints, Ids, Ints, Ints]:
+    """Return the distinct sets of each document, from pairs of a document (E,) and a set (E, S).
+
+    They are the documents (m,), ascending; their sets (m, G, S), padded with the empty set; and
+    the places of each pair among the sets: rows (E,) and columns (E,).
+
+    Example:
+        >>> rows, sets = np.array([7, 2, 7]), np.array([[1, 3], [0, -1], [1, 3]], dtype=np.int32)
+        >>> documents, label_sets, row, column = group_sets(rows, sets)
+        >>> documents.tolist(), label_sets.tolist(), row.tolist(), column.tolist()
+        ([2, 7], [[[0, -1]], [[1, 3]]], [1, 0, 1], [0, 0, 0])
+    """
+    keys = set_keys(sets, int(sets.max(initial=-1)) + 1)
+    order = np.lexsort((keys, rows))
+    rows, keys = rows[order], keys[order]
+    is_first = np.ones(len(rows), dtype=bool)
+    is_first[1:] = (rows[1:] != rows[:-1]) | (keys[1:] != keys[:-1])
+    documents, start, row = np.unique(rows[is_first], return_index=True, return_inverse=True)
+    column = np.arange(len(row)) - start[row]
+    label_sets = np.full((len(documents), int(column.max(initial=0)) + 1, sets.shape[1]), -1)
+    label_sets[row, column] = sets[order][is_first]
+    of_pair = np.empty(len(order), dtype=np.int64)
+    of_pair[order] = np.cumsum(is_first) - 1
+    return documents, label_sets.astype(np.int32), row[of_pair], column[of_pair]

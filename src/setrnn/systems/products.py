@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
+import scipy  # scipy.special is imported where it is first used
 
 from setrnn.systems.candidates import (
     Floats,
@@ -44,7 +44,7 @@ class ProductCandidates(SetCandidates):
 
     def marginals(self, n_labels: int) -> Floats32:
         """Return the probability of each label: (n, L)."""
-        return np.asarray(expit(self.logits))
+        return np.asarray(scipy.special.expit(self.logits))
 
     def missing_mass(self) -> Floats:
         """Return 0: the marginals are exact."""
@@ -56,7 +56,7 @@ class ProductCandidates(SetCandidates):
 
     def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
         """Return p(label in the set, size): p(label) times p(the others have size - 1 labels)."""
-        probs = expit(self.logits.astype(np.float64))
+        probs = scipy.special.expit(self.logits.astype(np.float64))
         labels = list_likely_labels(probs, also)
         of_sizes = _size_probs(probs, _bound_size(probs.sum(axis=1), n_labels))
         chosen = np.take_along_axis(probs, labels, axis=1)  # (n, M)
@@ -70,7 +70,9 @@ class NonEmptyCandidates(ProductCandidates):
 
     def marginals(self, n_labels: int) -> Floats32:
         """Return the probability of each label: (n, L)."""
-        probs = expit(self.logits.astype(np.float64)) / np.exp(_log_not_empty(self.logits))
+        probs = scipy.special.expit(self.logits.astype(np.float64)) / np.exp(
+            _log_not_empty(self.logits)
+        )
         return np.asarray(np.minimum(probs, 1.0), dtype=np.float32)
 
     def log_probs_of(self, label_sets: Ids) -> Floats:

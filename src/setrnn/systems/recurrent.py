@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -17,10 +18,11 @@ from setrnn.search.beam_search import search_orders
 from setrnn.search.sampling import sample_label_probs
 from setrnn.search.set_search import (
     ScoredSets,
+    best_sequences,
     most_probable_completions,
     most_probable_sets,
     set_log_prob,
-    sets_of_best_sequences,
+    sets_of_sequences,
 )
 from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known, check_known, make_completions
@@ -37,6 +39,7 @@ class RecurrentSystem(NeuralSystem):
 
     emits_sequences: ClassVar[bool] = True
     stops_early: ClassVar[bool] = True
+    shares_sources: ClassVar[bool] = True
 
     @property
     def sequences(self) -> RecurrentSystem:
@@ -57,20 +60,41 @@ class RecurrentSystem(NeuralSystem):
         known = check_known(known, source)
         if known is not None:
             return self._completions(tokens, known)
+        return self._search_sources(tokens, {source: n_sets})[source]
+
+    @torch.inference_mode()
+    def candidates_by_source(
+        self, tokens: Ragged, n_sets: Mapping[str, int]
+    ) -> dict[str, SetCandidates]:
+        """Find as many candidates of each source as are asked for, with the same sequences."""
+        if not self.shares_sources:
+            return super().candidates_by_source(tokens, n_sets)
+        return self._search_sources(tokens, n_sets)
+
+    def _search_sources(
+        self, tokens: Ragged, n_sets: Mapping[str, int]
+    ) -> dict[str, SetCandidates]:
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
         decoder = self.network.decoder
 
-        def search(rows: Rows, encoding: Encoding) -> ScoredSets:
-            if source == "sets":
-                n_best = n_sets if n_sets < MANY_SETS else None
-                found = most_probable_sets(decoder, encoding, width, max_labels, n_best)
-            else:
-                found = sets_of_best_sequences(decoder, encoding, width, max_labels)
-            if n_sets < MANY_SETS:  # only the best are of interest
-                return found
-            return replace(found, label_probs=self._sample(encoding))
+        def search(rows: Rows, encoding: Encoding) -> dict[str, ScoredSets]:
+            found: dict[str, ScoredSets] = {}
+            sequences = None
+            if "sets" in n_sets:
+                n_best = n_sets["sets"] if n_sets["sets"] < MANY_SETS else None
+                found["sets"] = most_probable_sets(decoder, encoding, width, max_labels, n_best)
+                sequences = found["sets"].sequences
+            if "sequences" in n_sets:
+                if sequences is None:
+                    sequences = best_sequences(decoder, encoding, width, max_labels)
+                found["sequences"] = sets_of_sequences(sequences)
+            many = [source for source in found if n_sets[source] >= MANY_SETS]
+            if many:  # else, only the best are of interest
+                label_probs = self._sample(encoding)
+                found |= {name: replace(found[name], label_probs=label_probs) for name in many}
+            return found
 
-        return self.gather_sets(tokens, width, search)
+        return self.gather_by_source(tokens, width, list(n_sets), search)
 
     def _completions(self, tokens: Ragged, known: Known) -> SetCandidates:
         width, max_labels = self.config.search.beam_width, self.config.model.max_labels
@@ -95,7 +119,8 @@ class RecurrentSystem(NeuralSystem):
         def sample(rows: Rows, encoding: Encoding) -> Tensor:
             return self._sample(encoding)
 
-        return self.gather_values(tokens, np.zeros(shape, dtype=np.float32), sample)
+        sampled = self.gather_values(tokens, np.zeros(shape, dtype=np.float32), sample)
+        return candidates.bound_marginals(sampled)
 
     def _sample(self, encoding: Encoding) -> Tensor:
         max_labels = self.config.model.max_labels

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy.typing as npt
@@ -41,6 +41,7 @@ class System(Protocol):
 
     emits_sequences: ClassVar[bool] = False  # whether labels are emitted one by one
     stops_early: ClassVar[bool] = False  # whether a search for few sets leaves out others
+    shares_sources: ClassVar[bool] = False  # whether one search finds sets and sequences
     max_training_labels: ClassVar[int | None] = None  # the most labels per training document
 
     @abstractmethod
@@ -52,6 +53,12 @@ class System(Protocol):
         Returns the `n_sets` best if there are that many, and more if they cost nothing. Known
         labels only exclude sets: p(set | x) does not change.
         """
+
+    def candidates_by_source(
+        self, tokens: Ragged, n_sets: Mapping[str, int]
+    ) -> dict[str, SetCandidates]:
+        """Find as many candidates of each source as are asked for."""
+        return {source: self.candidates(tokens, n, source) for source, n in n_sets.items()}
 
     @abstractmethod
     def set_log_probs(self, tokens: Ragged, label_sets: Ids) -> Floats:
@@ -81,6 +88,12 @@ class System(Protocol):
     def sequences(self) -> RecurrentSystem | None:
         """The same system if it emits sequences; None otherwise."""
         return None
+
+    def log_probs_by_rule(
+        self, tokens: Ragged, label_sets: Ids, rules: Sequence[str]
+    ) -> Sequence[Floats]:
+        """Return log p (n, G) of given sets, by each of several rules: see `for_rule`."""
+        return [self.set_log_probs(tokens, label_sets)] * len(rules)
 
     def for_rule(self, rule: str) -> System:
         """Return the system by which a rule predicts: itself, unless it is a mixture."""

@@ -21,7 +21,7 @@ from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.kept_vectors import LEARNED
-from setrnn.data.prepared import Prepared, is_prepared
+from setrnn.data.prepared import Prepared
 from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
@@ -51,6 +51,7 @@ from setrnn.tagging.members import (
 from setrnn.tagging.members_folder import MembersFolder
 from setrnn.tagging.mixing import join, mix_members
 from setrnn.tagging.mixture_outputs import LEAST_TO_FIT
+from setrnn.tagging.occasion import describe_occasion
 from setrnn.tagging.opening import MINUTE, Asked, make_vectors, open_training_data
 from setrnn.tagging.planning import (
     START_SECONDS,
@@ -60,6 +61,7 @@ from setrnn.tagging.planning import (
     without_learned_vectors,
 )
 from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.targets import keep_targets, note_targets
 from setrnn.training.pool import Ended, Job, run_jobs
 from setrnn.training.run_folder import only_trainer, run_folder_of
 from setrnn.training.schedule import fit_to_data
@@ -91,7 +93,7 @@ class Automatic:
         self.n_threads = threads_of_jobs(MOST_JOBS)
         self.measure = self.asked.config.training.metric
         self.rule = rule_for(self.measure)
-        has_texts = not is_prepared(Path(self.source.data))
+        has_texts = self.source.prepared_folder is None
         self.words, pretrained = choose_settings(self.asked, has_texts, self.is_on_gpu)
         self.has_pretrained = pretrained is not None
         self.candidates = list_candidates(self.words, pretrained, self.is_on_gpu)
@@ -346,10 +348,13 @@ class Automatic:
         names = [each.candidate.name for each in self.members]
         taggers = [each.tagger for each in self.members]
         if self.n_valid < LEAST_TO_FIT:
-            mixture = replace(join(taggers), notes={"data": self.prepared.name})
+            notes = {"data": self.prepared.name, "n_documents": self.n_train, **describe_occasion()}
+            mixture = replace(join(taggers), notes=notes)
+            mixture = keep_targets(mixture, self.out, self.on_progress)
+            note_targets(mixture, self.on_progress)
             check_learned(mixture, self.prepared, self.measure, self.on_progress)
         else:
-            mixture = mix_members(names, taggers, self._documents(), self.on_progress)
+            mixture = mix_members(names, taggers, self._documents(), self.out, self.on_progress)
             score = mixture.notes["mixture"]["rules"][self.rule]["held_out"]
             warn_if_not_learned(score, self.prepared, self.measure, self.on_progress)
         notes = {**mixture.notes, "automatic": self._describe()}

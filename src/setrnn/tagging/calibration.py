@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax, logsumexp
+import scipy  # scipy.special is imported where it is first used
 
 from setrnn.errors import ModelError
 from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates
@@ -93,7 +93,7 @@ def fit_temperature(log_probs: Floats, true_rank: Ranks) -> float:
     document = np.arange(len(outcomes))  # rank -1 reads the last outcome: another set
 
     def loss(log_temperature: float) -> float:
-        scaled = log_softmax(outcomes / np.exp(log_temperature), axis=1)
+        scaled = scipy.special.log_softmax(outcomes / np.exp(log_temperature), axis=1)
         return float(-scaled[document, true_rank].mean())
 
     # The loss is convex in 1/T: it has one minimum.
@@ -130,11 +130,11 @@ class Scaling:
         # A set that is not a candidate has at most the probability of all such sets together.
         rest = np.concatenate([candidates[:, self.n_candidates :], others], axis=1)
         rest = np.minimum(rest, outcomes[:, -1:])
-        log_total = logsumexp(outcomes / self.temperature, axis=1, keepdims=True)
+        log_total = np.logaddexp.reduce(outcomes / self.temperature, axis=1, keepdims=True)
         outcomes = outcomes / self.temperature - log_total
         scaled = np.concatenate([outcomes[:, :-1], rest / self.temperature - log_total], axis=1)
         if self.isotonic is not None:
-            log_rest = logsumexp(outcomes[:, 1:], axis=1)
+            log_rest = np.logaddexp.reduce(outcomes[:, 1:], axis=1)
             scaled = _replace_first(scaled, log_rest, self.isotonic)
         return scaled[:, : candidates.shape[1]], scaled[:, candidates.shape[1] :]
 
@@ -206,13 +206,18 @@ def _held_out_loss(scaling: Scaling, log_probs: Floats, true_rank: Ranks) -> flo
 class Calibration:
     """All that is fitted after training and saved with the model, as calibration.json."""
 
-    n_documents: int  # that it was fitted on
+    n_documents: int  # that it was fitted on; 0 if there are only targets, of the model before
     thresholds: Thresholds | None = None  # of the rules micro-f1 and label-f1
     # By a rule's source; by the rule itself if it has weights of its own in a mixture.
     scalings: Mapping[str, Scaling] = field(default_factory=dict)
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)  # by rule
     label_curves: LabelCurves | None = None
     label_acceptance: LabelAcceptance | None = None
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it was fitted on documents."""
+        return self.n_documents > 0
 
     def key_of(self, rule: str, source: str) -> str:
         """Return which scaling is that of a rule: its own, or that of its source."""

@@ -27,7 +27,8 @@ from setrnn.objectives.set_distribution import SET_LOG_PROB
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.search.subset_sums import MOST_LABELS
 from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels, widen
-from setrnn.systems.mixture import MixtureSystem, Weights
+from setrnn.systems.mixture import MixtureSystem
+from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.rules import rule_for
 from setrnn.systems.system import System
 from setrnn.tagging.documents import open_documents
@@ -69,6 +70,7 @@ def distil(
     measure: str | None = None,
     budget: float | None = None,
     valid: str | Path | None = None,
+    cut_valid: bool = True,
     preset: str = "default",
     config: Config | str | Path | None = None,
     settings: Settings = (),
@@ -96,6 +98,8 @@ def distil(
         budget: the minutes that the student's training may take, without the teacher's work; 0 or
             None for no limit. No epoch starts that would probably exceed them.
         valid: a file that becomes the valid part.
+        cut_valid: whether a tenth of train becomes the valid part, if there is none. Otherwise all
+            documents are trained on, and nothing is chosen or calibrated on new ones.
         preset: the settings to start from, as for `train`.
         config: all settings, or a JSON file of settings to apply after the preset.
         settings: single settings by their dotted names, such as `{"distillation.sets": 4}`.
@@ -120,7 +124,7 @@ def distil(
     check_training(student, full, device, target, resume)
     with explain_stop(target):
         name, tagger = _open_teacher(teacher, device)
-        source = make_training_source(data, valid)
+        source = make_training_source(data, valid, cut_valid)
         source = replace(source, unlabelled=tuple(Path(file) for file in unlabelled))
         prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
         options = TrainOptions(
@@ -269,7 +273,7 @@ def _ask(
         found.append(SetCandidates(best.labels[:, :n_sets], best.log_probs[:, :n_sets]))
         count(len(tokens))
     if sum(map(len, found)) != n_documents:
-        raise DataError(f"{source.data} has changed while it was read. Start again.")
+        raise DataError(f"{source} has changed while it was read. Start again.")
     return SetCandidates.concatenate(found)
 
 

@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
 
-from setrnn.data.cache import Source
+from setrnn.data.cache import Source, read_source
 from setrnn.data.example import Example, name_example
 from setrnn.data.formats import BadRows, choose_split
 from setrnn.data.joint_encoder import split_rows
-from setrnn.data.prepared import Prepared, batched, is_prepared
+from setrnn.data.prepared import Prepared, batched
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.progress import Note, OnProgress
 from setrnn.tagging.tagger import BATCH, Tagger
 
-# Texts that occur twice, in train and in another part, are no reason to warn.
+# Texts that occur twice, in train and in another part, are no reason to warn or to refuse.
 MOST_SEEN = 0.1  # of the documents
+LEAST_SEEN = 3  # documents, if the model knows a sample of those it was trained on
 BATCHES_LOOKED_AT = 4
 FITTED_ON_SEEN = (
-    "The model was trained on about {share} of these documents, and is more confident about them "
-    "than about others: use documents that it has not seen, such as a valid part."
+    "The model was trained on about {share:.0%} of these documents, and is more confident about "
+    "them than about others: what is fitted on them promises an accuracy that new documents do not "
+    "reach."
+)
+GIVE_UNSEEN = (
+    " Give documents that it has not seen, such as a valid part; or add --allow-training-documents "
+    "(in Python: allow_training_documents=True)."
 )
 MEASURED_ON_SEEN = (
-    "The model was trained on about {share} of these documents: it will do worse on new ones. "
+    "The model was trained on about {share:.0%} of these documents: it will do worse on new ones. "
     "Measure it on documents that it has not seen."
 )
 
@@ -52,10 +58,14 @@ class LabelledDocuments:
             on_progress(Note(text, is_warning=True))
         for message in self.bad_rows.first:
             on_progress(Note(f"  {message}"))
+        for text in self.bad_rows.notes:
+            on_progress(Note(text))
 
 
 # A file, a folder, a prepared folder, "newsroom" ...; or documents that are read already.
-Documents: TypeAlias = str | Path | Source | Prepared | LabelledDocuments | Iterable[Example]
+Documents: TypeAlias = (
+    str | Path | Sequence[str | Path] | Source | Prepared | LabelledDocuments | Iterable[Example]
+)
 
 
 def open_documents(
@@ -70,18 +80,18 @@ def open_documents(
     """
     if isinstance(data, LabelledDocuments):
         return data
-    if not isinstance(data, str | Path | Source | Prepared):
-        return LabelledDocuments(split, partial(example_batches, examples=data))
-    if isinstance(data, str | Path):
-        data = Source(str(data))
-    if isinstance(data, Source) and is_prepared(Path(data.data)):
-        data = Prepared(Path(data.data))
+    source = None if isinstance(data, Prepared) else read_source(data)
+    if source is not None and source.prepared_folder is not None:
+        data = Prepared(source.prepared_folder)
     if isinstance(data, Prepared):
         name = split or choose_split(data.splits, default)
         read = partial(prepared_batches, prepared=data, split=name)
         n_documents = data.description["n_documents"].get(name)
         return LabelledDocuments(name, read, n_documents=n_documents)
-    dataset, bad_rows = data.open(), BadRows(data.on_bad_row)
+    if source is None:
+        examples = cast(Iterable[Example], data)
+        return LabelledDocuments(split, partial(example_batches, examples=examples))
+    dataset, bad_rows = source.open(), BadRows(source.on_bad_row)
     name = split or choose_split(list(dataset.splits), default)
     part = dataset.require(name)
 
@@ -92,32 +102,46 @@ def open_documents(
 
 
 def open_unseen(
-    tagger: Tagger, data: Documents, split: str | None, on_progress: OnProgress
+    tagger: Tagger,
+    data: Documents,
+    split: str | None,
+    on_progress: OnProgress,
+    allow_training_documents: bool = False,
 ) -> LabelledDocuments:
-    """Find documents to calibrate or mix on: valid, or the only part, if `split` is None.
+    """Read documents to calibrate or mix on: valid, or the only part, if `split` is None.
 
     If the data has no valid part and the model was trained on it, the valid part is the one that
-    was cut from train then. Other documents that the model was trained on give a warning.
+    was cut from train then. Other documents that the model was trained on raise DataError or, if
+    they are allowed, give a warning.
     """
     cut = _cut_valid(data) if split in (None, "valid") else None
     if cut is not None and is_seen(tagger, open_documents(replace(cut, cut_valid=False), "train")):
         valid = open_documents(cut, "valid")
         if not is_seen(tagger, valid):
             text = (
-                f"The model was trained on {cut.data}: only the valid part that was cut off then "
+                f"The model was trained on {cut}: only the valid part that was cut off then "
                 "is used."
             )
             on_progress(Note(text))
             return valid
-    return warn_if_seen(open_documents(data, split, "valid"), FITTED_ON_SEEN, on_progress)
+    documents = open_documents(data, split, "valid")
+    read, counts = list(documents.batches(tagger)), SeenCounts(tagger)
+    documents.note_skipped(on_progress)
+    for tokens, _ in read:
+        counts.add(tokens)
+    if counts.share > MOST_SEEN:
+        problem = FITTED_ON_SEEN.format(share=counts.share)
+        if not allow_training_documents:
+            raise DataError(problem + GIVE_UNSEEN)
+        on_progress(Note(problem, is_warning=True))
+    n_documents = sum(len(labels) for _, labels in read)
+    return LabelledDocuments(documents.split, lambda _: iter(read), n_documents=n_documents)
 
 
 def _cut_valid(data: Documents) -> Source | None:
     """Return the data with a valid part cut from train; None if it has one, or is not in files."""
-    if not isinstance(data, str | Path | Source):
-        return None
-    source = data if isinstance(data, Source) else Source(str(data))
-    if is_prepared(Path(source.data)):
+    source = read_source(data)
+    if source is None or source.prepared_folder is not None:
         return None
     splits = source.open().splits
     return replace(source, cut_valid=True) if "train" in splits and "valid" not in splits else None
@@ -125,29 +149,13 @@ def _cut_valid(data: Documents) -> Source | None:
 
 def is_seen(tagger: Tagger, documents: LabelledDocuments) -> bool:
     """Return whether a model was trained on some of the first documents."""
-    counts = _SeenCounts(tagger)
+    counts = SeenCounts(tagger)
     for tokens, _ in islice(documents.batches(tagger), BATCHES_LOOKED_AT):
         counts.add(tokens)
     return counts.share > MOST_SEEN
 
 
-def warn_if_seen(
-    documents: LabelledDocuments, warning: str, on_progress: OnProgress
-) -> LabelledDocuments:
-    """Return the same documents; when all are read, warn if the model was trained on some."""
-
-    def batches(tagger: Tagger) -> Iterator[Batch]:
-        counts = _SeenCounts(tagger)
-        for tokens, labels in documents.batches(tagger):
-            counts.add(tokens)
-            yield tokens, labels
-        if counts.share > MOST_SEEN:
-            on_progress(Note(warning.format(share=f"{counts.share:.0%}"), is_warning=True))
-
-    return replace(documents, batches=batches)
-
-
-class _SeenCounts:
+class SeenCounts:
     """How many documents a model, or a member of a mixture, was trained on."""
 
     def __init__(self, tagger: Tagger) -> None:
@@ -161,11 +169,19 @@ class _SeenCounts:
             pairs = zip(self.sketches, parts, strict=True)
             self.counts += [sketch.count_seen(part) for sketch, part in pairs]
 
+    def watch(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Yield the same batches, and count their documents."""
+        for tokens, labels in batches:
+            self.add(tokens)
+            yield tokens, labels
+
     @property
     def share(self) -> float:
-        """The share of documents that were trained on."""
+        """The share of documents that were trained on; 0 if that may be chance."""
         seen, examined = self.counts.T
-        return float((seen / np.maximum(examined, 1)).max(initial=0.0))
+        is_sample = np.array([not each.is_complete for each in self.sketches], dtype=bool)
+        is_sure = seen >= np.where(is_sample, LEAST_SEEN, 1)
+        return float((is_sure * seen / np.maximum(examined, 1)).max(initial=0.0))
 
 
 def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:

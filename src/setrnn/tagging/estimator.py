@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from numbers import Real
 from pathlib import Path
@@ -21,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from setrnn.config import Config, load_config
 from setrnn.data.example import Example
 from setrnn.data.folders import temporary_folder
-from setrnn.data.formats.row import printable
+from setrnn.data.formats.printing import printable
 from setrnn.data.prepared import prepare
 from setrnn.data.splits import stratified_split
 from setrnn.errors import ConfigError, DataError
@@ -32,6 +33,7 @@ from setrnn.systems.registry import choose_rule
 from setrnn.tagging.fitting import check_training, train_prepared
 from setrnn.tagging.inputs import read_features, read_targets, read_texts
 from setrnn.tagging.prediction import Prediction
+from setrnn.tagging.predictions import Predictions
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions
 
@@ -45,9 +47,9 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     It trains one system, on all texts unless `validation_fraction` is given: that suits
     cross-validation. `setrnn.train` without a method makes the best model within a time budget.
 
-    The labels of each text are a collection of strings; an indicator matrix works too. For
-    `cross_val_score` and `GridSearchCV` write the collections as sets: scikit-learn refuses
-    lists of lists before it calls the estimator.
+    The labels of each text are a collection of strings, such as a list or a set; an indicator
+    matrix works too, and the columns of a DataFrame are names of labels. `cross_val_score` and
+    `GridSearchCV` take the same. They score by instance-F1; `setrnn.scorers` has other measures.
 
     Args:
         method: the system to train, one of `setrnn.methods.METHODS`.
@@ -65,8 +67,8 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         verbose: whether to write a line to standard error after each epoch, and notes.
 
     Attributes:
-        classes_: the labels in alphabetical order; after fitting on an indicator matrix, the
-            numbers of its columns, where the label of column 3 is "3".
+        classes_: the labels in alphabetical order; after fitting on an indicator matrix, its
+            columns: the names of a DataFrame's, or numbers, where the label of column 3 is "3".
         tagger_: the trained model, a `setrnn.Tagger`.
 
     Example:
@@ -123,7 +125,7 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         documents = read_texts(texts)
         if not documents:
             raise DataError("There are 0 texts: fit needs at least 1.")
-        label_sets, n_columns = read_targets(y, len(documents))
+        label_sets, columns = read_targets(y, len(documents))
         if method.is_network and not any(label_sets):
             raise DataError(
                 f"No text has a label: '{method.name}' has nothing to learn. Give labels, or use a "
@@ -137,11 +139,14 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         options = TrainOptions(
             device=self.device, on_progress=_write_progress if self.verbose else ignore_progress
         )
-        self.tagger_ = _train(method, config, self._splits(examples, config.seed), options)
-        if n_columns is None:
+        tagger = _train(method, config, self._splits(examples, config.seed), options)
+        self.tagger_ = replace(tagger, rule=self.rule)  # so that a saved model predicts the same
+        self.takes_matrix_ = columns is not None
+        if columns is None:
             self.classes_ = np.array(sorted(set().union(*label_sets)), dtype=object)
         else:
-            self.classes_ = np.arange(n_columns)
+            is_named = any(isinstance(each, str) for each in columns)
+            self.classes_ = np.array(columns, dtype=object if is_named else np.int64)
         return self
 
     def predict(self, texts: Sequence[str], features: Features = None) -> Ints:
@@ -167,9 +172,13 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_sets(
         self, texts: Sequence[str], top: int = 3, features: Features = None
-    ) -> list[Prediction]:
-        """Return the predicted set of each text and its most probable alternatives: `top` sets."""
-        return self._tag(texts, features, top)
+    ) -> Predictions:
+        """Return the predicted set of each text and its most probable alternatives: `top` sets.
+
+        They are a list; `predict_sets(texts).to_frame()` is a pandas DataFrame, with the index of
+        the texts if these are a Series.
+        """
+        return Predictions(self._tag(texts, features, top), texts)
 
     def score(
         self,
@@ -178,13 +187,15 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: npt.ArrayLike | None = None,
         features: Features = None,
     ) -> float:
-        """Return the share of texts whose predicted set is exactly right (subset accuracy).
+        """Return the mean over texts of the F1 of the predicted set (instance-F1).
 
-        A label that was not seen in training counts as missed.
+        A label that was not seen in training counts as missed. `setrnn.scorers` has other
+        measures.
 
         Args:
             texts: the documents.
-            y: their label sets; an indicator matrix must have the columns of `classes_`.
+            y: their label sets; an indicator matrix must have the columns of `classes_`, a
+                DataFrame may have them in another order.
             sample_weight: the weight of each text.
             features: the features of each text.
         """
@@ -192,10 +203,10 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not predictions:
             raise DataError("There are 0 texts: score needs at least 1.")
         label_sets, _ = read_targets(y, len(predictions), [*map(str, self.classes_)])
-        pairs = zip(predictions, label_sets, strict=True)
-        is_exact = np.array([set(prediction.labels) == set(labels) for prediction, labels in pairs])
+        pairs = zip(map(set, label_sets), (set(each.labels) for each in predictions), strict=True)
+        f1 = [2 * len(a & b) / (len(a) + len(b)) if a or b else 1.0 for a, b in pairs]
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return float(np.average(is_exact, weights=weights))
+        return float(np.average(f1, weights=weights))
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder, which `setrnn.load` and the command line read."""
@@ -204,6 +215,10 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 (scikit-learn has no types)
         tags = super().__sklearn_tags__()
+        # scikit-learn stratifies by the class of each text, and refuses lists of labels on the way.
+        # Only its scorers of `predict_proba` ask for a classifier: they need indicator matrices.
+        if not getattr(self, "takes_matrix_", False):
+            tags.estimator_type = None
         tags.input_tags.one_d_array = True
         tags.input_tags.two_d_array = False
         tags.input_tags.string = True

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from setrnn.data.batches import take_rows
-from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import (
     RankingScores,
@@ -20,18 +17,19 @@ from setrnn.metrics import (
     evaluate_ranking,
     indicator_matrices,
 )
-from setrnn.progress import OnProgress, count_up, ignore_progress
-from setrnn.systems.candidates import Bools, Floats
+from setrnn.progress import Note, OnProgress, count_up, ignore_progress
+from setrnn.systems.candidates import Bools, Floats, Floats32, to_probability
 from setrnn.systems.limits import Limits
-from setrnn.systems.predicting import BatchSearch
-from setrnn.systems.rules import find_rule
+from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
+from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.tagging.acceptance import accuracy_interval, reliability
 from setrnn.tagging.documents import (
     MEASURED_ON_SEEN,
+    MOST_SEEN,
     Batch,
     Documents,
+    SeenCounts,
     open_documents,
-    warn_if_seen,
 )
 from setrnn.tagging.label_scores import (
     LabelPairs,
@@ -46,6 +44,7 @@ RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 LEAST_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
 
 OnDocuments: TypeAlias = Callable[[int], None]  # called with the documents done since the last call
+OnMarginals: TypeAlias = Callable[[Floats32], None]
 
 
 @dataclass(frozen=True)
@@ -87,6 +86,7 @@ class Evaluation:
     mean_probability: float
     calibration_error: float  # the expected calibration error of the predictions
     calibration_error_raw: float  # the same with the model's own probabilities
+    # Prediction by the rule, with the search for many sets that all measures share.
     documents_per_second: float
     missing_mass: float  # the mean probability of the sets that were not found
     set_log_likelihood: SetLogLikelihood
@@ -94,6 +94,12 @@ class Evaluation:
     labels: tuple[LabelScores, ...]  # the most frequent first; not part of `as_dict`
     accepted: AcceptedScores | None = None  # None if the model has no acceptance for the rule
     certificates: CertificateScores | None = None  # of set-rnn-exact, by rule "set"
+    share_trained_on: float = 0.0  # of the documents, that the model was trained on; see `is_seen`
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether the model was trained on so many documents that the measures are too good."""
+        return self.share_trained_on > MOST_SEEN
 
     def as_dict(self) -> dict[str, Any]:
         """Return all measures as plain values."""
@@ -110,6 +116,7 @@ class Evaluation:
             **asdict(self.label_probabilities),
             **({} if self.accepted is None else asdict(self.accepted)),
             **({} if self.certificates is None else asdict(self.certificates)),
+            "share_trained_on": self.share_trained_on,
             "documents_per_second": round(self.documents_per_second, 1),
         }
 
@@ -130,6 +137,7 @@ def evaluate(
     *,
     split: str | None = None,
     limits: Limits | None = None,
+    allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Evaluation:
     """Measure a tagger on documents whose labels are known.
@@ -141,6 +149,8 @@ def evaluate(
         rule: the prediction rule; the model's own if not given.
         split: the part of the data; test, or the only one, if not given.
         limits: what the predicted sets must satisfy.
+        allow_training_documents: whether to measure without a warning on documents that the model
+            was trained on. `Evaluation.share_trained_on` says how many they are.
         on_progress: called with the progress and with notes for the user.
 
     Example:
@@ -151,15 +161,60 @@ def evaluate(
         600
         >>> 0.8 < evaluation.scores.instance_f1 < 1
         True
+        >>> evaluation.share_trained_on
+        0.0
     """
     check_tagger(tagger)
     name = tagger.rule_or_own(rule)
-    documents = warn_if_seen(open_documents(data, split), MEASURED_ON_SEEN, on_progress)
+    found = evaluate_rules(
+        tagger,
+        data,
+        [name],
+        split=split,
+        limits=limits,
+        allow_training_documents=allow_training_documents,
+        on_progress=on_progress,
+    )
+    return found[name]
+
+
+def evaluate_rules(
+    tagger: Tagger,
+    data: Documents,
+    rules: Sequence[str] | None = None,
+    *,
+    split: str | None = None,
+    limits: Limits | None = None,
+    allow_training_documents: bool = False,
+    on_progress: OnProgress = ignore_progress,
+) -> dict[str, Evaluation]:
+    """Measure a tagger by several prediction rules; what they share is computed once.
+
+    Without `rules`, these are all that the model can predict by. The other arguments are those of
+    `evaluate`.
+
+    Example:
+        >>> import setrnn
+        >>> tagger = setrnn.train("newsroom", "br")
+        >>> found = setrnn.evaluate_rules(tagger, "newsroom")
+        >>> list(found)
+        ['set', 'f1', 'hamming', 'micro-f1', 'label-f1']
+        >>> found["f1"].scores.instance_f1 > found["set"].scores.instance_f1
+        True
+    """
+    check_tagger(tagger)
+    names = [tagger.rule_or_own(each) for each in (tagger.rules if rules is None else rules)]
+    documents, seen = open_documents(data, split), SeenCounts(tagger)
     tagger.known_limits(limits)
     count = count_up("tagging", on_progress, documents.n_documents)
-    results = measure_rules(tagger, documents.batches(tagger), [name], count, limits)
+    results = measure_rules(tagger, seen.watch(documents.batches(tagger)), names, count, limits)
     documents.note_skipped(on_progress)
-    return results[name].evaluation
+    if seen.share > MOST_SEEN and not allow_training_documents:
+        on_progress(Note(MEASURED_ON_SEEN.format(share=seen.share), is_warning=True))
+    return {
+        name: replace(each.evaluation, share_trained_on=seen.share)
+        for name, each in results.items()
+    }
 
 
 def check_tagger(tagger: object) -> None:
@@ -174,30 +229,41 @@ def measure_rules(
     rules: Sequence[str],
     on_documents: OnDocuments = lambda n_documents: None,
     limits: Limits | None = None,
+    on_marginals: OnMarginals | None = None,
 ) -> dict[str, RuleResults]:
-    """Predict by several rules and measure each; what the rules share is computed once."""
+    """Predict by several rules and measure each; what the rules share is computed once.
+
+    `on_marginals` is called with the model's own p(label | document), (n, L), of each batch.
+    """
     truth: list[tuple[str, ...]] = []
-    found = {rule: _RulePredictions(tagger, rule, limits) for rule in rules}
-    n_sets: dict[str, int] = {}  # by source
-    for each in found.values():
-        n_sets[each.source] = max(each.n_sets, n_sets.get(each.source, 0))
+    known_limits = tagger.known_limits(limits)
+    found = {rule: _RulePredictions(tagger, rule) for rule in rules}
+    # By source. Label probabilities need many sets: they are searched for at once.
+    n_sets = {"sets": count_candidates()}
+    for rule, each in found.items():
+        n_wanted = tagger.n_candidates(rule, 1, known_limits)
+        n_sets[each.source] = max(n_wanted, n_sets.get(each.source, 0))
     rankings: list[RankingScores] = []
     missing: list[Floats] = []
     log_probs: list[Floats] = []
     pairs = LabelPairs()
     for tokens, labels in batches:
         search = BatchSearch(tagger.system, tokens, n_sets)
-        for each in found.values():
-            each.predict(search)
+        true_sets = _true_sets(tagger, labels)
+        chosen = search.choose_all(rules, known_limits, tagger.thresholds, [true_sets])
+        for rule, each in found.items():
+            each.add(search, chosen[rule])
         truth.extend(labels)
         known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
         candidates = search.many_sets()
         own = tagger.label_marginals(tokens, candidates, calibrated=False)
         marginals = tagger.calibrate_labels(own.probs)
+        if on_marginals is not None:
+            on_marginals(own.probs)
         pairs.add(own.probs, marginals, known.truth)
         rankings.append(evaluate_ranking(known.truth, marginals, RANKS))
         missing.append(own.missing_mass)
-        log_probs.append(_true_log_probs(tagger, tokens, labels))
+        log_probs.append(true_sets.log_probs)
         on_documents(len(labels))
     if not truth:
         raise DataError("There are no documents to evaluate.")
@@ -223,24 +289,18 @@ class _Shared:
 class _RulePredictions:
     """The predictions by one rule, collected batch by batch."""
 
-    def __init__(self, tagger: Tagger, name: str, limits: Limits | None) -> None:
-        self.tagger, self.name = tagger, name
-        self.source, self.limits = find_rule(name).source, tagger.known_limits(limits)
-        self.n_sets = tagger.n_candidates(name, 1, self.limits)
+    def __init__(self, tagger: Tagger, name: str) -> None:
+        self.tagger, self.name, self.source = tagger, name, find_rule(name).source
         self.predictions: list[Prediction] = []
         self.raw_probabilities: list[float] = []
         self.seconds = 0.0
 
-    def predict(self, search: BatchSearch) -> None:
-        """Choose a set for each document of a batch."""
-        predict = partial(self.tagger.predictions, search, self.name, 1, self.limits)
+    def add(self, search: BatchSearch, chosen: ChosenSets) -> None:
+        """Add the sets that the rule chose for the documents of a batch."""
         start = time.perf_counter()
-        found = list(predict())
-        self.seconds += time.perf_counter() - start + search.seconds[self.source]
-        self.predictions.extend(found)
-        if self.tagger.calibration is not None:
-            found = list(predict(calibrated=False))
-        self.raw_probabilities.extend(each.probability for each in found)
+        self.predictions.extend(self.tagger.name_chosen(search, self.name, chosen, 1))
+        self.seconds += time.perf_counter() - start + chosen.seconds + search.seconds[self.source]
+        self.raw_probabilities.extend(map(to_probability, chosen.log_probs))
 
     def measure(self, truth: list[tuple[str, ...]], shared: _Shared) -> RuleResults:
         """Measure the predictions of all documents."""
@@ -268,12 +328,12 @@ class _RulePredictions:
         return RuleResults(evaluation, self.predictions, self.raw_probabilities)
 
 
-def _true_log_probs(tagger: Tagger, tokens: Ragged, labels: list[tuple[str, ...]]) -> Floats:
-    """Return log p of the true sets, for the documents all of whose labels are known."""
+def _true_sets(tagger: Tagger, labels: list[tuple[str, ...]]) -> Question:
+    """Ask for log p of the true sets, of the documents all of whose labels are known."""
     is_known = [all(name in tagger.labels.index for name in row) for row in labels]
     rows = np.flatnonzero(is_known)
     sets = tagger.labels.encode([labels[row] for row in rows]).padded(min_width=1)
-    return tagger.system.set_log_probs(take_rows(tokens, rows), sets[:, None])[:, 0]
+    return Question(NO_RULE, rows, sets)
 
 
 def _log_likelihood(log_probs: Floats) -> SetLogLikelihood:

@@ -10,6 +10,7 @@ import numpy as np
 
 from setrnn.data.reading import AS_NUMBER, AS_UNKNOWN, CUT, STOP_WORD, Word
 from setrnn.systems.candidates import ScoredSet
+from setrnn.tagging.html import write_explanation
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,9 @@ class Explanation:
     reads_subwords: bool = False
     member: str = ""  # of a mixture: the method of the member that words and sets are of
     note: str = ""  # of a mixture: which member that is
+
+    def _repr_html_(self) -> str:
+        return write_explanation(self)
 
     @property
     def predicted(self) -> NamedSet:

@@ -19,7 +19,9 @@ from setrnn.model.devices import find_device
 from setrnn.progress import Note, OnProgress, Progress
 from setrnn.systems.registry import find_system
 from setrnn.tagging.calibrating import calibrate_on_valid
+from setrnn.tagging.occasion import describe_occasion, is_same_but_occasion
 from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.targets import keep_targets
 from setrnn.training.run_folder import (
     PLAN,
     check_run,
@@ -30,6 +32,7 @@ from setrnn.training.run_folder import (
 )
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import TrainOptions, check_method, train_system
+from setrnn.training.validation import has_valid, validate
 
 FEW_STEPS = 300  # with fewer, the default settings learn little
 
@@ -68,15 +71,20 @@ def train_prepared(
     """Train on prepared data, save the model if `out` is given, and calibrate it.
 
     A network keeps its checkpoints in `options.run_folder`, or beside `out` if that is None. The
-    tagger gets the notes, beside those on its training.
+    tagger gets the notes, beside those on its training. If `out` holds a model with accepted
+    predictions, the new one is calibrated to the same targets.
     """
     if out is not None and options.run_folder is None and method.is_network:
         options = replace(options, run_folder=run_folder_of(out))
     config = fit_to_data(config, prepared)
     with only_trainer(options.run_folder, options.wait):
         _note_before(prepared, method, config, options)
-        tagger = train_uncalibrated(prepared, method, config, options, out, notes)
-        if tagger.calibration is None:
+        tagger = _train(prepared, method, config, options)
+        tagger.notes.update(notes or {})
+        _measure_on_valid(tagger, prepared, method, options)
+        tagger = keep_targets(tagger, out, options.on_progress)
+        tagger = tagger if out is None else _save(tagger, out, options)
+        if not tagger.is_calibrated:
             tagger = calibrate_on_valid(tagger, prepared, out, options.on_progress)
         return tagger
 
@@ -87,11 +95,9 @@ def train_uncalibrated(
     config: Config,
     options: TrainOptions,
     out: Path | None = None,
-    notes: Mapping[str, Any] | None = None,
 ) -> Tagger:
     """Train on prepared data, and save the model if `out` is given; nobody else trains there."""
     tagger = _train(prepared, method, config, options)
-    tagger.notes.update(notes or {})
     return tagger if out is None else _save(tagger, out, options)
 
 
@@ -103,11 +109,28 @@ def _train(prepared: Prepared, method: Method, config: Config, options: TrainOpt
     notes = {
         "data": prepared.name,
         "n_documents": prepared.description["n_documents"]["train"],
+        **describe_occasion(),
         "training_seconds": round(time.perf_counter() - start, 2),
         **trained.notes,
     }
     _note_best_epoch(notes, config, options.on_progress)
     return Tagger.trained_on(prepared, method.name, config, trained.system, notes, options.rule)
+
+
+def _measure_on_valid(
+    tagger: Tagger, prepared: Prepared, method: Method, options: TrainOptions
+) -> None:
+    """Note the measures on the valid part; those of a network are known from its best epoch."""
+    if not has_valid(prepared):
+        return
+    rule, most = options.rule or method.rule, tagger.config.training.valid_documents
+    if best := tagger.notes.get("best_epoch"):
+        row = tagger.notes["epochs"][best - 1]
+    else:
+        row = validate(tagger.system, prepared, rule, most)
+    n_documents = min(prepared.description["n_documents"]["valid"], most)
+    measures = {name: float(row[name]) for name in MEASURES if name in row}
+    tagger.notes["valid"] = {"rule": rule, "n_documents": n_documents, **measures}
 
 
 def _save(tagger: Tagger, out: Path, options: TrainOptions) -> Tagger:
@@ -130,8 +153,10 @@ def save_again(tagger: Tagger, out: Path, way_out: str, is_resumed: bool) -> Tag
     if is_resumed:
         with suppress(SetRNNError, OSError):
             before = load(out, "cpu")
+    if before is not None and is_same_but_occasion(before.notes, tagger.notes):
+        tagger = replace(tagger, notes=before.notes)
     saved = tagger.saved_to(out, way_out)
-    if before is None or before.calibration is None or before.version.model != saved.version.model:
+    if before is None or not before.is_calibrated or before.version.model != saved.version.model:
         return saved
     return replace(saved, calibration=before.calibration).save_calibration(out)
 

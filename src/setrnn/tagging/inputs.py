@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.example import KnownLabels
+from setrnn.data.formats.label_cells import find_separator, show_separator
 from setrnn.data.prepared import batched
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     # Sets of labels, or an indicator matrix (texts x labels) of 0 and 1.
-    Targets: TypeAlias = Sequence[Collection[str]] | npt.NDArray[Any] | sp.csr_matrix
+    Targets: TypeAlias = Sequence[Collection[str]] | npt.NDArray[Any] | scipy.sparse.csr_matrix
     Features: TypeAlias = Sequence[Collection[str]] | None
 
 Document = tuple[str, Sequence[str]]  # a text and its features
@@ -65,12 +66,12 @@ def pair_known(
 
 def encode_batches(
     encoder: TextEncoder, documents: Iterable[Document], n_documents: int
-) -> Iterator[Ragged]:
-    """Yield the token ids of a stream of documents, in batches of `n_documents`."""
+) -> Iterator[tuple[list[str], Ragged]]:
+    """Yield the texts and token ids of a stream of documents, in batches of `n_documents`."""
     n_before = 0
     for batch in batched(documents, n_documents):
         texts, features = [text for text, _ in batch], [row for _, row in batch]
-        yield encoder.encode(texts, features, partial(_number_text, n_before))
+        yield texts, encoder.encode(texts, features, partial(_number_text, n_before))
         n_before += len(batch)
 
 
@@ -90,7 +91,7 @@ def read_texts(texts: Iterable[Any]) -> list[str]:
     """Return texts as a list of plain strings; raise DataError if they are not strings."""
     if isinstance(texts, str | bytes):
         raise DataError(f"texts must be a list of strings, got {_show(texts)}. Write [text].")
-    if sp.issparse(texts):
+    if scipy.sparse.issparse(texts):
         raise DataError(
             "texts must be a list of strings, got a sparse matrix. Give the texts themselves, "
             "without a vectorizer."
@@ -120,17 +121,19 @@ def read_targets(
     y: Any,  # noqa: ANN401 (whatever a user gives)
     n_texts: int,
     column_names: Sequence[str] | None = None,
-) -> tuple[list[tuple[str, ...]], int | None]:
-    """Return the labels of each text, and the number of columns if y is an indicator matrix.
+) -> tuple[list[tuple[str, ...]], list[str] | list[int] | None]:
+    """Return the labels of each text, and the columns if y is an indicator matrix.
 
-    The label of a column is its name or, without `column_names`, its number.
+    The columns are the names of a DataFrame's, or numbers. The label of a column is its name. A
+    matrix without names has `column_names`; if these are not given either, its numbers.
     """
     if y is None:
         raise DataError(
             "SetRNNClassifier requires y to be passed, but the target y is None. "
             "Give a collection of labels for each text."
         )
-    if not sp.issparse(y):
+    own_names = _read_column_names(y)
+    if not scipy.sparse.issparse(y):
         y = _read_rows(y, "y", "a list with a collection of labels for each text")
         if y and isinstance(y[0], _NUMBERS):
             raise DataError(
@@ -140,18 +143,55 @@ def read_targets(
             )
         if not _are_rows_of_numbers(y):
             _check_length(len(y), n_texts, "y")
+            if own_names is not None and len(own_names) == 1:  # a table of one column of lists
+                y = [row[0] for row in y]
+            _refuse_joined_labels(y)
             return [_read_strings(row, f"y[{number}]") for number, row in enumerate(y)], None
     matrix = _read_indicator_matrix(y)
     n_rows, n_columns = matrix.shape
     _check_length(n_rows, n_texts, "y")
-    names = [str(column) for column in range(n_columns)] if column_names is None else column_names
+    names: Sequence[str] = [str(column) for column in range(n_columns)]
+    if own_names is not None or column_names is not None:
+        names = own_names or column_names or []
     if len(names) != n_columns:
         raise DataError(
             f"y has {n_columns} columns, but the classifier was fitted with {len(names)} labels. "
             "Give a column for each of classes_, in that order."
         )
+    if own_names and column_names is not None and set(own_names).isdisjoint(column_names):
+        raise DataError(
+            f"The classifier knows none of the columns of y, such as {_show(own_names[0])}. Give "
+            "the columns that it was fitted with."
+        )
     columns = Ragged(matrix.indices, matrix.indptr.astype(np.int64))
-    return [tuple(names[column] for column in row) for row in columns], n_columns
+    label_sets = [tuple(names[column] for column in row) for row in columns]
+    return label_sets, own_names or list(range(n_columns))
+
+
+def _read_column_names(y: Any) -> list[str] | None:  # noqa: ANN401 (whatever a user gives)
+    """Return the names of the columns of a DataFrame; None for numbers 0, 1, 2 ... or no names."""
+    if not hasattr(y, "columns") or not hasattr(y, "__array__"):
+        return None
+    names = [str(each) for each in y.columns]
+    if names == [str(number) for number in range(len(names))]:
+        return None
+    if len(set(names)) < len(names) or "" in names:
+        raise DataError("The columns of y are labels: each needs a name of its own.")
+    return names
+
+
+def _refuse_joined_labels(y: list[Any]) -> None:
+    """Raise DataError if each text has one string that holds several labels."""
+    cells = [row for row in y if isinstance(row, str)]
+    separator = find_separator(cells) if cells else None
+    if separator is None:
+        return
+    held = show_separator(separator, cells)
+    example = next(cell for cell in cells if separator in cell)
+    raise DataError(
+        f"y must be a collection of labels for each text, got strings that contain {held!r}, such "
+        f"as {_show(example)}. Split them: [each.split({held!r}) for each in y]."
+    )
 
 
 def _are_rows_of_numbers(rows: list[Any]) -> bool:
@@ -160,13 +200,13 @@ def _are_rows_of_numbers(rows: list[Any]) -> bool:
     return isinstance(first, _NUMBERS)
 
 
-def _read_indicator_matrix(y: Any) -> sp.csr_array[Any, tuple[int, int]]:  # noqa: ANN401
+def _read_indicator_matrix(y: Any) -> scipy.sparse.csr_array[Any, tuple[int, int]]:  # noqa: ANN401
     """Return rows of numbers as a sparse matrix; raise DataError if there are others than 0, 1."""
     try:
-        dense = None if sp.issparse(y) else np.array(y)
+        dense = None if scipy.sparse.issparse(y) else np.array(y)
         if dense is not None and dense.dtype == object:  # such as a table with mixed columns
             dense = dense.astype(np.float64)
-        matrix = sp.csr_array(y if dense is None else dense, copy=True)
+        matrix = scipy.sparse.csr_array(y if dense is None else dense, copy=True)
     except (TypeError, ValueError):
         raise DataError(
             "y must be a matrix of 0 and 1, or a collection of strings for each text: its rows "

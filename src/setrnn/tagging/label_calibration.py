@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
+import scipy  # scipy.special is imported where it is first used
 
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
 
@@ -65,7 +65,9 @@ class LabelCurves:
             offsets, slopes = self.offsets, self.slopes
             if labels is not None:
                 offsets, slopes = offsets[labels[rows]], slopes[labels[rows]]
-            found[rows] = self.interpolate(expit(offsets + slopes * self._bend(probs[rows])))
+            log_odds = offsets + slopes * self._bend(probs[rows])
+            # The sigmoid: to import scipy.special takes as long as to tag a text.
+            found[rows] = self.interpolate(np.exp(-np.logaddexp(0.0, -log_odds)))
         return found
 
     def _bend(self, probs: npt.NDArray[Any]) -> Floats:
@@ -96,7 +98,9 @@ class Counts:
         first = np.arange(n_labels) * n_bins
         counts = np.zeros((2, n_labels * n_bins))
         for rows in _slices(probs.shape):
-            of_bin = (logit(_clip(probs[rows])) - logit(LEAST_TO_FIT)) / BIN_WIDTH
+            of_bin = (
+                scipy.special.logit(_clip(probs[rows])) - scipy.special.logit(LEAST_TO_FIT)
+            ) / BIN_WIDTH
             is_used = of_bin >= 0
             place = (first + np.minimum(of_bin, n_bins - 1).astype(np.int64))[is_used]
             for count, chosen in zip(counts, (place, place[is_label[rows][is_used]]), strict=True):
@@ -118,9 +122,9 @@ class Counts:
 
 def _bin_centres() -> Floats:
     """Return the probability in the middle of each bin, (B,)."""
-    low, high = logit(LEAST_TO_FIT), logit(1 - NEAREST)
+    low, high = scipy.special.logit(LEAST_TO_FIT), scipy.special.logit(1 - NEAREST)
     n_bins = int(np.ceil((high - low) / BIN_WIDTH))
-    return np.asarray(expit(low + BIN_WIDTH * (np.arange(n_bins) + 0.5)))
+    return np.asarray(scipy.special.expit(low + BIN_WIDTH * (np.arange(n_bins) + 0.5)))
 
 
 def fit_label_curves(probs: Floats32, is_label: Bools) -> LabelCurves:
@@ -214,7 +218,7 @@ def _fit_common(terms: Floats, n: Floats, n_true: Floats) -> Floats:
         start = np.array([0.0, 1.0, 1.0])[used]
         weights = start.copy()
         for _ in range(N_STEPS):
-            found = expit(chosen @ weights)
+            found = scipy.special.expit(chosen @ weights)
             slope = chosen.T @ (n * found - n_true) + (weights - start)
             spread = n * found * (1 - found)
             curvature = (chosen * spread[:, None]).T @ chosen + np.eye(len(used))
@@ -236,7 +240,7 @@ def _fit_labels(
 
     offsets, slopes = np.zeros(n_labels), np.ones(n_labels)
     for _ in range(N_STEPS):
-        found = expit(offsets[label] + slopes[label] * z)
+        found = scipy.special.expit(offsets[label] + slopes[label] * z)
         off, spread = n * found - n_true, n * found * (1 - found)
         to_offset = sum_up(off) + offsets / OFFSET_SPREAD**2
         to_slope = sum_up(off * z) + (slopes - 1) / SLOPE_SPREAD**2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 from pathlib import Path
 
-from setrnn.data.prepared import Prepared, is_prepared
+from setrnn.data.prepared import Prepared
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES, is_better
 from setrnn.progress import Note, OnProgress
 from setrnn.systems.rules import RULES, rule_for
@@ -18,11 +18,14 @@ from setrnn.training.validation import best_constant, has_valid, validate
 SPREAD = 0.3  # of a measure over documents, about: a standard error is this over sqrt(n)
 
 
-def open_valid(data: Data, valid: Path | None = None) -> LabelledDocuments | None:
-    """Return the valid part that `train` uses; None if a prepared folder has none."""
-    source = make_training_source(data, valid)
-    place = Path(source.data)
-    if is_prepared(place) and not has_valid(Prepared(place)):
+def open_valid(
+    data: Data, valid: Path | None = None, cut_valid: bool = True
+) -> LabelledDocuments | None:
+    """Return the valid part that `train` uses; None if there is none."""
+    source = make_training_source(data, valid, cut_valid)
+    place = source.prepared_folder
+    has_part = "valid" in source.open().splits if place is None else has_valid(Prepared(place))
+    if not has_part:
         return None
     return open_documents(source, "valid")
 
@@ -40,9 +43,8 @@ def check_learned(
     """Warn if a model is not better on the valid part than the most frequent labels."""
     if not has_valid(prepared):
         return
-    best_epoch = tagger.notes.get("best_epoch")
-    if best_epoch:
-        score = float(tagger.notes["epochs"][best_epoch - 1][measure])
+    if "valid" in tagger.notes:
+        score = float(tagger.notes["valid"][measure])
     else:
         most = tagger.config.training.valid_documents
         score = validate(tagger.system, prepared, rule_for(measure), most)[measure]

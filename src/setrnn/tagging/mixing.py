@@ -19,7 +19,8 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats
-from setrnn.systems.mixture import MixtureSystem, Weights, relabel
+from setrnn.systems.mixture import MixtureSystem, relabel
+from setrnn.systems.mixture_candidates import Weights
 from setrnn.tagging.calibrating import calibrate_or_warn
 from setrnn.tagging.documents import Batch, Documents, LabelledDocuments, open_unseen
 from setrnn.tagging.mixture_outputs import Outputs, collect
@@ -31,7 +32,9 @@ from setrnn.tagging.mixture_weights import (
     fit_rules,
     mean_log_likelihood,
 )
+from setrnn.tagging.occasion import describe_occasion
 from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.targets import keep_targets
 
 METHOD = "mixture"
 NAMES_SHOWN = 5
@@ -44,6 +47,7 @@ def mix(
     split: str | None = None,
     out: str | Path | None = None,
     device: str = "auto",
+    allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Make one model of several: p(set) is the weighted mean of the members' p(set).
@@ -62,6 +66,8 @@ def mix(
             part that the models were trained on, it is the valid part that was cut off then.
         out: the model folder to write.
         device: where networks that are loaded from folders compute: auto, cpu or cuda.
+        allow_training_documents: whether to fit, with a warning, on documents that a model was
+            trained on; otherwise they raise DataError.
         on_progress: called with the progress and with notes for the user.
 
     Example:
@@ -77,8 +83,10 @@ def mix(
     place = None if out is None else Path(out)
     if place is not None:
         check_model_place(place)
-    documents = open_unseen(join(members), data, split, on_progress)
+    every = join(members)
+    documents = open_unseen(every, data, split, on_progress, allow_training_documents)
     mixture, documents = _fit_mixture(names, members, documents, on_progress)
+    mixture = keep_targets(mixture, place, on_progress)
     if place is not None:
         mixture = mixture.saved_to(place)
     return calibrate_or_warn(mixture, documents, place, on_progress)
@@ -88,10 +96,16 @@ def mix_members(
     names: Sequence[str],
     members: Sequence[Tagger],
     documents: LabelledDocuments,
+    before: Path | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
-    """Mix taggers that are known by distinct names, and calibrate the mixture."""
+    """Mix taggers that are known by distinct names, and calibrate the mixture.
+
+    If there is a model `before` with accepted predictions, the mixture is calibrated to its
+    targets.
+    """
     mixture, documents = _fit_mixture(names, members, documents, on_progress)
+    mixture = keep_targets(mixture, before, on_progress)
     return calibrate_or_warn(mixture, documents, on_progress=on_progress)
 
 
@@ -113,6 +127,8 @@ def _fit_mixture(
     weights = Weights(default[kept], {each.rule: each.weights[kept] for each in fitted})
     notes = {
         "data": members[0].notes.get("data"),
+        "n_documents": max((each.notes.get("n_documents", 0) for each in members), default=0),
+        **describe_occasion(),
         "mixture": _describe(names, kept, outputs, default, fitted) | {"split": documents.split},
     }
     mixture = replace(join([members[number] for number in kept], weights), notes=notes)

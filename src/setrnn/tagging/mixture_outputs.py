@@ -26,7 +26,8 @@ from setrnn.systems.candidates import (
     LabelSizeProbs,
     pack_labels,
 )
-from setrnn.systems.mixture import MixtureCandidates, MixtureSystem, align_tables
+from setrnn.systems.mixture import MixtureSystem
+from setrnn.systems.mixture_candidates import AlignedTables, MixtureCandidates
 from setrnn.systems.rules import MANY_SETS
 from setrnn.tagging.documents import Batch
 from setrnn.tagging.tagger import BATCH, Tagger
@@ -133,9 +134,9 @@ class _Part:
         true_log_probs = np.where(is_known, true_log_probs, np.nan)
         is_true = np.zeros((len(names), len(labels)), dtype=bool)
         is_true[truth.row_numbers, truth.values] = True
-        marginals = [each.marginals(len(labels)) for each in found.found]
+        marginals = [each.marginals(len(labels)) for each in found.pool.found]
         pairs = _list_pairs(marginals, is_true, fold)
-        tables = _list_tables([each.label_size_probs(len(labels)) for each in found.found])
+        tables = _list_tables([each.label_size_probs(len(labels)) for each in found.pool.found])
         return cls(true_log_probs, found.pool.labels, found.pool.log_probs, pairs, tables)
 
     @staticmethod
@@ -196,8 +197,11 @@ def _list_tables(tables: Sequence[LabelSizeProbs]) -> LabelSizeProbs:
 
     Labels that no member finds likely are left out.
     """
-    labels, align = align_tables(tables)
-    probs = np.stack([align(number) for number in range(len(tables))])
+    aligned = AlignedTables(tables)
+    labels = aligned.labels
+    probs = np.zeros((len(tables), *labels.shape, aligned.n_sizes))
+    for number in range(len(tables)):
+        aligned.add(number, probs[number])
     is_kept = (labels >= 0) & (probs.sum(axis=3).max(axis=0) >= LEAST_IN_SET)
     M = max(int(is_kept.sum(axis=1).max(initial=0)), 1)
     places = np.argsort(~is_kept, axis=1, kind="stable")[:, :M]

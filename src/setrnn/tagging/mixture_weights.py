@@ -26,10 +26,10 @@ from scipy.optimize import LinearConstraint, minimize
 from setrnn.metrics import LOWER_IS_BETTER, evaluate_sets
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, LabelSizeProbs
 from setrnn.systems.limits import no_limits
-from setrnn.systems.mixture import Weights
+from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.rules import find_rule
 from setrnn.systems.rules.expected_f1 import find_best
-from setrnn.systems.rules.marginal_rules import EXPECTED_WEIGHT, OVER_HALF, find_best_thresholds
+from setrnn.systems.rules.marginal_rules import EXPECTED_WEIGHT, OVER_HALF, find_best_threshold
 from setrnn.tagging.mixture_outputs import N_FOLDS, Outputs, Pairs
 
 LEAST_LIKELIHOOD = 1e-12  # so that one impossible set does not decide: as in `evaluate`
@@ -329,7 +329,7 @@ class _PredictByCommon(_PredictByThreshold):
         probs, is_true = probs[is_fit], self.outputs.pairs.is_true[is_fit]
         if not is_true.any() or not (probs > 0).any():
             return 0.5
-        return float(find_best_thresholds(probs[None], is_true[None], 0.0)[0])
+        return find_best_threshold(probs, is_true)
 
 
 class _PredictByOwn(_PredictByCommon):

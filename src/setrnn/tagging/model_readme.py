@@ -1,4 +1,4 @@
-"""Describe a model in sentences and as its README.md: trained without a method, or distilled."""
+"""Write the README.md of a model: what it is, and how it was chosen or distilled."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from setrnn.data.model_folder import GENERATED
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
+from setrnn.tagging.model_card import list_card, notes_checked
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
@@ -56,21 +57,21 @@ def _say_choice(names: list[str], fitted: Mapping[str, Any], measure: str) -> st
 
 
 def write_readme(tagger: Tagger) -> str:
-    """Write the README.md of a model trained without a method, or distilled; "" for others."""
-    if "automatic" in tagger.notes:
-        lines = _list_lines(tagger)
-    elif "distilled_from" in tagger.notes:
-        lines = _describe_student(tagger)
-    else:
-        return ""
-    return "\n".join([GENERATED, *lines]) + "\n"
+    """Write the README.md of a model."""
+    with notes_checked():
+        lines = [GENERATED, *list_card(tagger)]
+        if "automatic" in tagger.notes:
+            lines += ["", *_list_training(tagger)]
+        if "distilled_from" in tagger.notes:
+            lines += ["", *_describe_student(tagger)]
+    return "\n".join(lines) + "\n"
 
 
 def _describe_student(student: Tagger) -> Iterator[str]:
     """Say what a student was distilled from."""
     found, settings = student.notes["distilled_from"], student.config.distillation
     members = f" of {', '.join(found['members'])}" if found["members"] else ""
-    yield from ["# A distilled model", ""]
+    yield from ["## A distilled model", ""]
     yield (
         f"This `{student.method}` model learned from `{found['name']}`, a `{found['method']}` "
         f"model{members}. It has {len(student.labels):,} labels."
@@ -84,12 +85,11 @@ def _describe_student(student: Tagger) -> Iterator[str]:
     yield f"- sets of the teacher per text: at most {settings.sets}"
 
 
-def _list_lines(tagger: Tagger) -> Iterator[str]:
+def _list_training(tagger: Tagger) -> Iterator[str]:
     notes, automatic = tagger.notes, tagger.notes["automatic"]
     minutes = automatic["minutes"]
     limit = "without a time limit" if minutes is None else f"within {minutes:g} minutes"
-    yield f"# A tagger of {notes.get('data')}"
-    yield ""
+    yield from ["## Training", ""]
     yield f"Trained by `setrnn train` {limit}, for {MEASURES[automatic['measure']]}."
     for line in summarise(tagger):
         yield from [line] if line.startswith("- ") else ["", line]

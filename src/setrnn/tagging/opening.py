@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from setrnn.config import WORDS, Config, find_changes, load_config, read_changes
-from setrnn.data.cache import Source, open_prepared
+from setrnn.data.cache import Source, open_prepared, read_source
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
@@ -17,8 +17,8 @@ from setrnn.metrics import find_measure
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.training.schedule import fit_to_data
 
-# A file, a folder, a prepared folder, `hf:NAME` or "newsroom"; a Source says how to read it.
-Data: TypeAlias = str | Path | Source | Prepared
+# A file, several, a folder, a prepared folder, `hf:NAME` or "newsroom"; a Source says how to read.
+Data: TypeAlias = str | Path | Sequence[str | Path] | Source | Prepared
 Settings: TypeAlias = Mapping[str, Any] | Sequence[str]
 
 MINUTE = 60.0
@@ -100,18 +100,22 @@ def make_source(data: Data, valid: str | Path | None = None) -> Source:
     """Return what to read as a Source, with a file as its valid part if one is given."""
     if isinstance(data, Prepared):
         data = data.folder
-    if not isinstance(data, str | Path | Source):
+    source = read_source(data)
+    if source is None:
         raise DataError(
             f"data must be a file, a folder or a Source, got {type(data).__name__}. Write "
             "documents in memory to a file with write_examples, or use SetRNNClassifier."
         )
-    source = data if isinstance(data, Source) else Source(str(data))
     return source if valid is None else replace(source, valid=Path(valid))
 
 
-def make_training_source(data: Data, valid: str | Path | None = None) -> Source:
-    """Return the same; if there is no valid part, it is cut from train."""
-    return replace(make_source(data, valid), cut_valid=True)
+def make_training_source(
+    data: Data, valid: str | Path | None = None, cut_valid: bool = True
+) -> Source:
+    """Return the same; with `cut_valid`, a valid part is cut from train if there is none."""
+    if valid is not None and not cut_valid:
+        raise ConfigError("There is a valid part, but none is wanted. Leave out one of the two.")
+    return replace(make_source(data, valid), cut_valid=cut_valid)
 
 
 def open_training_data(
@@ -140,10 +144,11 @@ def open_training_data(
     if is_other and any("text." in each for each in overrides):
         raise ConfigError(f"{prepared.folder} was prepared with other text settings than --set.")
     if not len(prepared.labels):
-        raise DataError(f"No document of {source.data} has a label: there is nothing to learn.")
+        raise DataError(f"No document of {source} has a label: there is nothing to learn.")
     warn_of_skipped_rows(prepared, on_progress)
     if prepared.valid_is_cut:
-        on_progress(Note(describe_cut(prepared)))
+        advice = " To train on all: --no-valid." if open_with is open_prepared else ""
+        on_progress(Note(describe_cut(prepared) + advice))
     if is_other:
         on_progress(Note("The data was prepared with other text settings: its own are used."))
     return prepared, fit_to_data(replace(config, text=prepared.text_settings), prepared)
@@ -161,6 +166,6 @@ def describe_cut(prepared: Prepared) -> str:
     n_documents = prepared.description["n_documents"]
     n_train, n_valid = n_documents["train"], n_documents["valid"]
     return (
-        f"{prepared.name} has no valid part: {n_valid / (n_train + n_valid):.0%} of train was cut "
-        f"off for it (train {n_train:,}, valid {n_valid:,} documents)."
+        f"{prepared.name} has no valid part: {n_valid / (n_train + n_valid):.0%} of train is set "
+        f"aside for it (train {n_train:,}, valid {n_valid:,} documents)."
     )

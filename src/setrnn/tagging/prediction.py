@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from setrnn.systems.known import Known, given_known, known_log_prob
 from setrnn.systems.rules import count_completions
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.system import System
+from setrnn.tagging.html import write_prediction
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Prediction:
     # p(label | document) of each of `labels`; None if the search was only for the best sets.
     label_probabilities: Mapping[str, float] | None = None
     accepted_labels: tuple[str, ...] | None = None  # None if the model has no acceptance of labels
+    notes: tuple[str, ...] = ()  # what the model did not read of the text, in words
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values: a row of `setrnn predict`, without its id."""
@@ -70,7 +72,10 @@ class Prediction:
             values["label_probabilities"] = dict(self.label_probabilities)
         if self.accepted_labels is not None:
             values["accepted_labels"] = list(self.accepted_labels)
-        return values
+        return values | _notes_value(self)
+
+    def _repr_html_(self) -> str:
+        return write_prediction(self)
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,7 @@ class Completion:
     # p(known | x), small if the known labels surprise the model. A lower bound: the sum over the
     # sets found.
     known_probability: float
+    notes: tuple[str, ...] = ()  # what the model did not read of the text, in words
 
     @property
     def added(self) -> tuple[str, ...]:
@@ -134,7 +140,11 @@ class Completion:
             "added": list(self.added),
             "suggestion": self.suggestion,
             "known_probability": self.known_probability,
+            **_notes_value(self),
         }
+
+
+Found = TypeVar("Found", Prediction, Completion)
 
 
 def _set_values(found: Prediction | Completion) -> dict[str, Any]:
@@ -146,6 +156,15 @@ def _set_values(found: Prediction | Completion) -> dict[str, Any]:
             for each in found.alternatives
         ],
     }
+
+
+def _notes_value(found: Prediction | Completion) -> dict[str, Any]:
+    return {"notes": list(found.notes)} if found.notes else {}
+
+
+def add_notes(found: Found, notes: tuple[str, ...]) -> Found:
+    """Return what was found with notes on the text."""
+    return replace(found, notes=notes) if notes else found
 
 
 def list_certificates(labels: Ids, candidates: SetCandidates | None) -> list[Certificate | None]:

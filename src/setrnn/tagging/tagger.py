@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 
 from setrnn import __version__
 from setrnn.config import Config, MemberSettings, MixtureConfig
+from setrnn.data.arrays import share_arrays
 from setrnn.data.document_sketch import DocumentSketch, pack_sketches, unpack_sketches
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
@@ -27,6 +29,7 @@ from setrnn.data.model_folder import (
 )
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
+from setrnn.data.text_notes import note_texts
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, find_method
@@ -34,11 +37,11 @@ from setrnn.systems.candidates import Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.mixture import MixtureSystem
-from setrnn.systems.predicting import BatchSearch
+from setrnn.systems.predicting import BatchSearch, ChosenSets
 from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule, rule_for
-from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS
+from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS, Thresholds
 from setrnn.systems.system import System
 from setrnn.tagging.acceptance import LabelAcceptance
 from setrnn.tagging.calibration import Calibration
@@ -49,12 +52,14 @@ from setrnn.tagging.prediction import (
     LabelProbs,
     Marginals,
     Prediction,
+    add_notes,
     complete_tokens,
     encode_known,
     list_certificates,
     name_predictions,
     problem_with_known,
 )
+from setrnn.tagging.predictions import Predictions
 
 if TYPE_CHECKING:
     from setrnn.tagging.explanation import Explanation
@@ -97,7 +102,7 @@ class Tagger:
     trained_documents: tuple[DocumentSketch, ...] = ()  # of each tokenizer; () if not known
 
     def __repr__(self) -> str:
-        calibrated = "calibrated" if self.calibration is not None else "not calibrated"
+        calibrated = "calibrated" if self.is_calibrated else "not calibrated"
         return f"<Tagger {self.method}: {len(self.labels):,} labels, {calibrated}>"
 
     @classmethod
@@ -132,7 +137,7 @@ class Tagger:
         limits: Limits | None = None,
         *,
         calibrated: bool = True,
-    ) -> list[Prediction]:
+    ) -> Predictions:
         """Predict a label set for each text.
 
         Args:
@@ -146,7 +151,8 @@ class Tagger:
                 calibration, or the model's own.
         """
         documents = pair_features(texts, features)
-        return list(self.tag_stream(documents, rule, top, limits, calibrated=calibrated))
+        found = self.tag_stream(documents, rule, top, limits, calibrated=calibrated)
+        return Predictions(found, texts)
 
     def tag_stream(
         self,
@@ -166,8 +172,9 @@ class Tagger:
         check_top(top)
         self.rule_or_own(rule)
         self.known_limits(limits)
-        for tokens, _, ids in self._batches(documents, known):
-            yield from self.tag_tokens(tokens, rule, top, limits, known=ids, calibrated=calibrated)
+        for tokens, notes, _, ids in self._batches(documents, known):
+            found = self.tag_tokens(tokens, rule, top, limits, known=ids, calibrated=calibrated)
+            yield from map(add_notes, found, notes)
 
     def tag_tokens(
         self,
@@ -203,15 +210,16 @@ class Tagger:
     ) -> tuple[list[Prediction], Marginals]:
         """Predict a label set and p(label | text) for each (text, features), in one batch.
 
-        One search serves both, unless the rule chooses from sequences, which give no marginals.
+        One search serves both, unless the rule chooses from the sequences of set-rnn-exact.
         """
         check_top(top)
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
         texts, features = zip(*documents, strict=True)
         tokens = self.encoder.encode(texts, features)
-        source, n_sets = find_rule(name).source, self.n_candidates(name, top, set_limits)
-        n_sets = max(n_sets, count_candidates()) if source == "sets" else n_sets
-        search = BatchSearch(self.system, tokens, {source: n_sets})
+        source, n_wanted = find_rule(name).source, self.n_candidates(name, top, set_limits)
+        n_sets = {"sets": count_candidates()}  # for marginals: sequences give none
+        n_sets[source] = max(n_wanted, n_sets.get(source, 0))
+        search = BatchSearch(self.system, tokens, n_sets)
         predictions = list(self.predictions(search, name, top, set_limits, calibrated=calibrated))
         many = search.many_sets()
         return predictions, self.label_marginals(tokens, many, calibrated=calibrated)
@@ -226,9 +234,20 @@ class Tagger:
         calibrated: bool = True,
     ) -> Iterator[Prediction]:
         """Choose a set for each document of a search, which found `n_candidates` or more."""
+        chosen = search.choose(rule, limits, self.thresholds)
+        yield from self.name_chosen(search, rule, chosen, top, calibrated=calibrated)
+
+    def name_chosen(
+        self,
+        search: BatchSearch,
+        rule: str,
+        chosen: ChosenSets,
+        top: int,
+        *,
+        calibrated: bool = True,
+    ) -> Iterator[Prediction]:
+        """Yield a prediction per document from the sets that a rule chose."""
         by, calibration = find_rule(rule), self.calibration
-        thresholds = None if calibration is None else calibration.thresholds
-        chosen = search.choose(rule, limits, thresholds)
         choice, labels, log_probs = chosen.choice, chosen.labels, chosen.log_probs
         is_by_set = by.needs_best_only and by.source == "sets"
         proofs = list_certificates(labels, choice.candidates if is_by_set else None)
@@ -269,6 +288,16 @@ class Tagger:
         """Return calibrated label probabilities (n, L); the same if there is no calibration."""
         curves = None if self.calibration is None else self.calibration.label_curves
         return probs if curves is None else curves(probs)
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the model has a calibration that was fitted on documents."""
+        return self.calibration is not None and self.calibration.is_fitted
+
+    @property
+    def thresholds(self) -> Thresholds | None:
+        """The thresholds of the rules that need some; None without a calibration."""
+        return None if self.calibration is None else self.calibration.thresholds
 
     @property
     def label_acceptance(self) -> LabelAcceptance | None:
@@ -370,9 +399,10 @@ class Tagger:
     ) -> Iterator[Completion]:
         """Complete the labels of each (text, features); reads one batch at a time."""
         check_top(top)
-        for tokens, rows, ids in self._batches(documents, known):
+        for tokens, notes, rows, ids in self._batches(documents, known):
             assert ids is not None
-            yield from complete_tokens(self.system, self.labels, tokens, rows, ids, top)
+            found = complete_tokens(self.system, self.labels, tokens, rows, ids, top)
+            yield from map(add_notes, found, notes)
 
     def check_known(self, known: KnownLabels) -> None:
         """Raise DataError if known labels do not fit the labels of the model."""
@@ -382,17 +412,20 @@ class Tagger:
 
     def _batches(
         self, documents: Iterable[Document], known: Iterable[KnownLabels] | None
-    ) -> Iterator[tuple[Ragged, list[KnownLabels], Known | None]]:
-        """Yield token ids in batches, with what is known of each document and its label ids."""
+    ) -> Iterator[tuple[Ragged, list[tuple[str, ...]], list[KnownLabels], Known | None]]:
+        """Yield token ids in batches, with notes on each text, what is known, and its label ids."""
         rows_left, n_before = iter(known or ()), 0
-        for tokens in encode_batches(self.encoder, documents, BATCH):
-            rows = list(islice(rows_left, len(tokens)))
+        for texts, tokens in encode_batches(self.encoder, documents, BATCH):
+            rows, notes = (
+                list(islice(rows_left, len(tokens))),
+                note_texts(self.encoder, texts, tokens),
+            )
             if known is None:
-                yield tokens, rows, None
+                yield tokens, notes, rows, None
                 continue
             if len(rows) < len(tokens):
                 raise DataError("Known labels are given for fewer documents than there are.")
-            yield tokens, rows, encode_known(self.labels, rows, self.max_labels, n_before)
+            yield tokens, notes, rows, encode_known(self.labels, rows, self.max_labels, n_before)
             n_before += len(rows)
 
     def explain(
@@ -436,7 +469,7 @@ class Tagger:
     ) -> Marginals:
         """Return p(label | text), and the probability of the sets that were not found."""
         probs, missing = [np.zeros((0, len(self.labels)), np.float32)], [np.zeros(0)]
-        for tokens in encode_batches(self.encoder, pair_features(texts, features), BATCH):
+        for _, tokens in encode_batches(self.encoder, pair_features(texts, features), BATCH):
             candidates = self.system.candidates(tokens, count_candidates())
             found = self.label_marginals(tokens, candidates, calibrated=calibrated)
             probs.append(found.probs)
@@ -479,12 +512,12 @@ class Tagger:
             self.notes,
             None if self.calibration is None else self.calibration.as_dict(),
             rule=self.rule,
-            readme=write_readme(self),
+            readme=self._readme(),
         )
         return replace(self, version=save_model(folder, saved, __version__, way_out))
 
     def save_calibration(self, folder: str | Path) -> Tagger:
-        """Write only the calibration, into the model folder that the tagger was read from.
+        """Write only the calibration and the README.md, into the folder of the tagger.
 
         Return the tagger with the version that is there now. If the model or its calibration has
         changed since it was read, ModelError is raised and nothing is written.
@@ -500,8 +533,15 @@ class Tagger:
             raise ConfigError("The tagger has no calibration. Make one with setrnn.calibrate.")
         if self.version == NOWHERE:
             raise ConfigError("The tagger is not in a folder yet. Write all of it: Tagger.save.")
-        version = save_calibration(Path(folder), self.calibration.as_dict(), self.version)
+        values = self.calibration.as_dict()
+        version = save_calibration(Path(folder), values, self.version, self._readme())
         return replace(self, version=version)
+
+    def _readme(self) -> str:
+        """Return the README.md; empty if the notes are damaged, which must not lose a model."""
+        with suppress(ModelError):
+            return write_readme(self)
+        return ""
 
 
 def _member_tagger(mixture: Tagger, settings: MemberSettings, system: System) -> Tagger:
@@ -515,8 +555,11 @@ def _member_tagger(mixture: Tagger, settings: MemberSettings, system: System) ->
     return Tagger(settings.method, settings.config, encoder, labels, system)
 
 
-def load(folder: str | Path, device: str = "auto") -> Tagger:
+def load(folder: str | Path, device: str = "auto", *, shared: str | Path | None = None) -> Tagger:
     """Load a model folder onto a device: cpu, cuda, or auto for a GPU if there is one.
+
+    On a CPU, processes that name the same folder `shared` share the memory of the weights. A
+    copy of them is kept there, by the version of the model; remove it when all have ended.
 
     Example:
         >>> import setrnn
@@ -533,6 +576,8 @@ def load(folder: str | Path, device: str = "auto") -> Tagger:
     method = METHODS[saved.method]
     try:
         arrays = dict(saved.arrays)
+        if shared is not None:
+            arrays = share_arrays(arrays, Path(shared) / saved.version.model)
         seen_sets = None
         if SEEN_SETS in arrays:
             seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))

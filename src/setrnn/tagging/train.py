@@ -45,6 +45,7 @@ def train(
     jobs: int = 1,
     out: str | Path | None = None,
     valid: str | Path | None = None,
+    cut_valid: bool = True,
     preset: str = "default",
     config: Config | str | Path | None = None,
     settings: Settings = (),
@@ -78,6 +79,8 @@ def train(
             of its own; a script that asks for several needs `if __name__ == "__main__":`.
         out: the model folder to write. Checkpoints and members are kept beside it, in OUT.run.
         valid: a file that becomes the valid part.
+        cut_valid: whether a tenth of train becomes the valid part, if there is none. Otherwise all
+            documents are trained on, and nothing is chosen or calibrated on new ones.
         preset: the settings to start from: default, paper or transformer.
         config: all settings, or a JSON file of settings to apply after the preset.
         settings: single settings by their dotted names, such as `{"training.epochs": 10}`, or as
@@ -99,7 +102,7 @@ def train(
     if jobs < 1:
         raise ConfigError(f"jobs must be 1 or more, got {jobs}.")
     target = None if out is None else Path(out)
-    source = make_training_source(data, valid)
+    source = make_training_source(data, valid, cut_valid)
     if method is None:
         check_out(target, resume)
         is_on_gpu = find_device(device).type == "cuda"

@@ -20,9 +20,8 @@ from setrnn.data.prepared import Prepared, prefetch
 from setrnn.errors import ConfigError
 from setrnn.methods import Method
 from setrnn.metrics import is_better
-from setrnn.model.devices import patient_threads
 from setrnn.model.network import Network
-from setrnn.objectives import LabelSets, Objective, find_objective
+from setrnn.objectives import Objective, find_objective
 from setrnn.progress import Epoch, Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.registry import find_system
 from setrnn.training.failures import (
@@ -31,6 +30,7 @@ from setrnn.training.failures import (
     polite_interrupts,
     suggest_smaller_batches,
 )
+from setrnn.training.gradients import Gradients
 from setrnn.training.keeper import Keeper
 from setrnn.training.optimizer import make_optimizer, set_learning_rate
 from setrnn.training.run_folder import Checkpoint, Position, RunFolder
@@ -73,6 +73,7 @@ class Trainer:
         optimizer = make_optimizer(network, self.settings, config.encoder.learning_rate)
         self.optimizer = cast("Optimizer", fabric.setup_optimizers(optimizer))
         self.keeper = Keeper(network, optimizer, fabric, self.settings, run)
+        self.gradients = Gradients(network, fabric, config.search.beam_width)
         self._reported_at = 0.0
         self._watch = SpeedWatch()
 
@@ -86,7 +87,7 @@ class Trainer:
             self.run.begin(checkpoint, self._n_documents_done() + 1)
         # Without a folder there is nothing to save: Ctrl-C raises KeyboardInterrupt as usual.
         polite = polite_interrupts() if self.run is not None else nullcontext(lambda: False)
-        with polite as self.keeper.asked_to_stop, patient_threads():
+        with polite as self.keeper.asked_to_stop:
             while not self.position.is_finished:
                 self._train_epoch()
                 self._end_epoch()
@@ -105,15 +106,16 @@ class Trainer:
         set_learning_rate(self.optimizer, 0.0, self.settings)
         self.network.train()
         start, n_documents = time.perf_counter(), 0
-        for number, rows in enumerate(batches):
-            loss = float(self._step(self._make_batch(rows), objective))  # waits for the device
-            now = time.perf_counter()
-            if number == 0 and len(batches) > 1:
-                start = now
-                continue
-            n_documents += len(rows)
-            if not isfinite(loss) or now - start >= seconds:
-                break
+        with self.gradients.threads():
+            for number, rows in enumerate(batches):
+                loss = float(self._step(self._make_batch(rows), objective))  # waits for the device
+                now = time.perf_counter()
+                if number == 0 and len(batches) > 1:
+                    start = now
+                    continue
+                n_documents += len(rows)
+                if not isfinite(loss) or now - start >= seconds:
+                    break
         return (time.perf_counter() - start) / max(n_documents, 1)
 
     def _train_epoch(self) -> None:
@@ -125,13 +127,15 @@ class Trainer:
         # One sum over the whole epoch: a stop in between changes no bit of it.
         loss_sum = torch.tensor(position.loss_sum, dtype=torch.float64, device=self.fabric.device)
         self.network.train()
-        with explain_full_gpu("A batch", suggest_smaller_batches(self.settings)):
-            for batch in prefetch(self._make_batch, batches[position.batch :]):
+        way_out = suggest_smaller_batches(self.settings)
+        with explain_full_gpu("A batch", way_out), self.gradients.threads():
+            for pieces in prefetch(self._make_batch, batches[position.batch :]):
                 done = position.epoch + (position.batch + 0.5) / len(batches)
                 set_learning_rate(self.optimizer, done / self.settings.epochs, self.settings)
-                loss_sum += self._step(batch, objective) * len(batch)
+                n_documents = sum(len(piece) for piece in pieces)
+                loss_sum += self._step(pieces, objective) * n_documents
                 position.batch += 1
-                position.n_documents += len(batch)
+                position.n_documents += n_documents
                 if position.batch == len(batches) or self._is_time_to_report():
                     position.loss_sum = float(loss_sum)
                     n_documents = position.n_documents - n_before
@@ -141,15 +145,9 @@ class Trainer:
                     self._report()
                     n_seen, since = n_documents, time.perf_counter()
 
-    def _step(self, batch: Batch, objective: Objective) -> Tensor:
+    def _step(self, pieces: list[Batch], objective: Objective) -> Tensor:
         """Find orders of each set, and raise the objective's value of their p(s | x)."""
-        K = self.config.search.beam_width
-        with self.fabric.autocast():
-            encoding = self.network.encode(batch)
-            sets = LabelSets(batch.labels, batch.set_sizes, batch.documents, batch.weights)
-            values = objective(self.network.decoder, encoding, sets, K)  # (B,)
-            loss = -values.mean()
-        self.fabric.backward(loss)
+        loss = self.gradients.compute(pieces, objective)
         if self.settings.clip_norm:
             self.fabric.clip_gradients(
                 self.network,
@@ -160,7 +158,7 @@ class Trainer:
         self.optimizer.step()
         self.optimizer.zero_grad()
         self.keeper.average.update()
-        return loss.detach()
+        return loss
 
     def _end_epoch(self) -> None:
         """Measure on valid, keep the best weights, and move to the next epoch."""
@@ -249,8 +247,10 @@ class Trainer:
         lengths, sizes = self.train.tokens.lengths, self.train.set_sizes
         return training_batches(lengths, sizes, self.settings.batch_size, random)
 
-    def _make_batch(self, rows: npt.NDArray[np.int64]) -> Batch:
-        return self.train.batch(rows).to(self.fabric.device)
+    def _make_batch(self, rows: npt.NDArray[np.int64]) -> list[Batch]:
+        """Return the pieces of a batch."""
+        cut = self.gradients.cut(rows, self.train.set_sizes[rows])
+        return [self.train.batch(piece).to(self.fabric.device) for piece in cut]
 
     def _objective_name(self) -> str:
         return objective_at(self.method, self.position.epoch, self.settings)

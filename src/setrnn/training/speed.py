@@ -9,7 +9,7 @@ from setrnn.config import Config
 from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.methods import Method
-from setrnn.model.devices import find_device, patient_threads
+from setrnn.model.devices import find_device
 from setrnn.systems.registry import find_system
 from setrnn.systems.rules import MANY_SETS
 from setrnn.systems.system import System
@@ -34,8 +34,7 @@ def measure_speed(
     fabric = make_fabric(find_device(options.device), config.training.precision)
     config = replace(config, model=replace(config.model, wide="off"))  # fitting br takes longer
     trainer = make_trainer(method, prepared, config, options, fabric)
-    with patient_threads():
-        training = trainer.time_steps(seconds)
+    training = trainer.time_steps(seconds)
     system = find_system(method)(trainer.network.eval(), config, fabric.device)
     return Speed(training, time_prediction(system, prepared))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import scipy.sparse as sp
+import scipy  # scipy.sparse is imported where it is first used
 import torch
 
 from setrnn.config import Config
@@ -53,7 +53,7 @@ def add_wide(
 
 def make_wide(tfidf: Tfidf, model: BinaryRelevance) -> WideEvidence:
     """Return the evidence with the weights of BR that are not 0."""
-    weights = sp.csr_matrix(model.linear.weights)
+    weights = scipy.sparse.csr_matrix(model.linear.weights)
     arrays = {
         "idf": tfidf.idf,
         "pairs": tfidf.pairs,
@@ -70,7 +70,7 @@ def weigh_tokens(wide: WideEvidence, tokens: Ragged) -> Floats32:
     arrays = {name: each.cpu().numpy() for name, each in wide.named_buffers()}
     shape = (len(arrays["idf"]), len(arrays["intercepts"]))
     sparse = (arrays["weights"], arrays["labels"], arrays["offsets"])
-    shares = Tfidf.from_arrays(arrays).spread(tokens) @ sp.csr_matrix(sparse, shape=shape)
+    shares = Tfidf.from_arrays(arrays).spread(tokens) @ scipy.sparse.csr_matrix(sparse, shape=shape)
     return np.asarray(shares.toarray() * wide.scale.item(), dtype=np.float32)
 
 

@@ -68,6 +68,11 @@ def test_the_separator_of_labels_can_be_chosen(tmp_path, separator):
     assert read_bytes(tmp_path, content, label_separator=separator)[0].labels == ("x", "y")
 
 
+def test_empty_parts_of_a_cell_are_left_out(tmp_path):
+    content = HEADER + b"a,t,x;;y;\nb,t,;\n"
+    assert [each.labels for each in read_bytes(tmp_path, content)] == [("x", "y"), ()]
+
+
 def test_labels_may_be_absent_where_they_are_not_asked_for(tmp_path):
     assert read_bytes(tmp_path, b"text\none\n", require_labels=False) == [Example("train-1", "one")]
 
@@ -77,9 +82,8 @@ BAD_ROWS = {
     "too many cells": (b"b,two,x,y\n", "has 4 cells, the header has 3", "in quotes"),
     "text behind a quote": (b'b,"two"x,y\n', "cannot be split into cells", "Double the quotes"),
     "carriage return": (b"b,two\rc,x\n", "carriage return", "line ends"),
-    "not UTF-8": (b"b,\xff,x\n", "is not UTF-8 (byte 0xff at column 3)", "Save the file as UTF-8"),
+    "not UTF-8": (b"b,\xff,x\n", "is not UTF-8 (byte 0xff at column 3)", "--encoding cp1252"),
     "NUL byte": (b"b,t\0wo,x\n", "holds a NUL byte", "Remove it"),
-    "empty label": (b"b,two,x;;y\n", "'labels' holds an empty string", "Remove the extra ';'"),
 }
 
 
@@ -146,12 +150,13 @@ def test_endless_unclosed_quotes_stop_the_reading(tmp_path):
     [
         (
             b"id,texts,labels\n",
-            "has no column 'text': it has id, texts, labels. Did you mean 'texts'?",
+            "has no column 'text': it has texts, id, labels. Did you mean 'texts'?",
         ),
         (b"id,text,tags\n", "has no column 'labels'"),
         (b"text,labels,text\n", "has two columns 'text'. Rename or remove one"),
         (b'"id,text\n', "line 1: the header opens a quote"),
-        (b"\xff\xfei\0d\0\n", "line 1: the header is not UTF-8"),
+        (b"\xffid\n", "line 1: the header is not UTF-8"),
+        (b"\xff\xfei\0d\0\n", "cannot be decoded"),
     ],
 )
 @pytest.mark.parametrize("policy", ["stop", "skip"])

@@ -62,6 +62,14 @@ def test_fields_can_be_renamed_and_texts_joined(tmp_path):
     assert read_bytes(tmp_path, content, **options) == [Example("n", "T\nB", ("x",), ("u",))]
 
 
+def test_one_of_several_texts_may_be_empty_or_null(tmp_path):
+    content = (
+        b'{"title": "T", "body": null, "labels": []}\n{"title": "", "body": "B", "labels": []}'
+    )
+    found = read_bytes(tmp_path, content, text_field="title,body")
+    assert [example.text for example in found] == ["T", "B"]
+
+
 def test_a_missing_one_of_several_texts_is_named(tmp_path):
     with pytest.raises(BadRowError, match=r"line 1: 'title' is missing, .*--text-field"):
         read_bytes(tmp_path, GOOD, text_field="title,text")
@@ -105,7 +113,7 @@ BAD_ROWS = {
     "features a string": (row(more=b', "features": "f"'), "'features' must be", 'Write ["f"]'),
     "id a list": (row(more=b', "id": []'), "'id' must be a string", "Write a string"),
     "id true": (row(more=b', "id": true'), "'id' must be a string", "got true. Write a string"),
-    "not UTF-8": (b'{"text": "\xff', "is not UTF-8 (byte 0xff at column 11)", "Save the file as"),
+    "not UTF-8": (b'{"text": "\xff', "is not UTF-8 (byte 0xff at column 11)", "--encoding cp1252"),
     "NUL byte": (row(text=b'"a\0b"'), "holds a NUL byte", "Remove it"),
     "NUL escaped": (row(text=b'"a\\u0000"'), "'text' holds a NUL character", "Remove it"),
     "half a pair in text": (row(text=b'"\\ud800"'), "'text' holds half a character", "Remove it"),

@@ -54,6 +54,13 @@ def test_axe_finds_nothing_serious_in_light_and_dark(browser, site, test_texts):
         assert findings(tab) == []
         assert findings_in_the_dark(tab) == []
         tab.click("#new")
+        tab.click("#example-file")
+        tab.select_option("#table-separator", ";")
+        tab.wait_for_selector("#table-doubt:not([hidden])")
+        tab.click("#table-reading summary")
+        assert findings(tab, "#table") == []
+        assert findings_in_the_dark(tab, "#table") == []
+        tab.keyboard.press("Escape")
         open_queue(tab, [{"text": text, "features": ["prices"]} for text in test_texts[:3]])
         tab.keyboard.press("d")
         expect(tab.locator("#queue-done")).to_have_text("1 done")

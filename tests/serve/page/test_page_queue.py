@@ -137,13 +137,12 @@ def test_csv_with_a_mark_quotes_and_newlines(tab):
         "3,one,two,three\r\n"
     )
     drop(tab, "news.csv", table)
+    tab.click("#table-open")
     tab.wait_for_selector("#results:not([hidden])")
     assert tab.text_content("#reading") == 'Velmara, "the reds",\r\nbeat Palmeda'
     assert set(chips(tab, "accepted")) == {"sport", "football"}
     expect(tab.locator("#queue-place")).to_have_text("1 of 2")
-    expect(tab.locator("#queue-hint")).to_contain_text(
-        "1 row skipped. Row 3: more cells than the 3"
-    )
+    expect(tab.locator("#queue-hint")).to_contain_text("1 line skipped. Line 5: 4 cells")
 
 
 def test_a_table_as_spreadsheets_write_it(tab):
@@ -155,6 +154,7 @@ def test_a_table_as_spreadsheets_write_it(tab):
         ("tabs.csv", "id\ttext\tlabels\r\na\tone; two\tsport; football\r\n".encode("utf-16")),
     ]:
         drop(tab, name, table)
+        tab.click("#table-open")
         if name == "tabs.csv":
             tab.click("#question-yes")
         expect(tab.locator("#queue-name")).to_have_text(name)
@@ -165,12 +165,13 @@ def test_a_table_as_spreadsheets_write_it(tab):
 
 def test_a_file_that_cannot_be_read_is_refused_in_one_line(tab):
     for name, content, said in [
-        ("bad.csv", "a,b\n1,2\n", "has no column 'text'"),
+        ("bad.csv", '"a"b,c\n1,2\n', "bad.csv has no header that can be read: line 1"),
         ("bad.jsonl", '{"txt": 1}\n', "1 line skipped. Line 1: 'text' must be a string."),
         ("bad.jsonl", "not json\n", "Line 1: not a JSON object on one line."),
         ("bad.jsonl", '{"text": "a", "labels": "sport"}\n', "'labels' must be a list of strings"),
         ("bad.jsonl", 'a\n{"text": 1}\nb\n' + 9 * "c\n", "Lines 1, 3, 4, 5, 6 and 6 more: not"),
-        ("bad.csv", 'text\n"never closed\nand so on\n', "Row 1 has a quote"),
+        ("empty.csv", b"\xef\xbb\xbf\n", "empty.csv is empty."),
+        ("picture.csv", b"\x89PNG\r\n\x1a\n\0\xff\xd8", "picture.csv is not a text."),
         ("empty.jsonl", "\n\n", "empty.jsonl is empty."),
         ("empty.txt", "", "empty.txt is empty."),
         ("picture.png", b"\x89PNG\r\n\x1a\n\xff\xd8", "picture.png is not a text in UTF-8."),

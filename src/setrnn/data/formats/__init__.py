@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from setrnn.data.example import Example
 from setrnn.data.formats import aapd, delimited, huggingface, jsonl, parquet, rcv1, reuters
+from setrnn.data.formats.label_map import map_labels, read_label_map
+from setrnn.data.formats.printing import printable
 from setrnn.data.formats.reader import (
     SPLIT_NAMES,
     BadRows,
@@ -20,7 +24,13 @@ from setrnn.data.formats.reader import (
     file_stem,
     refuse_empty,
 )
-from setrnn.data.formats.row import printable
+from setrnn.data.formats.several import (
+    expand_places,
+    find_part,
+    find_tables,
+    join_splits,
+    note_unread,
+)
 from setrnn.data.formats.write import write_examples, write_folder
 from setrnn.data.prepared import is_prepared
 from setrnn.errors import DataError, nearest_name
@@ -37,6 +47,7 @@ __all__ = [
     "Split",
     "choose_split",
     "open_dataset",
+    "read_label_map",
     "write_examples",
     "write_folder",
 ]
@@ -86,16 +97,17 @@ def choose_split(splits: Sequence[str], default: str = "test") -> str:
 
 
 def open_dataset(
-    data: str | Path,
+    data: str | Path | Sequence[str | Path],
     options: ReadOptions = ReadOptions(),  # noqa: B008 - frozen
     reader: str | None = None,
 ) -> Dataset:
-    """Find the splits of a file, a folder, `hf:NAME` or the embedded corpus; read nothing yet.
+    """Find the splits of files, a folder, `hf:NAME` or the embedded corpus; read nothing yet.
 
     Args:
-        data: a path or an address. The string "newsroom" is always the embedded corpus; write
-            ./newsroom, or pass a Path, for a file or folder of that name. A single file is the
-            split "train".
+        data: a path, a glob or an address, or several of them, whose splits are joined. The string
+            "newsroom" is always the embedded corpus; write ./newsroom, or pass a Path, for a file
+            or folder of that name. A single file is the split "train", and so are all files of
+            a folder without files that are called train, valid or test.
         options: how to read rows.
         reader: the name of the only format to look for, one of READERS; a single file is then
             read whatever its suffix.
@@ -109,14 +121,33 @@ def open_dataset(
     """
     if reader is not None and reader not in READERS:
         raise DataError(f"No format is called '{reader}'. {nearest_name(reader, READERS)}")
+    places = expand_places([data] if isinstance(data, str | Path) else data)
+    datasets = [_open_place(place, options, reader) for place in places]
+    dataset = datasets[0]
+    if len(datasets) > 1:
+        n_more = len(datasets) - 1
+        joined = _join_splits(datasets, options)
+        dataset = Dataset(f"{dataset.name}+{n_more}", f"{dataset.place} and {n_more} more", joined)
+    splits = dataset.splits
+    if options.label_map is not None:
+        splits = map_labels(splits, options.label_map)
+    checked = {
+        name: refuse_empty(split, f"The '{name}' part of {dataset.place}")
+        for name, split in splits.items()
+    }
+    return replace(dataset, splits=checked)
+
+
+def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> Dataset:
+    """Find the splits of one file, folder or address."""
     place = str(data)
     if data == EMBEDDED and reader is None:
         if options.known_fields:
             raise _no_fields(place, EMBEDDED)
-        return _dataset(EMBEDDED, place, jsonl.FORMAT.find(_EMBEDDED_FOLDER, ReadOptions()))
+        return Dataset(EMBEDDED, place, jsonl.FORMAT.find(_EMBEDDED_FOLDER, ReadOptions()))
     if remote := _prefix_format(place):
         name = place.removeprefix(remote.prefix).partition(":")[0]
-        return _dataset(name, place, remote.find(Path(place), options))
+        return Dataset(name, place, _with_source(name, remote.find(Path(place), options), options))
     path = Path(data)
     with file_errors(path):
         _check_place(path, place)
@@ -124,18 +155,41 @@ def open_dataset(
         if reader is not None:
             formats, options = {reader: READERS[reader]}, replace(options, any_suffix=True)
         splits = _find_splits(path, options, formats)
-        if not splits:
-            raise _nothing_found(path, reader)
         name = path.resolve().name if path.is_dir() else file_stem(path)
-        return _dataset(name, place, splits)
+        suffixes = chain(*(each.suffixes for each in formats.values() if not each.fixed_names))
+        tables = find_tables(path, tuple(suffixes)) if path.is_dir() else []
+        if splits:
+            used = {file for split in splits.values() for file in split.files}
+            splits = note_unread(splits, [table for table in tables if table not in used])
+            return Dataset(name, place, _with_source(name, splits, options))
+        if not tables:
+            raise _nothing_found(path, reader)
+        found = [_open_place(table, options, reader) for table in tables]
+        return Dataset(name, place, _join_splits(found, options))
 
 
-def _dataset(name: str, place: str, splits: dict[str, Split]) -> Dataset:
-    checked = {
-        split: refuse_empty(part, f"The '{split}' part of {place}")
-        for split, part in splits.items()
-    }
-    return Dataset(name, place, checked)
+def _join_splits(datasets: Sequence[Dataset], options: ReadOptions) -> dict[str, Split]:
+    """Join the splits of several places by their names; single files are joined into one split."""
+    places = [Path(dataset.place) for dataset in datasets]
+    are_files = all(place.is_file() for place in places)
+    parts: dict[str, list[tuple[Path, Split]]] = {}
+    for place, dataset in zip(places, datasets, strict=True):
+        for name, split in dataset.splits.items():
+            part = find_part(place, places) if are_files else name
+            parts.setdefault(part, []).append((place, split))
+    return {name: join_splits(each, options.id_prefix) for name, each in parts.items()}
+
+
+def _with_source(name: str, splits: Mapping[str, Split], options: ReadOptions) -> dict[str, Split]:
+    """Add the name of a file or folder to the features of its documents, if that is asked for."""
+    if not options.source_feature:
+        return dict(splits)
+
+    def read(split: Split, bad_rows: BadRows) -> Iterator[Example]:
+        for example in split.read(bad_rows):
+            yield replace(example, features=(*example.features, f"source:{name}"))
+
+    return {part: Split(split.files, partial(read, split)) for part, split in splits.items()}
 
 
 def _prefix_format(place: str) -> Format | None:

@@ -42,7 +42,7 @@ def _read(
 ) -> Iterator[Example]:
     """Stream documents, line by line; raise at the end if the files differ in length."""
     n_lines = [0] * len(files)
-    streams = [numbered_lines(path, options.max_row_bytes) for path in files]
+    streams = [numbered_lines(path, options.max_row_bytes, options.encoding) for path in files]
     for number, lines in enumerate(zip_longest(*streams), start=1):
         n_lines = [number if line else n for line, n in zip(lines, n_lines, strict=True)]
         if min(n_lines) < number:

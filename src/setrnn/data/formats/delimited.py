@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import csv
 from collections import deque
-from collections.abc import Iterator
-from itertools import count
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 from typing import TypeAlias
 
 from setrnn.data.example import Example
+from setrnn.data.formats.dialects import N_LINES, find_delimiter, named_delimiter
+from setrnn.data.formats.label_cells import ONE_LABEL, SeparatorCheck, split_cell
+from setrnn.data.formats.printing import printable
 from setrnn.data.formats.reader import BadRows, ReadOptions, file_format, file_stem, numbered_lines
 from setrnn.data.formats.row import (
     RowProblem,
+    bad_line,
     check_columns,
     decode,
     example_maker,
-    printable,
     read_rows,
     too_long,
 )
@@ -38,12 +42,45 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
         return
     make = example_maker(options, file_stem(path), is_decoded=True)
     row_numbers = count(1)
+    check = SeparatorCheck(options.label_separator if options.require_labels else ONE_LABEL)
 
     def make_from_cells(cells: list[str], line: int) -> Example:
         number = next(row_numbers)  # ids count rows, not lines
-        return make(_name_cells(header, cells, options), number)
+        row = _name_cells(header, cells)
+        if check.is_open:
+            _refuse(check.add(row[options.labels_field]), path)
+        example = make(_split_lists(row, options), number)
+        return replace(example, columns=row) if options.keep_columns else example
 
     yield from read_rows(rows, make_from_cells, bad_rows, f"{printable(path.name)} line")
+    _refuse(check.find_problem(), path)
+
+
+def _refuse(problem: str | None, path: Path) -> None:
+    if problem is not None:
+        raise DataError(f"{path}: {problem}")
+
+
+def read_table(
+    path: Path, columns: tuple[str, ...], encoding: str | None = None
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the line and the cells of each row of a table that must have these columns."""
+    options = ReadOptions(text_field=",".join(columns), encoding=encoding)
+    rows = _Lines(path, options).rows()
+    _, first = next(rows, (0, None))
+    header = [cell.strip() for cell in first] if isinstance(first, list) else []
+    if missing := [name for name in columns if header.count(name) != 1]:
+        raise DataError(
+            f"{path} must have one column '{missing[0]}': its first line must name the columns "
+            f"{','.join(columns)}."
+        )
+    for line, cells in rows:
+        try:
+            if isinstance(cells, RowProblem):
+                raise cells
+            yield line, _name_cells(header, cells)
+        except RowProblem as problem:
+            raise bad_line(path, line, problem) from None
 
 
 class _Lines:
@@ -55,7 +92,8 @@ class _Lines:
     def __init__(self, path: Path, options: ReadOptions) -> None:
         self._path = path
         self._max_bytes = options.max_row_bytes
-        self._lines = numbered_lines(path, options.max_row_bytes)
+        self._wanted = {*options.text_fields, options.labels_field, options.id_field}
+        self._lines = numbered_lines(path, options.max_row_bytes, options.encoding)
         self._again: deque[tuple[int, bytes]] = deque()
         self._taken: list[tuple[int, bytes]] = []
         self._n_bytes = 0
@@ -75,7 +113,9 @@ class _Lines:
                 cells = next(reader, None)
             except csv.Error as error:
                 self._give_back()
-                self._problem = RowProblem(_quoting_advice(error))
+                # A line that cannot be decoded is the reason of what the csv module finds in it.
+                undecoded = self._problem if len(self._taken) == 1 else None
+                self._problem = undecoded or RowProblem(_quoting_advice(error))
             except RowProblem as problem:
                 self._give_back()
                 self._problem = problem
@@ -99,11 +139,14 @@ class _Lines:
             return line.replace(b"\0", b"?").decode(errors="replace")
 
     def _delimiter(self) -> str:
+        """Look at the first lines, which are then read again."""
+        self._again.extend(islice(self._lines, N_LINES))
+        first = [line.decode(errors="replace") for _, line in self._again]
+        if first and (named := named_delimiter(first[0])):
+            self._again.popleft()
+            return named
         name = self._path.name.lower().removesuffix(".gz")
-        if name.endswith((".csv", ".tsv")):
-            return "\t" if name.endswith(".tsv") else ","
-        self._again.extend(line for line in [next(self._lines, None)] if line)
-        return "\t" if self._again and b"\t" in self._again[0][1] else ","
+        return find_delimiter(first, self._wanted, "\t" if name.endswith(".tsv") else ",")
 
     def _give_back(self) -> None:
         """Put back the lines of a broken row, except its first."""
@@ -140,29 +183,25 @@ def _read_header(path: Path, options: ReadOptions, rows: Rows) -> list[str] | No
     return header
 
 
-def _name_cells(header: list[str], cells: list[str], options: ReadOptions) -> dict[str, object]:
-    """Return a row by column names; split the cells that hold several strings."""
+def _name_cells(header: list[str], cells: list[str]) -> dict[str, str]:
+    """Return a row by column names."""
     if len(cells) != len(header):
         raise RowProblem(
             f"has {len(cells)} cells, the header has {len(header)}. "
             "Put cells that hold the delimiter or a quote in quotes."
         )
-    row: dict[str, object] = dict(zip(header, cells, strict=True))
+    return dict(zip(header, cells, strict=True))
+
+
+def _split_lists(cells: Mapping[str, str], options: ReadOptions) -> dict[str, object]:
+    """Split the cells that hold several strings; an empty id is none."""
+    row: dict[str, object] = dict(cells)
     for name in options.list_fields:
-        if name in row:
-            row[name] = _split(name, str(row[name]), options.label_separator)
+        if name in cells:
+            row[name] = split_cell(cells[name], options.label_separator)
     if not row.get(options.id_field):
         row[options.id_field] = None
     return row
-
-
-def _split(name: str, cell: str, separator: str) -> list[str]:
-    parts = [part.strip() for part in cell.split(None if separator.isspace() else separator)]
-    if parts == [""]:
-        return []
-    if "" in parts:
-        raise RowProblem(f"'{name}' holds an empty string. Remove the extra '{separator}'.")
-    return parts
 
 
 FORMAT = file_format(read, (".csv", ".csv.gz", ".tsv", ".tsv.gz"))

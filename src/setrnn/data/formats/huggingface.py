@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
+from setrnn.data.formats.printing import printable, shown
 from setrnn.data.formats.reader import SPLIT_NAMES, BadRows, Format, ReadOptions, Split
-from setrnn.data.formats.row import RowProblem, example_maker, printable, read_rows, shown
+from setrnn.data.formats.row import RowProblem, example_maker, read_rows
 from setrnn.errors import DataError, MissingExtraError
 
 PREFIX = "hf:"

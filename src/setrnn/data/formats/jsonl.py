@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
+from setrnn.data.formats.printing import printable, shown
 from setrnn.data.formats.reader import BadRows, ReadOptions, file_format, file_stem, numbered_lines
 from setrnn.data.formats.row import (
     RowProblem,
     check_characters,
     decode,
     example_maker,
-    printable,
     read_rows,
-    shown,
     too_long,
 )
 
@@ -40,7 +39,7 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
             check_characters(example, options)
         return example
 
-    lines = numbered_lines(path, options.max_row_bytes)
+    lines = numbered_lines(path, options.max_row_bytes, options.encoding)
     return read_rows(lines, make_from_line, bad_rows, f"{printable(path.name)} line")
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.data.example import Example
+from setrnn.data.formats.printing import printable
 from setrnn.data.formats.reader import BadRows, ReadOptions, file_errors, file_format, file_stem
-from setrnn.data.formats.row import RowProblem, check_columns, example_maker, printable, read_rows
+from setrnn.data.formats.row import RowProblem, check_columns, example_maker, read_rows
 from setrnn.errors import DataError
 
 _BATCH_ROWS = 1024
@@ -30,7 +31,8 @@ def _rows(path: Path, options: ReadOptions) -> Iterator[dict[str, Any] | RowProb
         try:
             with pq.ParquetFile(stream) as file:
                 columns = _columns(path, options, file.schema_arrow)
-                for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=columns):
+                kept = None if options.keep_columns else columns
+                for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=kept):
                     yield from _batch_rows(batch)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, OSError) and error.errno is not None:

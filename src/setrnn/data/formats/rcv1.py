@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from setrnn.data.example import Example
+from setrnn.data.formats.printing import printable, shown
 from setrnn.data.formats.reader import (
     BadRows,
     Format,
@@ -18,15 +19,7 @@ from setrnn.data.formats.reader import (
     find_packed,
     numbered_lines,
 )
-from setrnn.data.formats.row import (
-    RowProblem,
-    bad_line,
-    decode,
-    printable,
-    read_rows,
-    shown,
-    too_long,
-)
+from setrnn.data.formats.row import RowProblem, bad_line, decode, read_rows, too_long
 from setrnn.errors import DataError
 
 TOKEN_FILES = {

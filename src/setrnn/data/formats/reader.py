@@ -6,14 +6,15 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import Literal, cast
 
 from setrnn.data.example import Example, KnownLabels
+from setrnn.data.formats.encodings import ReadLine, check_encoding, utf8_lines
 from setrnn.errors import BadRowError, ConfigError, DataError
 
 SPLIT_NAMES = {
@@ -26,6 +27,7 @@ SPLIT_NAMES = {
 }
 
 OnBadRow = Literal["stop", "skip"]
+ID_PREFIXES = ("auto", "file", "none")
 
 _CHUNK = 1 << 20
 
@@ -40,7 +42,14 @@ class ReadOptions:
             newline.
         labels_field: the field of the labels.
         features_field: the field of the features.
-        label_separator: the separator between labels in a CSV cell.
+        label_separator: the separator between labels in a CSV cell; "none" if each cell is one
+            label.
+        encoding: the encoding of lines that are not UTF-8, such as "cp1252"; None if all are.
+        label_map: other names for labels; "" drops a label. None if there are none.
+        id_prefix: whether ids begin with the name of their file, if there are several files:
+            "auto" if an id occurs in two of them, "file" always, "none" never.
+        source_feature: whether documents have the name of their file as a feature.
+        keep_columns: whether examples keep all columns of their rows.
         require_labels: whether a row without labels is a bad row.
         max_row_bytes: longer rows are bad rows.
         any_suffix: whether a single file is read whatever its suffix, because the user named
@@ -60,6 +69,11 @@ class ReadOptions:
     labels_field: str = "labels"
     features_field: str = "features"
     label_separator: str = ";"
+    encoding: str | None = None
+    label_map: Mapping[str, str] | None = None
+    id_prefix: str = "auto"
+    source_feature: bool = False
+    keep_columns: bool = False
     require_labels: bool = True
     max_row_bytes: int = 10_000_000
     any_suffix: bool = False
@@ -73,6 +87,13 @@ class ReadOptions:
             raise ConfigError(f"The text field is empty in '{self.text_field}'. Name a field.")
         if not self.label_separator:
             raise ConfigError("The label separator is empty. Give one, such as ';'.")
+        if self.encoding is not None:
+            check_encoding(self.encoding)
+        if self.id_prefix not in ID_PREFIXES:
+            raise ConfigError(
+                f"The id prefix must be {', '.join(ID_PREFIXES[:-1])} or {ID_PREFIXES[-1]}, got "
+                f"'{self.id_prefix}'."
+            )
         if self.max_row_bytes < 1:
             raise ConfigError(f"max_row_bytes must be at least 1, got {self.max_row_bytes}.")
 
@@ -108,6 +129,7 @@ class BadRows:
     on_bad_row: OnBadRow = "stop"
     n_skipped: int = 0
     first: list[str] = field(default_factory=list)  # at most five messages
+    notes: list[str] = field(default_factory=list)  # what else a user should know of the reading
 
     def add(self, error: BadRowError) -> None:
         """Raise the error, or count the row and keep the first five messages."""
@@ -116,6 +138,11 @@ class BadRows:
         self.n_skipped += 1
         if len(self.first) < 5:
             self.first.append(str(error))
+
+    def note(self, text: str) -> None:
+        """Keep a note for the user, once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
 
 @dataclass(frozen=True)
@@ -241,18 +268,23 @@ def refuse_empty(split: Split, name: str) -> Split:
     return Split(split.files, read)
 
 
-def numbered_lines(path: Path, max_bytes: int) -> Iterator[tuple[int, bytes]]:
-    """Yield each line of a plain or gzip file with its number, from 1.
+def numbered_lines(
+    path: Path, max_bytes: int, encoding: str | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield each line of a plain or gzip file as UTF-8, with its number, from 1.
 
-    A UTF-8 byte order mark is dropped. A line of more than `max_bytes` is truncated, but stays
-    longer than `max_bytes`, so that the caller can recognise and skip it: memory is bounded.
+    A byte order mark is dropped; that of UTF-16 names the encoding of the file. Other lines that
+    are not UTF-8 are decoded as `encoding`, or returned as they are. A line of more than
+    `max_bytes` is truncated, but stays longer than `max_bytes`, so that the caller can recognise
+    and skip it: memory is bounded.
     """
     with file_errors(path), _open(path) as stream:
-        next_line = partial(stream.readline, max_bytes + 1)
+        read_line = utf8_lines(stream, encoding)
+        next_line = partial(read_line, max_bytes + 1)
         for number, line in enumerate(iter(next_line, b""), start=1):
             yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
             if len(line) > max_bytes:
-                _skip_to_newline(stream, line)
+                _skip_to_newline(read_line, line)
 
 
 @contextmanager
@@ -273,18 +305,23 @@ def file_errors(path: Path) -> Iterator[None]:
         raise DataError(f"{path} is a folder, not a file. Name a file in it.") from error
     except PermissionError as error:
         raise DataError(f"{path} cannot be read: permission denied. Check it.") from error
+    except UnicodeError as error:
+        raise DataError(
+            f"{path} cannot be decoded ({getattr(error, 'reason', error)}). Copy it again, or name "
+            "its encoding with --encoding."
+        ) from error
     except OSError as error:
         reason = " ".join(str(error.strerror or error).split())
         raise DataError(f"{path} cannot be read: {reason}. Check the disk.") from error
 
 
-def _open(path: Path) -> BinaryIO:
+def _open(path: Path) -> io.BufferedReader:
     if not path.name.lower().endswith(".gz"):
         return path.open("rb")
     # GzipFile.readline is slow Python code; a buffer around it reads lines in C.
-    return cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, gzip.open(path, "rb")), _CHUNK))
+    return io.BufferedReader(cast(io.RawIOBase, gzip.open(path, "rb")), _CHUNK)
 
 
-def _skip_to_newline(stream: BinaryIO, line: bytes) -> None:
+def _skip_to_newline(read_line: ReadLine, line: bytes) -> None:
     while line and not line.endswith(b"\n"):
-        line = stream.readline(_CHUNK)
+        line = read_line(_CHUNK)

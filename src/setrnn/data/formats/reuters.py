@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 
 from setrnn.data.example import Example
+from setrnn.data.formats.printing import printable
 from setrnn.data.formats.reader import BadRows, Format, ReadOptions, Split, numbered_lines
-from setrnn.data.formats.row import RowProblem, nul_byte, printable, read_rows, too_long
+from setrnn.data.formats.row import RowProblem, nul_byte, read_rows, too_long
 
 FILES = "reut2-*.sgm"
 SUFFIXES = (".sgm",)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from setrnn.data.example import Example, KnownLabels
+from setrnn.data.example import Example, KnownLabels, rename_labels
+from setrnn.data.formats.column_names import advise_name, list_names
+from setrnn.data.formats.encodings import guess_encoding
+from setrnn.data.formats.label_cells import split_joined
+from setrnn.data.formats.printing import printable, shown
 from setrnn.data.formats.reader import BadRows, ReadOptions
-from setrnn.errors import BadRowError, DataError, nearest_name
-
-_MAX_SHOWN = 40
+from setrnn.errors import BadRowError, DataError
 
 Row = TypeVar("Row")
 
@@ -67,7 +68,8 @@ def example_maker(
             row_id = f"{stem}-{number}" if row_id is None else id_text(id_field, row_id)
         text = row.get(lone_text_field) if lone_text_field else None
         if type(text) is not str:
-            text = "\n".join(_text(row, name) for name in text_fields)
+            parts = (_text(row, name, lone_text_field is None) for name in text_fields)
+            text = "\n".join(part for part in parts if part)
         labels, features = row.get(labels_field), row.get(features_field)
         if labels is None and require_labels and labels_field not in row:
             raise _missing(row, labels_field, "Add it ([] for none)", "--labels-field")
@@ -77,6 +79,7 @@ def example_maker(
             () if labels is None and not require_labels else strings(labels_field, labels),
             () if features is None else strings(features_field, features),
             _known_labels(row, options) if has_known else None,
+            row if options.keep_columns else None,
         )
         if not is_decoded:
             check_characters(example, options)
@@ -102,10 +105,12 @@ def decode(line: bytes) -> str:
     except UnicodeDecodeError as error:
         byte, column = line[error.start], error.start + 1
         raise RowProblem(
-            f"is not UTF-8 (byte 0x{byte:02x} at column {column}). Save the file as UTF-8."
+            f"is not UTF-8 (byte 0x{byte:02x} at column {column}) but probably "
+            f"{guess_encoding(line)}. Give --encoding {guess_encoding(line)}, or save the file as "
+            "UTF-8."
         ) from None
     if "\0" in text:
-        raise nul_byte()
+        raise nul_byte(line)
     return text
 
 
@@ -116,28 +121,12 @@ def too_long(max_bytes: int) -> RowProblem:
     )
 
 
-def nul_byte() -> RowProblem:
+def nul_byte(line: bytes = b"") -> RowProblem:
     """Return the problem of a row that holds a NUL byte."""
+    likely = guess_encoding(line) if line else ""
+    if likely.startswith("utf-16"):
+        return RowProblem(f"holds NUL bytes: it is probably UTF-16. Give --encoding {likely}.")
     return RowProblem("holds a NUL byte. Remove it, and save the file as UTF-8 text.")
-
-
-def shown(value: object) -> str:
-    """Format a value as short JSON on one line."""
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list | tuple):
-        return "a list"
-    is_json = value is None or isinstance(value, bool | float)
-    text = json.dumps(value) if is_json else str(value)
-    cut = text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."
-    return printable(json.dumps(cut, ensure_ascii=False)) if isinstance(value, str) else cut
-
-
-def printable(text: str) -> str:
-    """Escape characters that would break a line or a terminal."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
-    )
 
 
 def check_columns(path: Path, options: ReadOptions, columns: Iterable[str]) -> None:
@@ -156,11 +145,9 @@ def check_columns(path: Path, options: ReadOptions, columns: Iterable[str]) -> N
     wanted.extend(options.known_fields.items())
     for name, flag in wanted:
         if name not in columns:
-            nearest = nearest_name(name, columns)
-            guess = f" {printable(nearest)}" if nearest.startswith("Did") else ""
             raise DataError(
-                f"{path} has no column '{name}': it has {_join(columns)}.{guess} "
-                f"Name the right one with {flag}."
+                f"{path} has no column '{name}': it has {printable(list_names(name, columns))}. "
+                f"{printable(advise_name(name, columns))}Name the right one with {flag}."
             )
 
 
@@ -175,10 +162,13 @@ def id_text(name: str, value: object) -> str:
     )
 
 
-def _text(row: Mapping[str, Any], name: str) -> str:
+def _text(row: Mapping[str, Any], name: str, may_be_null: bool) -> str:
+    """Return a text, or one of several: of these, each may be null."""
     text = row.get(name)
     if type(text) is str:
         return text
+    if text is None and may_be_null and name in row:
+        return ""
     if name not in row:
         raise _missing(row, name, "Add it", "--text-field")
     advice = 'Write "" for an empty text.' if text is None else "Write it in quotes."
@@ -188,7 +178,9 @@ def _text(row: Mapping[str, Any], name: str) -> str:
 def _known_labels(row: Mapping[str, Any], options: ReadOptions) -> KnownLabels:
     """Return the known labels of a row; a field that is missing holds none."""
     present, absent = (
-        () if name is None or row.get(name) is None else strings(name, row[name])
+        ()
+        if name is None or row.get(name) is None
+        else rename_labels(strings(name, row[name]), options.label_map)
         for name in (options.present_field, options.absent_field)
     )
     known = KnownLabels(present, absent)
@@ -202,16 +194,17 @@ def _known_labels(row: Mapping[str, Any], options: ReadOptions) -> KnownLabels:
 
 def _missing(row: Mapping[str, Any], name: str, advice: str, flag: str) -> RowProblem:
     return RowProblem(
-        f"'{name}' is missing, the row has {_join(row)}. {advice}, or name another field with "
-        f"{flag}."
+        f"'{name}' is missing, the row has {printable(list_names(name, row))}. {advice}, or name "
+        f"another field with {flag}."
     )
 
 
 def strings(name: str, values: Any) -> tuple[str, ...]:  # noqa: ANN401 - it comes from the user
     """Return a list of strings as a tuple; raise RowProblem if it is anything else."""
     if type(values) is not list:
-        is_text = isinstance(values, str) and values
-        advice = f"Write [{shown(values)}]." if is_text else 'Write ["..."], or [] for none.'
+        advice = 'Write ["..."], or [] for none.'
+        if isinstance(values, str) and values:
+            advice = f"Write [{', '.join(map(shown, split_joined(values)))}]."
         raise RowProblem(f"'{name}' must be a list of strings, got {shown(values)}. {advice}")
     for value in values:
         if type(value) is not str:
@@ -237,8 +230,3 @@ def _check_string(name: str, text: str) -> None:
             f"'{name}' holds half a character (\\u{code:04x}), which UTF-8 cannot write. "
             "Remove it, or write the whole surrogate pair."
         ) from None
-
-
-def _join(names: Iterable[str]) -> str:
-    text = printable(", ".join(names)) or "none"
-    return text if len(text) <= 2 * _MAX_SHOWN else text[: 2 * _MAX_SHOWN] + "..."

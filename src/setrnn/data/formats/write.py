@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from setrnn.data.example import Example
 from setrnn.data.folders import explain_failed_write, whole_file, whole_folder
-from setrnn.data.formats.row import shown
+from setrnn.data.formats.printing import shown
 from setrnn.errors import ConfigError, DataError
 
 # A Parquet row group ends at either limit.

@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from setrnn.config import ModelSettings
 from setrnn.model.decoders.rnn import log_softmax, score_outputs
 from setrnn.model.devices import without_values
+from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
 from setrnn.model.layouts import Subsets
-from setrnn.model.linear import Linear, WeightProducts
+from setrnn.model.linear import Linear, WeightProducts, linear
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -32,7 +33,7 @@ class Layer(nn.Module):
         self.query = Linear(units, memory_size, bias=False)
         self.inner = Linear(units + memory_size, units)
         self.outer = Linear(units, units)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(
         self, state: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
@@ -76,7 +77,7 @@ class OrderFreeDecoder(nn.Module):
         self.phi = Linear(memory_size + 2 * units, units)
         self.output = Linear(units, self.n_labels + 1)
         self.to_label_space = Linear(units, dimensions)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self._products = WeightProducts()
 
     @classmethod
@@ -91,34 +92,37 @@ class OrderFreeDecoder(nn.Module):
     def start(self, encoding: Encoding) -> State:
         """Return the state of the empty set, with one beam per document: (B, 1, ...).
 
-        It holds the sum of document and labels, the number of labels, and their marks.
+        It holds the sum of document and labels with what phi makes of it, the number of labels,
+        and their marks.
         """
-        together = self.document(encoding.summary)[:, None]  # (B, 1, H)
-        size = torch.zeros(together.shape[:2], dtype=torch.long, device=together.device)
-        is_used = together.new_zeros(*size.shape, self.n_labels + 1, dtype=torch.bool)
-        return together, size, is_used
+        both = self._with_phi(self.document(encoding.summary))[:, None]  # (B, 1, 2 H)
+        size = torch.zeros(both.shape[:2], dtype=torch.long, device=both.device)
+        is_used = both.new_zeros(*size.shape, self.n_labels + 1, dtype=torch.bool)
+        return both, size, is_used
 
     def step(self, encoding: Encoding, state: State, previous: Tensor) -> tuple[Tensor, State]:
         """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
-        together, size, is_used = state
+        both, size, is_used = state
         # The input n_labels means no label yet and adds nothing.
-        together = together + nn.functional.embedding(previous, self._values())
+        both = both + nn.functional.embedding(previous, self._values_with_phi())
         size = size + (previous < self.n_labels)
         is_used = is_used.scatter(-1, previous[..., None], True)
         is_used[..., self.n_labels] = False
         blocks = [(previous.shape[0], previous.shape[1])]
-        logits, _ = self._logits(together.flatten(0, 1), size.flatten(), encoding, blocks)
-        return log_softmax(logits.view(is_used.shape), is_used), (together, size, is_used)
+        together, of_phi = both.flatten(0, 1).chunk(2, dim=1)
+        logits, _ = self._logits(together, size.flatten(), encoding, blocks, of_phi)
+        return log_softmax(logits.view(is_used.shape), is_used), (both, size, is_used)
 
     def after(self, encoding: Encoding, subsets: Subsets) -> Tensor:
         """Return log-probabilities after each of many sets, in one call: (N, V)."""
-        is_used = subsets.used_labels(self.n_labels)  # (N, V)
-        values = self._values()
         ordered = encoding.rows(subsets.documents)
-        of_document = self.document(ordered.summary).index_select(0, subsets.rows)
-        together = of_document + is_used.to(values.dtype) @ values  # (N, H)
-        logits, _ = self._logits(together, subsets.is_member.sum(1), ordered, subsets.blocks)
-        return log_softmax(logits, is_used)
+        of_documents = self._with_phi(self.document(ordered.summary))  # (B, 2 H)
+        of_labels = subsets.sum_labels(self._values_with_phi())
+        both = of_documents.index_select(0, subsets.rows) + of_labels  # (N, 2 H)
+        together, of_phi = both.chunk(2, dim=1)
+        size = subsets.is_member.sum(1)
+        logits, _ = self._logits(together, size, ordered, subsets.blocks, of_phi)
+        return log_softmax(logits, subsets.used_labels(self.n_labels))
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
@@ -156,28 +160,47 @@ class OrderFreeDecoder(nn.Module):
 
     def _values(self) -> Tensor:
         """Return what each label adds to the state, (V, H); the last row, no label yet, is 0."""
+        values: Tensor = self.pool(self.dropout(self.labels.weight[:-1]))
+        return nn.functional.pad(values, (0, 0, 0, 1))
 
-        def multiply() -> tuple[Tensor]:
-            values: Tensor = self.pool(self.dropout(self.labels.weight[:-1]))
-            return (nn.functional.pad(values, (0, 0, 0, 1)),)
+    def _values_with_phi(self) -> Tensor:
+        """Return what each label adds to the state, and what phi makes of it: (V, 2 H)."""
+        weights = (self.labels.weight, self.pool.weight, self.phi.weight)
+        return self._products.get(weights, lambda: (self._with_phi(self._values()),))[0]
 
-        return self._products.get((self.labels.weight, self.pool.weight), multiply)[0]
+    def _with_phi(self, values: Tensor) -> Tensor:
+        """Add to values (..., H) what phi makes of them: (..., 2 H).
+
+        Both are linear: the sums over many sets need few products.
+        """
+        weight = self.phi.weight[:, -values.shape[1] :]
+        return torch.cat((values, nn.functional.linear(values, weight)), dim=-1)
 
     def _logits(
-        self, together: Tensor, size: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
+        self,
+        together: Tensor,
+        size: Tensor,
+        encoding: Encoding,
+        blocks: Sequence[tuple[int, int]],
+        of_phi: Tensor | None = None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Score the outputs after sets, given their sums (N, H) and sizes (N,): (N, V).
 
-        A block holds documents with equally many sets each. Returns also the attention of the
-        last layer, per block.
+        A block holds documents with equally many sets each. What phi makes of the sums, (N, H),
+        may be known. Returns also the attention of the last layer, per block.
         """
         size = size.clamp(max=self.sizes.num_embeddings - 1)
         state = together + self.sizes(size)
         context, weights = state, [state]
         for layer in self.layers:
             state, context, weights = layer(state, encoding, blocks)
-        features = torch.cat((context, self.dropout(state), together), dim=1)
-        features = self.dropout(self.phi(features).tanh())
+        features = torch.cat((context, self.dropout(state)), dim=1)
+        if of_phi is None:
+            features = self.phi(torch.cat((features, together), dim=1))
+        else:
+            weight = self.phi.weight[:, : features.shape[1]]
+            features = linear(features, weight, self.phi.bias) + of_phi
+        features = self.dropout(features.tanh())
         logits = score_outputs(features, self.output, self.to_label_space, self.labels.weight)
         return _add_evidence(logits.float(), encoding, blocks), weights
 

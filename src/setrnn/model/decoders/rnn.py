@@ -15,8 +15,9 @@ from torch.nn.utils.rnn import PackedSequence
 
 from setrnn.config import ModelSettings
 from setrnn.model.devices import without_values
+from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
-from setrnn.model.layouts import Steps
+from setrnn.model.layouts import Prefixes, Steps
 from setrnn.model.linear import Linear, WeightProducts, linear
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class RNNDecoder(nn.Module):
         self.phi = Linear(memory_size + units + dimensions, units)
         self.output = Linear(units, self.n_labels + 1)
         self.to_label_space = Linear(units, dimensions)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self._products = WeightProducts()
 
     @classmethod
@@ -140,6 +141,8 @@ class RNNDecoder(nn.Module):
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
+        if self.training and self.dropout.generator is not None:
+            return self._score_prefixes(encoding, orders, lengths)
         steps = Steps.of(orders, lengths)
         inputs, hidden = self._run(encoding, steps)
         query = steps.by_document(self.query(hidden))  # (B, Q, M)
@@ -150,6 +153,39 @@ class RNNDecoder(nn.Module):
         log_probs = log_softmax(logits, steps.used_labels(self.n_labels))
         chosen = log_probs.gather(1, steps.targets(self.n_labels)[:, None])[:, 0]
         return steps.sum_by_order(chosen)
+
+    def _score_prefixes(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None) -> Tensor:
+        """Score orders in training on a CPU: what several orders share is computed once.
+
+        Orders share the dropout of the prefixes that they share.
+        """
+        if lengths is None:
+            lengths = (orders >= 0).sum(2)
+        prefixes = Prefixes.of(orders, lengths, self.n_labels)
+        inputs = self.dropout(self.labels(prefixes.label))  # (N, D)
+        hidden = self._run_prefixes(encoding, prefixes, inputs)  # (N, H)
+        context = self._context_of_rows(encoding, prefixes.document, hidden)
+        logits = self._phi(context, hidden, inputs)
+        if encoding.evidence is not None:
+            logits = logits + encoding.evidence.index_select(0, prefixes.document)
+        return prefixes.sum_by_order(log_softmax(logits, prefixes.is_used))
+
+    def _run_prefixes(self, encoding: Encoding, prefixes: Prefixes, inputs: Tensor) -> Tensor:
+        """Return the state of the last layer after each prefix, from its inputs (N, D): (N, H)."""
+        gates = linear(inputs, *_layer_weights(self.gru, "ih", 0))  # (N, 3 H)
+        states = gates
+        for layer, start in enumerate(self._first_hidden(encoding)):
+            weights = _layer_weights(self.gru, "hh", layer)
+            if layer:
+                gates = linear(self.dropout(states), *_layer_weights(self.gru, "ih", layer))
+            first, *others = prefixes.by_length(gates)
+            levels = [_gru_cell(first, start, linear(start, *weights))]
+            for of_input, (rows, place) in zip(others, prefixes.parents, strict=True):
+                before = levels[-1].index_select(0, rows)
+                of_state = linear(before, *weights).index_select(0, place)
+                levels.append(_gru_cell(of_input, before.index_select(0, place), of_state))
+            states = torch.cat(levels)
+        return states
 
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
         """Return the attention on each word at each step, including STOP: (B, K, S + 1, T)."""
@@ -177,11 +213,8 @@ class RNNDecoder(nn.Module):
         below = inputs.flatten(0, 1)
         after = []
         for layer, state in enumerate(hidden):
-            names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-            weights = [getattr(self.gru, f"{name}_l{layer}") for name in names]
-            if layer:
-                below = nn.functional.dropout(below, self.gru.dropout, self.training)
-            below = torch.gru_cell(below, state.flatten(0, 1), *weights)
+            below = self.dropout(below) if layer else below
+            below = torch.gru_cell(below, state.flatten(0, 1), *_cell_weights(self.gru, layer))
             after.append(below.view(B, K, -1))
         return after
 
@@ -230,6 +263,12 @@ def _layer_weights(gru: nn.GRU, part: str, layer: int) -> tuple[Tensor, Tensor]:
     return getattr(gru, f"weight_{part}_l{layer}"), getattr(gru, f"bias_{part}_l{layer}")
 
 
+def _cell_weights(gru: nn.GRU, layer: int) -> list[Tensor]:
+    """Return the weights of a layer in the order in which torch expects them."""
+    names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    return [getattr(gru, f"{name}_l{layer}") for name in names]
+
+
 def _gru_step(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     """Return the state (R, H) after inputs whose products (R, 3 H) are known: `torch.gru_cell`."""
     of_input = gates.chunk(3, dim=1)
@@ -238,6 +277,14 @@ def _gru_step(gates: Tensor, hidden: Tensor, weight: Tensor, bias: Tensor) -> Te
     update = update.add_(of_input[1]).sigmoid_()
     new = new.mul_(reset).add_(of_input[2]).tanh_()
     return (hidden - new).mul_(update).add_(new)
+
+
+def _gru_cell(of_input: Tensor, hidden: Tensor, of_hidden: Tensor) -> Tensor:
+    """Return the state (R, H) from both products (R, 3 H), with gradients: `torch.gru_cell`."""
+    H = hidden.shape[1]
+    reset, update = (of_input[:, : 2 * H] + of_hidden[:, : 2 * H]).sigmoid().chunk(2, dim=1)
+    new = torch.addcmul(of_input[:, 2 * H :], reset, of_hidden[:, 2 * H :]).tanh()
+    return new.lerp(hidden, update)
 
 
 def add_evidence(logits: Tensor, encoding: Encoding) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from setrnn.config import Config, ModelSettings
 from setrnn.data.vectors import word_vectors
 from setrnn.model.devices import without_values
+from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding
 from setrnn.progress import OnProgress, Progress
 
@@ -37,7 +38,7 @@ class GRUEncoder(nn.Module):
         n_tokens, dimensions = word_vectors.shape
         self.words = nn.Embedding(n_tokens, dimensions, padding_idx=0, _weight=word_vectors)
         self.words.weight.requires_grad_(settings.word_vectors != "frozen")
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self.rightward = nn.GRU(dimensions, units, batch_first=True)
         self.leftward = nn.GRU(dimensions, units, batch_first=True)
 
@@ -92,7 +93,8 @@ class GRUEncoder(nn.Module):
         """Replace some words by the unknown word, in training."""
         if not self.training or not self.word_dropout:
             return tokens
-        is_dropped = torch.rand(tokens.shape, device=tokens.device) < self.word_dropout
+        numbers = torch.rand(tokens.shape, device=tokens.device, generator=self.dropout.generator)
+        is_dropped = numbers < self.word_dropout
         return tokens.masked_fill(is_dropped & (tokens > UNKNOWN), UNKNOWN)
 
 

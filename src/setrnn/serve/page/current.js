@@ -181,7 +181,7 @@ const suggestion = () =>
   desk.current?.prediction ? tagging.viewOf(desk.current).suggestion : null;
 
 export function change(decision) {
-  notePast(desk.current.position, desk.current.decision);
+  notePast({ position: desk.current.position, decision: desk.current.decision });
   keep(decision);
 }
 
@@ -229,7 +229,7 @@ export function answer(state) {
 // Take the set shown.
 export function takeShown() {
   const { labels } = tagging.viewOf(desk.current);
-  change({ ...desk.current.decision, present: labels, status: "done", labels });
+  change({ ...desk.current.decision, present: labels, status: "done", labels, isReviewed: true });
   if (desk.current.position === PASTED) completeSoon();
 }
 

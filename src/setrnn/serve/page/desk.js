@@ -32,7 +32,9 @@ export function keepNote(storage, name, value) {
 // The decisions before each change, of any document: `u` restores them, also after a reload.
 const MAX_PAST = 100;
 
-let past = []; // {position, decision}, the last change at the end
+// The last change at the end: {position, decision}, or {positions} of documents that were untouched
+// before all of them were accepted.
+let past = [];
 
 export const canUndo = () => past.length > 0;
 
@@ -42,8 +44,7 @@ export async function loadPast() {
 
 export const forgetPast = () => keepPast([]);
 
-export const notePast = (position, decision) =>
-  keepPast([...past.slice(1 - MAX_PAST), { position, decision }]);
+export const notePast = (change) => keepPast([...past.slice(1 - MAX_PAST), change]);
 
 // Remove and return the last change; null if there is none.
 export function takeLast() {

@@ -56,7 +56,7 @@ export function drawFrame() {
   const isQueued = position !== PASTED;
   const name = isQueued ? (document.id ?? `Document ${number(position + 1)}`) : "Document";
   at("document-title").textContent = name;
-  say(at("document-status"), decision.status === "open" ? "" : decision.status);
+  say(at("document-status"), statusOf(decision));
   at("edit").hidden = isQueued || document.text.length > MAX_SHOWN; // too long for a text field
   at("new").hidden = isQueued;
   at("done-text").textContent = isQueued ? "Done: take this set, next" : "Done: take this set";
@@ -66,20 +66,28 @@ export function drawFrame() {
   drawQueue(desk.queue);
 }
 
+function statusOf({ status, isReviewed }) {
+  if (status === "open") return "";
+  return status === "done" && isReviewed === false ? "done, not reviewed" : status;
+}
+
 function drawQueue(queue) {
   at("queue").hidden = queue === null;
   if (queue === null) return;
   const nDone = countOf(queue, "done");
   const nSkipped = countOf(queue, "skipped");
+  const nUnseen = queue.decisions.filter((each) => each.status === "done" && each.isReviewed === false).length;
+  const unseen = nUnseen ? ` (${number(nUnseen)} not reviewed)` : "";
   const skipped = nSkipped ? `, ${number(nSkipped)} skipped` : "";
   at("queue-name").textContent = queue.name;
   at("queue-place").textContent = `${number(queue.place + 1)} of ${number(queue.n)}`;
-  at("queue-done").textContent = `${number(nDone)} done${skipped}`;
+  at("queue-done").textContent = `${number(nDone)} done${unseen}${skipped}`;
+  at("queue-left").textContent = `${number(countOf(queue, "open"))} left`;
   at("queue-progress").max = queue.n;
   at("queue-progress").value = nDone;
   at("previous").disabled = queue.place === 0;
   at("next").disabled = queue.place === queue.n - 1;
-  at("export").disabled = nDone === 0;
+  at("export").disabled = at("export-csv").disabled = nDone === 0;
   at("export").textContent = nDone ? `Export ${number(nDone)}` : "Export";
   at("order").value = queue.orderBy;
 }

@@ -24,10 +24,23 @@ export function percent(probability) {
   return `${value.toFixed(1)}%`;
 }
 
-export function bar(probability, kind = "") {
+// A probability in few characters.
+export function roundPercent(probability) {
+  const value = Math.round(100 * probability);
+  if (value === 100 && probability < 1) return "> 99%";
+  return value === 0 && probability > 0 ? "< 1%" : `${value}%`;
+}
+
+// A bar as long as a probability; `from` puts a mark on it.
+export function bar(probability, kind = "", from = null) {
   const filled = make("i", { className: kind });
   filled.style.width = `${Math.min(100 * probability, 100)}%`;
-  return make("span", { className: "track", ariaHidden: "true" }, filled);
+  const track = make("span", { className: "track", ariaHidden: "true" }, filled);
+  if (from === null) return track;
+  const mark = make("b", { className: "from" });
+  mark.style.left = `${100 * from}%`;
+  track.append(mark);
+  return track;
 }
 
 export const number = (n) => n.toLocaleString("en");
@@ -40,7 +53,7 @@ export function say(element, text) {
 }
 
 export function saveFile(name, lines) {
-  const url = URL.createObjectURL(new Blob(lines, { type: "application/jsonl" }));
+  const url = URL.createObjectURL(new Blob(lines));
   make("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

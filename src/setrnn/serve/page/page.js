@@ -7,8 +7,10 @@ import { at, key, make, saveFile, say } from "./elements.js";
 import { keepDraft, mayGo, resume as resumeText, startOver, tagText } from "./pasted.js";
 import * as queue from "./queue_page.js";
 import { showAll } from "./results.js";
-import { asLine, isQueue, textOf } from "./rows.js";
+import { asLine, isQueue, isTable, readRows, textOf } from "./rows.js";
 import { makeSearch } from "./search.js";
+import { tableOf } from "./table.js";
+import { chooseColumns } from "./table_page.js";
 import { findLabels, remember } from "./tagging.js";
 import { attempt, openDesk } from "./trouble.js";
 
@@ -44,7 +46,11 @@ const CLICKS = {
   previous: KEYS.k[1],
   next: KEYS.j[1],
   skip: KEYS.s[1],
-  export: () => attempt(queue.exportQueue),
+  "accept-settled": () => attempt(queue.acceptSettled),
+  export: () => attempt(() => queue.exportQueue("jsonl")),
+  "export-csv": () => attempt(() => queue.exportQueue("csv")),
+  "example-text": () => attempt(async () => takeText(await exampleText())),
+  "example-file": () => attempt(async () => openFile(await exampleFile())),
   clear: () => attempt(queue.clear),
 };
 const CHANGES = {
@@ -69,7 +75,8 @@ function undo() {
   const last = takeLast();
   if (last === null) return;
   say(at("queue-hint"), "");
-  if (last.position === desk.current?.position) current.restore(last.decision);
+  if (last.positions) attempt(() => queue.reopen(last));
+  else if (last.position === desk.current?.position) current.restore(last.decision);
   else attempt(() => queue.goBack(last));
 }
 
@@ -88,8 +95,20 @@ async function changeModel() {
 async function openFile(file) {
   const isText = !isQueue(file.name);
   if (isText && desk.queue) throw new Error("A queue is open. Clear it before you tag a single text.");
-  const content = await textOf(file);
-  return isText ? takeText(content) : queue.openQueue(file.name, content);
+  if (isText) return takeText(await textOf(file));
+  const found = isTable(file.name) ? await chooseColumns(file) : readRows(await textOf(file));
+  return found && queue.openQueue(file.name, found);
+}
+
+// The example is a file of this server.
+async function exampleFile() {
+  const answer = await fetch("page/example.csv");
+  return new File([await answer.blob()], "example.csv");
+}
+
+async function exampleText() {
+  const { rows } = tableOf("example.csv", new Uint8Array(await (await exampleFile()).arrayBuffer()));
+  return rows[0].cells.slice(1, 3).join("\n");
 }
 
 async function takeText(text) {
@@ -102,7 +121,7 @@ async function editText() {
 }
 
 function dropped({ files, text }) {
-  if (desk.isElsewhere) return;
+  if (desk.isElsewhere || document.querySelector("dialog[open]")) return;
   if (files.length) attempt(() => openFile(files[0]));
   else if (text && !desk.queue) attempt(() => takeText(text));
 }
@@ -145,6 +164,7 @@ function listen() {
   listenToDrops(document.body);
   makeSearch(
     findLabels,
+    queue.findAdded,
     (label, isKnown) => {
       if (isKnown !== null) remember([label], isKnown);
       current.decide(label, "accepted");

@@ -1,7 +1,5 @@
 // The documents of one file: their order, the current place, and the decisions.
 
-import { asLine } from "./rows.js";
-
 const BATCH = 16; // texts per request, if the server allows as many
 const BATCH_CHARACTERS = 60_000;
 
@@ -10,13 +8,14 @@ export const undecided = (labels = []) => ({
   absent: [],
   status: "open", // or "done", "skipped"
   labels: null, // the final set, when done
-  guess: null, // {accepted, probability, by}: the prediction of the model `by`, for the order
+  isReviewed: true, // false: done because the model accepts the set
+  guess: null, // {labels, accepted, probability, by}: the prediction of the model `by`
 });
 
 // Store a new queue in place of the old one.
-export async function startQueue(store, name, documents) {
+export async function startQueue(store, name, documents, table) {
   const decisions = documents.map((each) => undecided(each.labels));
-  const queue = { name, n: documents.length, orderBy: "file", order: null, place: 0 };
+  const queue = { name, n: documents.length, orderBy: "file", order: null, place: 0, table };
   await store.replace({
     documents: [...documents.entries()],
     decisions: [...decisions.entries()],
@@ -32,8 +31,15 @@ export async function loadQueue(store) {
   return { ...queue, order: queue.order ?? inFile(queue.n), decisions };
 }
 
-export const saveQueue = (store, { name, n, orderBy, order, place }) =>
-  store.put("settings", "queue", { name, n, orderBy, order: orderBy === "file" ? null : order, place });
+export const saveQueue = (store, { name, n, orderBy, order, place, table }) =>
+  store.put("settings", "queue", {
+    name,
+    n,
+    orderBy,
+    order: orderBy === "file" ? null : order,
+    place,
+    table, // its columns, if the file is one: see rows.js
+  });
 
 export const clearQueue = (store) => store.replace({});
 
@@ -65,7 +71,7 @@ export function nextOpen(queue) {
 
 // Tag all documents without a guess of the model `by`, batch by batch.
 export async function guessAll(store, queue, { by, maxTexts, tag, isOver, progress }) {
-  const waiting = inFile(queue.n).filter((position) => queue.decisions[position].guess?.by !== by);
+  const waiting = inFile(queue.n).filter((position) => !isGuessed(queue.decisions[position], by));
   progress(0, waiting.length);
   let n = 0;
   while (n < waiting.length && !isOver()) {
@@ -82,25 +88,62 @@ export async function guessAll(store, queue, { by, maxTexts, tag, isOver, progre
     }
     const guesses = await tag(documents);
     if (isOver()) return;
-    for (const [i, position] of positions.entries()) {
-      const decision = queue.decisions[position];
-      decision.guess = { ...guesses[i], by };
-      await store.put("decisions", position, decision);
-    }
+    positions.forEach((position, i) => { queue.decisions[position].guess = { ...guesses[i], by }; });
+    await keepDecisions(store, queue, positions);
     progress(n, waiting.length);
   }
 }
 
-// Return the finished documents in the training format, in the order of the file.
-export async function exported(store, queue) {
-  const lines = [];
+const isGuessed = ({ guess }, by) => guess?.by === by && guess.labels !== undefined;
+
+export const keepDecisions = (store, queue, positions) =>
+  store.putAll("decisions", positions.map((position) => [position, queue.decisions[position]]));
+
+const isUntouched = ({ status, present, absent }) =>
+  status === "open" && !present.length && !absent.length;
+
+// Take the sets that the model `by` accepts, of documents that nobody has decided about; return the
+// positions of these documents.
+export async function acceptSettled(store, queue, by) {
+  const isSettled = (each) => isUntouched(each) && isGuessed(each, by) && each.guess.accepted;
+  const positions = inFile(queue.n).filter((position) => isSettled(queue.decisions[position]));
+  for (const position of positions) {
+    const { guess } = queue.decisions[position];
+    const labels = [...guess.labels];
+    queue.decisions[position] = { ...undecided(labels), status: "done", labels, isReviewed: false, guess };
+  }
+  await keepDecisions(store, queue, positions);
+  return positions;
+}
+
+// Open documents again that were accepted together.
+export async function reopen(store, queue, positions) {
+  for (const position of positions) {
+    const { guess } = queue.decisions[position];
+    queue.decisions[position] = { ...undecided(), guess };
+  }
+  await keepDecisions(store, queue, positions);
+}
+
+// Count the labels of all documents: label -> in how many it is.
+export function labelCounts(queue) {
+  const counts = new Map();
+  for (const { labels, present } of queue.decisions) {
+    for (const label of labels ?? present) counts.set(label, (counts.get(label) ?? 0) + 1);
+  }
+  return counts;
+}
+
+// Return the documents that are done, in the order of the file: {document, labels, isReviewed}.
+export async function decided(store, queue) {
+  const found = [];
   for (let from = 0; from < queue.n; from += 1000) {
     const to = Math.min(from + 1000, queue.n) - 1;
     const documents = await store.range("documents", from, to);
     documents.forEach((document, i) => {
-      const { status, labels } = queue.decisions[from + i];
-      if (status === "done") lines.push(asLine(document, labels));
+      const { status, labels, isReviewed = true } = queue.decisions[from + i];
+      if (status === "done") found.push({ document, labels, isReviewed });
     });
   }
-  return lines;
+  return found;
 }

@@ -1,6 +1,6 @@
 // The predictions of a document, drawn: the set, other sets, all labels, the orders.
 
-import { at, bar, count, key, make, named, percent, say } from "./elements.js";
+import { at, bar, count, key, make, named, percent, roundPercent, say } from "./elements.js";
 
 const N_ROWS = 12; // labels shown before "Show all"
 const N_SETS = 4; // sets whose orders are drawn
@@ -62,17 +62,21 @@ const rejectButton = (label) =>
     aria: { label: `Reject ${label}` },
   });
 
-function chip(label, state, note = "") {
-  const buttons = [labelButton(label, state, note)];
+function chip(label, state, { note = "", probability = null } = {}) {
+  const number = probability === null ? "" : roundPercent(probability);
+  const buttons = [labelButton(label, state, note || number)];
   if (state !== "rejected") buttons.push(rejectButton(label));
   const parts = note ? [make("small", { textContent: note })] : [];
+  if (number) parts.push(make("span", { className: "number hint", textContent: number, ariaHidden: "true" }));
   return make("li", { className: `chip is-${state}` }, buttons[0], ...parts, ...buttons.slice(1));
 }
 
 function drawSet(view) {
   const chips = view.labels.map((label) => {
+    const isAccepted = view.present.includes(label);
+    const probability = isAccepted ? null : (view.probabilities.get(label) ?? null);
     const note = view.isNew(label) ? "new" : "";
-    return chip(label, view.present.includes(label) ? "accepted" : view.stateOf(label), note);
+    return chip(label, isAccepted ? "accepted" : view.stateOf(label), { note, probability });
   });
   if (!chips.length) chips.push(make("li", { className: "none", textContent: "no labels" }));
   chips.push(...view.absent.map((label) => chip(label, "rejected")));
@@ -92,6 +96,7 @@ function setHint(view) {
     const given = percent(view.knownProbability);
     hints.push(`The model gave your decisions a probability of only ${given}.`);
   }
+  if (view.isGiven) hints.push("After a decision, probabilities are not calibrated.");
   if (view.settledHint) hints.push(view.settledHint);
   if (view.isProved) hints.push("Proved: no other set is more probable.");
   return hints.filter(Boolean).join(" ");
@@ -172,12 +177,12 @@ function drawAlternatives(view) {
 
 function drawMarginals(view) {
   const shown = showsAll ? view.rows : view.rows.slice(0, N_ROWS);
-  const rows = shown.map(({ label, probability }) =>
+  const rows = shown.map(({ label, probability, accepted_from: from = null }) =>
     make(
       "li",
       { className: `is-${view.stateOf(label)}` },
-      labelButton(label, view.stateOf(label), percent(probability)),
-      bar(probability, view.labels.includes(label) ? "is-in" : ""),
+      labelButton(label, view.stateOf(label), noteOn(probability, from)),
+      bar(probability, view.labels.includes(label) ? "is-in" : "", from),
       make("span", { className: "number", textContent: percent(probability) }),
       rejectButton(label),
     ),
@@ -188,6 +193,9 @@ function drawMarginals(view) {
   at("more").hidden = view.rows.length <= N_ROWS;
   at("more").textContent = showsAll ? "Show fewer" : `Show all ${view.rows.length}`;
 }
+
+const noteOn = (probability, from) =>
+  from === null ? percent(probability) : `${percent(probability)}, settled from ${percent(from)}`;
 
 // Each set is a bar of its orders: first the set shown, whose orders are listed below, then the
 // predicted ones.
@@ -238,10 +246,15 @@ function orderList(set, orders) {
       make("span", { className: "number", textContent: percent(each.probability) }),
     ),
   );
-  const rest = unlisted(set, orders);
-  const total = [make("span", { textContent: `sum of ${count(orders.length, "order")}` })];
-  if (rest > 0.0005) total[0].textContent += `, and ${percent(rest)} from orders that are not listed`;
-  if (!set.is_exact) total[0].textContent += " (a lower bound: not all orders were searched)";
+  const total = [make("span", { textContent: sumOf(set, orders) })];
   total.push(make("span", { className: "number", textContent: percent(set.probability) }));
   return make("ol", { className: "order-list" }, ...rows, make("li", { className: "total" }, ...total));
+}
+
+function sumOf(set, orders) {
+  if (!orders.length) return "none of its orders was found by the search";
+  const rest = unlisted(set, orders);
+  const unseen = rest > 0.0005 ? `, and ${percent(rest)} from orders that are not listed` : "";
+  const bound = set.is_exact ? "" : " (a lower bound: not all orders were searched)";
+  return `sum of ${count(orders.length, "order")}${unseen}${bound}`;
 }

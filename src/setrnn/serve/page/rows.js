@@ -1,19 +1,28 @@
-// Reading the documents of a file, and writing the decisions.
+// Reading the documents of a JSONL file, and writing the decisions.
 
-const SEPARATOR = ";"; // between the labels in a cell, as in `setrnn data`
+import { ONE_LABEL } from "./label_cells.js";
 
-// Read a file: {documents, left: reason -> numbers of skipped rows, unit: "row" or "line"}.
-export function readRows(name, content) {
-  const isTable = /\.(csv|tsv)$/i.test(name);
-  const rows = isTable ? tableRows(name, content) : jsonRows(content);
+const SEPARATORS = [";", "|", ","]; // between the labels in a cell; the first is the usual one
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/; // a spreadsheet would run such a cell, as in data/formats/tables.py
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+const PLAIN = { header: ["id", "text"], delimiter: ",", labels: -1, features: -1, separator: ";" };
+
+// Read a file: {documents, left: reason -> numbers of skipped lines}.
+export function readRows(content) {
   const documents = [];
   const left = new Map();
-  for (const { number, row, trouble } of rows) {
+  for (const { number, row, trouble } of jsonRows(content)) {
     const why = trouble ?? troubleWith(row);
-    if (why) left.set(why, [...(left.get(why) ?? []), number]);
+    if (why) leaveOut(left, why, number);
     else documents.push(asDocument(row));
   }
-  return { documents, left, unit: isTable ? "row" : "line" };
+  return { documents, left };
+}
+
+export function leaveOut(left, why, number) {
+  if (!left.has(why)) left.set(why, []);
+  left.get(why).push(number);
 }
 
 // Decode a file as UTF-8, or as UTF-16 if it starts with its byte order mark.
@@ -33,17 +42,60 @@ export async function textOf(file) {
   return text;
 }
 
-export const isQueue = (name) => /\.(jsonl|ndjson|json|csv|tsv)$/i.test(name);
+export const isTable = (name) => /\.(csv|tsv)$/i.test(name);
+export const isQueue = (name) => isTable(name) || /\.(jsonl|ndjson|json)$/i.test(name);
 
 // Replace NUL and unpaired surrogates, which training refuses.
 const writable = (value) =>
   typeof value === "string" ? value.replace(/[\0\p{Cs}]/gu, "\uFFFD") : value;
 
 // One line of the training format.
-export function asLine({ id, text, features }, labels) {
+export function asLine({ id, text, features }, labels, isReviewed = true) {
   const row = { ...(id !== null && { id }), text, labels };
   if (features.length) row.features = features;
+  if (!isReviewed) row.reviewed = false;
   return `${JSON.stringify(row, (_, value) => writable(value))}\n`;
+}
+
+// The lines of a CSV file, and the separator of its labels. A document that was read from a table
+// keeps its columns; the labels replace those of the table, or come in a column of their own.
+export function asTable(decided, table) {
+  const { header, delimiter, labels: at, features: also, separator: own } = table ?? PLAIN;
+  const names = [...header];
+  const placeOf = (name) => (names.includes(name) ? names.indexOf(name) : names.push(name) - 1);
+  const labelsAt = at >= 0 ? at : placeOf("labels");
+  const hasFeatures = decided.some(({ document }) => document.features.length);
+  const featuresAt = also >= 0 || !hasFeatures ? also : placeOf("features");
+  const reviewedAt = placeOf("reviewed");
+  const separator = separatorFor(decided, own);
+  const joint = /[,;]/.test(separator) ? `${separator} ` : separator;
+  const line = (cells) => `${cells.map((each) => asCell(each, delimiter)).join(delimiter)}\r\n`;
+  const rows = decided.map(({ document, labels, isReviewed }) => {
+    const cells = table ? document.cells.map((each) => each ?? document.text) : [document.id ?? "", document.text];
+    cells[labelsAt] = labels.join(joint);
+    if (featuresAt >= 0) cells[featuresAt] = document.features.join(joint);
+    cells[reviewedAt] = isReviewed;
+    return line(cells);
+  });
+  return { separator, lines: ["\uFEFF", line(names), ...rows] }; // the mark is for spreadsheets
+}
+
+// The separator of the file, or another one if a label contains it.
+function separatorFor(decided, preferred) {
+  const names = decided.flatMap(({ document, labels }) => [...labels, ...document.features]);
+  const isFree = (separator) => !names.some((name) => name.includes(separator));
+  const found = [preferred, ...SEPARATORS].find((each) => each !== ONE_LABEL && isFree(each));
+  if (found) return found;
+  throw new Error("The labels contain each of ; | and , so that a cell cannot hold several. Export JSONL.");
+}
+
+// A cell that a spreadsheet would run as a formula gets an apostrophe.
+export const neutralise = (text) => (FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text);
+
+function asCell(value, delimiter) {
+  const text = neutralise(writable(String(value)));
+  const isQuoted = /["\r\n]|^\s|\s$/.test(text) || text.includes(delimiter);
+  return isQuoted ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 function* jsonRows(text) {
@@ -55,67 +107,6 @@ function* jsonRows(text) {
       yield { number: index + 1, trouble: "not a JSON object on one line" };
     }
   }
-}
-
-function* tableRows(name, text) {
-  const separator = separatorOf(name, text);
-  const [header = [], ...rows] = cells(text, separator);
-  const columns = header.map((each) => each.trim().toLowerCase());
-  if (!columns.includes("text")) {
-    throw new Error(`${name} has no column 'text'. Its first line must name the columns.`);
-  }
-  for (const [index, row] of rows.entries()) {
-    if (row.length === 1 && !row[0]) continue;
-    const number = index + 1;
-    const values = Object.fromEntries(columns.map((column, i) => [column, row[i] ?? ""]));
-    if (row.length > columns.length) {
-      yield { number, trouble: `more cells than the ${columns.length} columns of the header` };
-    } else {
-      for (const field of ["labels", "features"]) values[field] = parts(values[field]);
-      yield { number, row: values };
-    }
-  }
-}
-
-// Return the separator of the first line: spreadsheets write semicolons in many countries.
-function separatorOf(name, text) {
-  if (/\.tsv$/i.test(name)) return "\t";
-  const header = text.slice(0, text.search(/[\r\n]|$/));
-  const isOther = (separator) => header.split(separator).some((each) => /^\W*text\W*$/i.test(each));
-  return [",", ";", "\t"].find(isOther) ?? ",";
-}
-
-const parts = (cell = "") => cell.split(SEPARATOR).map((part) => part.trim()).filter(Boolean);
-
-// Split a table into rows of cells: a quoted cell may contain separators, newlines and "".
-export function cells(text, separator) {
-  const rows = [];
-  let row = [];
-  let cell = "";
-  let isQuoted = false;
-  for (let i = 0; i < text.length; i += 1) {
-    const character = text[i];
-    if (isQuoted) {
-      if (character !== '"') cell += character;
-      else if (text[i + 1] === '"') cell += text[(i += 1)];
-      else isQuoted = false;
-    } else if (character === '"' && cell === "") {
-      isQuoted = true;
-    } else if (character === separator) {
-      row.push(cell);
-      cell = "";
-    } else if (character === "\n" || character === "\r") {
-      if (character === "\r" && text[i + 1] === "\n") i += 1;
-      rows.push([...row, cell]);
-      row = [];
-      cell = "";
-    } else {
-      cell += character;
-    }
-  }
-  if (isQuoted) throw new Error(`Row ${rows.length} has a quote (") that is never closed.`);
-  if (cell || row.length) rows.push([...row, cell]);
-  return rows;
 }
 
 const isStrings = (value) =>
@@ -135,7 +126,7 @@ function troubleWith(row) {
 
 const isFilled = (name) => name.trim() !== ""; // training refuses empty names
 
-function asDocument({ id, text, labels, features }) {
+export function asDocument({ id, text, labels, features }) {
   return {
     id: id === "" ? null : (id ?? null),
     text,

@@ -13,9 +13,10 @@ function nearest(labels, prefix) {
   return [...labels.filter(ends), ...labels.filter((each) => !ends(each))].slice(0, N_SHOWN);
 }
 
-// `find(prefix, limit)` returns {labels: [{label, count}], n_matching}; `choose(label, isKnown)`
-// takes one; isKnown is null if it is unclear whether the model has the label.
-export function makeSearch(find, choose) {
+// `find(prefix, limit)` returns {labels: [{label, count}], n_matching}; `findAdded(prefix)` the labels
+// of the queue that are new to the model, likewise; `choose(label, isKnown)` takes one; isKnown is
+// null if it is unclear whether the model has the label.
+export function makeSearch(find, findAdded, choose) {
   const field = at("search");
   const list = at("found");
   let options = [];
@@ -51,12 +52,15 @@ export function makeSearch(find, choose) {
     const prefix = field.value.trim();
     if (!prefix) return close();
     const mine = (asked += 1);
-    const found = await find(prefix, N_ASKED);
+    const [found, added] = await Promise.all([find(prefix, N_ASKED), findAdded(prefix)]);
     if (mine !== asked) return undefined;
-    options = nearest(found.labels, prefix).map((each) => ({ ...each, isKnown: true }));
-    const isThere = found.labels.some((each) => each.label.toLowerCase() === prefix.toLowerCase());
+    options = [
+      ...nearest(found.labels, prefix).map((each) => ({ ...each, isKnown: true })),
+      ...nearest(added, prefix).map((each) => ({ ...each, isKnown: false })),
+    ];
+    const isSame = ({ label }) => label.toLowerCase() === prefix.toLowerCase();
     const isNew = found.n_matching <= found.labels.length; // otherwise it may be among those not returned
-    if (!isThere) options.push({ label: prefix, isKnown: isNew ? false : null });
+    if (![...found.labels, ...added].some(isSame)) options.push({ label: prefix, isKnown: isNew ? false : null });
     list.replaceChildren(...options.map(item));
     list.hidden = false;
     list.scrollIntoView({ block: "nearest" });
@@ -67,9 +71,7 @@ export function makeSearch(find, choose) {
   }
 
   function item(option, index) {
-    const [what, note] = option.isKnown
-      ? [[named(option.label)], count(option.count, "document")]
-      : [["Add “", named(option.label), "” as a new label"], "unknown to the model"];
+    const [what, note] = noteOn(option);
     return make(
       "li",
       {
@@ -83,6 +85,12 @@ export function makeSearch(find, choose) {
       make("span", {}, ...what),
       make("small", { textContent: note }),
     );
+  }
+
+  function noteOn({ label, isKnown, count: n }) {
+    if (isKnown) return [[named(label)], count(n, "document")];
+    if (n) return [[named(label)], `new, ${count(n, "document")} of this queue`];
+    return [["Add “", named(label), "” as a new label"], "unknown to the model"];
   }
 
   field.addEventListener("input", () => {

@@ -37,6 +37,7 @@ export async function openStore(tell) {
       return undefined;
     }
     if (place === ALL) waiting.clear();
+    waiting.delete(place); // the newest comes last
     waiting.set(place, change);
     try {
       await kept.write(change);
@@ -70,6 +71,10 @@ export async function openStore(tell) {
     get: async (name, key) => (await readable()).get(name, key),
     range: async (name, from, to) => (await readable()).range(name, from, to),
     put: (name, key, value) => write(`${name} ${key}`, (table) => table(name).put(value, key)),
+    putAll: (name, entries) =>
+      write(`${name} ${entries.map(([key]) => key)}`, (table) => {
+        for (const [key, value] of entries) table(name).put(value, key);
+      }),
     // All or nothing: a queue is never half old and half new.
     replace: (tables) => write(ALL, filling(tables)),
     // Store what is in memory; return whether that worked.

@@ -83,10 +83,13 @@ export async function predict(document) {
   return prediction;
 }
 
-// Predict several documents, for the order of a queue.
+// Predict several documents of a queue. An empty text is never accepted without a look.
 export async function guess(documents) {
   const { predictions } = await askModel("v1/tag", tagBody(documents), null);
-  return predictions.map(({ accepted, probability }) => ({ accepted, probability }));
+  return predictions.map(({ labels, accepted, probability }, i) => {
+    remember(labels);
+    return { labels, accepted: accepted && documents[i].text.trim() !== "", probability };
+  });
 }
 
 function tagBody(documents) {
@@ -132,6 +135,11 @@ async function knownOf(labels) {
     remember([label], await isKnown(label));
   }
   return labels.filter((label) => known.get(place(label)));
+}
+
+export async function newAmong(labels) {
+  await knownOf(labels);
+  return labels.filter(isNew);
 }
 
 async function isKnown(label) {
@@ -182,6 +190,7 @@ export function viewOf({ decision, prediction, completion, notes }) {
     isNew,
     rows,
     rowsHint: rowsHint(completion, prediction),
+    probabilities: new Map(rows.map(({ label, probability }) => [label, probability])),
     stateOf: (label) => {
       const state = stateOf(decision, label);
       if (state === "open" && settled.includes(label)) return "settled";
@@ -194,6 +203,7 @@ export function viewOf({ decision, prediction, completion, notes }) {
     probability: isSame ? said.probability : null,
     confidence: confidenceOf(decision, labels, prediction),
     isProved: !completion && prediction.certificate?.proved === true,
+    isGiven: completion !== null,
     isFitting: completion ? completion.known_probability > 0 : null,
     knownProbability: completion ? completion.known_probability : null,
   };
@@ -223,10 +233,17 @@ export function ordersHint(decision) {
 }
 
 function rowsHint(completion, prediction) {
-  if (completion) return "Undecided labels, given your decisions.";
+  if (completion) return "Undecided labels, given your decisions (not calibrated).";
+  const hints = [];
+  const target = server.model.accepts_labels?.target;
+  if (prediction.marginals.some((each) => each.accepted_from !== null)) {
+    hints.push(`A label is settled (●) from the mark on its bar: right in at least ${asShare(target)} of cases.`);
+  }
+  if (!server.model.is_calibrated) hints.push("This model is not calibrated.");
   const missing = prediction.missing_mass ?? 0;
   const found = percent(1 - missing);
-  return missing > 0.05 ? `The sets found have ${found} of the probability; the rest is estimated.` : "";
+  if (missing > 0.05) hints.push(`The sets found have ${found} of the probability; the rest is estimated.`);
+  return hints.join(" ");
 }
 
 function settledHint(settled, labels) {
@@ -236,7 +253,7 @@ function settledHint(settled, labels) {
   return `${many}: each is right in at least ${asShare(target)} of cases.`;
 }
 
-const asShare = (target) => percent(target).replace(".0%", "%");
+export const asShare = (target) => percent(target).replace(".0%", "%");
 
 function confidenceOf(decision, labels, { accepted }) {
   const { present, absent, status } = decision;
@@ -249,10 +266,11 @@ function confidenceOf(decision, labels, { accepted }) {
     const why = "Run setrnn calibrate on the model to know which sets need no review.";
     return { kind: "is-open", text: "no acceptance threshold", why };
   }
-  const target = server.model.accepts[server.rule]?.target;
+  const { target = null, threshold = null } = server.model.accepts[server.rule] ?? {};
   const often = target ? `in at least ${asShare(target)} of cases` : "as often as requested";
   if (accepted) {
-    return { kind: "is-right", text: "accepted", why: `Sets with such a probability are right ${often}.` };
+    const from = threshold === null ? "Such sets" : `Sets of ${percent(threshold)} or more`;
+    return { kind: "is-right", text: "accepted", why: `${from} are right ${often}, taken together.` };
   }
   const why = `The probability is too low to be right ${often}.`;
   return { kind: "is-part", text: "to be reviewed", why };

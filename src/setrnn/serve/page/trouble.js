@@ -82,7 +82,8 @@ at("key-form").addEventListener("submit", (event) => {
 });
 
 // Storage: messages if nothing can be stored, and if another tab has taken over.
-const OF_THE_QUEUE = ["previous", "next", "skip", "order", "clear"];
+const OF_THE_QUEUE = ["previous", "next", "skip", "order", "accept-settled", "clear"];
+const EXPORTS = ["export", "export-csv"];
 
 export async function openDesk() {
   desk.store = await openStore({ lost: sayLost, elsewhere: stop });
@@ -126,7 +127,7 @@ async function keepAgain() {
 // Leave the documents to another tab: this page can still be read.
 function stop() {
   desk.isElsewhere = true;
-  const ids = desk.store.isKept() ? [...OF_THE_QUEUE, "export"] : OF_THE_QUEUE;
+  const ids = desk.store.isKept() ? [...OF_THE_QUEUE, ...EXPORTS] : OF_THE_QUEUE;
   for (const element of [document.querySelector("main"), ...ids.map(at)]) element.inert = true;
   notice(
     "You continued in another tab. This one has stopped, so that neither overwrites the other.",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.config import ClassicalSettings
 from setrnn.systems.candidates import Floats, Ids, SetCandidates
@@ -44,12 +44,12 @@ class BinaryRelevance:
         return cls(LinearWeights(weights, intercepts))
 
     def candidates(
-        self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
+        self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
     ) -> SetCandidates:
         """Return the most probable sets under the product, exactly."""
         return most_probable_products(self.linear.logits(features), n_sets, known)
 
-    def set_log_probs(self, features: sp.csr_matrix, label_sets: Ids) -> Floats:
+    def set_log_probs(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
         return product_log_probs(self.linear.logits(features), label_sets)
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
-from scipy.special import expit, logsumexp
+import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.config import ClassicalSettings
 from setrnn.data.labels import distinct_sets
@@ -42,7 +41,7 @@ class SupportCandidates(SetCandidates):
     """The best sets seen in training, and the probabilities of all seen sets."""
 
     support: Ids  # (G, S) the seen sets, padded with -1
-    members: sp.csr_matrix  # the seen sets as 0 and 1, (G, L)
+    members: scipy.sparse.csr_matrix  # the seen sets as 0 and 1, (G, L)
     support_log_probs: Floats  # (n, G)
     logits: Floats32  # (n, L) of BR
 
@@ -63,8 +62,12 @@ class SupportCandidates(SetCandidates):
         a label that they combine with others. Of both and their means, the larger one was the
         best on valid: docs/rules.md.
         """
+        return self._marginals
+
+    @cached_property
+    def _marginals(self) -> Floats32:
         of_seen = np.asarray((self.members.T @ np.exp(self.support_log_probs).T).T)
-        larger = np.maximum(of_seen, expit(self.logits))
+        larger = np.maximum(of_seen, scipy.special.expit(self.logits))
         return np.asarray(np.minimum(larger, 1.0), dtype=np.float32)
 
     def missing_mass(self) -> Floats:
@@ -116,7 +119,7 @@ class SupportInference:
         support, _ = distinct_sets(data.label_sets)
         return cls(BinaryRelevance.fit(data, settings, on_labels_done), support)
 
-    def log_probs(self, features: sp.csr_matrix) -> Floats:
+    def log_probs(self, features: scipy.sparse.csr_matrix) -> Floats:
         """Return log p of each seen set, documents x sets."""
         return self._seen_log_probs(self.br.linear.logits(features))
 
@@ -127,10 +130,10 @@ class SupportInference:
         the log-odds of the labels of the set: one sparse product for all sets.
         """
         scores = np.asarray((self._members @ logits.astype(np.float64).T).T)
-        return np.asarray(scores - logsumexp(scores, axis=1, keepdims=True))
+        return np.asarray(scores - scipy.special.logsumexp(scores, axis=1, keepdims=True))
 
     def candidates(
-        self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
+        self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
     ) -> SetCandidates:
         """Return the most probable seen sets.
 
@@ -171,16 +174,18 @@ class SupportInference:
         return self.support.padded(min_width=1)
 
     @cached_property
-    def _members(self) -> sp.csr_matrix:
+    def _members(self) -> scipy.sparse.csr_matrix:
         return indicator(self.support, self.n_labels)  # (sets, L)
 
-    def set_log_probs(self, features: sp.csr_matrix, label_sets: Ids) -> Floats:
+    def set_log_probs(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
         It is -inf for sets not seen in training.
         """
         logits = self.br.linear.logits(features).astype(np.float64)
-        total = logsumexp(np.asarray((self._members @ logits.T).T), axis=1, keepdims=True)
+        total = scipy.special.logsumexp(
+            np.asarray((self._members @ logits.T).T), axis=1, keepdims=True
+        )
         seen = set_keys(self._padded_support, logits.shape[1])
         is_seen = np.isin(set_keys(label_sets, logits.shape[1]), seen)
         return np.where(is_seen, sum_over_sets(logits, label_sets) - total, -np.inf)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import PAD, SPECIAL_TOKENS, UNKNOWN
@@ -44,7 +44,9 @@ class Tfidf:
         return len(self.idf) - len(self.pairs)
 
     @classmethod
-    def fit(cls, tokens: Ragged, n_tokens: int, max_pairs: int = 0) -> tuple[Tfidf, sp.csr_matrix]:
+    def fit(
+        cls, tokens: Ragged, n_tokens: int, max_pairs: int = 0
+    ) -> tuple[Tfidf, scipy.sparse.csr_matrix]:
         """Learn the pairs and document frequencies; also return the vectors of the documents."""
         from sklearn.feature_extraction.text import TfidfTransformer  # slow, and needed only here
 
@@ -55,11 +57,11 @@ class Tfidf:
         idf = TfidfTransformer().fit(counts).idf_.astype(np.float32)
         return cls(idf, pairs), _weigh(counts, idf)
 
-    def transform(self, tokens: Ragged) -> sp.csr_matrix:
+    def transform(self, tokens: Ragged) -> scipy.sparse.csr_matrix:
         """Return documents x features."""
         return _weigh(_count_all(tokens, self.n_tokens, self.pairs), self.idf)
 
-    def spread(self, tokens: Ragged) -> sp.csr_matrix:
+    def spread(self, tokens: Ragged) -> scipy.sparse.csr_matrix:
         """Divide the vector of one document among its tokens: (T, d), whose sum is the vector.
 
         Each occurrence of a word has the same part, and each of the two words of a pair.
@@ -75,9 +77,11 @@ class Tfidf:
                 columns.append(self.n_tokens + found[first])
                 shares.append(np.full(len(first), 0.5))
         where = (np.concatenate(places), np.concatenate(columns))
-        counts = sp.csr_matrix((np.concatenate(shares), where), shape=(len(ids), len(self.idf)))
+        counts = scipy.sparse.csr_matrix(
+            (np.concatenate(shares), where), shape=(len(ids), len(self.idf))
+        )
         total = np.maximum(np.asarray(counts.sum(0)), 0.5)
-        return sp.csr_matrix(counts.multiply(self.transform(tokens).toarray() / total))
+        return scipy.sparse.csr_matrix(counts.multiply(self.transform(tokens).toarray() / total))
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the learned arrays by name."""
@@ -112,7 +116,7 @@ def find_pairs(tokens: Ragged, n_tokens: int, stride: int = 1) -> tuple[Ints, In
     return documents[1:][is_pair], keys
 
 
-def _count_all(tokens: Ragged, n_tokens: int, pairs: Ints) -> sp.csr_matrix:
+def _count_all(tokens: Ragged, n_tokens: int, pairs: Ints) -> scipy.sparse.csr_matrix:
     words = count_tokens(tokens, n_tokens)
     if not len(pairs):
         return words
@@ -120,33 +124,35 @@ def _count_all(tokens: Ragged, n_tokens: int, pairs: Ints) -> sp.csr_matrix:
     place = np.searchsorted(pairs, keys)
     is_known = pairs[np.minimum(place, len(pairs) - 1)] == keys
     ones = np.ones(int(is_known.sum()), dtype=np.float32)
-    found = sp.csr_matrix(  # repeats are summed
+    found = scipy.sparse.csr_matrix(  # repeats are summed
         (ones, (documents[is_known], place[is_known])), shape=(len(tokens), len(pairs))
     )
-    return sp.csr_matrix(sp.hstack([words, found], "csr"))
+    return scipy.sparse.csr_matrix(scipy.sparse.hstack([words, found], "csr"))
 
 
-def count_tokens(tokens: Ragged, n_tokens: int) -> sp.csr_matrix:
+def count_tokens(tokens: Ragged, n_tokens: int) -> scipy.sparse.csr_matrix:
     """Count the tokens of each document."""
     values = np.ones(len(tokens.values), dtype=np.float32)
     # A copy, because it is sorted and merged in place.
     indices = np.array(tokens.values, dtype=np.int32)
     offsets = np.array(tokens.offsets)
-    matrix = sp.csr_matrix((values, indices, offsets), shape=(len(tokens), n_tokens))
+    matrix = scipy.sparse.csr_matrix((values, indices, offsets), shape=(len(tokens), n_tokens))
     matrix.sum_duplicates()
     matrix.data[np.isin(matrix.indices, _LEFT_OUT)] = 0
     matrix.eliminate_zeros()
     return matrix
 
 
-def indicator(rows: Ragged, n_columns: int) -> sp.csr_matrix:
+def indicator(rows: Ragged, n_columns: int) -> scipy.sparse.csr_matrix:
     """Return rows of ids as a matrix of 0 and 1, without ids past the last column."""
     rows = rows.keep(np.asarray(rows.values) < n_columns)  # a copy
     values = np.ones(len(rows.values), dtype=np.float32)
-    return sp.csr_matrix((values, rows.values, rows.offsets), shape=(len(rows), n_columns))
+    return scipy.sparse.csr_matrix(
+        (values, rows.values, rows.offsets), shape=(len(rows), n_columns)
+    )
 
 
-def _weigh(counts: sp.csr_matrix, idf: Floats32) -> sp.csr_matrix:
+def _weigh(counts: scipy.sparse.csr_matrix, idf: Floats32) -> scipy.sparse.csr_matrix:
     """Return (1 + log(tf)) idf, in rows of length 1.
 
     These are the bits of scikit-learn's TfidfTransformer(sublinear_tf=True), whose import takes
@@ -156,4 +162,4 @@ def _weigh(counts: sp.csr_matrix, idf: Floats32) -> sp.csr_matrix:
     row = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     length = np.sqrt(np.bincount(row, values * values, counts.shape[0]))
     values = (values / length[row]).astype(np.float32)
-    return sp.csr_matrix((values, counts.indices, counts.indptr), shape=counts.shape)
+    return scipy.sparse.csr_matrix((values, counts.indices, counts.indptr), shape=counts.shape)

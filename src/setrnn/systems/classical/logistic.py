@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.sparse as sp
+import scipy  # scipy.sparse is imported where it is first used
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
@@ -213,8 +213,8 @@ def fit_block(problem: Problem, curvature: Tensor, max_steps: int, tolerance: fl
 
 
 def fit_logistic(
-    features: sp.csr_matrix,
-    targets: sp.csr_matrix,
+    features: scipy.sparse.csr_matrix,
+    targets: scipy.sparse.csr_matrix,
     penalties: Penalties,
     allowed: Callable[[slice], Tensor] | None = None,
     max_steps: int = 60,
@@ -237,8 +237,8 @@ def fit_logistic(
     """
     n_documents, n_features = features.shape
     n_labels = targets.shape[1]
-    with_intercept = sp.hstack(
-        [features, sp.csr_matrix(np.ones((n_documents, 1)))], "csr", dtype=np.float32
+    with_intercept = scipy.sparse.hstack(
+        [features, scipy.sparse.csr_matrix(np.ones((n_documents, 1)))], "csr", dtype=np.float32
     )
     matrix, matrix_t = _to_torch(with_intercept), _to_torch(with_intercept.T.tocsr())
     curvature = torch.from_numpy(
@@ -275,7 +275,7 @@ def fit_logistic(
     return weights[:-1], weights[-1]
 
 
-def _to_torch(matrix: sp.csr_matrix) -> Tensor:
+def _to_torch(matrix: scipy.sparse.csr_matrix) -> Tensor:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(

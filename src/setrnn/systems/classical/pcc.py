@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy  # scipy.sparse is imported where it is first used
 import torch
-from scipy.special import expit
 from torch import Tensor
 
 from setrnn.config import BOUNDS, ClassicalSettings
@@ -53,7 +52,7 @@ class ClassifierChain:
             return torch.cat([torch.ones(n_features, len(columns)), is_earlier.float()])
 
         weights, intercepts = fit_logistic(
-            sp.hstack([data.features, targets], "csr"),
+            scipy.sparse.hstack([data.features, targets], "csr"),
             targets,
             Penalties(settings.l1, settings.l2),
             allowed=earlier,
@@ -68,7 +67,7 @@ class ClassifierChain:
         )
 
     def candidates(
-        self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
+        self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
     ) -> SetCandidates:
         """Search the chain with a beam, for all documents at once.
 
@@ -89,7 +88,7 @@ class ClassifierChain:
             return make_completions(SetCandidates(beams.labels, beams.log_probs), known)
         return SetCandidates(pack_labels(beams.labels), beams.log_probs, label_probs=label_probs)
 
-    def set_log_probs(self, features: sp.csr_matrix, label_sets: Ids) -> Floats:
+    def set_log_probs(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
 
         All decisions of a given set are known, and with them all log-odds.
@@ -179,7 +178,7 @@ class Beams:
         best = np.maximum(self.log_probs.max(axis=1, keepdims=True), -1e300)
         weights = np.exp(self.log_probs - best)
         total = np.maximum(weights.sum(axis=1), 1e-300)
-        return np.asarray((weights * expit(log_odds)).sum(axis=1) / total)
+        return np.asarray((weights * scipy.special.expit(log_odds)).sum(axis=1) / total)
 
     def log_odds(self, logits: Floats32, chain: Floats32) -> Floats32:
         """Return the log-odds of one more label after each beam, (n, K).

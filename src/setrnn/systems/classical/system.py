@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
+import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.config import ClassicalSettings, Config
 from setrnn.data.prepared import Prepared
@@ -35,7 +35,7 @@ GRID = ((0.1, 0.03), (0.2, 0.03), (0.3, 0.05), (0.05, 0.03), (0.1, 0.1), (0.0, 0
 class TrainingData:
     """The documents that a classical model is fitted on."""
 
-    features: sp.csr_matrix  # (n, d) tf-idf
+    features: scipy.sparse.csr_matrix  # (n, d) tf-idf
     label_sets: Ragged  # ids below n_labels
     n_labels: int
 
@@ -50,14 +50,14 @@ class ClassicalModel(Protocol):
         """Fit on documents and their label sets."""
 
     def candidates(
-        self, features: sp.csr_matrix, n_sets: int, known: Known | None = None
+        self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
     ) -> SetCandidates:
         """Find the most probable sets of each document that fit what is known of it.
 
         Returns `n_sets` or more. Their marginals do not depend on `n_sets`.
         """
 
-    def set_log_probs(self, features: sp.csr_matrix, label_sets: Ids) -> Floats:
+    def set_log_probs(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
 
     @property
@@ -76,7 +76,7 @@ class ClassicalModel(Protocol):
 class LinearWeights:
     """One linear function per label. Weights that are mostly 0 are kept as a sparse matrix."""
 
-    weights: Floats32 | sp.csr_matrix  # (d, L)
+    weights: Floats32 | scipy.sparse.csr_matrix  # (d, L)
     intercepts: Floats32  # (L,)
 
     def __post_init__(self) -> None:
@@ -84,25 +84,25 @@ class LinearWeights:
         w, b = self.weights, self.intercepts
         if w.ndim != 2 or b.shape != w.shape[1:] or not w.dtype.kind == b.dtype.kind == "f":
             raise ValueError(f"weights {w.shape} and intercepts {b.shape} do not fit")
-        if not sp.issparse(w) and np.count_nonzero(w) < SPARSE_BELOW * w.size:
-            object.__setattr__(self, "weights", sp.csr_matrix(w))
+        if not scipy.sparse.issparse(w) and np.count_nonzero(w) < SPARSE_BELOW * w.size:
+            object.__setattr__(self, "weights", scipy.sparse.csr_matrix(w))
 
-    def times(self, features: sp.csr_matrix) -> Floats32:
+    def times(self, features: scipy.sparse.csr_matrix) -> Floats32:
         """Return the products of features (n, d) and weights, (n, L).
 
         The products of sparse and of dense weights have the same bits.
         """
         found = features @ self.weights
-        return np.asarray(found.toarray() if sp.issparse(found) else found)
+        return np.asarray(found.toarray() if scipy.sparse.issparse(found) else found)
 
-    def logits(self, features: sp.csr_matrix) -> Floats32:
+    def logits(self, features: scipy.sparse.csr_matrix) -> Floats32:
         """Return the log-odds of each label, (n, L)."""
         return self.times(features) + self.intercepts
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the weights, dense or as three arrays, and the intercepts."""
         w = self.weights
-        if not sp.issparse(w):
+        if not scipy.sparse.issparse(w):
             return {"weights": w, "intercepts": self.intercepts}
         return {
             "weights": w.data,
@@ -123,7 +123,7 @@ class LinearWeights:
         if len(weights) != len(rows.values):
             raise ValueError(f"{len(weights):,} weights have {len(rows.values):,} labels")
         csr = (weights, rows.values, rows.offsets)
-        return cls(sp.csr_matrix(csr, shape=(len(rows), n_labels)), intercepts)
+        return cls(scipy.sparse.csr_matrix(csr, shape=(len(rows), n_labels)), intercepts)
 
 
 @dataclass(frozen=True)
@@ -239,9 +239,9 @@ def tune_penalties(
 def _predict(
     model: type[ClassicalModel],
     data: TrainingData,
-    features: sp.csr_matrix,
+    features: scipy.sparse.csr_matrix,
     settings: ClassicalSettings,
-) -> sp.csr_matrix:
+) -> scipy.sparse.csr_matrix:
     fitted = model.fit(data, settings, lambda n_labels: None)
     rows = fitted.candidates(features, 1).labels[:, 0]
     return indicator(Ragged.from_lists([row[row >= 0].tolist() for row in rows]), data.n_labels)

@@ -31,6 +31,7 @@ class Rule:
             distribution.
         needs_thresholds: whether the rule uses `Choice.thresholds`.
         measure: the measure that the rule is made for, one of `setrnn.metrics.MEASURES`.
+        purpose: what the rule is for, in words.
 
     Example: a rule that predicts the second most probable set.
 
@@ -46,24 +47,48 @@ class Rule:
     needs_best_only: bool = False
     needs_thresholds: bool = False
     measure: str | None = None
+    purpose: str = ""
 
 
 RULES: dict[str, Rule] = {
-    "set": Rule("sets", most_probable.choose_set, needs_best_only=True, measure="subset_accuracy"),
-    "sequence": Rule("sequences", most_probable.choose_sequence, needs_best_only=True),
-    "f1": Rule("sets", expected_f1.choose, measure="instance_f1"),
-    "hamming": Rule("sets", marginal_rules.choose_over_half, measure="hamming_loss"),
+    "set": Rule(
+        "sets",
+        most_probable.choose_set,
+        needs_best_only=True,
+        measure="subset_accuracy",
+        purpose="the whole set must be right",
+    ),
+    "sequence": Rule(
+        "sequences",
+        most_probable.choose_sequence,
+        needs_best_only=True,
+        purpose="the paper's recurrent baselines",
+    ),
+    "f1": Rule(
+        "sets",
+        expected_f1.choose,
+        measure="instance_f1",
+        purpose="each document counts the same",
+    ),
+    "hamming": Rule(
+        "sets",
+        marginal_rules.choose_over_half,
+        measure="hamming_loss",
+        purpose="as few wrong labels as possible",
+    ),
     "micro-f1": Rule(
         "sets",
         marginal_rules.choose_by_common_threshold,
         needs_thresholds=True,
         measure="micro_f1",
+        purpose="each label of each document counts the same",
     ),
     "label-f1": Rule(
         "sets",
         marginal_rules.choose_by_own_thresholds,
         needs_thresholds=True,
         measure="label_f1",
+        purpose="each label counts the same, rare ones too",
     ),
 }
 

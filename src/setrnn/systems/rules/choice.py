@@ -62,11 +62,12 @@ class Choice:
 
         The system is asked for sets that are not candidates.
         """
-        rows = np.arange(len(self.candidates)) if rows is None else rows
-        log_probs = self.candidates.take(rows).log_probs_of(label_sets)
+        some = self.candidates if rows is None else self.candidates.take(rows)
+        log_probs = some.log_probs_of(label_sets)
         unknown = np.flatnonzero(np.isnan(log_probs).any(axis=1))
         if len(unknown):
-            asked = self.set_log_probs(rows[unknown], label_sets[unknown])
+            asked_rows = unknown if rows is None else rows[unknown]
+            asked = self.set_log_probs(asked_rows, label_sets[unknown])
             known = log_probs[unknown]
             log_probs[unknown] = np.where(np.isnan(known), asked, known)
         return log_probs

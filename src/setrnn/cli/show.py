@@ -1,0 +1,25 @@
+"""`setrnn show`: what a model is."""
+
+from __future__ import annotations
+
+import setrnn
+from setrnn.cli.console import stdout, write_json
+from setrnn.cli.options import JsonFile, Model
+from setrnn.data.folders import check_file_place
+from setrnn.data.model_folder import GENERATED
+
+
+def show(model: Model, json: JsonFile = None) -> None:
+    """Show what a model is: method, data, labels, measures, calibration, versions.
+
+    This is what MODEL/README.md says, unless a person has changed it.
+    """
+    from setrnn.tagging.model_readme import write_readme  # it loads scipy: the help needs none
+
+    if json is not None:
+        check_file_place(json)
+    tagger = setrnn.load(model, "cpu")
+    text = write_readme(tagger).removeprefix(GENERATED).strip()
+    stdout.print(text, markup=False, highlight=False, soft_wrap=True)
+    if json is not None:
+        write_json(json, {"model": model.name, **setrnn.describe_model(tagger)})

@@ -1,0 +1,79 @@
+"""Say what a model did not read of a text: what was cut, empty or unknown."""
+
+# n documents, T tokens of all documents
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from setrnn.data.joint_encoder import split_rows
+from setrnn.data.ragged import Ragged
+from setrnn.data.subwords import SubwordEncoder
+from setrnn.data.tokenizing import FEATURE_PREFIX, UNKNOWN, TextEncoder
+
+MOST_UNKNOWN = 0.5  # of the words of a text, without a note
+EMPTY = "The text is empty."
+NOTHING_READ = "The text has no words that the model reads."
+
+
+def note_texts(encoder: TextEncoder, texts: Sequence[str], tokens: Ragged) -> list[tuple[str, ...]]:
+    """Return the notes of each text, given its token ids; most texts have none."""
+    notes: list[list[str]] = [[] for _ in texts]
+    parts = encoder.parts
+    for part, rows in zip(parts, split_rows(tokens, len(parts)), strict=True):
+        for index, note in _note_rows(part, texts, rows):
+            notes[index].append(note)
+    return [
+        (EMPTY,) if not text.strip() else tuple(dict.fromkeys(found))
+        for text, found in zip(texts, notes, strict=True)
+    ]
+
+
+def _note_rows(
+    encoder: TextEncoder, texts: Sequence[str], rows: Ragged
+) -> Iterator[tuple[int, str]]:
+    """Yield the number of a text and a note, for one tokenizer."""
+    values, n = np.asarray(rows.values), len(rows)
+    row_of_token = np.repeat(np.arange(n), rows.lengths)  # (T,)
+    if isinstance(encoder, SubwordEncoder):
+        kind, n_special = "tokens", encoder.tokenizer.num_special_tokens_to_add(is_pair=False)
+        is_word = np.ones(len(values), dtype=bool)
+    else:
+        kind, n_special = "words", 0
+        is_word = ~np.isin(values, _feature_tokens(encoder))
+    n_words = np.bincount(row_of_token[is_word], minlength=n) - n_special  # (n,)
+    n_unknown = np.bincount(row_of_token[values == _unknown_token(encoder)], minlength=n)  # (n,)
+    for index in np.flatnonzero(n_words == 0).tolist():
+        yield index, NOTHING_READ
+    for index in np.flatnonzero(n_unknown > MOST_UNKNOWN * n_words).tolist():
+        yield index, f"{n_unknown[index]:,} of {n_words[index]:,} {kind} are unknown to the model."
+    for index in np.flatnonzero(n_words + n_special >= encoder.max_words).tolist():
+        if note := _note_cut(encoder, texts[index]):
+            yield index, note
+
+
+def _note_cut(encoder: TextEncoder, text: str) -> str | None:
+    """Describe what was cut off a text that is as long as a text may be; None if nothing was."""
+    (found,) = encoder.tokenize([text])
+    if isinstance(encoder, SubwordEncoder):
+        read = f"the model read its first {encoder.max_words:,} tokens"
+        return f"The text was cut: {read}." if found.overflowing else None
+    n_words = sum(token < encoder.n_tokens for token in found.ids)
+    if n_words <= encoder.max_words:
+        return None
+    return f"The text was cut: the model read {encoder.max_words:,} of its {n_words:,} words."
+
+
+def _unknown_token(encoder: TextEncoder) -> int:
+    name = UNKNOWN
+    if isinstance(encoder, SubwordEncoder):
+        name = getattr(encoder.tokenizer.model, "unk_token", None) or UNKNOWN
+    token = encoder.tokenizer.token_to_id(name)
+    return -1 if token is None else token
+
+
+def _feature_tokens(encoder: TextEncoder) -> list[int]:
+    names = enumerate(encoder.tokens)
+    return [token for token, name in names if name.startswith(FEATURE_PREFIX)]

@@ -1,0 +1,118 @@
+"""Show predictions, explanations and tables of scores as HTML, for notebooks.
+
+All that comes from users or data is escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+from setrnn.data.formats.printing import printable
+
+if TYPE_CHECKING:
+    from setrnn.tagging.explanation import Explanation, WeightedWord
+    from setrnn.tagging.prediction import Prediction
+
+MOST_ROWS = 20
+N_WORDS, N_SETS = 5, 5
+CHIP = "display:inline-block;border:1px solid #8888;border-radius:.7em;padding:0 .5em;margin:.1em"
+
+
+def write_text(text: str) -> str:
+    """Escape a text for HTML."""
+    return escape(printable(text))
+
+
+def write_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table; the columns are texts, the cells are HTML."""
+    head = "".join(f"<th style='text-align:left'>{write_text(each)}</th>" for each in columns)
+    body = "".join(
+        "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in row) + "</tr>"
+        for row in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def write_set(labels: Sequence[str]) -> str:
+    """Write a label set."""
+    chips = (f"<span style='{CHIP}'>{write_text(each)}</span>" for each in labels)
+    return " ".join(chips) or "<i>no labels</i>"
+
+
+def write_prediction(found: Prediction) -> str:
+    """Write a prediction: its labels with their probabilities, and the other sets."""
+    probs, accepted = found.label_probabilities or {}, found.accepted_labels or ()
+    chips = " ".join(
+        f"<span style='{CHIP}'>{write_text(label)}"
+        + (f" <small>{probs[label]:.2f}</small>" if label in probs else "")
+        + (" ✓" if label in accepted else "")
+        + "</span>"
+        for label in found.labels
+    )
+    state = {None: "", True: ", <b>accepted</b>", False: ", to be reviewed"}[found.accepted]
+    text = f"<div>{chips or '<i>no labels</i>'} p = {found.probability:.3f}{state}</div>"
+    if found.notes:
+        text += f"<div><small>{write_text('; '.join(found.notes))}</small></div>"
+    if not found.alternatives:
+        return text
+    rows = ((f"{each.probability:.3f}", write_set(each.labels)) for each in found.alternatives)
+    return text + write_table(["p", "another set"], rows)
+
+
+def write_predictions(found: Sequence[Prediction]) -> str:
+    """Write the first predictions as one table."""
+    has_accepted = any(each.accepted is not None for each in found)
+    columns = ["", "labels", "p", *(["accepted"] if has_accepted else [])]
+
+    def rows() -> Iterator[list[str]]:
+        for number, each in enumerate(found[:MOST_ROWS]):
+            state = {None: "", True: "yes", False: "no"}[each.accepted]
+            cells = [str(number), write_set(each.labels), f"{each.probability:.3f}"]
+            yield [*cells, *([state] if has_accepted else [])]
+
+    more = len(found) - MOST_ROWS
+    return write_table(columns, rows()) + (f"<p>and {more:,} more</p>" if more > 0 else "")
+
+
+def write_explanation(found: Explanation) -> str:
+    """Write an explanation: the set, the words of each label, and the most probable sets."""
+    by = "given" if found.is_given else f"rule {write_text(str(found.rule))}"
+    best = found.predicted
+    parts = [
+        f"<div>{write_text(found.method)}, {by}: {write_set(best.labels)} "
+        f"p {'=' if best.is_exact else '≥'} {best.probability:.3f}</div>"
+    ]
+    if found.label_words:
+        rows = [
+            [
+                write_text(each.label) + ("" if each.is_in_set else " <i>(left out)</i>"),
+                f"{each.probability:.3f}",
+                _write_words(found.words_for(each, N_WORDS)),
+                _write_words(found.words_against(each, N_WORDS)),
+            ]
+            for each in found.label_words
+        ]
+        parts.append(write_table(["label", "p", "words for it", "words against it"], rows))
+    sets = [
+        [f"{'' if each.is_exact else '≥ '}{each.probability:.3f}", write_set(each.labels)]
+        for each in found.sets[:N_SETS]
+    ]
+    parts.append(write_table(["p", "set"], sets))
+    if found.steps:
+        steps = [
+            [
+                "<i>stop</i>" if each.label is None else write_text(each.label),
+                f"{each.probability:.3f}",
+                _write_words(found.attended(each, N_WORDS)),
+            ]
+            for each in found.steps
+        ]
+        parts.append(write_table(["step", "p", "words attended to"], steps))
+    notes = "".join(f"<li>{write_text(each)}</li>" for each in found.reading_notes())
+    return "".join(parts) + f"<ul>{notes}</ul>"
+
+
+def _write_words(words: Sequence[WeightedWord]) -> str:
+    return " · ".join(f"{write_text(each.text)} {each.weight:.2f}" for each in words)

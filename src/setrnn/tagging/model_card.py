@@ -1,0 +1,229 @@
+"""What a model is, for people: its method, data, labels, measures, calibration and versions.
+
+`setrnn show` prints it, and a model folder has it as README.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from setrnn.data.formats.printing import printable
+from setrnn.errors import ModelError
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES
+from setrnn.systems.rules import RULES
+from setrnn.tagging.acceptance import as_plain
+
+if TYPE_CHECKING:
+    from setrnn.tagging.tagger import Tagger
+
+N_LABELS_SHOWN = 20
+NOT_KNOWN = "not known"
+
+
+def describe_model(tagger: Tagger) -> dict[str, Any]:
+    """Return what a model is, as plain JSON values; None where it is not known.
+
+    Example:
+        >>> import setrnn
+        >>> card = setrnn.describe_model(setrnn.train("newsroom", "br"))
+        >>> card["method"], card["rule"], card["data"]["n_documents"], len(card["labels"])
+        ('br', 'f1', 4800, 65)
+        >>> card["measures_on_valid"]["n_documents"], card["calibration"]["n_documents"]
+        (600, 600)
+    """
+    with notes_checked():
+        return _describe(tagger)
+
+
+@contextmanager
+def notes_checked() -> Iterator[None]:
+    """Raise ModelError if notes, which may hold any JSON values, are not those of a training."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelError(
+            f"The notes in the model's config.json are damaged: {error!r:.80}"
+        ) from error
+
+
+def _describe(tagger: Tagger) -> dict[str, Any]:
+    notes, rule = tagger.notes, tagger.rule_or_own(None)
+    return {
+        "method": tagger.method,
+        "rule": rule,
+        "measure": RULES[rule].measure,
+        "rules": list(tagger.rules),
+        "members": _describe_members(tagger, rule),
+        "data": {"name": notes.get("data"), "n_documents": notes.get("n_documents")},
+        "labels": list(tagger.labels.names),
+        "trained": notes.get("trained"),
+        "training_seconds": notes.get("training_seconds"),
+        "measures_on_valid": _describe_measures(notes),
+        "calibration": _describe_calibration(tagger),
+        "acceptance": _describe_acceptance(tagger),
+        "versions": notes.get("versions"),
+    }
+
+
+def _describe_members(tagger: Tagger, rule: str) -> list[dict[str, Any]]:
+    """Return the methods of the members of a mixture; with names and weights if these are known."""
+    methods = [each.method for each in tagger.members]
+    mixture = tagger.notes.get("mixture")
+    if mixture is None:
+        return [{"method": method} for method in methods]
+    weights = mixture["rules"].get(rule, mixture)["weights"]
+    rows = zip(mixture["members"], weights, strict=True)
+    kept = [(name, weight) for name, weight in rows if name not in mixture["left_out"]]
+    return [
+        {"method": method, "name": name, "weight": weight}
+        for method, (name, weight) in zip(methods, kept, strict=True)
+    ]
+
+
+def _describe_measures(notes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the measures by rule; of a mixture, each measure by its own rule."""
+    if mixture := notes.get("mixture"):
+        rules = mixture["rules"].items()
+        return {
+            "n_documents": mixture["n_documents"],
+            "rules": {rule: {each["measure"]: each["mixture"]} for rule, each in rules},
+            "held_out": {rule: {each["measure"]: each["held_out"]} for rule, each in rules},
+        }
+    if valid := notes.get("valid"):
+        measures = {name: valid[name] for name in MEASURES if name in valid}
+        return {"n_documents": valid["n_documents"], "rules": {valid["rule"]: measures}}
+    return None
+
+
+def _describe_calibration(tagger: Tagger) -> dict[str, Any] | None:
+    calibration = tagger.calibration
+    if calibration is None or not calibration.is_fitted:
+        return None
+    return {
+        "n_documents": calibration.n_documents,
+        "temperatures": {key: each.temperature for key, each in calibration.scalings.items()},
+    }
+
+
+def _describe_acceptance(tagger: Tagger) -> dict[str, Any] | None:
+    calibration = tagger.calibration
+    if calibration is None or not calibration.acceptance:
+        return None
+    labels = calibration.label_acceptance
+    return {
+        "rules": {rule: as_plain(each) for rule, each in calibration.acceptance.items()},
+        "labels": None
+        if labels is None
+        else {
+            "target": labels.target,
+            "confidence": labels.confidence,
+            "n_accepted": labels.n_safe,
+        },
+    }
+
+
+def list_card(tagger: Tagger) -> Iterator[str]:
+    """Write what a model is as lines of Markdown, which also read well as they are."""
+    card = describe_model(tagger)
+    data, labels = card["data"], card["labels"]
+    yield f"# A tagger of {_code(data['name'] or NOT_KNOWN)}"
+    yield ""
+    for name, text in _list_facts(card):
+        yield f"- {name}: {text}"
+    yield ""
+    yield from _list_measures(card["measures_on_valid"])
+    yield ""
+    shown = ", ".join(_code(each) for each in labels[:N_LABELS_SHOWN])
+    more = f" and {len(labels) - N_LABELS_SHOWN:,} more" if len(labels) > N_LABELS_SHOWN else ""
+    yield f"Labels, the most frequent first: {shown}{more}."
+
+
+def _list_facts(card: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "method", card["method"]
+    if members := card["members"]:
+        yield "members", ", ".join(map(_name_member, members))
+    made_for = f", made for {MEASURES[card['measure']]}" if card["measure"] else ""
+    yield "predicts by", f"rule {card['rule']}{made_for}"
+    name, n_documents = card["data"]["name"], card["data"]["n_documents"]
+    size = f", {n_documents:,} documents" if n_documents else ""
+    yield "trained on", f"{_code(name)}{size}" if name else NOT_KNOWN
+    yield "labels", f"{len(card['labels']):,}"
+    seconds = card["training_seconds"]
+    took = "" if seconds is None else f", in {seconds:,.0f} seconds"
+    yield "trained at", f"{card['trained']}{took}" if card["trained"] else NOT_KNOWN
+    found = card["calibration"]
+    yield (
+        "calibration",
+        "none: probabilities are the model's own"
+        if found is None
+        else f"on {found['n_documents']:,} documents, temperature "
+        + ", ".join(f"{each:.2f} ({key})" for key, each in found["temperatures"].items()),
+    )
+    yield from (("acceptance", each) for each in _list_acceptance(card))
+    versions = card["versions"] or {}
+    yield "versions", ", ".join(f"{key} {each}" for key, each in versions.items()) or NOT_KNOWN
+
+
+def _name_member(member: Mapping[str, Any]) -> str:
+    name, method = member.get("name", member["method"]), member["method"]
+    kind = "" if name == method else f" ({method})"
+    weight = f" {member['weight']:.2f}" if "weight" in member else ""
+    return f"{_code(name)}{kind}{weight}"
+
+
+def _list_acceptance(card: Mapping[str, Any]) -> Iterator[str]:
+    found, is_fitted = card["acceptance"], card["calibration"] is not None
+    if found is None:
+        yield "none: setrnn calibrate finds which predictions need no review"
+        return
+    for rule, each in found["rules"].items():
+        wanted = f"accuracy {each['target']:g} with confidence {each['confidence']:g}"
+        if not is_fitted:
+            yield f"rule {rule}, {wanted}: none until the model is calibrated, by setrnn calibrate"
+        elif each["threshold"] is None:
+            yield f"rule {rule}, {wanted}: none, the accuracy is {each['accuracy']:.3f} at best"
+        else:
+            yield (
+                f"rule {rule}, {wanted}: probability {each['threshold']:.3f} or more, "
+                f"{each['share']:.1%} of the documents calibrated on, {each['accuracy']:.3f} right"
+            )
+    if (labels := found["labels"]) is not None and is_fitted:
+        yield (
+            f"{labels['n_accepted']:,} of {len(card['labels']):,} labels by themselves, for an "
+            f"accuracy of {labels['target']:g}"
+        )
+
+
+def _list_measures(found: Mapping[str, Any] | None) -> Iterator[str]:
+    if found is None:
+        yield "Not measured on a valid part."
+        return
+    yield (
+        f"Measures on the {found['n_documents']:,} valid documents, on which epochs, weights and "
+        "thresholds are chosen too:"
+    )
+    yield ""
+    rows = {f"rule {rule}": values for rule, values in found["rules"].items()}
+    if "held_out" in found:
+        names = {"rules": "each by its own rule", "held_out": "the same, held out"}
+        rows = {
+            name: {measure: value for row in found[key].values() for measure, value in row.items()}
+            for key, name in names.items()
+        }
+    width = max(map(len, rows))
+    yield f"| {'':{width}} | " + " | ".join(MEASURES.values()) + " |"
+    yield f"|-{'-' * width}-|" + "|".join("-" * (len(each) + 2) for each in MEASURES.values()) + "|"
+    for name, values in rows.items():
+        cells = [f"{_write(values.get(key), key):>{len(shown)}}" for key, shown in MEASURES.items()]
+        yield f"| {name:{width}} | " + " | ".join(cells) + " |"
+
+
+def _write(value: float | None, measure: str) -> str:
+    return "" if value is None else f"{value:.{4 if measure in LOWER_IS_BETTER else 3}f}"
+
+
+def _code(text: str) -> str:
+    """Write a name so that Markdown shows it as it is."""
+    return f"`{printable(text).replace('`', chr(39))}`"

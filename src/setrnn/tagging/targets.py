@@ -1,0 +1,86 @@
+"""The accuracy that accepted predictions should have: kept when a model is trained again."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from setrnn.data.model_folder import read_calibration
+from setrnn.errors import ModelError
+from setrnn.progress import Note, OnProgress
+from setrnn.systems.rules import RULES
+from setrnn.tagging.acceptance import NEVER, Acceptance, LabelAcceptance
+from setrnn.tagging.calibration import Calibration
+from setrnn.tagging.tagger import Tagger
+
+
+def keep_targets(
+    tagger: Tagger, before: Path | Calibration | None, on_progress: OnProgress
+) -> Tagger:
+    """Give a new model the targets of the model that it replaces; accept nothing until calibrated.
+
+    Args:
+        tagger: the new model, not calibrated.
+        before: the folder of the model before, if there is one, or its calibration.
+        on_progress: called with a warning if a rule of the model before cannot be used.
+    """
+    if isinstance(before, Path):
+        before = _read(before)
+    if before is None or not before.acceptance:
+        return tagger
+    acceptance = {}
+    for rule, each in before.acceptance.items():
+        if rule not in RULES or (
+            RULES[rule].source != "sets" and not tagger.system.emits_sequences
+        ):
+            text = (
+                f"The acceptance by rule {rule} of the model before is gone: this model cannot use "
+                "the rule."
+            )
+            on_progress(Note(text, is_warning=True))
+            continue
+        acceptance[rule] = Acceptance(rule, each.target, each.confidence, None, 0.0, 0.0, 0)
+    of_labels = before.label_acceptance
+    if of_labels is not None:
+        none = np.zeros(len(tagger.labels))
+        of_labels = LabelAcceptance(
+            of_labels.target, of_labels.confidence, none + NEVER, none.astype(bool), none
+        )
+    waiting = Calibration(0, acceptance=acceptance, label_acceptance=of_labels)
+    return replace(tagger, calibration=waiting)
+
+
+def _read(folder: Path) -> Calibration | None:
+    """Return the calibration of a model folder; None if it has none that can be read."""
+    with suppress(ModelError, OSError):
+        values = read_calibration(folder)
+        return None if values is None else Calibration.from_dict(values)
+    return None
+
+
+def note_targets(tagger: Tagger, on_progress: OnProgress) -> None:
+    """Say what became of the targets of the model before."""
+    calibration = tagger.calibration
+    if calibration is None or not calibration.acceptance:
+        return
+    for rule, each in calibration.acceptance.items():
+        kept = f"The model before had the target accuracy {each.target:g} for rule {rule}: "
+        if not calibration.is_fitted:
+            text = "no prediction is accepted until you run setrnn calibrate."
+        elif each.threshold is None:
+            text = "this model does not reach it, and no prediction is accepted."
+        else:
+            text = (
+                f"predictions of probability {each.threshold:.3f} or more are accepted now "
+                f"({each.share:.1%} of the documents calibrated on, {each.accuracy:.3f} right)."
+            )
+        on_progress(Note(kept + text, is_warning=each.threshold is None))
+    own = tagger.rule_or_own(None)
+    if own not in calibration.acceptance:
+        text = (
+            f"The model predicts by rule {own}, for which it has no acceptance: setrnn calibrate."
+        )
+        on_progress(Note(text, is_warning=True))

@@ -1,0 +1,177 @@
+"""The gradient of a batch; on a CPU, each thread computes that of a piece of it.
+
+Threads that share every operation wait for each other thousands of times per step, which is slow
+when another program uses one of the cores. Threads with a piece each wait once per step.
+"""
+
+# B documents of a batch
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from copy import deepcopy
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from setrnn.data.batches import Batch
+from setrnn.model.devices import limited_threads
+from setrnn.model.dropout import draw_from
+from setrnn.model.network import Network
+from setrnn.objectives import LabelSets, Objective
+
+if TYPE_CHECKING:
+    from lightning.fabric import Fabric
+
+# A smaller piece is not worth a thread: starting its operations takes longer than computing them.
+LEAST_DOCUMENTS = 8
+LEAST_WORK = 1 << 23  # documents times weights, apart from tables of vectors
+
+
+class Gradients:
+    """Computes the gradients of a network's weights.
+
+    The number of pieces is at most the number of torch's threads when it was made. It decides the
+    bits of the result; which thread computes a piece does not.
+    """
+
+    def __init__(self, network: Network, fabric: Fabric, n_orders: int) -> None:
+        self.network, self.fabric, self.n_orders = network, fabric, n_orders
+        self.n_pieces = torch.get_num_threads() if fabric.device.type == "cpu" else 1
+        n_weights = max(_count_weights(network), 1)
+        self.least_documents = max(LEAST_DOCUMENTS, -(-LEAST_WORK // n_weights))  # of a piece
+        self._twins: list[_Twin] = []
+        self._threads: ThreadPoolExecutor | None = None
+        self._draws_in_order: dict[Objective, bool] = {}
+
+    def cut(
+        self, rows: npt.NDArray[np.int64], set_sizes: npt.NDArray[np.int64]
+    ) -> list[npt.NDArray[np.int64]]:
+        """Cut the rows (B,) of a batch into pieces with about equally large sets, of sizes (B,)."""
+        n_pieces = max(min(self.n_pieces, len(rows) // self.least_documents), 1)
+        order = np.argsort(set_sizes, kind="stable")
+        return [rows[np.sort(order[first::n_pieces])] for first in range(n_pieces)]
+
+    @contextmanager
+    def threads(self) -> Iterator[None]:
+        """Compute the pieces in threads, with one thread each; without, one after the other."""
+        if self.n_pieces == 1:
+            yield
+            return
+        with (
+            limited_threads(1),
+            ThreadPoolExecutor(self.n_pieces - 1, "setrnn", torch.set_num_threads, (1,)) as threads,
+        ):
+            self._threads = threads
+            try:
+                yield
+            finally:
+                self._threads = None
+
+    def compute(self, pieces: Sequence[Batch], objective: Objective) -> Tensor:
+        """Compute the gradients of the mean of -objective over the documents; return the mean."""
+        if self.fabric.device.type != "cpu":
+            (batch,) = pieces
+            loss = _loss(self.network, batch, objective, self.n_orders, len(batch), self.fabric)
+            self.fabric.backward(loss)
+            return loss.detach()
+        while len(self._twins) < len(pieces):
+            self._twins.append(_Twin(self.network))
+        twins, n_documents = self._twins[: len(pieces)], sum(len(each) for each in pieces)
+        # All random numbers depend on torch's generator, whose state a checkpoint holds.
+        for twin, seed in zip(twins, torch.randint(2**62, (len(pieces),)).tolist(), strict=True):
+            twin.generator.manual_seed(seed)
+
+        def forward(twin: _Twin, piece: Batch) -> Tensor:
+            return _loss(twin.network, piece, objective, self.n_orders, n_documents, self.fabric)
+
+        def both(twin: _Twin, piece: Batch) -> Tensor:
+            return _backward(forward(twin, piece))
+
+        jobs = list(zip(twins, pieces, strict=True))
+        if self._threads is None or objective not in self._draws_in_order:
+            before = torch.get_rng_state()
+            losses = [both(*job) for job in jobs]
+            # Networks and objectives from elsewhere may draw from torch's generator.
+            self._draws_in_order[objective] = not torch.equal(before, torch.get_rng_state())
+        elif self._draws_in_order[objective]:
+            losses = _share(self._threads, (partial(_backward, forward(*job)) for job in jobs))
+        else:
+            losses = _share(self._threads, (partial(both, *job) for job in jobs))
+        self._add_up(twins)
+        return torch.stack(losses).sum()
+
+    def _add_up(self, twins: Sequence[_Twin]) -> None:
+        """Add the gradients of the pieces, in their order."""
+        for parameter, *others in zip(
+            self.network.parameters(), *(twin.parameters for twin in twins), strict=True
+        ):
+            found = [each.grad for each in others if each.grad is not None]
+            for each in others:
+                each.grad = None
+            for each in found[1:]:
+                found[0] += each
+            parameter.grad = found[0] if found else None
+
+
+class _Twin:
+    """A copy of a network with the same weights in memory, other gradients and a generator.
+
+    A thread has one for itself, because a module cannot be in training and not in training at
+    the same time.
+    """
+
+    def __init__(self, network: Network) -> None:
+        same: dict[int, Tensor] = {id(each): each for each in network.buffers()}
+        for each in network.parameters():
+            same[id(each)] = nn.Parameter(each.detach(), each.requires_grad)
+        self.network = deepcopy(network, same)
+        self.parameters = list(self.network.parameters())
+        self.generator = torch.Generator()
+        draw_from(self.generator, self.network)
+
+
+def _count_weights(network: nn.Module) -> int:
+    """Count the weights that take part in the products for every document."""
+    modules = (each for each in network.modules() if not isinstance(each, nn.Embedding))
+    return sum(each.numel() for module in modules for each in module.parameters(recurse=False))
+
+
+def _loss(
+    network: Network,
+    batch: Batch,
+    objective: Objective,
+    n_orders: int,
+    n_documents: int,
+    fabric: Fabric,
+) -> Tensor:
+    """Find orders of each set; return the share of a batch in the mean of -log p(s | x)."""
+    with fabric.autocast():
+        encoding = network.encode(batch)
+        sets = LabelSets(batch.labels, batch.set_sizes, batch.documents, batch.weights)
+        values = objective(network.decoder, encoding, sets, n_orders)  # (B,)
+        return -values.sum() / n_documents
+
+
+def _backward(loss: Tensor) -> Tensor:
+    loss.backward()  # type: ignore[no-untyped-call]
+    return loss.detach()
+
+
+def _share(threads: ThreadPoolExecutor, works: Iterable[Callable[[], Tensor]]) -> list[Tensor]:
+    """Do all works in other threads and in this one; return the results in order.
+
+    A work may begin as soon as the iterable gives it.
+    """
+    waiting: list[tuple[Callable[[], Tensor], Future[Tensor]]] = [
+        (work, threads.submit(work)) for work in works
+    ]
+    # The other threads begin at the first.
+    own = {future: work() for work, future in reversed(waiting) if future.cancel()}
+    return [own[future] if future in own else future.result() for _, future in waiting]

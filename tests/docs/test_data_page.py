@@ -1,0 +1,50 @@
+"""The commands of docs/data.md, from raw exports to predictions, run as they are printed."""
+
+import csv
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from raw_exports import FILES, write_exports
+from setrnn.cli import main
+
+PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text(encoding="utf-8")
+BLOCK = re.search(r"<!-- run by tests/docs/test_data_page.py -->\n((?:    setrnn .*\n)+)", PAGE)
+N_ROWS = 60
+
+
+def test_raw_exports_become_predictions(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    write_exports(tmp_path / "exports", N_ROWS)
+    commands = [shlex.split(line) for line in BLOCK[1].splitlines()]
+    assert [command[1] for command in commands[1:]] == [
+        *("data", "train", "evaluate", "predict", "predict")
+    ]
+    for command in commands:
+        # The shell would expand a glob that is not in quotes.
+        monkeypatch.setattr(sys, "argv", command)
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        assert not stop.value.code, printed.err
+        if command[2] == "info":
+            assert "Likely twins" in printed.out
+            assert "'beta:s1'" in printed.err
+    assert json.loads(printed.out)["id"] == "text-1"
+    with (tmp_path / "predicted.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == N_ROWS * len(FILES)
+    assert list(rows[0])[:6] == [
+        *("show_id", "title", "description", "listed_in", "labels", "probability")
+    ]
+    assert {row["show_id"] for row in rows} >= {"alpha:s1", "beta:s1", "gamma:s1"}
+    assert rows[1]["title"] == "'=SUM(2) café"
+    # The map has merged the two spellings.
+    labels = {label for row in rows for label in row["labels"].split(";")}
+    assert not {"Sport", "Sports"} <= labels
+    assert not {"Weather", "Weathers"} <= labels

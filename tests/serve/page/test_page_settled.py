@@ -1,0 +1,180 @@
+"""What the model is sure of, a whole queue at once, and labels that it does not know yet."""
+
+import json
+
+import pytest
+
+import setrnn
+from page.page_site import (
+    chips,
+    expect,
+    exported,
+    open_queue,
+    opened,
+    serving,
+    settled,
+    tag,
+    visit_page,
+    wait_for,
+)
+from small_taggers import accepting_labels
+
+
+@pytest.fixture
+def rows(small_examples):
+    return [{"id": each.id, "text": each.text} for each in small_examples["test"][:8]]
+
+
+@pytest.fixture
+def accepted(site, rows):
+    """The rows that the model accepts, with their sets."""
+    predictions = site.tagger.tag([row["text"] for row in rows])
+    found = {
+        row["id"]: list(each.labels)
+        for row, each in zip(rows, predictions, strict=True)
+        if each.accepted
+    }
+    assert 1 < len(found) < len(rows)
+    return found
+
+
+def test_all_that_is_settled_is_accepted_at_once_and_undone_at_once(tab, site, rows, accepted):
+    open_queue(tab, rows)
+    expect(tab.locator("#queue-left")).to_have_text("8 left")
+    n, n_left = len(accepted), 8 - len(accepted)
+    tab.click("#accept-settled")
+    expect(tab.locator("#queue-hint")).to_contain_text(f"{n} documents accepted without review")
+    expect(tab.locator("#queue-hint")).to_contain_text("90%")
+    expect(tab.locator("#queue-left")).to_have_text(f"{n_left} left")
+    expect(tab.locator("#queue-done")).to_have_text(f"{n} done ({n} not reviewed)")
+    assert tab.text_content("#document-title") not in accepted
+    _, lines = exported(tab)
+    assert {line["id"]: line["labels"] for line in lines} == accepted
+    assert all(line["reviewed"] is False for line in lines)
+    visit_page(tab, site)
+    settled(tab)
+    tab.click("#undo")
+    expect(tab.locator("#queue-left")).to_have_text("8 left")
+    expect(tab.locator("#queue-hint")).to_contain_text(f"{n} documents open again")
+    expect(tab.locator("#export")).to_be_disabled()
+    expect(tab.locator("#undo")).to_be_disabled()
+
+
+def test_what_a_person_has_decided_is_left_alone(tab, rows, accepted):
+    first, second, *_ = accepted
+    begun = [{**row, "labels": ["mine"]} if row["id"] == second else row for row in rows]
+    open_queue(tab, begun)
+    while tab.text_content("#document-title") != first:
+        tab.keyboard.press("j")
+        settled(tab)
+    tab.locator("#set .label").first.click()
+    settled(tab)
+    tab.click("#accept-settled")
+    expect(tab.locator("#queue-hint")).to_contain_text(f"{len(accepted) - 2} document")
+    assert tab.text_content("#document-title") == first
+    tab.keyboard.press("d")
+    expect(tab.locator("#queue-done")).to_contain_text(f"{len(accepted) - 1} done")
+    ids = [line["id"] for line in exported(tab)[1]]
+    assert first in ids
+    assert second not in ids
+
+
+def test_an_accepted_document_that_a_person_looks_at_is_reviewed(tab, rows, accepted):
+    open_queue(tab, rows)
+    tab.click("#accept-settled")
+    expect(tab.locator("#queue-hint")).to_contain_text("accepted without review")
+    first = next(iter(accepted))
+    while tab.is_enabled("#previous"):
+        tab.keyboard.press("k")
+        settled(tab)
+    while tab.text_content("#document-title") != first:
+        tab.keyboard.press("j")
+        settled(tab)
+    expect(tab.locator("#document-status")).to_have_text("done, not reviewed")
+    tab.keyboard.press("d")
+    left = len(accepted) - 1
+    expect(tab.locator("#queue-done")).to_contain_text(f"({left} not reviewed)")
+
+
+def test_nothing_is_settled_without_a_threshold_or_a_text(tab, rows):
+    open_queue(tab, [{"id": "empty", "text": " "}])
+    tab.click("#accept-settled")
+    expect(tab.locator("#queue-hint")).to_contain_text("No open document is settled")
+    tab.select_option("#rule", "f1")
+    settled(tab)
+    tab.click("#accept-settled")
+    expect(tab.locator("#queue-hint")).to_contain_text("setrnn calibrate MODEL DATA --rule f1")
+    expect(tab.locator("#queue-left")).to_have_text("1 left")
+
+
+def test_each_label_shows_its_probability_and_from_where_it_is_settled(browser, site, test_texts):
+    from setrnn.serve.registry import Registry, ServedModel
+
+    careful = accepting_labels(site.tagger)
+    models = Registry.of(ServedModel("careful", "v1", careful))
+    with serving(models) as address, opened(browser, site._replace(address=address)) as tab:
+        tab.select_option("#rule", "f1")
+        tag(tab, test_texts[0])
+        (predicted,) = careful.tag(test_texts[:1], rule="f1")
+        assert predicted.accepted_labels
+        assert set(chips(tab, "settled")) == set(predicted.accepted_labels)
+        marks = {
+            row.locator("bdi").text_content(): row.locator(".from").count()
+            for row in tab.locator("#marginals li").all()
+        }
+        index = careful.labels.index
+        assert marks == {label: int(index[label] % 2 == 0) for label in marks}
+        expect(tab.locator("#marginals-hint")).to_contain_text("90%")
+        label = predicted.accepted_labels[0]
+        share = predicted.label_probabilities[label]
+        button = tab.locator(f'#marginals .label[data-label="{label}"]')
+        assert "settled from 30.0%" in button.get_attribute("aria-label")
+        chip = tab.locator("#set li", has=tab.locator(f'[data-label="{label}"]'))
+        shown = f"{round(100 * share)}%" if share < 0.995 else "> 99%"
+        assert chip.locator(".number").text_content() == shown
+        expect(tab.locator("#set-hint")).not_to_contain_text("not calibrated")
+        tab.locator("#set .label").first.click()
+        settled(tab)
+        expect(tab.locator("#set-hint")).to_contain_text("not calibrated")
+        expect(tab.locator("#marginals-hint")).to_contain_text("not calibrated")
+        assert tab.locator("#marginals .from").count() == 0
+
+
+def test_a_new_label_is_offered_again_and_becomes_a_label_of_the_next_model(tab, rows, tmp_path):
+    open_queue(tab, rows)
+    for number in range(3):
+        wait_for(tab, rows[number]["id"])
+        tab.keyboard.press("/")
+        tab.keyboard.type("water polo" if number == 0 else "polo")
+        option = tab.locator("#found li", has_text="water polo")
+        if number:
+            expect(option).to_contain_text(f"new, {number} document")
+        option.click()
+        settled(tab)
+        tab.locator("#search").blur()
+        tab.keyboard.press("d")
+    expect(tab.locator("#export")).to_have_text("Export 3")
+    with tab.expect_download() as waiting:
+        tab.click("#export")
+    expect(tab.locator("#queue-hint")).to_contain_text("New label: water polo (3)")
+    waiting.value.save_as(tmp_path / "tagged.jsonl")
+    lines = (tmp_path / "tagged.jsonl").read_text(encoding="utf-8").splitlines()
+    assert all("water polo" in json.loads(line)["labels"] for line in lines)
+    (tmp_path / "again.jsonl").write_text("\n".join(lines * 3), encoding="utf-8")
+    tagger = setrnn.train(tmp_path / "again.jsonl", method="br")
+    assert "water polo" in tagger.labels.names
+
+
+def test_a_first_visitor_reads_what_to_do_and_has_examples(tab):
+    expect(tab.locator("#welcome .lead")).to_contain_text("Paste a text or open a CSV file")
+    tab.click("#example-text")
+    settled(tab)
+    assert len(tab.text_content("#reading")) > 100
+    tab.click("#new")
+    tab.click("#example-file")
+    tab.wait_for_selector("#table[open]")
+    expect(tab.locator("#table-preview li")).to_have_count(5)
+    assert tab.locator("#table-separator").input_value() == ","
+    tab.click("#table-open")
+    settled(tab)
+    expect(tab.locator("#queue-left")).to_have_text("12 left")
