@@ -85,9 +85,9 @@ def measure(method: str, chosen: argparse.Namespace) -> dict[str, float]:
     def run(first: int, n_steps: int) -> int:
         rows = [batches[number % len(batches)] for number in range(first, first + n_steps)]
         n_documents = 0
-        for batch in trainer_prefetch(trainer, rows):
-            trainer._step(batch, objective)
-            n_documents += len(batch)
+        for pieces in trainer_prefetch(trainer, rows):
+            trainer._step(pieces, objective)
+            n_documents += sum(len(each) for each in pieces)
         wait()
         return n_documents
 
