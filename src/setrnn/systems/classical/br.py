@@ -11,6 +11,7 @@ import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.config import ClassicalSettings
 from setrnn.systems.candidates import Floats, Ids, SetCandidates
+from setrnn.systems.classical.active_features import MANY_LABELS, fit_sparse_logistic
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
 from setrnn.systems.classical.system import LinearWeights, TrainingData
@@ -33,7 +34,8 @@ class BinaryRelevance:
         on_labels_done: Callable[[int], None] = lambda n_labels: None,
     ) -> BinaryRelevance:
         """Fit one regression per label."""
-        weights, intercepts = fit_logistic(
+        fit = fit_sparse_logistic if data.n_labels >= MANY_LABELS else fit_logistic
+        weights, intercepts = fit(
             data.features,
             indicator(data.label_sets, data.n_labels),
             Penalties(settings.l1, settings.l2),

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import scipy  # scipy.sparse is imported where it is first used
@@ -27,6 +28,8 @@ BLOCK = 16  # labels per product: wide enough for SIMD, narrow enough for the ca
 MEMORY = 5  # steps that L-BFGS remembers
 MAX_HALVINGS = 12
 SHRINK = 0.2  # finished labels leave a block once they are this share of it
+
+Fitted = TypeVar("Fitted")
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class Problem:
     targets: Tensor  # (n, B) of 0 and 1
     penalties: Penalties  # of all features but the intercept
     allowed: Tensor | None  # (d, B) which features a label may use
+    n_others: int = 0  # documents with neither features nor labels: only the intercept counts
 
     def columns(self, chosen: Tensor) -> Problem:
         """Keep only some labels of the block."""
@@ -79,12 +83,16 @@ class Problem:
         value = (softplus(logits) - self.targets * logits).sum(0, dtype=torch.float64)
         value += self.penalties.l1 * weights[:-1].abs().sum(0)
         value += 0.5 * self.penalties.l2 * weights[:-1].square().sum(0)
+        if self.n_others:
+            value += self.n_others * softplus(weights[-1])
         return Point(weights, value, logits)
 
     def gradient(self, point: Point) -> Tensor:
         """Return the gradient of the smooth part of the objective, (d, B)."""
         gradient = self.features_t @ (point.logits.sigmoid() - self.targets)
         gradient[:-1].add_(point.weights[:-1], alpha=self.penalties.l2)
+        if self.n_others:
+            gradient[-1].add_(point.weights[-1].sigmoid(), alpha=self.n_others)
         if self.allowed is not None:
             gradient *= self.allowed
         return gradient
@@ -173,12 +181,20 @@ def _keep_sign(values: Tensor, sign: Tensor) -> Tensor:
     return (values * sign).clamp_(min=0).mul_(sign)
 
 
-def fit_block(problem: Problem, curvature: Tensor, max_steps: int, tolerance: float) -> Tensor:
+def fit_block(
+    problem: Problem,
+    curvature: Tensor,
+    max_steps: int,
+    tolerance: float,
+    start: Tensor | None = None,
+) -> Tensor:
     """Fit a block of labels; return their weights (d, B).
 
     A label is finished when a step lowers its objective by less than this share (`tolerance`).
+    Without weights to start from, only the intercepts start from other values than 0.
     """
-    n_documents, n_labels = problem.targets.shape
+    n_labels = problem.targets.shape[1]
+    n_documents = len(problem.targets) + problem.n_others
     weights = torch.zeros(len(curvature), n_labels)
     n_positive = problem.targets.sum(0).clamp(0.5, n_documents - 0.5)
     weights[-1] = torch.log(n_positive / (n_documents - n_positive))
@@ -186,6 +202,8 @@ def fit_block(problem: Problem, curvature: Tensor, max_steps: int, tolerance: fl
     diagonal = curvature[:, None] * (share * (1 - share))
     diagonal[:-1] += problem.penalties.l2
     inverse_hessian = InverseHessian(diagonal + 1e-6)
+    if start is not None:
+        weights = start
 
     result = weights.clone()
     labels = torch.arange(n_labels)  # labels that are not finished
@@ -235,33 +253,38 @@ def fit_logistic(
         n_threads: how many blocks of labels are fitted in parallel.
         on_labels_done: called with the number of labels whenever a block is finished.
     """
-    n_documents, n_features = features.shape
+    of_documents = Features.of(features)
     n_labels = targets.shape[1]
-    with_intercept = scipy.sparse.hstack(
-        [features, scipy.sparse.csr_matrix(np.ones((n_documents, 1)))], "csr", dtype=np.float32
-    )
-    matrix, matrix_t = _to_torch(with_intercept), _to_torch(with_intercept.T.tocsr())
-    curvature = torch.from_numpy(
-        np.asarray(with_intercept.multiply(with_intercept).sum(0), dtype=np.float32).ravel()
-    )
     by_label = targets.tocsc()
-    weights = np.empty((n_features + 1, n_labels), dtype=np.float32)
+    weights = np.empty((features.shape[1] + 1, n_labels), dtype=np.float32)
 
-    def fit(start: int) -> None:
-        labels = slice(start, min(start + BLOCK, n_labels))
+    def fit(labels: slice) -> None:
         mask = None
         if allowed is not None:
             mask = torch.cat([allowed(labels), torch.ones(1, labels.stop - labels.start)])
         problem = Problem(
-            features=matrix,
-            features_t=matrix_t,
+            features=of_documents.matrix,
+            features_t=of_documents.matrix_t,
             targets=torch.from_numpy(by_label[:, labels].toarray().astype(np.float32)),
             penalties=penalties,
             allowed=mask,
         )
-        weights[:, labels] = fit_block(problem, curvature, max_steps, tolerance).numpy()
+        found = fit_block(problem, of_documents.curvature, max_steps, tolerance)
+        weights[:, labels] = found.numpy()
         on_labels_done(labels.stop - labels.start)
 
+    map_blocks(fit, n_labels, n_threads)
+    return weights[:-1], weights[-1]
+
+
+def map_blocks(
+    fit: Callable[[slice], Fitted], n_labels: int, n_threads: int | None = None
+) -> list[Fitted]:
+    """Fit blocks of labels, each in one thread; return what was found in the order of the labels.
+
+    Without a number of threads, there are as many as torch uses.
+    """
+    blocks = [slice(i, min(i + BLOCK, n_labels)) for i in range(0, n_labels, BLOCK)]
     n_threads_before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -269,13 +292,34 @@ def fit_logistic(
             n_threads or n_threads_before, initializer=torch.set_num_threads, initargs=(1,)
         )
         with workers as pool:
-            list(pool.map(fit, range(0, n_labels, BLOCK)))
+            return list(pool.map(fit, blocks))
     finally:
         torch.set_num_threads(n_threads_before)
-    return weights[:-1], weights[-1]
 
 
-def _to_torch(matrix: scipy.sparse.csr_matrix) -> Tensor:
+@dataclass(frozen=True)
+class Features:
+    """The features of the documents and a column of ones for the intercept, in the forms needed."""
+
+    rows: scipy.sparse.csr_matrix  # (n, d)
+    columns: scipy.sparse.csr_matrix  # (d, n)
+    matrix: Tensor  # (n, d) sparse
+    matrix_t: Tensor  # (d, n) sparse
+    curvature: Tensor  # (d,) sums of squares
+
+    @classmethod
+    def of(cls, features: scipy.sparse.csr_matrix) -> Features:
+        """Add the column of ones to documents x features."""
+        ones = scipy.sparse.csr_matrix(np.ones((features.shape[0], 1)))
+        rows = scipy.sparse.hstack([features, ones], "csr", dtype=np.float32)
+        columns = rows.T.tocsr()
+        squares = np.asarray(rows.multiply(rows).sum(0), dtype=np.float32).ravel()
+        curvature = torch.from_numpy(squares)
+        return cls(rows, columns, to_torch(rows), to_torch(columns), curvature)
+
+
+def to_torch(matrix: scipy.sparse.csr_matrix) -> Tensor:
+    """Return a sparse matrix as a tensor."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
         return torch.sparse_csr_tensor(

@@ -1,0 +1,184 @@
+"""Time and memory with thousands of labels on a long tail.
+
+    python benchmarks/many_labels.py make DATA --labels 5000 [--documents 50000]
+    python benchmarks/many_labels.py measure DATA [--methods br-support br] [--gigabytes 8]
+
+`make` writes synthetic documents in parts train, valid and test (80, 10, 10 percent). The frequency
+of labels follows Zipf's law, with five labels per document on average; most of the labels of a
+document are of one topic. Each label has some words of its own, which other labels share, and two
+fifths of the words of a document are those of its labels.
+
+`measure` runs the commands train, evaluate and predict for each method, each in a process of its own
+with a limit on its memory, and prints a row of JSON: time, processor time, peak memory. Training
+includes preparing the data, unless that is in the cache of a run before. A command that fails shows
+its last line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+MORE_LABELS = 6.2  # drawn per document; some are drawn twice, which leaves five labels
+LABELS_PER_TOPIC = 50
+OWN_WORDS = 8  # of a label
+TOPICAL = 0.4  # of the words of a document
+N_WORDS = (40, 120)  # of a document, without the ends
+VOCABULARY = 40_000
+PARTS = {"train": 0.8, "valid": 0.1, "test": 0.1}
+SYLLABLES = [first + vowel for first in "bdfgklmnprstvz" for vowel in "aeiou"]
+
+Ints = npt.NDArray[np.int64]
+
+
+def spell(number: int) -> str:
+    """Return a made-up word; numbers of words are read as numbers, so they are spelled.
+
+    Example:
+        >>> spell(0), spell(71)
+        ('bababa', 'bebaba')
+    """
+    n = len(SYLLABLES)
+    return "".join(SYLLABLES[(number // n**place) % n] for place in range(3))
+
+
+def draw_labels(n_documents: int, n_labels: int, random: np.random.Generator) -> list[Ints]:
+    """Draw label sets: Zipf's law over all labels, most labels of a document from one topic."""
+    weights = 1 / np.arange(1, n_labels + 1)
+    cumulated = np.cumsum(weights / weights.sum())
+    topic_of = random.permutation(n_labels) % -(-n_labels // LABELS_PER_TOPIC)
+    members = [np.flatnonzero(topic_of == topic) for topic in range(topic_of.max() + 1)]
+    shares = [np.cumsum(weights[each] / weights[each].sum()) for each in members]
+    sets = []
+    for _ in range(n_documents):
+        first = int(np.searchsorted(cumulated, random.random()))
+        n_more, topic = random.poisson(MORE_LABELS), int(topic_of[first])
+        n_own = random.binomial(n_more, 0.7)
+        own = members[topic][np.searchsorted(shares[topic], random.random(n_own))]
+        others = np.searchsorted(cumulated, random.random(n_more - n_own))
+        sets.append(np.unique(np.concatenate([[first], own, others])))
+    return sets
+
+
+def draw_words(labels: Ints, own_words: Ints, random: np.random.Generator) -> list[str]:
+    """Draw the words of a document: some are of its labels, the others are common."""
+    n_words = int(random.integers(*N_WORDS))
+    n_topical = int(TOPICAL * n_words)
+    spread = random.integers(0, OWN_WORDS, n_topical)
+    topical = own_words[random.choice(labels, n_topical), spread]
+    common = np.minimum(random.zipf(1.3, n_words - n_topical), VOCABULARY) - 1
+    words = random.permutation(np.concatenate([topical, common]))
+    return [spell(int(word)) for word in words]
+
+
+def make_data(folder: Path, n_labels: int, n_documents: int, seed: int) -> None:
+    """Write train.jsonl, valid.jsonl and test.jsonl."""
+    random = np.random.default_rng(seed)
+    own_words = random.integers(100, VOCABULARY, (n_labels, OWN_WORDS))
+    sets = draw_labels(n_documents, n_labels, random)
+    folder.mkdir(parents=True, exist_ok=True)
+    start = 0
+    for part, share in PARTS.items():
+        end = start + round(share * n_documents)
+        with (folder / f"{part}.jsonl").open("w", encoding="utf-8") as file:
+            for labels in sets[start:end]:
+                text = " ".join(draw_words(labels, own_words, random))
+                row = {"text": text, "labels": [f"label-{label}" for label in labels]}
+                file.write(json.dumps(row) + "\n")
+        start = end
+
+
+def run(arguments: list[str], gigabytes: float, seconds: float) -> dict[str, object]:
+    """Run a command of setrnn in a process of its own; return its time and peak memory."""
+    limit = int(gigabytes * 2**30)
+
+    def set_limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    start = time.perf_counter()
+    with tempfile.TemporaryFile("w+") as output:
+        command = ["timeout", str(seconds), sys.executable, "-m", "setrnn", *arguments]
+        process = subprocess.Popen(command, stdout=output, stderr=output, preexec_fn=set_limit)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        lines = [line.strip() for line in output.read().splitlines() if line.strip()]
+    return {
+        "seconds": round(time.perf_counter() - start, 1),
+        "cpu_seconds": round(used.ru_utime + used.ru_stime, 1),
+        "gigabytes": round(used.ru_maxrss / 2**20, 2),
+        "exit": process.returncode,
+        "notes": [line for line in lines if "not calibrated" in line or "memory" in line][:1],
+        "failure": (lines or [""])[-1][:200] if process.returncode else "",
+    }
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """Print a row per command."""
+    data = arguments.data
+    n_test = sum(1 for _ in (data / "test.jsonl").open(encoding="utf-8"))
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) if arguments.keep is None else arguments.keep
+        folder.mkdir(parents=True, exist_ok=True)
+        for method in arguments.methods:
+            model, scores = str(folder / method), folder / f"{method}.json"
+            settings = [part for each in arguments.set for part in ("--set", each)]
+            train = ["train", str(data), "--method", method, "--out", model, *settings]
+            commands = {
+                "train": [*train, *arguments.train],
+                "evaluate": ["evaluate", model, str(data), "--rule", "f1", "--json", str(scores)],
+                "predict": ["predict", model, str(data / "test.jsonl")]
+                + ["--out", str(folder / f"{method}.jsonl")],
+            }
+            for name, command in commands.items():
+                found = run(command, arguments.gigabytes, arguments.seconds)
+                row: dict[str, object] = {"method": method, "command": name} | found
+                if name == "predict" and not found["exit"]:
+                    row["documents_per_second"] = round(n_test / float(str(found["seconds"])), 1)
+                if name == "evaluate" and scores.exists():
+                    values = json.loads(scores.read_text(encoding="utf-8"))
+                    row["scores"] = {
+                        key: round(value, 4)
+                        for key, value in values.items()
+                        if key.startswith(("precision", "ndcg", "instance", "micro", "label_f1"))
+                    }
+                print(json.dumps(row), flush=True)
+                if found["exit"]:
+                    break
+
+
+def main(given: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    making = commands.add_parser("make")
+    making.add_argument("data", type=Path)
+    making.add_argument("--labels", type=int, default=5_000)
+    making.add_argument("--documents", type=int, default=50_000)
+    making.add_argument("--seed", type=int, default=0)
+    measuring = commands.add_parser("measure")
+    measuring.add_argument("data", type=Path)
+    measuring.add_argument("--methods", nargs="+", default=["br-support"])
+    measuring.add_argument("--gigabytes", type=float, default=8, help="limit on address space")
+    measuring.add_argument("--seconds", type=float, default=3_600, help="limit per command")
+    measuring.add_argument("--set", nargs="+", default=[], help="settings, as of setrnn train")
+    measuring.add_argument("--train", nargs="+", default=[], help="more arguments of setrnn train")
+    measuring.add_argument("--keep", type=Path, help="where models and scores stay")
+    arguments = parser.parse_args(given)
+    if arguments.command == "make":
+        make_data(arguments.data, arguments.labels, arguments.documents, arguments.seed)
+    else:
+        measure(arguments)
+
+
+if __name__ == "__main__":
+    main()
