@@ -8,10 +8,10 @@ of labels follows Zipf's law, with five labels per document on average; most of 
 document are of one topic. Each label has some words of its own, which other labels share, and two
 fifths of the words of a document are those of its labels.
 
-`measure` runs the commands train, evaluate and predict for each method, each in a process of its own
+`measure` runs the commands train, evaluate and predict for each method, each in its own process
 with a limit on its memory, and prints a row of JSON: time, processor time, peak memory. Training
-includes preparing the data, unless that is in the cache of a run before. A command that fails shows
-its last line.
+includes preparing the data, unless that is in the cache of a run before. Of a command that fails,
+the last line is shown.
 """
 
 from __future__ import annotations
@@ -137,8 +137,7 @@ def measure(arguments: argparse.Namespace) -> None:
             commands = {
                 "train": [*train, *arguments.train],
                 "evaluate": ["evaluate", model, str(data), "--rule", "f1", "--json", str(scores)],
-                "predict": ["predict", model, str(data / "test.jsonl")]
-                + ["--out", str(folder / f"{method}.jsonl")],
+                "predict": ["predict", model, str(data / "test.jsonl"), "--out", f"{model}.jsonl"],
             }
             for name, command in commands.items():
                 found = run(command, arguments.gigabytes, arguments.seconds)

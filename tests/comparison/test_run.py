@@ -192,11 +192,11 @@ def test_a_run_counts_the_labels_that_it_could_accept(taggers, small_prepared, s
     measure_rules(tagger, valid, ["f1"], on_marginals=marginals.append)
     batches = list(prepared_batches(tagger, small_prepared, "test"))
     predictions = measure_rules(tagger, batches, ["f1"])["f1"].predictions
-    values = _accept_labels(tagger, small_prepared, marginals, predictions)
+    values = _accept_labels(tagger, marginals, predictions)
     for name, limit, n in zip(
         tagger.labels.names, values["label_thresholds"], values["n_accepted"], strict=True
     ):
         probs = [each.label_probabilities.get(name, 0.0) for each in predictions]
         assert n == (0 if limit is None else sum(prob >= limit - 1e-6 for prob in probs))
     assert any(values["n_accepted"])
-    assert _accept_labels(taggers["br"], small_prepared, marginals, predictions) == {}
+    assert _accept_labels(taggers["br"], marginals, predictions) == {}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from setrnn import Prediction, calibrate, evaluate, open_documents
+from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.acceptance import LabelAcceptance
 from setrnn.tagging.calibrating import find_label_acceptance
 from setrnn.tagging.calibration import Calibration
@@ -110,9 +111,9 @@ def test_the_acceptance_of_labels_can_be_found_by_itself(calibrated, small_examp
     batches = list(open_documents(small_examples["train"]).batches(calibrated.tagger))
     marginals = []
     measure_rules(calibrated.tagger, batches, ["set"], on_marginals=marginals.append)
-    own = np.concatenate(marginals), [labels for _, names in batches for labels in names]
-    found = find_label_acceptance(calibrated.tagger, *own, target=0.6)
+    own = TrueMarginals.concatenate(marginals)
+    found = find_label_acceptance(calibrated.tagger, own, target=0.6)
     expected = calibrated.calibration.label_acceptance
     np.testing.assert_array_equal(found.thresholds, expected.thresholds)
     plain = replace(calibrated.tagger, calibration=None)
-    assert find_label_acceptance(plain, *own) is None
+    assert find_label_acceptance(plain, own) is None

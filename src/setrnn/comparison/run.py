@@ -31,9 +31,9 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
 from setrnn.methods import Method, find_method
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
-from setrnn.systems.candidates import Floats32
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import RULES
+from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.calibrating import find_label_acceptance
 from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluation import RuleResults, measure_rules
@@ -97,7 +97,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     seconds = float(tagger.notes["training_seconds"])  # before a stop too
     on_progress(_progress("measuring"))
     measured: dict[str, dict[str, RuleResults]] = {}
-    marginals: list[Floats32] = []  # of valid
+    marginals: list[TrueMarginals] = []  # of valid
     for split in ("valid", "test"):
         if prepared.description["n_documents"].get(split):
             batches = prepared_batches(tagger, prepared, split)
@@ -106,9 +106,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
     on_progress(_progress("predicting"))
     speed = _prediction_speed(tagger, prepared)
     test, cases = _test_results(tagger, prepared, measured["test"])
-    accepted = _accept_labels(
-        tagger, prepared, marginals, measured["test"][method.rule].predictions
-    )
+    accepted = _accept_labels(tagger, marginals, measured["test"][method.rule].predictions)
     test = replace(test, **accepted)
     epochs = tagger.notes.get("epochs", [])
     training = task.config.training
@@ -248,8 +246,7 @@ def _test_results(
 
 def _accept_labels(
     tagger: Tagger,
-    prepared: Prepared,
-    marginals: Sequence[Floats32],
+    marginals: Sequence[TrueMarginals],
     predictions: Sequence[Prediction],
 ) -> dict[str, Any]:
     """Find on valid from which probability labels are accepted; count that in test predictions.
@@ -258,15 +255,13 @@ def _accept_labels(
 
     Args:
         tagger: the model.
-        prepared: the data.
-        marginals: the model's own p(label | document) of valid, in parts (n, L).
+        marginals: the model's own p(label | document) of valid, in parts.
         predictions: of test.
     """
     predicted = [each.label_probabilities for each in predictions]
     if tagger.calibration is None or None in predicted or not marginals:
         return {}
-    truth = [labels for _, batch in prepared_batches(tagger, prepared, "valid") for labels in batch]
-    acceptance = find_label_acceptance(tagger, np.concatenate(marginals), truth)
+    acceptance = find_label_acceptance(tagger, TrueMarginals.concatenate(marginals))
     if acceptance is None:
         return {}
     index, limits = tagger.labels.index, acceptance.thresholds

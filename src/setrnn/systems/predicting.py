@@ -21,7 +21,18 @@ from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.systems.system import System
 
+MAX_PAIRS = 2**21  # of documents and labels that are searched together
 NO_RULE = ""  # a mixture has its default weights
+
+
+def documents_at_once(n_labels: int, most: int) -> int:
+    """Return how many documents to search together: fewer if there are many labels.
+
+    Example:
+        >>> documents_at_once(200, most=1_024), documents_at_once(30_000, most=1_024)
+        (1024, 69)
+    """
+    return max(min(most, MAX_PAIRS // max(n_labels, 1)), 1)
 
 
 @dataclass(frozen=True)

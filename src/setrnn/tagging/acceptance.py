@@ -14,7 +14,7 @@ import numpy.typing as npt
 import scipy
 
 from setrnn.errors import ConfigError
-from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, Places
 
 N_BINS = 15
 LEAST_IN_BIN = 10  # documents
@@ -168,6 +168,7 @@ def fit_label_acceptance(
     is_label: Bools,
     target: float,
     confidence: float,
+    places: Places | None = None,
 ) -> LabelAcceptance:
     """Find the lowest threshold of each label above which it is right often enough.
 
@@ -176,31 +177,48 @@ def fit_label_acceptance(
     documents for a test are tested together.
 
     Args:
-        marginals: the model's own p(label | document), (n, L).
+        marginals: the model's own p(label | document), (n, L), or (E,) of pairs.
         probs: the calibrated ones.
         held_out: the same, from curves fitted on other documents.
         is_label: the true labels.
         target: the least accuracy of a label where it is accepted.
         confidence: the confidence that a label reaches the target.
+        places: of the pairs, if the arrays are (E,).
     """
-    n, n_labels = probs.shape
+    n_labels = (probs if places is None else places).shape[1]
     fewest = _fewest(target, confidence)
-    expected = marginals.sum(axis=0, dtype=np.float64)
+    expected = _sum_by_label(marginals, places)
     is_rare = expected < fewest
     thresholds, n_accepted = np.full(n_labels, NEVER), np.zeros(n_labels)
     for label in np.flatnonzero(~is_rare):
         first = max(fewest, min(FIRST_TEST * fewest, expected[label] / 2))
-        found = _lowest_accepted(probs[:, label], is_label[:, label], first, target, confidence)
+        column = [_column(each, int(label), places) for each in (probs, is_label)]
+        found = _lowest_accepted(*column, first, target, confidence)
         thresholds[label], n_accepted[label] = found
     if is_rare.any():
-        rare, is_right = held_out[:, is_rare].ravel(), is_label[:, is_rare].ravel()
+        of_rare = np.s_[:, is_rare] if places is None else is_rare[places.label]
+        rare, is_right = held_out[of_rare].ravel(), is_label[of_rare].ravel()
         first = max(fewest, min(FIRST_TEST * fewest, expected[is_rare].sum() / 2))
         if first <= len(rare):
             threshold, _ = _lowest_accepted(rare, is_right, first, target, confidence)
             thresholds[is_rare] = threshold
-            n_accepted[is_rare] = (probs[:, is_rare] >= threshold).sum(axis=0)
-    shares = np.minimum(n_accepted / np.maximum(probs.sum(axis=0, dtype=np.float64), 1.0), 1.0)
+            n_accepted[is_rare] = _sum_by_label(probs >= threshold, places)[is_rare]
+    shares = np.minimum(n_accepted / np.maximum(_sum_by_label(probs, places), 1.0), 1.0)
     return LabelAcceptance(target, confidence, thresholds, is_rare, shares)
+
+
+def _sum_by_label(values: npt.NDArray[Any], places: Places | None) -> Floats:
+    """Sum values (n, L), or (E,) of pairs, over the documents: (L,)."""
+    if places is None:
+        return np.asarray(values.sum(axis=0, dtype=np.float64))
+    return np.bincount(places.label, weights=values, minlength=places.shape[1])
+
+
+def _column(values: npt.NDArray[Any], label: int, places: Places | None) -> Any:  # noqa: ANN401
+    """Return the values of one label, (n,)."""
+    if places is None:
+        return values[:, label]
+    return places.fill(values, slice(label, label + 1))[:, 0]
 
 
 def _lowest_accepted(

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from setrnn.data.prepared import Prepared
 from setrnn.errors import SetRNNError
 from setrnn.progress import Note, OnProgress, ignore_progress, show_step
-from setrnn.systems.candidates import Floats32
+from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.acceptance import (
     Acceptance,
     LabelAcceptance,
@@ -32,7 +31,6 @@ from setrnn.tagging.calibration_documents import (
     CalibrationDocuments,
     LabelReliability,
     accept_label_probs,
-    list_true_labels,
 )
 from setrnn.tagging.documents import Documents, LabelledDocuments, open_documents, open_unseen
 from setrnn.tagging.evaluation import check_tagger
@@ -115,7 +113,7 @@ def _fit(found: CalibrationDocuments, tagger: Tagger) -> Calibration:
     calibration = replace(calibration, acceptance=acceptance)
     if (labels := kept.label_acceptance) is None:
         return calibration
-    of_labels, _ = found.accept_labels(tagger, calibration, labels.target, labels.confidence)
+    of_labels, _ = found.accept_labels(calibration, labels.target, labels.confidence)
     return replace(calibration, label_acceptance=of_labels)
 
 
@@ -248,7 +246,7 @@ def _calibrate(
     calibration = documents.fit(tagger)
     targets = _list_targets(tagger.calibration) | {name: (target, confidence)}
     acceptance, predicted = documents.accept(tagger, calibration, targets)
-    label_acceptance, of_labels = documents.accept_labels(tagger, calibration, target, confidence)
+    label_acceptance, of_labels = documents.accept_labels(calibration, target, confidence)
     calibration = replace(calibration, acceptance=acceptance, label_acceptance=label_acceptance)
     found = predicted[name]
     return Calibrated(
@@ -265,8 +263,7 @@ def _calibrate(
 
 def find_label_acceptance(
     tagger: Tagger,
-    marginals: Floats32,
-    label_sets: Sequence[Iterable[str]],
+    marginals: TrueMarginals,
     target: float = 0.9,
     confidence: float = 0.9,
 ) -> LabelAcceptance | None:
@@ -274,13 +271,11 @@ def find_label_acceptance(
 
     Args:
         tagger: the model.
-        marginals: its own p(label | document), (n, L), not calibrated.
-        label_sets: the true labels of the documents.
+        marginals: its own p(label | document), not calibrated, and the true labels.
         target: the least accuracy of a label where it is accepted.
         confidence: the confidence that a label reaches the target.
     """
     curves = None if tagger.calibration is None else tagger.calibration.label_curves
     if curves is None:
         return None
-    is_label = list_true_labels(tagger, label_sets)
-    return accept_label_probs(marginals, is_label, curves, target, confidence)[0]
+    return accept_label_probs(marginals, curves, target, confidence)[0]

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,9 +12,10 @@ import numpy as np
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, count_up
-from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, SetCandidates, pack_labels
+from setrnn.systems.candidates import Bools, Floats, Ids, Ints, SetCandidates, pack_labels
 from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
+from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.acceptance import (
     Acceptance,
     LabelAcceptance,
@@ -76,8 +77,8 @@ class CalibrationDocuments:
     label_sets: list[frozenset[str]]
     candidates: dict[str, SetCandidates]  # by the key of the scaling
     true_rank: dict[str, Ints]  # (n,) by the same key; -1 if no candidate is true
-    # (n, L) of "sets", of rules with thresholds and own weights, and of LABEL_RULE for labels
-    marginals: dict[str, Floats32]
+    # Of "sets", of rules with thresholds and own weights, and of LABEL_RULE for labels.
+    marginals: dict[str, TrueMarginals]
 
     @classmethod
     def collect(
@@ -92,7 +93,7 @@ class CalibrationDocuments:
         label_sets: list[frozenset[str]] = []
         candidates: dict[str, list[SetCandidates]] = {key: [] for key in (*sources, *own)}
         with_marginals = [r for r in own if RULES[r].needs_thresholds or r == LABEL_RULE]
-        marginals: dict[str, list[Floats32]] = {key: [] for key in ("sets", *with_marginals)}
+        marginals: dict[str, list[TrueMarginals]] = {key: [] for key in ("sets", *with_marginals)}
         for batch, names in documents.batches(tagger):
             tokens.append(batch)
             label_sets.extend(map(frozenset, names))
@@ -102,7 +103,8 @@ class CalibrationDocuments:
                     by_key = found.for_rule(key)  # a source is not the name of a rule
                     candidates[key].append(SetCandidates.concatenate([by_key]))
                     if key in marginals:
-                        marginals[key].append(system.marginals(batch, by_key))
+                        probs = system.marginals(batch, by_key)
+                        marginals[key].append(TrueMarginals.of(probs, tagger.labels.encode(names)))
             count(len(names))
         documents.note_skipped(on_progress)
         _check(label_sets, tagger)
@@ -112,13 +114,15 @@ class CalibrationDocuments:
             source: np.where(is_known, found.ranks(truth), -1) for source, found in joined.items()
         }
         all_tokens = Ragged.concatenate(tokens)
-        all_marginals = {key: np.concatenate(parts) for key, parts in marginals.items()}
+        all_marginals = {key: TrueMarginals.concatenate(each) for key, each in marginals.items()}
         return cls(all_tokens, label_sets, joined, ranks, all_marginals)
 
     def fit(self, tagger: Tagger) -> Calibration:
         """Fit thresholds and scalings."""
-        is_label = self.is_label(tagger)
-        by_key = {key: choose_thresholds(each, is_label) for key, each in self.marginals.items()}
+        by_key = {
+            key: choose_thresholds(each.probs, each.is_label, each.places)
+            for key, each in self.marginals.items()
+        }
         common = by_key.get("micro-f1", by_key["sets"]).common
         by_label = by_key.get("label-f1", by_key["sets"]).by_label
         return Calibration(
@@ -128,21 +132,18 @@ class CalibrationDocuments:
                 key: fit_scaling(found.log_probs, self.true_rank[key])
                 for key, found in self.candidates.items()
             },
-            label_curves=self._fit_label_curves(is_label),
+            label_curves=self._fit_label_curves(),
         )
 
-    def _fit_label_curves(self, is_label: Bools) -> LabelCurves:
+    def _fit_label_curves(self) -> LabelCurves:
         own = self.label_marginals
-        curves = fit_label_curves(own, is_label)
-        return with_knots(curves, held_out_label_probs(own, is_label), is_label)
-
-    def is_label(self, tagger: Tagger) -> Bools:
-        """Return the true labels, (n, L)."""
-        return list_true_labels(tagger, self.label_sets)
+        curves = fit_label_curves(own.probs, own.is_label, own.places)
+        held_out_probs = held_out_label_probs(own.probs, own.is_label, own.places)
+        return with_knots(curves, held_out_probs, own.is_label, own.places)
 
     @property
-    def label_marginals(self) -> Floats32:
-        """The model's own p(label | document), (n, L)."""
+    def label_marginals(self) -> TrueMarginals:
+        """The model's own p(label | document)."""
         return self.marginals.get(LABEL_RULE, self.marginals["sets"])
 
     def accept(
@@ -161,12 +162,12 @@ class CalibrationDocuments:
         return acceptance, predicted
 
     def accept_labels(
-        self, tagger: Tagger, calibration: Calibration, target: float, confidence: float
+        self, calibration: Calibration, target: float, confidence: float
     ) -> tuple[LabelAcceptance, LabelReliability]:
         """Find which labels to accept, and how far their probabilities can be trusted."""
         assert calibration.label_curves is not None
-        own, is_label = self.label_marginals, self.is_label(tagger)
-        return accept_label_probs(own, is_label, calibration.label_curves, target, confidence)
+        curves = calibration.label_curves
+        return accept_label_probs(self.label_marginals, curves, target, confidence)
 
     def predict(self, tagger: Tagger, rule: str) -> Predicted:
         """Predict by a rule."""
@@ -199,22 +200,18 @@ class CalibrationDocuments:
 
 
 def accept_label_probs(
-    own: Floats32, is_label: Bools, curves: LabelCurves, target: float, confidence: float
+    own: TrueMarginals, curves: LabelCurves, target: float, confidence: float
 ) -> tuple[LabelAcceptance, LabelReliability]:
-    """Find which labels to accept, from the model's own probabilities (n, L)."""
+    """Find which labels to accept, from the model's own probabilities."""
+    probs, is_label, places = own.probs, own.is_label, own.places
     # The knots were fitted on these documents, but have few parameters.
-    held_out_probs = curves.interpolate(held_out_label_probs(own, is_label))
-    found = fit_label_acceptance(own, curves(own), held_out_probs, is_label, target, confidence)
-    shown = [label_reliability(each, is_label) for each in (own, held_out_probs)]
+    held_out_probs = curves.interpolate(held_out_label_probs(probs, is_label, places))
+    calibrated = curves(probs, None if places is None else places.label)
+    found = fit_label_acceptance(
+        probs, calibrated, held_out_probs, is_label, target, confidence, places
+    )
+    shown = [label_reliability(each, is_label) for each in (probs, held_out_probs)]
     return found, LabelReliability(*shown)
-
-
-def list_true_labels(tagger: Tagger, label_sets: Sequence[Iterable[str]]) -> Bools:
-    """Return the true labels, (n, L)."""
-    known = tagger.labels.encode(label_sets)
-    is_label = np.zeros((len(label_sets), len(tagger.labels)), dtype=bool)
-    is_label[known.row_numbers, known.values] = True
-    return is_label
 
 
 def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:

@@ -20,7 +20,7 @@ from setrnn.data.prepared import Prepared, batched
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.progress import Note, OnProgress, count_up
-from setrnn.tagging.tagger import BATCH, Tagger
+from setrnn.tagging.tagger import Tagger
 
 # Texts that occur twice, in train and in another part, are no reason to warn or to refuse.
 MOST_SEEN = 0.1  # of the words of different texts
@@ -202,7 +202,7 @@ def _share_seen(sketch: DocumentSketch, known: dict[int, int]) -> float:
 
 def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:
     """Yield a stream of documents in batches of token ids."""
-    for batch in batched(examples, BATCH):
+    for batch in batched(examples, tagger.batch_size):
         if not all(isinstance(example, Example) for example in batch):
             raise DataError("Documents with labels are given as setrnn.Example(id, text, labels).")
         tokens = tagger.encoder.encode(
@@ -224,7 +224,7 @@ def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator
         )
     part = prepared.split(split)
     names = [*prepared.labels.names, *prepared.unseen_labels]
-    for start in range(0, len(part), BATCH):
-        stop = min(start + BATCH, len(part))
+    for start in range(0, len(part), tagger.batch_size):
+        stop = min(start + tagger.batch_size, len(part))
         truth = [tuple(names[label] for label in row) for row in part.labels.rows(start, stop)]
         yield part.tokens.rows(start, stop), truth

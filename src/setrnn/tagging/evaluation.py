@@ -18,10 +18,11 @@ from setrnn.metrics import (
     indicator_matrices,
 )
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
-from setrnn.systems.candidates import Bools, Floats, Floats32, to_probability
+from setrnn.systems.candidates import Bools, Floats, to_probability
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
 from setrnn.systems.rules import count_candidates, find_rule
+from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.acceptance import accuracy_interval, reliability
 from setrnn.tagging.documents import (
     MEASURED_ON_SEEN,
@@ -44,7 +45,7 @@ RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 LEAST_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
 
 OnDocuments: TypeAlias = Callable[[int], None]  # called with the documents done since the last call
-OnMarginals: TypeAlias = Callable[[Floats32], None]
+OnMarginals: TypeAlias = Callable[[TrueMarginals], None]
 
 
 @dataclass(frozen=True)
@@ -233,7 +234,7 @@ def measure_rules(
 ) -> dict[str, RuleResults]:
     """Predict by several rules and measure each; what the rules share is computed once.
 
-    `on_marginals` is called with the model's own p(label | document), (n, L), of each batch.
+    `on_marginals` is called with the model's own p(label | document) of each batch.
     """
     truth: list[tuple[str, ...]] = []
     known_limits = tagger.known_limits(limits)
@@ -259,7 +260,7 @@ def measure_rules(
         own = tagger.label_marginals(tokens, candidates, calibrated=False)
         marginals = tagger.calibrate_labels(own.probs)
         if on_marginals is not None:
-            on_marginals(own.probs)
+            on_marginals(TrueMarginals.of(own.probs, tagger.labels.encode(labels)))
         pairs.add(own.probs, marginals, known.truth)
         rankings.append(evaluate_ranking(known.truth, marginals, RANKS))
         missing.append(own.missing_mass)

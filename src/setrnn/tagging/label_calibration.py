@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # scipy.special is imported where it is first used
 
-from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints
+from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, Places
 
 N_FOLDS = 5
 LEAST_FOR_KNOTS = 500  # documents
@@ -58,8 +58,8 @@ class LabelCurves:
         if not is_line or (np.diff(self.knots) <= 0).any() or (np.diff(self.values) < 0).any():
             raise ValueError("the knots of label probabilities must increase")
 
-    def __call__(self, probs: npt.NDArray[Any], labels: Ids | None = None) -> Floats32:
-        """Return calibrated probabilities, (n, L); or (n, S), of the labels (n, S) with -1."""
+    def __call__(self, probs: npt.NDArray[Any], labels: Ids | Ints | None = None) -> Floats32:
+        """Return calibrated probabilities, (n, L); or those of given labels, (n, S) or (E,)."""
         found = np.empty(probs.shape, dtype=np.float32)
         for rows in _slices(probs.shape):  # arrays of 64-bit numbers stay small
             offsets, slopes = self.offsets, self.slopes
@@ -92,17 +92,19 @@ class Counts:
     n_true: Floats  # (L, B)
 
     @classmethod
-    def of(cls, probs: Floats32, is_label: Bools) -> Counts:
-        """Count the documents of probabilities and true labels, both (n, L)."""
-        n_labels, n_bins = probs.shape[1], len(_bin_centres())
-        first = np.arange(n_labels) * n_bins
+    def of(cls, probs: Floats32, is_label: Bools, places: Places | None = None) -> Counts:
+        """Count the documents of probabilities and true labels, both (n, L), or (E,) of pairs."""
+        n_labels = probs.shape[1] if places is None else places.shape[1]
+        n_bins = len(_bin_centres())
+        first = (np.arange(n_labels) if places is None else places.label) * n_bins
         counts = np.zeros((2, n_labels * n_bins))
         for rows in _slices(probs.shape):
             of_bin = (
                 scipy.special.logit(_clip(probs[rows])) - scipy.special.logit(LEAST_TO_FIT)
             ) / BIN_WIDTH
             is_used = of_bin >= 0
-            place = (first + np.minimum(of_bin, n_bins - 1).astype(np.int64))[is_used]
+            of_label = first if places is None else first[rows]
+            place = (of_label + np.minimum(of_bin, n_bins - 1).astype(np.int64))[is_used]
             for count, chosen in zip(counts, (place, place[is_label[rows][is_used]]), strict=True):
                 count += np.bincount(chosen, minlength=len(count))
         return cls(*counts.reshape(2, n_labels, n_bins))
@@ -127,23 +129,27 @@ def _bin_centres() -> Floats:
     return np.asarray(scipy.special.expit(low + BIN_WIDTH * (np.arange(n_bins) + 0.5)))
 
 
-def fit_label_curves(probs: Floats32, is_label: Bools) -> LabelCurves:
-    """Fit curves to probabilities and true labels, both (n, L)."""
-    return Counts.of(probs, is_label).fit()
+def fit_label_curves(probs: Floats32, is_label: Bools, places: Places | None = None) -> LabelCurves:
+    """Fit curves to probabilities and true labels, both (n, L), or (E,) of pairs."""
+    return Counts.of(probs, is_label, places).fit()
 
 
-def with_knots(curves: LabelCurves, held_out: Floats32, is_label: Bools) -> LabelCurves:
+def with_knots(
+    curves: LabelCurves, held_out: Floats32, is_label: Bools, places: Places | None = None
+) -> LabelCurves:
     """Add isotonic regression, if it predicts held-out documents better.
 
     Args:
         curves: the curves without knots.
-        held_out: probabilities by such curves, fitted on other documents, (n, L).
-        is_label: the true labels, (n, L).
+        held_out: probabilities by such curves, fitted on other documents, (n, L), or (E,).
+        is_label: the true labels, (n, L), or (E,).
+        places: of the pairs, if the arrays are (E,).
     """
-    if len(held_out) < LEAST_FOR_KNOTS:
+    n = len(held_out) if places is None else places.shape[0]
+    if n < LEAST_FOR_KNOTS:
         return curves
     gain = 0.0
-    for is_out in _folds(len(held_out), seed=1):
+    for is_out in _folds(n, places, seed=1):
         bent = _bend_by_knots(curves, held_out[~is_out], is_label[~is_out])
         before = held_out[is_out]
         gain += log_loss(before, is_label[is_out])
@@ -180,19 +186,29 @@ def _fit_knots(probs: Floats32, is_label: Bools) -> tuple[Floats, Floats]:
     return knots[first], values[first]
 
 
-def held_out_label_probs(probs: Floats32, is_label: Bools) -> Floats32:
-    """Calibrate each fifth of the documents with curves fitted on the others: (n, L)."""
+def held_out_label_probs(
+    probs: Floats32, is_label: Bools, places: Places | None = None
+) -> Floats32:
+    """Calibrate each fifth of the documents with curves fitted on the others: (n, L), or (E,)."""
     found = np.zeros_like(probs)
-    folds = list(_folds(len(probs)))
-    counts = [Counts.of(probs[is_out], is_label[is_out]) for is_out in folds]
-    for fold, is_out in enumerate(folds):
+    folds = list(_folds(len(probs) if places is None else places.shape[0], places))
+    parts = [None if places is None else places.keep(is_out) for is_out in folds]
+    counts = [
+        Counts.of(probs[is_out], is_label[is_out], part)
+        for is_out, part in zip(folds, parts, strict=True)
+    ]
+    for fold, (is_out, part) in enumerate(zip(folds, parts, strict=True)):
         others = [each for number, each in enumerate(counts) if number != fold]
-        found[is_out] = sum(others[1:], others[0]).fit()(probs[is_out])
+        curves = sum(others[1:], others[0]).fit()
+        found[is_out] = curves(probs[is_out], None if part is None else part.label)
     return found
 
 
-def _folds(n: int, seed: int = 0) -> Iterator[Bools]:
+def _folds(n: int, places: Places | None, seed: int = 0) -> Iterator[Bools]:
+    """Mark the documents (n,) of each fold, or their pairs (E,)."""
     of_fold = np.random.default_rng(seed).permutation(n) % N_FOLDS
+    if places is not None:
+        of_fold = of_fold[places.document]
     return (of_fold == fold for fold in range(N_FOLDS))
 
 

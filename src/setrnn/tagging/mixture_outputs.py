@@ -30,7 +30,7 @@ from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.mixture_candidates import AlignedTables, MixtureCandidates
 from setrnn.systems.rules import MANY_SETS
 from setrnn.tagging.documents import Batch
-from setrnn.tagging.tagger import BATCH, Tagger
+from setrnn.tagging.tagger import Tagger
 
 if TYPE_CHECKING:
     from setrnn.metrics import Indicator
@@ -98,10 +98,13 @@ def collect(
     fold = np.random.default_rng(0).permutation(len(rows)) % N_FOLDS
     count = count_up("mixing", on_progress, len(rows))
     parts = []
-    for start in range(0, len(rows), BATCH):
-        some = rows[start : start + BATCH]
+    at_once = mixture.batch_size
+    for start in range(0, len(rows), at_once):
+        some = rows[start : start + at_once]
         names = [label_sets[row] for row in some]
-        parts.append(_Part.of(mixture, take_rows(tokens, some), names, fold[start : start + BATCH]))
+        parts.append(
+            _Part.of(mixture, take_rows(tokens, some), names, fold[start : start + at_once])
+        )
         count(len(some))
     truth = indicator_matrices(
         [label_sets[row] for row in rows], [()] * len(rows), mixture.labels.names

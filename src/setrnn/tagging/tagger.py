@@ -37,7 +37,7 @@ from setrnn.systems.candidates import Floats32, Ids, SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.mixture import MixtureSystem
-from setrnn.systems.predicting import BatchSearch, ChosenSets
+from setrnn.systems.predicting import BatchSearch, ChosenSets, documents_at_once
 from setrnn.systems.registry import choose_rule, find_system
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import LABEL_RULE, RULES, count_candidates, find_rule, rule_for
@@ -64,7 +64,7 @@ from setrnn.tagging.predictions import Predictions
 if TYPE_CHECKING:
     from setrnn.tagging.explanation import Explanation
 
-BATCH = 1024  # documents that are searched together
+BATCH = 1024  # the most documents that are searched together
 SEEN_SETS, SEEN_SETS_OFFSETS = "seen_sets", "seen_sets_offsets"  # arrays of a model folder
 
 
@@ -193,9 +193,10 @@ class Tagger:
         check_top(top)
         name, set_limits = self.rule_or_own(rule), self.known_limits(limits)
         n_sets = {find_rule(name).source: self.n_candidates(name, top, set_limits)}
-        for start in range(0, len(tokens), BATCH):
-            part = tokens.rows(start, min(start + BATCH, len(tokens)))
-            part_known = None if known is None else known.rows(slice(start, start + BATCH))
+        for start in range(0, len(tokens), self.batch_size):
+            stop = min(start + self.batch_size, len(tokens))
+            part = tokens.rows(start, stop)
+            part_known = None if known is None else known.rows(slice(start, stop))
             search = BatchSearch(self.system, part, n_sets, part_known)
             yield from self.predictions(search, name, top, set_limits, calibrated=calibrated)
 
@@ -291,6 +292,11 @@ class Tagger:
         """Return calibrated label probabilities (n, L); the same if there is no calibration."""
         curves = None if self.calibration is None else self.calibration.label_curves
         return probs if curves is None else curves(probs)
+
+    @property
+    def batch_size(self) -> int:
+        """The number of documents that are searched together."""
+        return documents_at_once(len(self.labels), BATCH)
 
     @property
     def is_calibrated(self) -> bool:
@@ -418,7 +424,7 @@ class Tagger:
     ) -> Iterator[tuple[Ragged, list[tuple[str, ...]], list[KnownLabels], Known | None]]:
         """Yield token ids in batches, with notes on each text, what is known, and its label ids."""
         rows_left, n_before = iter(known or ()), 0
-        for texts, tokens in encode_batches(self.encoder, documents, BATCH):
+        for texts, tokens in encode_batches(self.encoder, documents, self.batch_size):
             rows, notes = (
                 list(islice(rows_left, len(tokens))),
                 note_texts(self.encoder, texts, tokens),
@@ -472,7 +478,9 @@ class Tagger:
     ) -> Marginals:
         """Return p(label | text), and the probability of the sets that were not found."""
         probs, missing = [np.zeros((0, len(self.labels)), np.float32)], [np.zeros(0)]
-        for _, tokens in encode_batches(self.encoder, pair_features(texts, features), BATCH):
+        for _, tokens in encode_batches(
+            self.encoder, pair_features(texts, features), self.batch_size
+        ):
             candidates = self.system.candidates(tokens, count_candidates())
             found = self.label_marginals(tokens, candidates, calibrated=calibrated)
             probs.append(found.probs)

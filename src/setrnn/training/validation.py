@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.prepared import Prepared
+from setrnn.data.ragged import Ragged
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_matrix
 from setrnn.systems.candidates import Ids
 from setrnn.systems.limits import no_limits
 from setrnn.systems.neural import MAX_DOCUMENTS
-from setrnn.systems.predicting import BatchSearch, ChosenSets
+from setrnn.systems.predicting import BatchSearch, ChosenSets, documents_at_once
 from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 from setrnn.systems.system import System
+from setrnn.systems.true_marginals import TrueMarginals
 
 if TYPE_CHECKING:
     from setrnn.metrics import Indicator
@@ -47,8 +50,9 @@ def validate(
     by, limits = find_rule(rule), no_limits(L)
     waiting: list[BatchSearch] = []  # for thresholds
     chosen: list[ChosenSets] = []
-    for start in range(0, len(rows), MAX_DOCUMENTS):
-        tokens = take_rows(valid.tokens, rows[start : start + MAX_DOCUMENTS])
+    at_once = documents_at_once(L, MAX_DOCUMENTS)
+    for start in range(0, len(rows), at_once):
+        tokens = take_rows(valid.tokens, rows[start : start + at_once])
         search = BatchSearch(system, tokens, {by.source: count_candidates(by)})
         if by.needs_thresholds:
             waiting.append(search)
@@ -73,10 +77,14 @@ def _find_thresholds(
     searches: Sequence[BatchSearch], truth: Sequence[Ids], n_labels: int
 ) -> Thresholds:
     """Choose thresholds on the documents that are measured."""
-    marginals = [each.system.marginals(each.tokens, each.many_sets()) for each in searches]
-    known = [row[row < n_labels] for row in truth]
-    is_label = indicator_matrix(known, n_labels).toarray() > 0
-    return choose_thresholds(np.concatenate(marginals), is_label)
+    known = iter([row[row < n_labels].tolist() for row in truth])
+    parts = []
+    for each in searches:
+        probs = each.system.marginals(each.tokens, each.many_sets())
+        labels = Ragged.from_lists(list(islice(known, len(probs))))
+        parts.append(TrueMarginals.of(probs, labels))
+    joined = TrueMarginals.concatenate(parts)
+    return choose_thresholds(joined.probs, joined.is_label, joined.places)
 
 
 def best_constant(prepared: Prepared, measure: str) -> float:

@@ -15,7 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.errors import ConfigError
-from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, Ints, list_columns
+from setrnn.systems.candidates import (
+    Bools,
+    Floats,
+    Floats32,
+    Ids,
+    Ints,
+    Places,
+    list_columns,
+)
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
 
@@ -84,26 +92,31 @@ def _thresholds(choice: Choice) -> Thresholds:
     return choice.thresholds
 
 
-def choose_thresholds(marginals: Floats32, is_label: Bools) -> Thresholds:
-    """Choose thresholds on documents with true labels. Both arrays are (n, L).
+def choose_thresholds(
+    marginals: Floats32, is_label: Bools, places: Places | None = None
+) -> Thresholds:
+    """Choose thresholds on documents with true labels. Both arrays are (n, L), or (E,) of pairs.
 
     The common threshold has the best micro-F1. The threshold of a label has the best F1 of that
     label, counted over the true labels plus, with half the weight, those that the marginals
     expect: the few documents of a rare label do not decide alone. A label without documents gets
     the common threshold.
     """
+    n, n_labels = marginals.shape if places is None else places.shape
     if not is_label.any() or not (marginals > 0).any():
-        return Thresholds(0.5, np.full(is_label.shape[1], 0.5))
+        return Thresholds(0.5, np.full(n_labels, 0.5))
     common = find_best_threshold(marginals.reshape(-1), is_label.reshape(-1))
-    n_at_once = max(PAIRS_AT_ONCE // len(marginals), 1)
-    by_label = np.concatenate(
-        [
-            find_best_thresholds(marginals[:, part].T, is_label[:, part].T, EXPECTED_WEIGHT)
-            for part in (slice(i, i + n_at_once) for i in range(0, is_label.shape[1], n_at_once))
-        ]
-    )
-    has_own = is_label.any(axis=0) & np.isfinite(by_label)
-    return Thresholds(common, np.where(has_own, by_label, common))
+    n_at_once = max(PAIRS_AT_ONCE // n, 1)
+    by_label = np.full(n_labels, np.nan)
+    for start in range(0, n_labels, n_at_once):
+        part = slice(start, min(start + n_at_once, n_labels))
+        if places is None:
+            probs, is_true = marginals[:, part], is_label[:, part]
+        else:
+            probs, is_true = places.fill(marginals, part), places.fill(is_label, part)
+        found = find_best_thresholds(probs.T, is_true.T, EXPECTED_WEIGHT)
+        by_label[part] = np.where(is_true.any(axis=0), found, np.nan)
+    return Thresholds(common, np.where(np.isfinite(by_label), by_label, common))
 
 
 def find_best_threshold(probs: npt.NDArray[Any], is_true: Bools) -> float:

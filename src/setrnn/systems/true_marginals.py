@@ -1,0 +1,58 @@
+"""p(label | document) with the true labels, to fit thresholds and curves to.
+
+With few labels, these are arrays of documents x labels. With many labels, they are pairs of a
+document and a label: those of a probability that matters, and the true ones.
+"""
+
+# n documents, L labels, E pairs
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from setrnn.data.ragged import Ragged
+from setrnn.systems.candidates import Bools, Floats32, Places
+
+MANY_LABELS = 1_000  # from which on pairs are kept
+LEAST_KEPT = 1e-4  # pairs below are not used to fit curves, and reach no threshold
+
+
+@dataclass(frozen=True)
+class TrueMarginals:
+    """The probabilities of labels, whether they are true, and their places if they are pairs."""
+
+    probs: Floats32  # (n, L), or (E,)
+    is_label: Bools  # (n, L), or (E,)
+    places: Places | None
+
+    @classmethod
+    def of(cls, probs: Floats32, labels: Ragged) -> TrueMarginals:
+        """Keep what matters of probabilities (n, L); the rows of true labels have ids below L."""
+        is_label = np.zeros(probs.shape, dtype=bool)
+        is_label[labels.row_numbers, labels.values] = True
+        if probs.shape[1] < MANY_LABELS:
+            return cls(probs, is_label, None)
+        label, document = np.nonzero(((probs >= LEAST_KEPT) | is_label).T)
+        at = (document, label)
+        return cls(probs[at], is_label[at], Places(document, label, probs.shape))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[TrueMarginals]) -> TrueMarginals:
+        """Join the documents of several parts."""
+        probs = np.concatenate([each.probs for each in parts])
+        is_label = np.concatenate([each.is_label for each in parts])
+        places = [each.places for each in parts if each.places is not None]
+        if not places:
+            return cls(probs, is_label, None)
+        first = np.cumsum([0, *(each.shape[0] for each in places)])
+        document = np.concatenate(
+            [start + each.document for start, each in zip(first, places, strict=False)]
+        )
+        label = np.concatenate([each.label for each in places])
+        order = np.argsort(label, kind="stable")
+        shape = (int(first[-1]), places[0].shape[1])
+        joined = Places(document[order], label[order], shape)
+        return cls(probs[order], is_label[order], joined)
