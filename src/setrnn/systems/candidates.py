@@ -70,8 +70,8 @@ class Places:
     (n, L).
     """
 
-    document: Ints  # (E,)
-    label: Ints  # (E,) ascending
+    document: npt.NDArray[np.int32]  # (E,)
+    label: Ids  # (E,) ascending
     shape: tuple[int, int]  # (n, L)
 
     def keep(self, is_kept: Bools) -> Places:

@@ -37,7 +37,8 @@ class TrueMarginals:
             return cls(probs, is_label, None)
         label, document = np.nonzero(((probs >= LEAST_KEPT) | is_label).T)
         at = (document, label)
-        return cls(probs[at], is_label[at], Places(document, label, probs.shape))
+        places = Places(document.astype(np.int32), label.astype(np.int32), probs.shape)
+        return cls(probs[at], is_label[at], places)
 
     @classmethod
     def concatenate(cls, parts: Sequence[TrueMarginals]) -> TrueMarginals:
@@ -49,7 +50,7 @@ class TrueMarginals:
             return cls(probs, is_label, None)
         first = np.cumsum([0, *(each.shape[0] for each in places)])
         document = np.concatenate(
-            [start + each.document for start, each in zip(first, places, strict=False)]
+            [np.int32(start) + each.document for start, each in zip(first, places, strict=False)]
         )
         label = np.concatenate([each.label for each in places])
         order = np.argsort(label, kind="stable")

@@ -58,7 +58,7 @@ class LabelCurves:
         if not is_line or (np.diff(self.knots) <= 0).any() or (np.diff(self.values) < 0).any():
             raise ValueError("the knots of label probabilities must increase")
 
-    def __call__(self, probs: npt.NDArray[Any], labels: Ids | Ints | None = None) -> Floats32:
+    def __call__(self, probs: npt.NDArray[Any], labels: Ids | None = None) -> Floats32:
         """Return calibrated probabilities, (n, L); or those of given labels, (n, S) or (E,)."""
         found = np.empty(probs.shape, dtype=np.float32)
         for rows in _slices(probs.shape):  # arrays of 64-bit numbers stay small
@@ -96,7 +96,7 @@ class Counts:
         """Count the documents of probabilities and true labels, both (n, L), or (E,) of pairs."""
         n_labels = probs.shape[1] if places is None else places.shape[1]
         n_bins = len(_bin_centres())
-        first = (np.arange(n_labels) if places is None else places.label) * n_bins
+        first = (np.arange(n_labels) if places is None else places.label.astype(np.int64)) * n_bins
         counts = np.zeros((2, n_labels * n_bins))
         for rows in _slices(probs.shape):
             of_bin = (
