@@ -192,8 +192,8 @@ def fit_label_acceptance(
     thresholds, n_accepted = np.full(n_labels, NEVER), np.zeros(n_labels)
     for label in np.flatnonzero(~is_rare):
         first = max(fewest, min(FIRST_TEST * fewest, expected[label] / 2))
-        column = [_column(each, int(label), places) for each in (probs, is_label)]
-        found = _lowest_accepted(*column, first, target, confidence)
+        of_label, is_right = (_column(each, int(label), places) for each in (probs, is_label))
+        found = _lowest_accepted(of_label, is_right, first, target, confidence)
         thresholds[label], n_accepted[label] = found
     if is_rare.any():
         of_rare = np.s_[:, is_rare] if places is None else is_rare[places.label]
@@ -211,7 +211,8 @@ def _sum_by_label(values: npt.NDArray[Any], places: Places | None) -> Floats:
     """Sum values (n, L), or (E,) of pairs, over the documents: (L,)."""
     if places is None:
         return np.asarray(values.sum(axis=0, dtype=np.float64))
-    return np.bincount(places.label, weights=values, minlength=places.shape[1])
+    sums = np.bincount(places.label, weights=values, minlength=places.shape[1])
+    return np.asarray(sums, dtype=np.float64)
 
 
 def _column(values: npt.NDArray[Any], label: int, places: Places | None) -> Any:  # noqa: ANN401

@@ -50,7 +50,7 @@ def fit_sparse_logistic(
     The arguments are those of `fit_logistic`.
     """
     of_documents = Features.of(features)
-    sums = np.asarray(of_documents.columns.sum(axis=1))
+    sums = np.asarray(of_documents.columns.sum(axis=1), dtype=np.float32)
     active = ActiveFeatures(of_documents, sums, penalties, max_steps, tolerance)
     by_label = targets.tocsc()
 
