@@ -33,7 +33,7 @@ def test_pairs_are_those_that_matter_and_the_true_ones(make):
     dense, pairs = make(41), make(40)
     assert dense.places is None
     is_kept = (dense.probs >= LEAST_KEPT) | dense.is_label
-    assert 0 < (~is_kept).sum()
+    assert (~is_kept).sum() > 0
     whole = slice(0, 40)
     np.testing.assert_array_equal(pairs.places.fill(pairs.probs, whole), dense.probs * is_kept)
     np.testing.assert_array_equal(pairs.places.fill(pairs.is_label, whole), dense.is_label)
@@ -67,7 +67,7 @@ def test_pairs_accept_the_labels_of_all_marginals(make):
     curves = fit_label_curves(dense.probs, dense.is_label)
     expected, expected_reliability = accept_label_probs(dense, curves, 0.6, 0.9)
     found, reliability = accept_label_probs(pairs, curves, 0.6, 0.9)
-    assert 0 < expected.n_safe
+    assert expected.n_safe > 0
     np.testing.assert_allclose(found.thresholds, expected.thresholds, rtol=1e-5)
     np.testing.assert_array_equal(found.is_rare, expected.is_rare)
     np.testing.assert_allclose(found.shares, expected.shares, atol=1e-3)

@@ -1,0 +1,44 @@
+"""Made-up data has the long tail that the benchmark says, and commands run within their limits."""
+
+import importlib.util
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "many_labels.py"
+SPECIFICATION = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
+many = sys.modules[SCRIPT.stem] = importlib.util.module_from_spec(SPECIFICATION)
+SPECIFICATION.loader.exec_module(many)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("many")
+    many.main(["make", str(folder), "--labels", "1200", "--documents", "1000"])
+    return folder
+
+
+def read(folder, part):
+    return [json.loads(line) for line in (folder / f"{part}.jsonl").open(encoding="utf-8")]
+
+
+def test_labels_have_a_long_tail(data):
+    rows = read(data, "train")
+    assert len(rows) == 800
+    counts = Counter(label for row in rows for label in row["labels"])
+    assert 4 < sum(counts.values()) / len(rows) < 6
+    most, median = max(counts.values()), sorted(counts.values())[len(counts) // 2]
+    assert most > 20 * median
+
+
+def test_the_same_seed_makes_the_same_data(data, tmp_path):
+    many.main(["make", str(tmp_path), "--labels", "1200", "--documents", "1000"])
+    assert read(tmp_path, "test") == read(data, "test")
+
+
+def test_made_up_words_are_distinct():
+    words = {many.spell(number) for number in range(many.VOCABULARY)}
+    assert len(words) == many.VOCABULARY
