@@ -7,6 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import scipy.sparse as sp
+
+import setrnn
+from setrnn.systems.true_marginals import MANY_LABELS
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "many_labels.py"
 SPECIFICATION = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
@@ -17,7 +21,7 @@ SPECIFICATION.loader.exec_module(many)
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("many")
-    many.main(["make", str(folder), "--labels", "1200", "--documents", "1000"])
+    many.main(["make", str(folder), "--labels", "3000", "--documents", "1000"])
     return folder
 
 
@@ -35,8 +39,17 @@ def test_labels_have_a_long_tail(data):
 
 
 def test_the_same_seed_makes_the_same_data(data, tmp_path):
-    many.main(["make", str(tmp_path), "--labels", "1200", "--documents", "1000"])
+    many.main(["make", str(tmp_path), "--labels", "3000", "--documents", "1000"])
     assert read(tmp_path, "test") == read(data, "test")
+
+
+def test_many_labels_are_trained_calibrated_and_measured_without_dense_weights(data):
+    tagger = setrnn.train(data, "br-support", settings={"classical.max_pairs": 0})
+    assert len(tagger.labels) >= MANY_LABELS
+    assert sp.issparse(tagger.system.model.linear.weights)
+    assert len(tagger.calibration.thresholds.by_label) == len(tagger.labels)
+    found = setrnn.evaluate(tagger, data, rule="micro-f1")
+    assert found.ranking.precision[1] > 0.5
 
 
 def test_made_up_words_are_distinct():

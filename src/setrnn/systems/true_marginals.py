@@ -16,7 +16,8 @@ import numpy as np
 from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import Bools, Floats32, Places
 
-MANY_LABELS = 1_000  # from which on pairs are kept
+# From this number of labels on, documents x labels and features x labels are kept sparse.
+MANY_LABELS = 1_000
 LEAST_KEPT = 1e-4  # pairs below are not used to fit curves, and reach no threshold
 
 

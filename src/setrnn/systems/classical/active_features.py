@@ -30,7 +30,6 @@ from setrnn.systems.classical.logistic import (
     to_torch,
 )
 
-MANY_LABELS = 1_000  # dense weights of more labels than that do not fit the memory
 MOST_ROUNDS = 3  # of adding features
 SLACK = 1.1  # a feature is added if its derivative exceeds the penalty by this factor
 LEAST_WEIGHT = 0.01  # smaller ones become 0 (Babbar and Schölkopf 2017, "DiSMEC")

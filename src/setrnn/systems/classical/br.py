@@ -11,13 +11,14 @@ import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.config import ClassicalSettings
 from setrnn.systems.candidates import Floats, Ids, SetCandidates
-from setrnn.systems.classical.active_features import MANY_LABELS, fit_sparse_logistic
+from setrnn.systems.classical.active_features import fit_sparse_logistic
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
 from setrnn.systems.classical.system import LinearWeights, TrainingData
 from setrnn.systems.known import Known
 from setrnn.systems.products import most_probable_products, product_log_probs
 from setrnn.systems.system import Arrays
+from setrnn.systems.true_marginals import MANY_LABELS
 
 
 @dataclass(frozen=True)
