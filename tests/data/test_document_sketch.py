@@ -18,6 +18,10 @@ def test_documents_are_recognised_one_by_one():
     sketch = DocumentSketch.of(Ragged.from_lists(TRAINED))
     expected = sum(each in set(TRAINED) for each in NEW)
     assert sketch.count_seen(Ragged.from_lists(NEW)) == (expected, len(NEW))
+    rows = [(), *NEW]
+    assert sketch.find_seen(Ragged.from_lists(rows)).tolist() == [
+        each in set(TRAINED) for each in rows
+    ]
 
 
 def test_a_small_sketch_estimates_the_share():

@@ -53,13 +53,18 @@ class LabelledDocuments:
 
     def note_skipped(self, on_progress: OnProgress) -> None:
         """Report how many rows were skipped, and the first few of them."""
-        if self.bad_rows.n_skipped:
-            text = f"{self.bad_rows.n_skipped:,} rows could not be read and were skipped."
-            on_progress(Note(text, is_warning=True))
-        for message in self.bad_rows.first:
-            on_progress(Note(f"  {message}"))
-        for text in self.bad_rows.notes:
-            on_progress(Note(text))
+        note_skipped(self.bad_rows, on_progress)
+
+
+def note_skipped(bad_rows: BadRows, on_progress: OnProgress) -> None:
+    """Report how many rows were skipped, the first few of them, and what else there is to know."""
+    if bad_rows.n_skipped:
+        text = f"{bad_rows.n_skipped:,} rows could not be read and were skipped."
+        on_progress(Note(text, is_warning=True))
+    for message in bad_rows.first:
+        on_progress(Note(f"  {message}"))
+    for text in bad_rows.notes:
+        on_progress(Note(text))
 
 
 # A file, a folder, a prepared folder, "newsroom" ...; or documents that are read already.
