@@ -55,6 +55,11 @@ class ChosenDocument:
         example: the document.
         prediction: what the model predicts for it; its `labels` are a proposal.
         undecided: the labels that the model is least sure about, with their probabilities.
+
+    Example:
+        >>> proposal = Prediction(("economy", "trade"), 0.4)
+        >>> ChosenDocument(Example("1", "Rates rise"), proposal, {"trade": 0.52}).reason
+        'undecided: trade 0.52'
     """
 
     example: Example
@@ -220,6 +225,14 @@ def write_chosen(
 
     A row has the fields of the document, then `predicted_labels`, `probability` and `reason`. The
     other arguments are those of `write_table`.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "next.csv"
+        >>> chosen = ChosenDocument(Example("1", "Rates rise"), Prediction(("economy",), 0.4))
+        >>> write_chosen([chosen], file)
+        >>> file.read_text().splitlines()[1]
+        '1,Rates rise,economy,0.4,the set has the probability 0.40'
     """
     rows = map(partial(_make_row, id_field=id_field), chosen)
     if is_table(path):
