@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 
 import setrnn
 from setrnn.data.formats import BadRows, open_dataset, write_examples
@@ -40,8 +41,28 @@ def choose_random(tagger: setrnn.Tagger, rest: Examples, seed: int) -> list[setr
 
 
 def choose_both(tagger: setrnn.Tagger, rest: Examples, seed: int) -> list[setrnn.Example]:
-    """Choose as `setrnn data choose`: uncertain documents that differ from each other."""
-    return [each.example for each in setrnn.choose(tagger, rest, N_ADDED, seed=seed)]
+    """Choose as `setrnn data choose`: a low expected F1, and words that differ."""
+    return [each.example for each in setrnn.choose(tagger, rest, N_ADDED)]
+
+
+def choose_badge(tagger: setrnn.Tagger, rest: Examples, seed: int) -> list[setrnn.Example]:
+    """Choose as BADGE (Ash et al. 2020) would for a linear model on words.
+
+    Learning the set h of a document changes such a model by about (p - h) times its words.
+    Documents are drawn as in k-means++, by the distances between these outer products.
+    """
+    probs, chosen, _ = look_at(tagger, rest)
+    changes = sparse.csr_matrix(np.where(np.abs(probs - chosen) < 0.01, 0, probs - chosen))
+    words, random = weigh_words([each.text for each in rest]), np.random.default_rng(seed)
+    lengths = np.asarray(changes.multiply(changes).sum(axis=1)).ravel()
+    distances, rows = lengths.copy(), list[int]()
+    for _ in range(N_ADDED):
+        distances[rows] = 0
+        row = int(random.choice(len(rest), p=distances / distances.sum()))
+        rows.append(row)
+        products = changes @ changes[row].toarray().ravel() * (words @ words[row].toarray().ravel())
+        distances = np.minimum(distances, np.maximum(lengths + lengths[row] - 2 * products, 0))
+    return [rest[row] for row in rows]
 
 
 def choose_most(uncertainty: Callable[..., Floats], differ: bool = False) -> Callable[..., Any]:
@@ -98,6 +119,7 @@ def entropy(probs: Floats, chosen: Floats, p_set: Floats) -> Floats:
 STRATEGIES: dict[str, Callable[..., list[setrnn.Example]]] = {
     "random": choose_random,
     "choose": choose_both,
+    "badge": choose_badge,
     "improbable": choose_most(improbable),
     "expected loss": choose_most(expected_loss),
     "expected loss, other words": choose_most(expected_loss, differ=True),
@@ -170,7 +192,7 @@ def count_needed(curve: dict[str, Floats], random: dict[str, Floats]) -> str:
     return f"{int(np.interp(last, values, random['documents'])):,}"
 
 
-def draw(found: dict[str, dict[str, Any]], file: Path) -> None:
+def draw_curves(found: dict[str, dict[str, Any]], file: Path) -> None:
     """Draw the mean curves, one panel per dataset and measure."""
     import matplotlib
 
@@ -228,7 +250,7 @@ def main() -> None:
                 asked.json.write_text(json.dumps({"part": asked.part, "curves": found}, indent=1))
     print(summarise(found))
     if asked.figure:
-        draw(found, asked.figure)
+        draw_curves(found, asked.figure)
 
 
 if __name__ == "__main__":

@@ -68,5 +68,6 @@ def test_documents_to_tag_next_are_written_with_proposals(taggers, tmp_path, mon
     with Path("next.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 200
-    assert list(rows[0]) == ["id", "text", "predicted_labels", "probability", "reason"]
+    new = ["predicted_labels", "probability", "expected_f1", "reason"]
+    assert list(rows[0]) == ["id", "text", *new]
     assert rows[0]["reason"].startswith("undecided: ")

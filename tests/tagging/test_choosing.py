@@ -10,7 +10,7 @@ import setrnn
 from setrnn.data.cache import Source
 from setrnn.data.formats import write_examples
 from setrnn.errors import ConfigError, DataError
-from setrnn.tagging.choosing import draw
+from setrnn.tagging.choosing import take_apart
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +22,11 @@ def ids(chosen):
     return [each.example.id for each in chosen]
 
 
-def test_every_kind_of_model_chooses_and_one_seed_gives_one_choice(tagger, pool):
+def test_every_kind_of_model_chooses_and_always_the_same(tagger, pool):
     chosen = setrnn.choose(tagger, pool, 10)
     assert len(set(ids(chosen))) == 10
     assert ids(setrnn.choose(tagger, pool, 10)) == ids(chosen)
     assert ids(setrnn.choose(tagger, pool, 4)) == ids(chosen)[:4]
-    assert ids(setrnn.choose(tagger, pool, 10, seed=1)) != ids(chosen)
     first = chosen[0]
     (alone,) = tagger.tag([first.example.text], features=[first.example.features])
     assert first.prediction.labels == alone.labels
@@ -82,29 +81,21 @@ def test_bad_rows_are_skipped_if_asked(taggers, pool, tmp_path):
     assert any("1 rows could not be read" in getattr(each, "text", "") for each in notes)
 
 
-def test_sure_documents_come_last_and_equal_ones_once():
-    """Rows 0 to 9 teach the same, 10 another thing, 11 to 13 nothing."""
-    changes = np.zeros((14, 3))
-    changes[:10, 0], changes[10, 1] = 0.6, 0.5
-    words = sparse.csr_matrix(np.ones((14, 1)))
-    for seed in range(10):
-        drawn = draw(sparse.csr_matrix(changes), words, 14, np.random.default_rng(seed)).tolist()
-        assert sorted(drawn) == list(range(14))
-        assert 10 in drawn[:2]
-        assert len({*drawn[:2]} & {*range(10)}) == 1
+def test_sure_documents_come_last_and_equal_ones_are_not_taken_together():
+    """Rows 0 and 1 are the same text, row 2 is another one, row 3 is certain."""
+    words = sparse.csr_matrix([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    assert take_apart(np.array([0.9, 0.9, 0.5, 0.0]), words, 4) == [0, 2, 1, 3]
 
 
-def test_distances_are_those_of_the_outer_products():
-    """k-means++ over the outer products themselves draws the same."""
-    random = np.random.default_rng(0)
-    changes, words = random.normal(size=(30, 4)), np.abs(random.normal(size=(30, 6)))
-    words /= np.linalg.norm(words, axis=1, keepdims=True)
-    drawn = draw(sparse.csr_matrix(changes), sparse.csr_matrix(words), 8, np.random.default_rng(3))
-    points = np.einsum("nl,nw->nlw", changes, words).reshape(30, -1)
-    again, expected = np.random.default_rng(3), []
-    nearest = (points**2).sum(axis=1)
-    for _ in range(8):
-        nearest[expected] = 0
-        expected.append(int(again.choice(30, p=nearest / nearest.sum())))
-        nearest = np.minimum(nearest, ((points - points[expected[-1]]) ** 2).sum(axis=1))
-    assert drawn.tolist() == expected
+def test_similar_documents_count_less():
+    """The cosine to the first is 0.8: 0.6 * (1 - 0.64) is less than 0.3."""
+    words = sparse.csr_matrix([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    assert take_apart(np.array([0.9, 0.6, 0.3]), words, 2) == [0, 2]
+    assert take_apart(np.array([0.9, 0.9, 0.3]), words, 2) == [0, 1]
+
+
+def test_the_expected_f1_is_that_of_certain_labels(taggers, pool):
+    for each in setrnn.choose(taggers["set-rnn-exact"], pool, 60):
+        assert 0 <= each.expected_f1 <= 1
+        if each.prediction.probability > 0.99:
+            assert each.expected_f1 > 0.95

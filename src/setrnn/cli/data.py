@@ -223,7 +223,6 @@ def choose(
         ),
     ] = None,
     rule: Rule = None,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same choice.")] = 0,
     device: Device = "auto",
 ) -> None:
     """Choose the documents to tag next: uncertain ones that differ from each other.
@@ -243,9 +242,7 @@ def choose(
     if out.suffix.lower() == ".csv":
         check_separator(tagger.labels.names, reading.label_separator)
     with terminal_progress() as show:
-        chosen = setrnn.choose(
-            tagger, source, n, split=split, rule=rule, seed=seed, on_progress=show
-        )
+        chosen = setrnn.choose(tagger, source, n, split=split, rule=rule, on_progress=show)
     mark = any(map(has_mark, files))
     setrnn.write_chosen(chosen, out, reading.id_field, reading.label_separator, mark=mark)
     note(f"Wrote {out}: {len(chosen):,} documents")

@@ -1,10 +1,8 @@
-"""Choose the documents to tag next: those that would change the model most, each in its own way.
+"""Choose the documents to tag next: uncertain ones that differ from each other.
 
-If the predicted set h of a document is wrong, learning it changes a linear model on words by about
-(p - h) x, with the label probabilities p and the words x of the document (BADGE, Ash et al. 2020).
-The length of this matrix is the uncertainty, its direction what there is to learn. Documents are
-drawn one by one as in k-means++, with a probability that grows with the distance to those drawn
-before: uncertain ones, and no two that teach the same.
+A document is uncertain if its predicted set has a low expected F1. Documents are taken one by one:
+the next one has the greatest expected loss, 1 - F1, times 1 - the squared similarity (the cosine of
+the words) to the nearest document taken before.
 """
 
 # n documents, L labels, W words
@@ -31,7 +29,7 @@ from setrnn.data.joint_encoder import split_rows
 from setrnn.data.prepared import batched
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
-from setrnn.systems.candidates import Bools, Floats, Floats32, Ints
+from setrnn.systems.candidates import Bools, Floats, Floats32
 from setrnn.tagging.documents import note_skipped
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.prediction_rows import free_name, list_columns
@@ -42,7 +40,6 @@ if TYPE_CHECKING:
 
     Pool: TypeAlias = str | Path | list[str] | Source | Iterable[Example]
 
-SMALL_CHANGE = 0.01  # of a label: smaller ones are not counted
 UNDECIDED, MOST_UNDECIDED = 0.1, 3  # the least p and 1 - p of an undecided label; labels named
 N_WORDS = 1 << 18  # hashes of words
 
@@ -54,16 +51,18 @@ class ChosenDocument:
     Attributes:
         example: the document.
         prediction: what the model predicts for it; its `labels` are a proposal.
+        expected_f1: the F1 of this set that the model expects, about.
         undecided: the labels that the model is least sure about, with their probabilities.
 
     Example:
         >>> proposal = Prediction(("economy", "trade"), 0.4)
-        >>> ChosenDocument(Example("1", "Rates rise"), proposal, {"trade": 0.52}).reason
+        >>> ChosenDocument(Example("1", "Rates rise"), proposal, 0.6, {"trade": 0.52}).reason
         'undecided: trade 0.52'
     """
 
     example: Example
     prediction: Prediction
+    expected_f1: float
     undecided: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -132,14 +131,13 @@ def choose(
     *,
     split: str | None = None,
     rule: str | None = None,
-    seed: int = 0,
     device: str = "auto",
     on_progress: OnProgress = ignore_progress,
 ) -> list[ChosenDocument]:
     """Choose documents to tag next, the ones that the model can learn most from.
 
-    They are uncertain, and differ from each other in their labels and words. They come in the
-    order of choice, so that the first ones are a choice of their own. Left out are documents that
+    They are uncertain, and differ from each other in their words. They come in the order of choice,
+    so that the first ones are a choice of their own. Left out are documents that
     the model was trained on, repeated texts and empty ones. Labels of the pool are not used.
 
     Args:
@@ -148,7 +146,6 @@ def choose(
         n: how many to choose.
         split: the part of the pool; train, or the only one, if not given.
         rule: the prediction rule; the model's own if not given.
-        seed: the same seed gives the same documents.
         device: where a model that is loaded from a folder computes: auto, cpu or cuda.
         on_progress: called with the progress and with notes for the user.
 
@@ -165,52 +162,35 @@ def choose(
     tagger.rule_or_own(rule)
     bad_rows, seen = BadRows(), _Seen(tagger)
     documents: list[ChosenDocument] = []
-    changes: list[scipy.sparse.csr_matrix] = []
     count = count_up("tagging the pool", on_progress)
     for batch in batched(_read(pool, split, bad_rows), BATCH):
         kept = seen.leave_out(batch)
         if kept:
-            found, change = _tag(tagger, kept, rule)
-            documents += found
-            changes.append(change)
+            documents += _tag(tagger, kept, rule)
         count(len(batch))
     _note_left_out(seen, len(documents), n, bad_rows, on_progress)
-    rows = draw(
-        scipy.sparse.vstack(changes, format="csr"),
-        weigh_words([each.example.text for each in documents]),
-        n_drawn := min(n, len(documents)),
-        np.random.default_rng(seed),
-        count_up("choosing", on_progress, n_drawn),
-    )
+    losses = np.array([1 - each.expected_f1 for each in documents])
+    words = weigh_words([each.example.text for each in documents])
+    n_taken = min(n, len(documents))
+    rows = take_apart(losses, words, n_taken, count_up("choosing", on_progress, n_taken))
     return [documents[row] for row in rows]
 
 
-def draw(
-    changes: scipy.sparse.csr_matrix,
+def take_apart(
+    losses: Floats,
     words: scipy.sparse.csr_matrix,
-    n_drawn: int,
-    random: np.random.Generator,
+    n_taken: int,
     count: Callable[[int], None] = lambda n: None,
-) -> Ints:
-    """Draw rows by k-means++ over the outer products of their changes (n, L) and words (n, W).
-
-    The words of a document have the length 1. The outer products are never made: their inner
-    product is that of the changes times that of the words.
-    """
-    lengths = np.maximum(_multiply(changes, changes), 0.0)
-    distances = lengths.copy()  # to the nearest row drawn so far, squared
-    drawn: list[int] = []
-    for _ in range(n_drawn):
-        distances[drawn] = 0.0
-        if not distances.any():  # the model is sure of all that are left
-            distances = np.ones(len(lengths))
-            distances[drawn] = 0.0
-        row = int(random.choice(len(distances), p=distances / distances.sum()))
-        drawn.append(row)
-        products = _times_row(changes, row) * _times_row(words, row)
-        distances = np.minimum(distances, np.maximum(lengths + lengths[row] - 2 * products, 0.0))
+) -> list[int]:
+    """Take rows of great losses (n,) whose words (n, W), of length 1, differ; the best first."""
+    nearest, taken = np.zeros(len(losses)), list[int]()
+    for _ in range(n_taken):
+        values = losses * (1 - nearest**2)
+        values[taken] = -np.inf
+        taken.append(int(values.argmax()))
+        nearest = np.maximum(nearest, words @ words[taken[-1]].toarray().ravel()).clip(0, 1)
         count(1)
-    return np.array(drawn, dtype=np.int64)
+    return taken
 
 
 def write_chosen(
@@ -223,16 +203,16 @@ def write_chosen(
 ) -> None:
     """Write chosen documents, whole or not at all: CSV or Parquet by the suffix, or JSON Lines.
 
-    A row has the fields of the document, then `predicted_labels`, `probability` and `reason`. The
-    other arguments are those of `write_table`.
+    A row has the fields of the document, then `predicted_labels`, `probability`, `expected_f1` and
+    `reason`. The other arguments are those of `write_table`.
 
     Example:
         >>> import tempfile
         >>> file = Path(tempfile.mkdtemp()) / "next.csv"
-        >>> chosen = ChosenDocument(Example("1", "Rates rise"), Prediction(("economy",), 0.4))
+        >>> chosen = ChosenDocument(Example("1", "Rates rise"), Prediction(("economy",), 0.4), 0.5)
         >>> write_chosen([chosen], file)
         >>> file.read_text().splitlines()[1]
-        '1,Rates rise,economy,0.4,the set has the probability 0.40'
+        '1,Rates rise,economy,0.4,0.5,the set has the probability 0.40'
     """
     rows = map(partial(_make_row, id_field=id_field), chosen)
     if is_table(path):
@@ -251,6 +231,7 @@ def _make_row(chosen: ChosenDocument, id_field: str) -> dict[str, Any]:
     new = {
         "predicted_labels": list(chosen.prediction.labels),
         "probability": chosen.prediction.probability,
+        "expected_f1": chosen.expected_f1,
         "reason": chosen.reason,
     }
     return row | {free_name(name, row): value for name, value in new.items()}
@@ -273,21 +254,21 @@ def _read(pool: Pool, split: str | None, bad_rows: BadRows) -> Iterator[Example]
     yield from dataset.require(split or choose_split(list(dataset.splits), "train")).read(bad_rows)
 
 
-def _tag(
-    tagger: Tagger, examples: list[Example], rule: str | None
-) -> tuple[list[ChosenDocument], scipy.sparse.csr_matrix]:
-    """Predict the sets of documents; also return p - h (n, L), see the top of this file."""
+def _tag(tagger: Tagger, examples: list[Example], rule: str | None) -> Iterator[ChosenDocument]:
+    """Predict the sets of documents, and what F1 to expect."""
     documents = [(each.text, each.features) for each in examples]
     predictions, marginals = tagger.tag_with_marginals(documents, rule)
-    probs, predicted = marginals.probs, tagger.labels.encode([each.labels for each in predictions])
-    change = probs.copy()
-    change[predicted.row_numbers, predicted.values] -= 1
-    change[np.abs(change) < SMALL_CHANGE] = 0
-    found = [
-        ChosenDocument(example, prediction, _list_undecided(tagger, own))
-        for example, prediction, own in zip(examples, predictions, probs, strict=True)
-    ]
-    return found, scipy.sparse.csr_matrix(change)
+    for example, prediction, probs in zip(examples, predictions, marginals.probs, strict=True):
+        undecided = _list_undecided(tagger, probs)
+        yield ChosenDocument(example, prediction, _expect_f1(tagger, prediction, probs), undecided)
+
+
+def _expect_f1(tagger: Tagger, prediction: Prediction, probs: Floats32) -> float:
+    """Return the expected F1 of a set, about: the size of the true set is replaced by its mean."""
+    labels = [tagger.labels.index[name] for name in prediction.labels]
+    if not labels:
+        return prediction.probability
+    return float(2 * probs[labels].sum() / (len(labels) + probs.sum()))
 
 
 def _list_undecided(tagger: Tagger, probs: Floats32) -> dict[str, float]:
@@ -312,16 +293,6 @@ def _hash_text(example: Example) -> bytes:
     """Return a hash of a text, without regard to case and spaces, and of its features."""
     parts = (" ".join(example.text.split()).casefold(), *example.features)
     return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).digest()
-
-
-def _multiply(first: scipy.sparse.csr_matrix, second: scipy.sparse.csr_matrix) -> Floats:
-    """Return the inner products of the rows of two matrices, (n,)."""
-    return np.asarray(first.multiply(second).sum(axis=1), dtype=np.float64).ravel()
-
-
-def _times_row(matrix: scipy.sparse.csr_matrix, row: int) -> Floats:
-    """Return the inner products of all rows of a matrix with one of them, (n,)."""
-    return np.asarray(matrix @ matrix[row].toarray().ravel(), dtype=np.float64)
 
 
 def _note_left_out(
