@@ -118,7 +118,7 @@ def test_a_stopped_training_is_finished_with_what_it_has(trained, small_prepared
     setrnn.train(small_prepared, out=out, finish_now=True, **arguments)
     automatic = setrnn.load(out).notes["automatic"]
     assert [each["name"] for each in automatic["members"]] == NAMES[:-1]
-    assert automatic["left_out"] == {"sigmoid-2": "not begun"}
+    assert automatic["left_out"] == {"sigmoid-2": "not trained yet"}
     assert any("--resume" in hint for hint in automatic["better"])
     after = sorted((each, each.stat().st_mtime_ns) for each in run.rglob("*") if each.is_file())
     assert after == before

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from setrnn.config import Config, settings_hash, to_dict
-from setrnn.data.batches import even_rows, take_rows
+from setrnn.data.batches import even_rows
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.kept_vectors import LEARNED
 from setrnn.data.prepared import Prepared
@@ -33,7 +33,6 @@ from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
 from setrnn.progress import Note, OnProgress
-from setrnn.systems.candidates import Ints
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.candidates import (
     CLASSICAL,
@@ -43,7 +42,7 @@ from setrnn.tagging.candidates import (
     list_candidates,
     suggest_transformer,
 )
-from setrnn.tagging.documents import Batch, LabelledDocuments, open_documents
+from setrnn.tagging.documents import LabelledDocuments, open_documents, take_documents
 from setrnn.tagging.fitting import save_again
 from setrnn.tagging.learning import check_learned, warn_if_not_learned
 from setrnn.tagging.members import (
@@ -69,7 +68,8 @@ from setrnn.tagging.planning import (
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.tagging.targets import keep_targets, note_targets
 from setrnn.training.pool import Ended, Job, run_jobs
-from setrnn.training.run_folder import has_run, only_trainer, run_folder_of
+from setrnn.training.resuming import list_objectives
+from setrnn.training.run_folder import only_trainer, run_folder_of
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.speed import Speed, measure_speed, time_prediction
 from setrnn.training.start import TrainOptions, check_method
@@ -206,12 +206,12 @@ class Automatic:
             plan, place = self.folder.members.get(candidate.name), self.folder.place(candidate.name)
             with self._leaving_out(candidate):
                 found = self.folder.find(candidate.name, self.device)
-                if found is None:
-                    if plan is None or place is None or not has_run(run_folder_of(place)):
-                        self._leave_out(candidate, "not begun")
-                        continue
+                if found is None and plan and place and list_objectives(run_folder_of(place)):
                     found = self._train(self._prepare(candidate).by(plan))
-                self._keep(candidate, found)
+                if found is None:
+                    self._leave_out(candidate, "not trained yet")
+                else:
+                    self._keep(candidate, found)
 
     def _add(self, candidates: Sequence[Candidate], n_groups: int) -> None:
         """Train the candidates that fit the time, or load them; failed ones are left out."""
@@ -414,7 +414,7 @@ class Automatic:
                 self.folder.write(self.clock.used())
         needs_texts = any(each.candidate.is_pretrained for each in self.members)
         documents = open_documents(self.source if needs_texts else self.prepared, "valid")
-        return _take_documents(documents, even_rows(self.n_valid, self.folder.n_mixed))
+        return take_documents(documents, even_rows(self.n_valid, self.folder.n_mixed))
 
     def _describe(self) -> dict[str, Any]:
         """Return what was tried, as plain JSON values, for people."""
@@ -448,17 +448,3 @@ class Automatic:
         if not self.has_pretrained:
             hints.append(suggest_transformer())
         return hints
-
-
-def _take_documents(documents: LabelledDocuments, rows: Ints) -> LabelledDocuments:
-    """Return some documents of a part, by their numbers in ascending order."""
-
-    def batches(tagger: Tagger) -> Iterator[Batch]:
-        start = 0
-        for tokens, labels in documents.batches(tagger):
-            own = rows[(rows >= start) & (rows < start + len(labels))] - start
-            start += len(labels)
-            if len(own):
-                yield take_rows(tokens, own), [labels[row] for row in own]
-
-    return LabelledDocuments(documents.split, batches, documents.bad_rows, len(rows))

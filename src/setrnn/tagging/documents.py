@@ -11,6 +11,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
+from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source, read_source
 from setrnn.data.example import Example, name_example
 from setrnn.data.formats import BadRows, choose_split
@@ -19,6 +20,7 @@ from setrnn.data.prepared import Prepared, batched
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.progress import Note, OnProgress
+from setrnn.systems.candidates import Ints
 from setrnn.tagging.tagger import BATCH, Tagger
 
 # Texts that occur twice, in train and in another part, are no reason to warn or to refuse.
@@ -217,3 +219,17 @@ def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator
         stop = min(start + BATCH, len(part))
         truth = [tuple(names[label] for label in row) for row in part.labels.rows(start, stop)]
         yield part.tokens.rows(start, stop), truth
+
+
+def take_documents(documents: LabelledDocuments, rows: Ints) -> LabelledDocuments:
+    """Return some documents of a part, by their numbers in ascending order."""
+
+    def batches(tagger: Tagger) -> Iterator[Batch]:
+        start = 0
+        for tokens, labels in documents.batches(tagger):
+            own = rows[(rows >= start) & (rows < start + len(labels))] - start
+            start += len(labels)
+            if len(own):
+                yield take_rows(tokens, own), [labels[row] for row in own]
+
+    return LabelledDocuments(documents.split, batches, documents.bad_rows, len(rows))

@@ -92,7 +92,7 @@ def train(
         seed: the seed of the run; 0 if not given.
         resume: continue the run kept in OUT.run. It may get another number of epochs.
         finish_now: train no more: finish the run kept in OUT.run with its best epoch so far.
-            Without a method, members that have not begun are left out. The run can still be
+            Without a method, members without a finished epoch are left out. The run can still be
             resumed afterwards.
         on_progress: called with the progress and with notes for the user.
 

@@ -58,13 +58,16 @@ def change_epochs(
 
 def check_finishable(folder: Path, method: Method) -> None:
     """Raise if a run has no epoch that can become the model."""
-    position = read_state(folder / LAST).position if has_run(folder) else Position()
-    objectives = {row["objective"] for row in position.history}
+    objectives = list_objectives(folder)
     if method.objective in objectives:
         return
     what = "no finished epoch"
     if objectives:  # the epochs of the first objective are those of another system
         what = f"only finished epochs of {method.first_objective}, none of {method.objective}"
-    raise TrainingError(
-        f"{folder} has {what}: there is nothing to keep. Continue it with --resume."
-    )
+    raise TrainingError(f"{folder} has {what}: there is nothing to keep. Continue with --resume.")
+
+
+def list_objectives(folder: Path) -> set[str]:
+    """Return the objectives of the finished epochs of a run; none if there is no run."""
+    position = read_state(folder / LAST).position if has_run(folder) else Position()
+    return {row["objective"] for row in position.history}
