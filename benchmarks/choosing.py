@@ -167,8 +167,8 @@ def read_part(data: str, name: str, n: int) -> list[setrnn.Example]:
 
 
 def summarise(found: dict[str, dict[str, Any]]) -> str:
-    """Return a table: the means over rounds and seeds, and what random choice would need."""
-    lines = ["| data | strategy | instance-F1 | label-F1 | micro-F1 | as good as random with |"]
+    """Return a table: means over rounds and seeds, and when a strategy is as good as random."""
+    lines = ["| data | strategy | instance-F1 | label-F1 | micro-F1 | documents needed |"]
     lines.append("|---" * 6 + "|")
     for data, by_strategy in found.items():
         means = {name: mean_curve(runs) for name, runs in by_strategy.items()}
@@ -185,11 +185,11 @@ def mean_curve(runs: list[list[dict[str, float]]]) -> dict[str, Floats]:
 
 
 def count_needed(curve: dict[str, Floats], random: dict[str, Floats]) -> str:
-    """Return with how many documents random choice first has the last instance-F1 of a curve."""
-    last, values = curve["instance_f1"][-1], np.maximum.accumulate(random["instance_f1"])
-    if last > values[-1]:
-        return f"more than {int(random['documents'][-1]):,}"
-    return f"{int(np.interp(last, values, random['documents'])):,}"
+    """Return with how many documents a curve first has the last instance-F1 of random choice."""
+    target, values = random["instance_f1"][-1], np.maximum.accumulate(curve["instance_f1"])
+    if target > values[-1]:
+        return f"more than {int(curve['documents'][-1]):,}"
+    return f"{int(np.interp(target, values, curve['documents'])):,}"
 
 
 def draw_curves(found: dict[str, dict[str, Any]], file: Path) -> None:

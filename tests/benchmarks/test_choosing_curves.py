@@ -39,6 +39,6 @@ def test_every_strategy_adds_new_documents(small_examples, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(("last", "needed"), [(0.5, "400"), (0.9, "more than 500")])
-def test_documents_that_random_choice_needs(last, needed):
-    random = {"documents": np.array([300, 500]), "instance_f1": np.array([0.4, 0.6])}
-    assert choosing.count_needed({"instance_f1": np.array([last])}, random) == needed
+def test_documents_needed_for_what_random_choice_ends_with(last, needed):
+    curve = {"documents": np.array([300, 500]), "instance_f1": np.array([0.4, 0.6])}
+    assert choosing.count_needed(curve, {"instance_f1": np.array([last])}) == needed
