@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from setrnn.report.figures.reliability import draw_reliability
     from setrnn.systems.limits import Limits
     from setrnn.tagging.calibrating import calibrate
+    from setrnn.tagging.choosing import ChosenDocument, choose, write_chosen
     from setrnn.tagging.distilling import distil
     from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
@@ -52,6 +53,9 @@ _HOMES = {
     "evaluate_rules": "setrnn.tagging.evaluation",
     "open_documents": "setrnn.tagging.documents",
     "calibrate": "setrnn.tagging.calibrating",
+    "choose": "setrnn.tagging.choosing",
+    "write_chosen": "setrnn.tagging.choosing",
+    "ChosenDocument": "setrnn.tagging.choosing",
     "describe_model": "setrnn.tagging.model_card",
     "mix": "setrnn.tagging.mixing",
     "distil": "setrnn.tagging.distilling",
@@ -83,6 +87,7 @@ _HOMES = {
 
 __all__ = [
     "BusyError",
+    "ChosenDocument",
     "ComparisonResult",
     "Completion",
     "ConfigError",
@@ -104,6 +109,7 @@ __all__ = [
     "__version__",
     "build_report",
     "calibrate",
+    "choose",
     "compare",
     "describe_model",
     "distil",
@@ -117,6 +123,7 @@ __all__ = [
     "prepare",
     "scorers",
     "train",
+    "write_chosen",
 ]
 
 if not TYPE_CHECKING:  # a type checker would accept any name

@@ -28,7 +28,10 @@ COMMANDS = {
         "setrnn.cli.demo:demo",
         "Train and compare systems on newsroom, the embedded corpus of synthetic news.",
     ),
-    "data": ("setrnn.cli.data:app", "Inspect, convert, split and prepare data."),
+    "data": (
+        "setrnn.cli.data:app",
+        "Inspect, convert, split and prepare data; choose what to tag.",
+    ),
     "train": (
         "setrnn.cli.train:train",
         "Train a model and write its folder: the best one within a time budget, or one system.",
