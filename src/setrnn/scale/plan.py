@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from setrnn.data.folders import file_hash
 from setrnn.data.formats import ReadOptions
 from setrnn.data.formats.ranges import Range, cut_file, cut_stream, is_streamed
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, Progress
-from setrnn.scale.stores import Store, local_copy, modified_at, open_input
+from setrnn.scale.stores import Store, is_address, local_copy, modified_at, open_input
 
 PLAN = "plan.json"
 FORMAT = 1
@@ -135,11 +137,13 @@ def _look_at(
             return known
         streams = reader is None and is_streamed(name, stream)
         if streams:
-            cut = cut_stream(name, stream, shard_rows)
+            ranges = cut_stream(name, stream, shard_rows)
     if not streams:
         with local_copy(place) as path:
-            cut = cut_file(path, options, reader, shard_rows)
-    return Input(place, n_bytes, cut.hash, cut.ranges, streams, modified)
+            ranges = cut_file(path, options, reader, shard_rows)
+    # An object in a store is never changed, only replaced, at another time.
+    hashed = str(modified) if is_address(place) else file_hash(Path(place))
+    return Input(place, n_bytes, hashed, tuple(ranges), streams, modified)
 
 
 def read_plan(store: Store, place: str) -> Plan | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from contextlib import suppress
@@ -33,7 +34,7 @@ def connect(address: str) -> None:
             address=None if address == "local" else address,
             include_dashboard=False if address == "local" else None,
             log_to_driver=False,
-            logging_level="ERROR",
+            logging_level=logging.ERROR,
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
         message = " ".join(str(error).split())[:200]
@@ -51,7 +52,8 @@ class RayWorkers:
         """Start at most `n_most` workers: those wanted, or as many as the cluster has room for."""
         import ray
 
-        self._ray, self._work, self._gpus = ray, work, gpus_per_worker
+        self._ray: Any = ray
+        self._work, self._gpus = work, gpus_per_worker
         self.n_workers = min(n_workers or self._count_room(), n_most)
         self._actors = [self._start() for _ in range(self.n_workers)]
         self._looked = self._alive = time.monotonic()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import fnmatch
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -176,7 +176,8 @@ def find_inputs(address: str) -> list[str]:
         found = [each for each in _list_files(system, place) if _fits(each, pattern)]
     else:
         system, place = _file_system(address.rstrip("/"))
-        found = _list_files(system, place) or [place]
+        is_file = system.get_file_info(place).is_file
+        found = [place] if is_file else _list_files(system, place)
     if not found:
         raise DataError(f"No file matches {address}. Check the pattern.")
     start = f"{scheme}:///" if path.startswith("/") else f"{scheme}://"
@@ -199,7 +200,7 @@ def _file_system(address: str) -> tuple[Any, str]:
     except (pa.ArrowException, ValueError) as error:
         reason: Exception = error
     try:
-        import fsspec
+        import fsspec  # type: ignore[import-untyped]
 
         return fs.PyFileSystem(fs.FSSpecHandler(fsspec.filesystem(scheme))), path
     except (ImportError, ValueError) as error:
@@ -208,7 +209,7 @@ def _file_system(address: str) -> tuple[Any, str]:
     raise ConfigError(f"{address} cannot be opened: {message}. Check the address.")
 
 
-def _list_files(system: Any, folder: str) -> Sequence[str]:  # noqa: ANN401 (pyarrow has no types)
+def _list_files(system: Any, folder: str) -> list[str]:  # noqa: ANN401 (pyarrow has no types)
     from pyarrow import fs
 
     selected = system.get_file_info(fs.FileSelector(folder, allow_not_found=True))

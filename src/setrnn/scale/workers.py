@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from setrnn import errors
-from setrnn.errors import SetRNNError, find_memory_problem
+from setrnn.errors import BadRowError, DataError, SetRNNError, find_memory_problem
 from setrnn.scale.worker import Record, Task
 
 
@@ -20,13 +20,11 @@ class Failure:
 
     def error(self) -> SetRNNError:
         """Return the error, for the driver to raise."""
-        found = getattr(errors, self.kind, SetRNNError)
-        is_ours = isinstance(found, type) and issubclass(found, SetRNNError)
-        return (
-            found(self.message)
-            if is_ours and found is not errors.BadRowError
-            else SetRNNError(self.message)
-        )
+        found = getattr(errors, self.kind, None)
+        if not isinstance(found, type) or not issubclass(found, SetRNNError):
+            return SetRNNError(self.message)
+        # The message of a bad row names the row already.
+        return DataError(self.message) if found is BadRowError else found(self.message)
 
 
 @dataclass(frozen=True)

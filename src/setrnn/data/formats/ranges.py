@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -37,14 +37,7 @@ class Range:
     start: int = 0
     stop: int = 0
     hash: str = ""
-
-
-@dataclass(frozen=True)
-class Cut:
-    """The ranges of a file, and a hash that changes when the file is written again."""
-
-    ranges: tuple[Range, ...]
-    hash: str
+    is_last: bool = False  # of a file that is not cut into lines
 
 
 def is_streamed(name: str, stream: BinaryIO) -> bool:
@@ -54,24 +47,17 @@ def is_streamed(name: str, stream: BinaryIO) -> bool:
     return name.lower().endswith(_STREAMED) and not start.startswith(tuple(MARKS))
 
 
-def cut_stream(name: str, stream: BinaryIO, n_rows: int) -> Cut:
+def cut_stream(name: str, stream: BinaryIO, n_rows: int) -> list[Range]:
     """Cut a file whose ranges are read where they are into ranges of `n_rows` rows."""
     if name.lower().endswith(_PARQUET):
-        n_total, description = parquet.describe(Path(name), stream)
-        return Cut(tuple(_equal_ranges(n_total, n_rows)), _hash(description).hexdigest())
-    ranges = tuple(_cut_lines(stream, n_rows))
-    return Cut(ranges, _hash("".join(each.hash for each in ranges).encode()).hexdigest())
+        return list(_equal_ranges(parquet.count_rows(Path(name), stream), n_rows))
+    return list(_cut_lines(stream, n_rows))
 
 
-def cut_file(path: Path, options: ReadOptions, reader: str | None, n_rows: int) -> Cut:
+def cut_file(path: Path, options: ReadOptions, reader: str | None, n_rows: int) -> list[Range]:
     """Cut a file in any other format: its documents are counted by reading it."""
     documents = _open_file(path, options, reader).read(BadRows("skip"))
-    hashed = _hash(b"")
-    with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            hashed.update(chunk)
-    n_documents = sum(1 for _ in documents)
-    return Cut(tuple(_equal_ranges(n_documents, n_rows)), hashed.hexdigest())
+    return list(_equal_ranges(sum(1 for _ in documents), n_rows))
 
 
 def read_stream(
@@ -84,7 +70,7 @@ def read_stream(
         return
     stream.seek(rows.start)
     bounded = _Bounded(stream, rows.stop - rows.start)
-    lines = io.BufferedReader(cast(io.RawIOBase, bounded), _CHUNK)
+    lines: Any = io.BufferedReader(bounded, _CHUNK)
     yield from jsonl.read_stream(path, lines, rows.first + 1, options, bad_rows)
     if bounded.hashed.hexdigest() != rows.hash:
         raise has_changed(name)
@@ -100,6 +86,8 @@ def read_file(
         pass
     switch.target = bad_rows  # rows before the range are those of other ranges
     yield from islice(documents, rows.n_rows)
+    if rows.is_last:  # bad rows may follow
+        yield from documents
 
 
 def has_changed(name: str) -> DataError:
@@ -116,7 +104,8 @@ def _open_file(path: Path, options: ReadOptions, reader: str | None) -> Split:
 
 def _equal_ranges(n_total: int, n_rows: int) -> Iterator[Range]:
     for first in range(0, n_total, n_rows):
-        yield Range(first, min(n_rows, n_total - first))
+        n_left = n_total - first
+        yield Range(first, min(n_rows, n_left), is_last=n_left <= n_rows)
 
 
 def _cut_lines(stream: BinaryIO, n_rows: int) -> Iterator[Range]:
