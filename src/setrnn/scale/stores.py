@@ -200,7 +200,7 @@ def _file_system(address: str) -> tuple[Any, str]:
     except (pa.ArrowException, ValueError) as error:
         reason: Exception = error
     try:
-        import fsspec  # type: ignore[import-untyped]
+        import fsspec
 
         return fs.PyFileSystem(fs.FSSpecHandler(fsspec.filesystem(scheme))), path
     except (ImportError, ValueError) as error:
