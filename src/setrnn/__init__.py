@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     )
     from setrnn.report.build import build_report
     from setrnn.report.figures.reliability import draw_reliability
+    from setrnn.scale.predict_files import Crew, TaggedFiles, predict_files
     from setrnn.systems.limits import Limits
     from setrnn.tagging.calibrating import calibrate
     from setrnn.tagging.choosing import ChosenDocument, choose, write_chosen
@@ -67,6 +68,9 @@ _HOMES = {
     "Completion": "setrnn.tagging.prediction",
     "Explanation": "setrnn.tagging.explanation",
     "Evaluation": "setrnn.tagging.evaluation",
+    "predict_files": "setrnn.scale.predict_files",
+    "Crew": "setrnn.scale.predict_files",
+    "TaggedFiles": "setrnn.scale.predict_files",
     "Limits": "setrnn.systems.limits",
     "Example": "setrnn.data.example",
     "Source": "setrnn.data.cache",
@@ -91,6 +95,7 @@ __all__ = [
     "ComparisonResult",
     "Completion",
     "ConfigError",
+    "Crew",
     "DataError",
     "Evaluation",
     "Example",
@@ -104,6 +109,7 @@ __all__ = [
     "SetRNNClassifier",
     "SetRNNError",
     "Source",
+    "TaggedFiles",
     "Tagger",
     "TrainingError",
     "__version__",
@@ -120,6 +126,7 @@ __all__ = [
     "mix",
     "open_dataset",
     "open_documents",
+    "predict_files",
     "prepare",
     "scorers",
     "train",
