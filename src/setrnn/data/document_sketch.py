@@ -65,6 +65,12 @@ class DocumentSketch:
         examined = found[found <= self.limit]
         return int(np.isin(examined, self.hashes).sum()), len(examined)
 
+    def recognise(self, tokens: Ragged) -> npt.NDArray[np.bool_]:
+        """Return which documents were trained on; only a complete sketch knows that of each."""
+        is_seen = tokens.lengths > 0
+        is_seen[is_seen] = np.isin(hash_rows(tokens), self.hashes)
+        return is_seen
+
 
 def pack_sketches(sketches: Sequence[DocumentSketch]) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of a model folder: one sketch per tokenizer."""

@@ -43,7 +43,7 @@ from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.data.seals import find_damage, seal_folder
 from setrnn.data.subwords import load_text_encoder, pretrained_encoder
-from setrnn.data.tokenizing import TextEncoder, learn_tokenizer
+from setrnn.data.tokenizing import TextEncoder, extend_tokenizer, learn_tokenizer
 from setrnn.errors import DataError
 
 FORMAT = 3
@@ -189,6 +189,29 @@ class Prepared:
         return split
 
 
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words and labels of a model, which keep their places when others are added."""
+
+    encoder: TextEncoder
+    labels: LabelVocabulary
+    adds_words: bool = True
+
+    def extend(
+        self,
+        label_counts: Mapping[str, int],
+        texts: Iterable[str],
+        features: Sequence[str],
+        settings: TextSettings,
+    ) -> tuple[TextEncoder, LabelVocabulary]:
+        """Add frequent words and features of new texts, unless the words are fixed, and labels."""
+        encoder = self.encoder
+        if self.adds_words and type(encoder) is TextEncoder:
+            tokenizer = extend_tokenizer(encoder, texts, features, settings)
+            encoder = TextEncoder(tokenizer, encoder.max_words)
+        return encoder, self.labels.extend(label_counts, keeps_counts=not self.adds_words)
+
+
 class SplitWriter:
     """Appends documents to the files of one split; a context manager."""
 
@@ -332,6 +355,7 @@ def prepare(
     on_documents: Callable[[str, int], None] = lambda step, n_documents: None,
     count_skipped: Callable[[], Mapping[str, int]] = dict,
     valid_is_cut: bool = False,
+    known: Vocabulary | None = None,
 ) -> Prepared:
     """Write the prepared form of a dataset to `target`, completely or not at all.
 
@@ -345,6 +369,7 @@ def prepare(
             call.
         count_skipped: called at the end; returns the number of skipped rows per split.
         valid_is_cut: whether the valid split was cut from train, kept in the description.
+        known: the vocabulary of a model, to which that of the data is added.
 
     Example:
         >>> import tempfile
@@ -360,18 +385,23 @@ def prepare(
         raise DataError(
             f"{target} exists and is not a prepared folder. Remove it, or name another."
         )
-    pretrained = None if settings.tokenizer == WORDS else pretrained_encoder(settings)
+    pretrained = None
+    if known is None and settings.tokenizer != WORDS:
+        pretrained = pretrained_encoder(settings)
     documents = chain.from_iterable(
         splits[name]() for name in ("train", UNLABELLED) if name in splits
     )
     label_counts, texts, features = _count(
         documents, settings, lambda n: on_documents("vocabulary", n)
     )
-    encoder = pretrained or TextEncoder(
-        learn_tokenizer(texts, features, settings), settings.max_words
-    )
-    known = LabelVocabulary.from_counts(label_counts)
-    label_ids = dict(known.index)  # labels that train lacks are added
+    if known is None:
+        encoder = pretrained or TextEncoder(
+            learn_tokenizer(texts, features, settings), settings.max_words
+        )
+        labels = LabelVocabulary.from_counts(label_counts)
+    else:
+        encoder, labels = known.extend(label_counts, texts, features, settings)
+    label_ids = dict(labels.index)  # labels that train lacks are added
     dtype = smallest_dtype(encoder.n_tokens)
     n_documents = {}
 
@@ -390,7 +420,7 @@ def prepare(
                     on_documents(split, len(examples))
             n_documents[split] = writer.n_documents
         encoder.save(folder / "tokenizer.json")
-        known.save(folder / "labels.json")
+        labels.save(folder / "labels.json")
         description = {
             "name": name,
             "source": dict(source),
@@ -398,8 +428,8 @@ def prepare(
             "n_documents": n_documents,
             "n_skipped_rows": dict(count_skipped()),
             "n_tokens": encoder.n_tokens,
-            "n_labels": len(known),
-            "unseen_labels": list(label_ids)[len(known) :],
+            "n_labels": len(labels),
+            "unseen_labels": list(label_ids)[len(labels) :],
             "token_dtype": dtype.name,
             **({"valid_is_cut": True} if valid_is_cut else {}),
         }

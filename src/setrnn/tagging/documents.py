@@ -184,9 +184,11 @@ class SeenCounts:
         return float((is_sure * seen / np.maximum(examined, 1)).max(initial=0.0))
 
 
-def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:
+def example_batches(
+    tagger: Tagger, examples: Iterable[Example], size: int = BATCH
+) -> Iterator[Batch]:
     """Yield a stream of documents in batches of token ids."""
-    for batch in batched(examples, BATCH):
+    for batch in batched(examples, size):
         if not all(isinstance(example, Example) for example in batch):
             raise DataError("Documents with labels are given as setrnn.Example(id, text, labels).")
         tokens = tagger.encoder.encode(
