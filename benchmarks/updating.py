@@ -3,7 +3,7 @@
     python benchmarks/updating.py DATA --out DIR [--methods best set-rnn-exact] [--documents 4000]
         [--seeds 1] [--set KEY=VALUE]... [--update KEY=VALUE]... [--split test] [--json FILE]
 
-DATA has train, valid and test. N of its training documents are used, and at most N / 2 of the other
+DATA has train, valid and test. N of its training documents are used, and at most N / 5 of the other
 parts. Ten labels of middle frequency arrive late: all documents that carry one of them, and random
 others, together a tenth, are the new documents; the rest are the old ones. The valid part is cut in
 the same way. For each method ("best" is training without a method, --budget 0) and each seed:
@@ -78,7 +78,7 @@ def cut(data: str, folder: Path, n_documents: int) -> list[str]:
     for name in ("train", "valid", "test"):
         examples = list(dataset.splits[name].read(BadRows()))
         random.Random(0).shuffle(examples)
-        read[name] = examples[: n_documents if name == "train" else n_documents // 2]
+        read[name] = examples[: n_documents if name == "train" else n_documents // 5]
     late = choose_late(read["train"])
     for part in PARTS:
         (folder / part).mkdir(parents=True, exist_ok=True)

@@ -66,9 +66,11 @@ from setrnn.training.run_folder import (
 from setrnn.training.start import Start, TrainOptions
 
 # Chosen on the valid parts of debtags and arxiv: see benchmarks/README.md.
-SHARE_OF_EPOCHS, LEAST_EPOCHS = 0.15, 2  # of the epochs of the training before
-SHARE_OF_RATE = 0.5  # of the highest learning rate
-TIMES_NEW = 2  # how often an epoch has each new document, if there are old ones
+import os
+SHARE_OF_STEPS = float(os.environ.get("U_SHARE", 0.13))  # of those of the training before
+LEAST_EPOCHS = int(os.environ.get("U_EPOCHS", 2))
+SHARE_OF_RATE = float(os.environ.get("U_RATE", 0.5))  # of the highest learning rate
+TIMES_NEW = int(os.environ.get("U_TIMES", 2))  # how often an epoch has each new document, if there are old ones
 MOST_MEASURED = 1_000  # documents that show what an update changes, of the old and of the new
 MEASURES = ("instance_f1", "label_f1", "micro_f1")
 UPDATED = "updated"  # in the notes of a model
@@ -330,7 +332,7 @@ class Update:
                 run_folder=run,
                 resume=self.resume and run is not None and has_run(run),
                 start=Start(weights, fits_wide=self.has_old),
-                documents=self._repeat_new(prepared),
+                documents=self._replay(prepared, config, used.training.epochs),
                 identity={BEFORE: _fingerprint(member)},
             )
         tagger = train_uncalibrated(prepared, method, used, options)
@@ -350,7 +352,7 @@ class Update:
         training = config.training
         training = replace(
             training,
-            epochs=max(LEAST_EPOCHS, round(SHARE_OF_EPOCHS * training.epochs)),
+            epochs=max(LEAST_EPOCHS, round(SHARE_OF_STEPS * training.epochs)),
             learning_rate=SHARE_OF_RATE * training.learning_rate,
             random_share=0.0,
         )
@@ -359,14 +361,22 @@ class Update:
         encoder = replace(config.encoder, learning_rate=rate)
         return replace(config, training=training, encoder=encoder)
 
-    def _repeat_new(self, prepared: Prepared) -> TrainingDocuments | None:
-        """Return the training documents, with the new ones several times; None for all once."""
-        n_old = self.merged.n_old.get("train", 0)
-        if not n_old or TIMES_NEW == 1:
+    def _replay(
+        self, prepared: Prepared, config: Config, n_epochs: int
+    ) -> TrainingDocuments | None:
+        """Return the documents of each epoch: the new ones several times, and a sample of the old.
+
+        All epochs together have a share of the documents of a whole training. None is all once.
+        """
+        train, n_old = prepared.split("train"), self.merged.n_old.get("train", 0)
+        if not n_old:
             return None
-        train = prepared.split("train")
-        rows = np.arange(len(train))
-        rows = np.concatenate([rows, *[rows[n_old:]] * (TIMES_NEW - 1)])
+        new = np.repeat(np.arange(n_old, len(train)), TIMES_NEW)
+        n_wanted = round(SHARE_OF_STEPS * config.training.epochs * len(train) / n_epochs)
+        n_replayed = min(max(n_wanted - len(new), len(new)), n_old)
+        random = np.random.default_rng(config.seed)
+        old = np.sort(random.permutation(n_old)[:n_replayed])
+        rows = np.concatenate([old, new])
         tokens, labels = take_rows(train.tokens, rows), take_rows(train.labels, rows)
         return TrainingDocuments(tokens, labels, train_rows=rows)
 
