@@ -60,9 +60,7 @@ class Merged:
         }
 
     def _read(self, part: str) -> Iterator[Example]:
-        return chain.from_iterable(
-            each[part]() for each in (self.old, self.new) if part in each
-        )
+        return chain.from_iterable(each[part]() for each in (self.old, self.new) if part in each)
 
 
 @dataclass(frozen=True)

@@ -35,15 +35,16 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Encoding
 
-from setrnn.config import WORDS, TextSettings, from_dict, settings_hash, to_dict
+from setrnn.config import TextSettings, from_dict, settings_hash, to_dict
 from setrnn.data.example import Example, name_example
 from setrnn.data.folders import whole_folder
 from setrnn.data.kept_vectors import check_vectors
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.data.seals import find_damage, seal_folder
-from setrnn.data.subwords import load_text_encoder, pretrained_encoder
-from setrnn.data.tokenizing import TextEncoder, extend_tokenizer, learn_tokenizer
+from setrnn.data.subwords import load_text_encoder
+from setrnn.data.tokenizing import TextEncoder
+from setrnn.data.vocabulary import Vocabulary, learn_vocabulary
 from setrnn.errors import DataError
 
 FORMAT = 3
@@ -187,29 +188,6 @@ class Prepared:
                 raise _damaged(self.folder, name)
             self._checked.add(name)
         return split
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """The words and labels of a model, which keep their places when others are added."""
-
-    encoder: TextEncoder
-    labels: LabelVocabulary
-    adds_words: bool = True
-
-    def extend(
-        self,
-        label_counts: Mapping[str, int],
-        texts: Iterable[str],
-        features: Sequence[str],
-        settings: TextSettings,
-    ) -> tuple[TextEncoder, LabelVocabulary]:
-        """Add frequent words and features of new texts, unless the words are fixed, and labels."""
-        encoder = self.encoder
-        if self.adds_words and type(encoder) is TextEncoder:
-            tokenizer = extend_tokenizer(encoder, texts, features, settings)
-            encoder = TextEncoder(tokenizer, encoder.max_words)
-        return encoder, self.labels.extend(label_counts, keeps_counts=not self.adds_words)
 
 
 class SplitWriter:
@@ -385,22 +363,14 @@ def prepare(
         raise DataError(
             f"{target} exists and is not a prepared folder. Remove it, or name another."
         )
-    pretrained = None
-    if known is None and settings.tokenizer != WORDS:
-        pretrained = pretrained_encoder(settings)
     documents = chain.from_iterable(
         splits[name]() for name in ("train", UNLABELLED) if name in splits
     )
     label_counts, texts, features = _count(
         documents, settings, lambda n: on_documents("vocabulary", n)
     )
-    if known is None:
-        encoder = pretrained or TextEncoder(
-            learn_tokenizer(texts, features, settings), settings.max_words
-        )
-        labels = LabelVocabulary.from_counts(label_counts)
-    else:
-        encoder, labels = known.extend(label_counts, texts, features, settings)
+    extend = learn_vocabulary if known is None else known.extend
+    encoder, labels = extend(label_counts, texts, features, settings)
     label_ids = dict(labels.index)  # labels that train lacks are added
     dtype = smallest_dtype(encoder.n_tokens)
     n_documents = {}

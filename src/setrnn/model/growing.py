@@ -11,16 +11,17 @@ import torch
 from torch import Tensor
 
 from setrnn.config import ModelSettings
-from setrnn.data.prepared import Prepared, Vocabulary
+from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.subwords import SubwordEncoder
 from setrnn.data.vectors import compose_vectors
+from setrnn.data.vocabulary import Vocabulary
 from setrnn.model.decoders import find_decoder
 from setrnn.model.devices import without_values
 from setrnn.model.encoders.transformer import average_names
 from setrnn.model.network import Network
 
-WORDS, LABELS = "encoder.words.weight", "decoder.labels.weight"
+WORDS, LABELS, SIZES = "encoder.words.weight", "decoder.labels.weight", "decoder.sizes.weight"
 INTERCEPTS = "wide.intercepts"
 
 
@@ -52,6 +53,9 @@ def grow_weights(
         weights[INTERCEPTS] = _add_rows(own, places, len(labels), own.min())
         to = torch.tensor(places, dtype=torch.long)
         weights["wide.labels"] = to[weights["wide.labels"]]
+    if SIZES in weights:  # larger sets than before are like the largest
+        n_more = settings.max_labels + 1 - len(weights[SIZES])
+        weights[SIZES] = torch.cat([weights[SIZES], *[weights[SIZES][-1:]] * n_more])
     composed = _compose(network, weights, known, prepared)
     if LABELS in weights:
         is_new = np.ones(len(labels), dtype=bool)
@@ -107,7 +111,9 @@ def _list_label_weights(network: Network, decoder: str, settings: ModelSettings)
         larger = find_decoder(decoder)(network.encoder.memory_size, vectors, settings)
     shapes = {name: each.shape for name, each in own.state_dict().items()}
     names = [
-        f"decoder.{name}" for name, each in larger.state_dict().items() if each.shape != shapes[name]
+        f"decoder.{name}"
+        for name, each in larger.state_dict().items()
+        if each.shape != shapes[name] and f"decoder.{name}" != SIZES
     ]
     evidence = [] if network.evidence is None else network.evidence.state_dict()
     return [*names, *(f"evidence.{name}" for name in evidence)]

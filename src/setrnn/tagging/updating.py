@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from itertools import islice
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from setrnn.config import Config, TrainingSettings, from_dict, read_changes, to_dict
-from setrnn.data.batches import TrainingDocuments, even_rows, take_rows
+from setrnn.config import Config, MixtureConfig, settings_hash
 from setrnn.data.cache import cache_folder
 from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.example import Example
 from setrnn.data.folders import explain_failed_write
 from setrnn.data.joint_encoder import split_rows
 from setrnn.data.labels import distinct_sets
-from setrnn.data.merging import Bools, Merged, merge
+from setrnn.data.merging import Bools, Merged, WasTrainedOn, merge
 from setrnn.data.model_folder import check_model_place
-from setrnn.data.prepared import Prepared, Vocabulary, prepare
+from setrnn.data.prepared import Prepared, prepare
 from setrnn.data.ragged import Ragged
+from setrnn.data.vocabulary import Vocabulary
 from setrnn.errors import ConfigError
 from setrnn.methods import find_method
-from setrnn.metrics import evaluate_label_sets
 from setrnn.model.growing import grow_weights
-from setrnn.progress import Note, OnProgress, Progress, count_up, ignore_progress
+from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.tagging.calibrating import calibrate_on_valid
-from setrnn.tagging.documents import (
-    MOST_SEEN,
-    LabelledDocuments,
-    SeenCounts,
-    example_batches,
-)
+from setrnn.tagging.distilling import fingerprint
+from setrnn.tagging.documents import LabelledDocuments, example_batches
 from setrnn.tagging.fitting import (
     check_out,
     explain_stop,
@@ -48,12 +41,23 @@ from setrnn.tagging.fitting import (
     save_again,
     train_uncalibrated,
 )
+from setrnn.tagging.further_training import (
+    choose_schedule,
+    fit_to_sets,
+    read_training_changes,
+    replay,
+)
 from setrnn.tagging.members import MemberPlan, name_member
 from setrnn.tagging.members_folder import MembersFolder
+from setrnn.tagging.merged_documents import (
+    measure_documents,
+    note_documents,
+    valid_documents,
+)
 from setrnn.tagging.mixing import join, list_names, mix_members
 from setrnn.tagging.mixture_outputs import LEAST_TO_FIT
 from setrnn.tagging.occasion import describe_occasion
-from setrnn.tagging.opening import Data, Settings, list_overrides, make_source
+from setrnn.tagging.opening import Data, Settings, make_source
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.tagging.targets import keep_targets, note_targets
 from setrnn.training.run_folder import (
@@ -65,14 +69,7 @@ from setrnn.training.run_folder import (
 )
 from setrnn.training.start import Start, TrainOptions
 
-# Chosen on the valid parts of debtags and arxiv: see benchmarks/README.md.
-import os
-SHARE_OF_STEPS = float(os.environ.get("U_SHARE", 0.13))  # of those of the training before
-LEAST_EPOCHS = int(os.environ.get("U_EPOCHS", 2))
-SHARE_OF_RATE = float(os.environ.get("U_RATE", 0.5))  # of the highest learning rate
-TIMES_NEW = int(os.environ.get("U_TIMES", 2))  # how often an epoch has each new document, if there are old ones
 MOST_MEASURED = 1_000  # documents that show what an update changes, of the old and of the new
-MEASURES = ("instance_f1", "label_f1", "micro_f1")
 UPDATED = "updated"  # in the notes of a model
 BEFORE = "before"  # in the identity of a run: the model that is updated
 
@@ -124,7 +121,7 @@ def update(
         >>> len(tagger.labels), len(updated.labels), updated.labels.names[-1]
         (65, 66, 'chess')
     """
-    changes = _read_settings(settings)
+    changes = read_training_changes(settings)
     target = None if out is None else Path(out)
     if target is not None:
         _refuse_own_folder(model, target)
@@ -138,26 +135,20 @@ def update(
             None if data is None else make_source(data),
             _recognise(before),
         )
-        folder = stack.enter_context(_temporary_folder())
+        folder = Path(stack.enter_context(_temporary_folder()))
         work = Update(
-            name, before, merged, folder, data is not None, changes, target, device, resume,
+            name,
+            before,
+            merged,
+            folder,
+            data is not None,
+            changes,
+            target,
+            device,
+            resume,
             on_progress,
         )
         return work.run()
-
-
-def _read_settings(settings: Settings) -> Mapping[str, Any]:
-    """Return changes of the settings of training; refuse others."""
-    changes = read_changes(None, list_overrides(settings))
-    others = [name for name in changes if name != "training"]
-    if others:
-        raise ConfigError(
-            f"An update keeps the model's settings: only those of training can be changed, such as "
-            f"training.epochs, not '{others[0]}'."
-        )
-    found: Mapping[str, Any] = changes.get("training", {})
-    from_dict(TrainingSettings, found, "training.")  # raises for wrong names and values
-    return found
 
 
 def _refuse_own_folder(model: str | Path | Tagger, out: Path) -> None:
@@ -182,7 +173,7 @@ def _temporary_folder() -> TemporaryDirectory[str]:
         return TemporaryDirectory(prefix="update-", dir=place)
 
 
-def _recognise(tagger: Tagger) -> Any:  # noqa: ANN401 (WasTrainedOn or None)
+def _recognise(tagger: Tagger) -> WasTrainedOn | None:
     """Return what says of each document whether a model was trained on it; None if it cannot."""
     sketches = tagger.trained_documents
     if not sketches or not all(each.is_complete for each in sketches):
@@ -192,7 +183,7 @@ def _recognise(tagger: Tagger) -> Any:  # noqa: ANN401 (WasTrainedOn or None)
         ((tokens, _),) = example_batches(tagger, examples, len(examples))
         parts = split_rows(tokens, len(sketches))
         found = [each.recognise(part) for each, part in zip(sketches, parts, strict=True)]
-        return np.any(found, axis=0)
+        return np.asarray(np.any(found, axis=0))
 
     return was_trained_on
 
@@ -204,7 +195,7 @@ class Update:
     name: str
     before: Tagger
     merged: Merged
-    folder: Path | str  # of prepared data
+    folder: Path  # of prepared data
     has_old: bool
     changes: Mapping[str, Any]  # of the settings of training
     out: Path | None
@@ -215,7 +206,7 @@ class Update:
     def run(self) -> Tagger:
         """Update the model or its members, save and calibrate it, and measure the change."""
         start = time.perf_counter()
-        self._note_documents()
+        note_documents(self.merged, self.on_progress)
         self.prepared = [self._prepare(part) for part in range(len(self.before.encoder.parts))]
         self.labels = self.prepared[0].labels
         self._note_labels()
@@ -236,34 +227,6 @@ class Update:
                 mark_saved(run)
         return saved
 
-    def _note_documents(self) -> None:
-        merged, note = self.merged, self.on_progress
-        for text in merged.notes:
-            note(Note(text))
-        if merged.n_skipped:
-            note(Note(f"{merged.n_skipped:,} rows could not be read and were skipped.", True))
-        parts = [
-            f"{kind} documents: train {n.get('train', 0):,}, valid {n.get('valid', 0):,}"
-            for kind, n in (("Old", merged.n_old), ("new", merged.n_new))
-            if n
-        ]
-        note(Note("; ".join(parts) + "."))
-        if merged.n_replaced:
-            text = f"{merged.n_replaced:,} old documents are replaced by new ones."
-            if merged.n_other_texts:
-                text += f" {merged.n_other_texts:,} of them had the same id and another text."
-            note(Note(text, is_warning=bool(merged.n_other_texts)))
-        if not self.has_old:
-            text = (
-                "Without the old documents, the model may lose what it knows, above all about "
-                "labels that the new documents lack, and it is measured and calibrated on new "
-                "documents only. Give the documents that it was trained on: --data OLD."
-            )
-            note(Note(text, is_warning=True))
-        elif merged.share_seen is not None and merged.share_seen < MOST_SEEN:
-            text = "The model was not trained on the old documents. Are they the right ones?"
-            note(Note(text, is_warning=True))
-
     def _prepare(self, part: int) -> Prepared:
         """Prepare the data for one tokenizer."""
         counts: dict[str, int] = {}
@@ -272,21 +235,20 @@ class Update:
             counts[step] = counts.get(step, 0) + n_documents
             self.on_progress(Progress(step, counts[step]))
 
-        text = next(
-            config.text for number, config in self._configs if number == part
-        )
+        text = next(config.text for number, config in self._configs if number == part)
         known = Vocabulary(self.before.encoder.parts[part], self.before.labels, self.has_old)
-        target = Path(self.folder) / f"part-{part}"
+        target = self.folder / f"part-{part}"
         streams = self.merged.streams()
         return prepare(streams, target, self.merged.name, text, {}, count, known=known)
 
     @property
     def _configs(self) -> Iterator[tuple[int, Config]]:
         """The number of the tokenizer and the settings of each member, or of the model."""
-        members = getattr(self.before.config, "members", ())
-        if not members:
-            yield 0, self.before.config
-        for each in members:
+        config = self.before.config
+        if not isinstance(config, MixtureConfig):
+            yield 0, config
+            return
+        for each in config.members:
             yield each.tokenizer, each.config
 
     def _note_labels(self) -> None:
@@ -317,7 +279,7 @@ class Update:
     ) -> Tagger:
         """Train a network further, or fit a classical system on all documents."""
         method, prepared, config = find_method(member.method), self.prepared[part], member.config
-        config = self._fit_settings(config, prepared)
+        config = fit_to_sets(config, prepared)
         options = TrainOptions(self.device, on_progress=on_progress, rule=self.before.rule)
         used = config
         if method.is_network:
@@ -326,59 +288,20 @@ class Update:
             weights = grow_weights(
                 member.system.network, method.decoder, config.model, known, prepared
             )
-            used = self._choose_schedule(config)
+            n_old = self.merged.n_old.get("train", 0)
+            used = choose_schedule(config, self.changes)
             options = replace(
                 options,
                 run_folder=run,
                 resume=self.resume and run is not None and has_run(run),
                 start=Start(weights, fits_wide=self.has_old),
-                documents=self._replay(prepared, config, used.training.epochs),
-                identity={BEFORE: _fingerprint(member)},
+                documents=replay(prepared, n_old, config, used.training.epochs),
+                identity={BEFORE: fingerprint(member)},
             )
         tagger = train_uncalibrated(prepared, method, used, options)
         # The next update starts from the settings of the training, not from those of this update.
         config = replace(tagger.config, training=config.training, encoder=config.encoder)
         return self._remember(replace(tagger, config=config), part)
-
-    def _fit_settings(self, config: Config, prepared: Prepared) -> Config:
-        """Return the settings of a model for data that may have empty or larger label sets."""
-        sizes, model = prepared.split("train").labels.lengths, config.model
-        if model.empty_sets == "off" and bool((sizes == 0).any()):
-            model = replace(model, empty_sets="on")
-        return replace(config, model=model)
-
-    def _choose_schedule(self, config: Config) -> Config:
-        """Return settings for a few epochs at a lower learning rate."""
-        training = config.training
-        training = replace(
-            training,
-            epochs=max(LEAST_EPOCHS, round(SHARE_OF_STEPS * training.epochs)),
-            learning_rate=SHARE_OF_RATE * training.learning_rate,
-            random_share=0.0,
-        )
-        rate = SHARE_OF_RATE * config.encoder.learning_rate
-        training = from_dict(TrainingSettings, {**to_dict(training), **self.changes})
-        encoder = replace(config.encoder, learning_rate=rate)
-        return replace(config, training=training, encoder=encoder)
-
-    def _replay(
-        self, prepared: Prepared, config: Config, n_epochs: int
-    ) -> TrainingDocuments | None:
-        """Return the documents of each epoch: the new ones several times, and a sample of the old.
-
-        All epochs together have a share of the documents of a whole training. None is all once.
-        """
-        train, n_old = prepared.split("train"), self.merged.n_old.get("train", 0)
-        if not n_old:
-            return None
-        new = np.repeat(np.arange(n_old, len(train)), TIMES_NEW)
-        n_wanted = round(SHARE_OF_STEPS * config.training.epochs * len(train) / n_epochs)
-        n_replayed = min(max(n_wanted - len(new), len(new)), n_old)
-        random = np.random.default_rng(config.seed)
-        old = np.sort(random.permutation(n_old)[:n_replayed])
-        rows = np.concatenate([old, new])
-        tokens, labels = take_rows(train.tokens, rows), take_rows(train.labels, rows)
-        return TrainingDocuments(tokens, labels, train_rows=rows)
 
     def _remember(self, tagger: Tagger, part: int) -> Tagger:
         """Add what the model before was trained on, if that is not a part of the data."""
@@ -401,12 +324,13 @@ class Update:
         names = self._name_members()
         folder = MembersFolder(run, tuple(names))
         folder.check(self.resume)
-        identity = {BEFORE: _fingerprint(self.before), "data": self._identify_data()}
+        identity = {
+            BEFORE: fingerprint(self.before),
+            "data": settings_hash([each.description["files"] for each in self.prepared]),
+        }
         folder.begin(identity)
         updated: dict[str, Tagger] = {}
-        for (part, _), member, name in zip(
-            self._configs, self.before.members, names, strict=True
-        ):
+        for (part, _), member, name in zip(self._configs, self.before.members, names, strict=True):
             found = self._update_member(member, part, name, folder)
             if found is not None:
                 updated[name] = found
@@ -421,10 +345,6 @@ class Update:
         if len(names) != len(methods) or any("/" in name or name[:1] == "." for name in names):
             names = [f"{method}-{number}" for number, method in enumerate(methods, 1)]
         return names
-
-    def _identify_data(self) -> str:
-        seals = [each.description["files"] for each in self.prepared]
-        return hashlib.blake2b(repr(seals).encode(), digest_size=16).hexdigest()
 
     def _update_member(
         self, member: Tagger, part: int, name: str, folder: MembersFolder
@@ -462,7 +382,7 @@ class Update:
     def _mix(self, updated: Mapping[str, Tagger], n_before: int) -> Tagger:
         """Mix the members on the valid part; if that is too small, with the weights before."""
         names, members = list(updated), list(updated.values())
-        documents = self._documents(["old", "new"])
+        documents = valid_documents(self.merged, ["old", "new"])
         if documents.n_documents >= LEAST_TO_FIT:
             calibration = self.before.calibration
             mixed = mix_members(names, members, documents, calibration, self.on_progress)
@@ -482,50 +402,17 @@ class Update:
 
     # What the update changes
 
-    def _documents(self, kinds: Sequence[str], most: int | None = None) -> LabelledDocuments:
-        """Return valid documents of some kinds; an even sample if there are more than `most`."""
-        merged = self.merged
-        both = {"old": (merged.old, merged.n_old), "new": (merged.new, merged.n_new)}
-        n_documents = sum(both[kind][1].get("valid", 0) for kind in kinds)
-
-        def read() -> Iterator[Example]:
-            for kind in kinds:
-                if "valid" in both[kind][0]:
-                    yield from both[kind][0]["valid"]()
-
-        def choose() -> Iterator[Example]:
-            rows = even_rows(n_documents, most or n_documents)
-            examples, done = read(), 0
-            for row in rows.tolist():
-                yield next(islice(examples, row - done, None))
-                done = row + 1
-
-        n_read = min(n_documents, most or n_documents)
-        return LabelledDocuments(
-            "valid", lambda tagger: example_batches(tagger, choose()), n_documents=n_read
-        )
-
     @cached_property
     def _measured(self) -> dict[str, LabelledDocuments]:
         """The documents that show what the update changes."""
-        parts = {kind: self._documents([kind], MOST_MEASURED) for kind in ("old", "new")}
+        parts = {
+            kind: valid_documents(self.merged, [kind], MOST_MEASURED) for kind in ("old", "new")
+        }
         return {kind: each for kind, each in parts.items() if each.n_documents}
 
     def _measure(self, tagger: Tagger, kind: str) -> dict[str, float]:
-        """Measure a model on valid documents, over the labels of both models."""
-        documents, seen = self._measured[kind], SeenCounts(tagger)
-        truth: list[tuple[str, ...]] = []
-        predicted: list[tuple[str, ...]] = []
-        count = count_up(f"measuring on {kind} documents", self.on_progress, documents.n_documents)
-        for tokens, labels in seen.watch(documents.batches(tagger)):
-            truth += labels
-            predicted += [each.labels for each in tagger.tag_tokens(tokens)]
-            count(len(labels))
-        scores = evaluate_label_sets(truth, predicted, self.labels.names)
-        return {
-            **{name: float(getattr(scores, name)) for name in MEASURES},
-            "share_trained_on": seen.share,
-        }
+        documents = self._measured[kind]
+        return measure_documents(tagger, documents, self.labels.names, kind, self.on_progress)
 
     def _describe(self, scores: Mapping[str, Any]) -> dict[str, Any]:
         """Return what was updated, as plain JSON values, for people."""
@@ -544,12 +431,3 @@ class Update:
             "n_measured": {kind: each.n_documents for kind, each in self._measured.items()},
             "scores": dict(scores),
         }
-
-
-def _fingerprint(tagger: Tagger) -> str:
-    """Return a hash of the weights of a model."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name, array in sorted(tagger.system.arrays().items()):
-        digest.update(name.encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
