@@ -40,7 +40,8 @@ WasTrainedOn = Callable[[Sequence[Example]], Bools]
 class Merged:
     """Old and new documents, each cut into train and valid; they are read when asked for."""
 
-    name: str
+    name: str  # of the new data
+    old_name: str | None = None
     old: dict[str, Stream] = field(default_factory=dict)  # by part
     new: dict[str, Stream] = field(default_factory=dict)
     n_old: dict[str, int] = field(default_factory=dict)  # documents of each part
@@ -149,6 +150,7 @@ def _add_old(
 ) -> None:
     """Add the parts of the old documents."""
     dataset = _open(source)
+    merged.old_name = dataset.name
     is_seen = _look_at(dataset.splits["train"], source, merged, was_trained_on)
     merged.share_seen = None if is_seen is None else float(is_seen.mean())
     cuts: dict[str, Bools | None] = {"train": None, "valid": None}  # rows of train; None for all

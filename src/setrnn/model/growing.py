@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -108,7 +109,7 @@ def _list_label_weights(network: Network, decoder: str, settings: ModelSettings)
     dimensions = own.labels.embedding_dim if hasattr(own, "labels") else 0
     with without_values():
         vectors = torch.empty(own.n_labels + 1, dimensions, device="meta")
-        larger = find_decoder(decoder)(network.encoder.memory_size, vectors, settings)
+        larger: Any = find_decoder(decoder)(network.encoder.memory_size, vectors, settings)
     shapes = {name: each.shape for name, each in own.state_dict().items()}
     names = [
         f"decoder.{name}"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from setrnn.config import Config, MixtureConfig, settings_hash
 from setrnn.data.cache import cache_folder
 from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.example import Example
-from setrnn.data.folders import explain_failed_write
+from setrnn.data.folders import explain_failed_write, temporary_folder
 from setrnn.data.joint_encoder import split_rows
 from setrnn.data.labels import distinct_sets
 from setrnn.data.merging import Bools, Merged, WasTrainedOn, merge
@@ -135,20 +134,19 @@ def update(
             None if data is None else make_source(data),
             _recognise(before),
         )
-        folder = Path(stack.enter_context(_temporary_folder()))
-        work = Update(
+        folder = stack.enter_context(_folder_for_data())
+        return Update(
             name,
             before,
             merged,
-            folder,
-            data is not None,
-            changes,
-            target,
-            device,
-            resume,
-            on_progress,
-        )
-        return work.run()
+            folder=folder,
+            has_old=data is not None,
+            changes=changes,
+            out=target,
+            device=device,
+            resume=resume,
+            on_progress=on_progress,
+        ).run()
 
 
 def _refuse_own_folder(model: str | Path | Tagger, out: Path) -> None:
@@ -166,11 +164,14 @@ def _refuse_without_documents(before: Tagger, has_old: bool) -> None:
         )
 
 
-def _temporary_folder() -> TemporaryDirectory[str]:
-    place = cache_folder()
-    with explain_failed_write(place):
-        place.mkdir(parents=True, exist_ok=True)
-        return TemporaryDirectory(prefix="update-", dir=place)
+@contextmanager
+def _folder_for_data() -> Iterator[Path]:
+    """Yield a folder in the cache for prepared data, which is removed at the end."""
+    target = cache_folder() / "update"
+    with explain_failed_write(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with temporary_folder(target, is_private=True) as folder:
+        yield folder
 
 
 def _recognise(tagger: Tagger) -> WasTrainedOn | None:
@@ -239,7 +240,13 @@ class Update:
         known = Vocabulary(self.before.encoder.parts[part], self.before.labels, self.has_old)
         target = self.folder / f"part-{part}"
         streams = self.merged.streams()
-        return prepare(streams, target, self.merged.name, text, {}, count, known=known)
+        return prepare(streams, target, self._data_name, text, {}, count, known=known)
+
+    @property
+    def _data_name(self) -> str:
+        """The names of the old and the new data."""
+        old = self.merged.old_name or self.before.notes.get("data")
+        return f"{old} + {self.merged.name}" if old else self.merged.name
 
     @property
     def _configs(self) -> Iterator[tuple[int, Config]]:
@@ -383,19 +390,17 @@ class Update:
         """Mix the members on the valid part; if that is too small, with the weights before."""
         names, members = list(updated), list(updated.values())
         documents = valid_documents(self.merged, ["old", "new"])
-        if documents.n_documents >= LEAST_TO_FIT:
+        n_documents = self.prepared[0].description["n_documents"]["train"]
+        own = {"data": self._data_name, "n_documents": n_documents}
+        if (documents.n_documents or 0) >= LEAST_TO_FIT:
             calibration = self.before.calibration
             mixed = mix_members(names, members, documents, calibration, self.on_progress)
-            n_documents = self.prepared[0].description["n_documents"]["train"]
-            notes = {**mixed.notes, "data": self.merged.name, "n_documents": n_documents}
-            return replace(mixed, notes=notes)
+            return replace(mixed, notes=mixed.notes | own)
         system, weights = self.before.system, None
         assert isinstance(system, MixtureSystem)
         if len(members) == n_before:
             weights = system.weights
-        n_train = self.prepared[0].description["n_documents"]["train"]
-        notes = {"data": self.merged.name, "n_documents": n_train, **describe_occasion()}
-        mixture = replace(join(members, weights), notes=notes)
+        mixture = replace(join(members, weights), notes=own | describe_occasion())
         mixture = keep_targets(mixture, self.before.calibration, self.on_progress)
         note_targets(mixture, self.on_progress)
         return mixture
