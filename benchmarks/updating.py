@@ -1,10 +1,11 @@
 """Compare `setrnn update` with training again, when documents and labels arrive later.
 
     python benchmarks/updating.py DATA --out DIR [--methods best set-rnn-exact] [--documents 4000]
-        [--seeds 1] [--most-labels N] [--set KEY=VALUE]... [--update KEY=VALUE]... [--split test] [--json FILE]
+        [--most-labels N] [--seeds 1] [--split test] [--set KEY=VALUE]... [--update KEY=VALUE]...
+        [--ways before again update alone] [--json FILE]
 
 DATA has train, valid and test. N of its training documents are used, and at most N / 5 of the other
-parts. Ten labels of middle frequency arrive late: all documents that carry one of them, and random
+parts; with --most-labels, none with larger sets (set-rnn-exact needs 2^n steps). Ten labels of middle frequency arrive late: all documents that carry one of them, and random
 others, together a tenth, are the new documents; the rest are the old ones. The valid part is cut in
 the same way. For each method ("best" is training without a method, --budget 0) and each seed:
 

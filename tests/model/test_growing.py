@@ -1,5 +1,7 @@
 """A network that has grown says the same about what it knew."""
 
+from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,6 +15,7 @@ from setrnn.data.vocabulary import Vocabulary
 from setrnn.methods import METHODS
 from setrnn.model.growing import LABELS, WORDS, grow_weights
 from setrnn.model.network import rebuild_network
+from setrnn.model.wide import WideEvidence
 
 NEW = [
     Example(f"n{n}", f"zyxwv qponm storm weather {n}", ("storm", "gale storm"), ("brand new",))
@@ -47,7 +50,7 @@ def test_logits_of_known_labels_stay(method, taggers, grown, small_prepared, tes
     tagger = taggers[method]
     decoder, config = METHODS[method].decoder, tagger.config
     known = Vocabulary(tagger.encoder, tagger.labels)
-    weights = grow_weights(tagger.system.network, decoder, config.model, known, grown)
+    weights = grow_weights(tagger.system.network, decoder, config.model, known, grown).weights
     network = rebuild_network(weights, config, decoder)
 
     def outputs(network, encoder):
@@ -68,10 +71,52 @@ def test_logits_of_known_labels_stay(method, taggers, grown, small_prepared, tes
     assert after.isfinite().all()
 
 
+def test_larger_sets_than_before_are_possible(taggers, grown):
+    tagger = taggers["set-rnn-exact"]
+    known = Vocabulary(tagger.encoder, tagger.labels)
+    larger = replace(tagger.config.model, max_labels=tagger.config.model.max_labels + 3)
+    found = grow_weights(tagger.system.network, "order-free", larger, known, grown)
+    network = rebuild_network(found.weights, replace(tagger.config, model=larger), "order-free")
+    sizes = network.decoder.sizes.weight
+    assert len(sizes) == larger.max_labels + 1
+    assert torch.equal(sizes[-1], sizes[-4])
+    n = len(tagger.labels)
+    assert {name: rows.tolist() for name, rows in found.new_rows.items()}[LABELS] == [n]
+
+
+def test_wide_evidence_of_known_labels_stays(taggers, small_examples, small_prepared, tmp_path):
+    tagger = taggers["sigmoid"]
+    labels, n_tokens = tagger.labels, tagger.encoder.n_tokens
+    random = torch.Generator().manual_seed(0)
+    wide = WideEvidence(
+        {
+            "idf": torch.ones(n_tokens),
+            "pairs": torch.zeros(0, dtype=torch.long),
+            "offsets": torch.arange(n_tokens + 1),
+            "labels": torch.arange(n_tokens) % len(labels),
+            "weights": torch.randn(n_tokens, generator=random),
+            "intercepts": torch.randn(len(labels), generator=random),
+        }
+    )
+    network = deepcopy(tagger.system.network)
+    network.wide = wide
+    known = Vocabulary(tagger.encoder, labels, adds_words=False)
+    streams = {"train": partial(iter, NEW)}
+    text = small_prepared.text_settings
+    prepared = prepare(streams, tmp_path / "new", "news", text, {}, known=known)
+    found = grow_weights(network, "sigmoid", tagger.config.model, known, prepared)
+    grown_wide = rebuild_network(found.weights, tagger.config, "sigmoid").wide
+    tokens = torch.arange(3, 43).view(4, 10)
+    lengths = torch.full((4,), 10)
+    before, after = (each.log_odds(tokens, lengths) for each in (wide, grown_wide))
+    assert torch.allclose(before, after[:, : len(labels)])
+    assert torch.equal(after[:, -1], wide.intercepts.min().expand(4))
+
+
 def test_a_new_label_is_near_the_words_of_its_name(taggers, grown):
     tagger = taggers["set-rnn"]
     known = Vocabulary(tagger.encoder, tagger.labels)
-    weights = grow_weights(tagger.system.network, "rnn", tagger.config.model, known, grown)
+    weights = grow_weights(tagger.system.network, "rnn", tagger.config.model, known, grown).weights
     words, labels = weights[WORDS], weights[LABELS]
     assert words.shape[0] == grown.encoder.n_tokens
     row = grown.encoder.tokens.index("zyxwv")

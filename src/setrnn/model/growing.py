@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,17 @@ WORDS, LABELS, SIZES = "encoder.words.weight", "decoder.labels.weight", "decoder
 INTERCEPTS = "wide.intercepts"
 
 
+@dataclass(frozen=True)
+class Grown:
+    """The weights of a network that has grown."""
+
+    weights: Mapping[str, Tensor]
+    new_rows: Mapping[str, Tensor]  # of the weights of labels, by their names
+
+
 def grow_weights(
     network: Network, decoder: str, settings: ModelSettings, known: Vocabulary, prepared: Prepared
-) -> dict[str, Tensor]:
+) -> Grown:
     """Return the weights of a network for the words and labels of prepared data.
 
     What the network knows keeps its values. The vector of a new word is composed of those of the
@@ -46,7 +55,8 @@ def grow_weights(
     weights = {name: each.detach().cpu().clone() for name, each in network.state_dict().items()}
     labels = prepared.labels
     places = [labels.index[name] for name in known.labels.names]
-    for name in _list_label_weights(network, decoder, settings):
+    of_labels = _list_label_weights(network, decoder, settings)
+    for name in of_labels:
         mean = weights[name][: len(places)].mean(0)
         weights[name] = _add_rows(weights[name], places, len(labels), mean)
     if INTERCEPTS in weights:  # a label that br does not know is rare
@@ -58,12 +68,13 @@ def grow_weights(
         n_more = settings.max_labels + 1 - len(weights[SIZES])
         weights[SIZES] = torch.cat([weights[SIZES], *[weights[SIZES][-1:]] * n_more])
     composed = _compose(network, weights, known, prepared)
+    is_new = np.ones(len(labels), dtype=bool)
+    is_new[places] = False
     if LABELS in weights:
-        is_new = np.ones(len(labels), dtype=bool)
-        is_new[places] = False
         vectors = weights[LABELS][:-1]
         vectors[is_new] = _fit(composed, vectors, is_new)
-    return weights
+    new_rows = torch.from_numpy(np.flatnonzero(is_new))
+    return Grown(weights, dict.fromkeys(of_labels, new_rows) if len(new_rows) else {})
 
 
 def _compose(

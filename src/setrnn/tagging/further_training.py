@@ -5,7 +5,6 @@ Chosen on the valid parts of debtags and arxiv: see "Updating" in benchmarks/REA
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -18,12 +17,10 @@ from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
 from setrnn.tagging.opening import Settings, list_overrides
 
-SHARE_OF_STEPS = float(os.environ.get("U_SHARE", 0.13))  # of those of a whole training
-LEAST_EPOCHS = int(os.environ.get("U_EPOCHS", 2))
-SHARE_OF_RATE = float(os.environ.get("U_RATE", 0.5))  # of the highest learning rate
-TIMES_NEW = int(
-    os.environ.get("U_TIMES", 2)
-)  # an epoch has each new document, if there are old ones
+SHARE_OF_STEPS, LEAST_EPOCHS = 0.15, 2  # of a whole training
+SHARE_OF_RATE = 0.5  # of the highest learning rate
+TIMES_RATE = 4.0  # the rows of new labels learn so much faster
+TIMES_NEW = 3  # an epoch has each new document, if there are old ones
 
 
 def read_training_changes(settings: Settings) -> Mapping[str, Any]:
@@ -45,7 +42,7 @@ def choose_schedule(config: Config, changes: Mapping[str, Any]) -> Config:
     before = config.training
     training = replace(
         before,
-        epochs=max(LEAST_EPOCHS, round(SHARE_OF_STEPS * before.epochs)),
+        epochs=_count_epochs(before),
         learning_rate=SHARE_OF_RATE * before.learning_rate,
         random_share=0.0,  # the first objective was for the first epochs
     )
@@ -53,6 +50,11 @@ def choose_schedule(config: Config, changes: Mapping[str, Any]) -> Config:
     rate = SHARE_OF_RATE * config.encoder.learning_rate
     encoder = replace(config.encoder, learning_rate=rate)
     return replace(config, training=training, encoder=encoder)
+
+
+def _count_epochs(training: TrainingSettings) -> int:
+    """Return the epochs of a further training, unless the user chooses another number."""
+    return max(LEAST_EPOCHS, round(SHARE_OF_STEPS * training.epochs))
 
 
 def fit_to_sets(config: Config, prepared: Prepared) -> Config:
@@ -64,23 +66,22 @@ def fit_to_sets(config: Config, prepared: Prepared) -> Config:
     return replace(config, model=replace(model, max_labels=most))
 
 
-def replay(
-    prepared: Prepared, n_old: int, config: Config, n_epochs: int
-) -> TrainingDocuments | None:
+def replay(prepared: Prepared, n_old: int, config: Config) -> TrainingDocuments | None:
     """Return the documents of each epoch: the new ones several times, and a sample of the old.
 
-    All epochs together have a share of the documents of a whole training.
+    All epochs together have a share of the documents of a whole training, unless the user asks for
+    more or fewer epochs.
 
     Args:
         prepared: the data, whose train part begins with the old documents.
         n_old: the number of these; if there are none, the result is None: all documents once.
         config: the settings of the whole training.
-        n_epochs: the number of epochs of the further training.
     """
     if not n_old:
         return None
     train = prepared.split("train")
     new = np.repeat(np.arange(n_old, len(train)), TIMES_NEW)
+    n_epochs = _count_epochs(config.training)
     n_wanted = round(SHARE_OF_STEPS * config.training.epochs * len(train) / n_epochs)
     n_replayed = min(max(n_wanted - len(new), len(new)), n_old)
     random = np.random.default_rng(config.seed)

@@ -41,6 +41,7 @@ from setrnn.tagging.fitting import (
     train_uncalibrated,
 )
 from setrnn.tagging.further_training import (
+    TIMES_RATE,
     choose_schedule,
     fit_to_sets,
     read_training_changes,
@@ -292,7 +293,7 @@ class Update:
         if method.is_network:
             assert isinstance(member.system, NeuralSystem)
             known = Vocabulary(member.encoder, member.labels)
-            weights = grow_weights(
+            grown = grow_weights(
                 member.system.network, method.decoder, config.model, known, prepared
             )
             n_old = self.merged.n_old.get("train", 0)
@@ -301,8 +302,8 @@ class Update:
                 options,
                 run_folder=run,
                 resume=self.resume and run is not None and has_run(run),
-                start=Start(weights, fits_wide=self.has_old),
-                documents=replay(prepared, n_old, config, used.training.epochs),
+                start=Start(grown.weights, grown.new_rows, TIMES_RATE, fits_wide=self.has_old),
+                documents=replay(prepared, n_old, config),
                 identity={BEFORE: fingerprint(member)},
             )
         tagger = train_uncalibrated(prepared, method, used, options)

@@ -26,6 +26,7 @@ from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.training.failures import check_data, check_set_sizes
 from setrnn.training.loop import Trainer, count_first_epochs
+from setrnn.training.optimizer import speed_up_rows
 from setrnn.training.run_folder import RunFolder
 from setrnn.training.wide import add_wide
 
@@ -40,6 +41,8 @@ class Start:
     """The weights of a trained network, to train it further."""
 
     weights: Mapping[str, Tensor]
+    new_rows: Mapping[str, Tensor] = field(default_factory=dict)  # of weights that are added
+    times_rate: float = 1.0  # how much faster these rows learn
     fits_wide: bool = True  # whether wide evidence is fitted again, on the train part
 
 
@@ -137,7 +140,7 @@ def make_trainer(
         if start is not None:  # all but the arrays that were fitted
             own = {name: each for name, each in start.weights.items() if not _is_wide(name)}
             network.load_state_dict(own, strict=False)
-    return Trainer(
+    trainer = Trainer(
         network.to(fabric.device),
         prepared,
         config,
@@ -149,6 +152,9 @@ def make_trainer(
         documents,
         options.rule,
     )
+    if start is not None:
+        speed_up_rows(trainer.keeper.optimizer, network, start.new_rows, start.times_rate)
+    return trainer
 
 
 def _is_wide(name: str) -> bool:
