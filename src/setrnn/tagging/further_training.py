@@ -17,7 +17,7 @@ from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
 from setrnn.tagging.opening import Settings, list_overrides
 
-SHARE_OF_STEPS, LEAST_EPOCHS = 0.15, 2  # of a whole training
+SHARE_OF_STEPS, LEAST_EPOCHS = 0.13, 2  # of a whole training
 SHARE_OF_RATE = 0.5  # of the highest learning rate
 TIMES_RATE = 4.0  # the rows of new labels learn so much faster
 TIMES_NEW = 3  # an epoch has each new document, if there are old ones
