@@ -355,6 +355,8 @@ def _run_all(
     n_jobs = max((task.n_jobs for task in plan.tasks), default=1)
     for is_mixture in (False, True):  # mixtures need the models of the others
         jobs = [_run_job(task) for task in plan.tasks if bool(task.members) == is_mixture]
+        if n_jobs > 1:  # side by side, the longest must not begin last
+            jobs.sort(key=lambda job: costs[job.name], reverse=True)
         _run_jobs(jobs, n_jobs, overall, keep)
     return records
 

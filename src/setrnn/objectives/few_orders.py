@@ -14,13 +14,13 @@ from torch import Tensor
 from setrnn.data.batches import send
 from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.objectives.objective import LabelSets
-from setrnn.search.beam_search import search_orders
 from setrnn.search.prefix_tree import (
     PrefixTree,
     as_row_decoder,
     can_share_prefixes,
     search_in_tree,
 )
+from setrnn.search.replayed import search_again, search_once
 
 SIZE_CLASSES = (1, 2, 3, 4, 6, 9, 13)  # the least set size of each group that is searched together
 
@@ -73,9 +73,10 @@ def search_large_sets(
     for rows in _group_by_size(label_sets.sizes, largest_known, on_gpu=labels.is_cuda):
         size = int(label_sets.sizes[rows].max())
         rows = send(rows, labels.device)
-        found = search_orders(decoder, encoding.rows(rows), labels[rows, None, :size], n_orders)
-        K, S = found.labels.shape[2:]
-        orders[rows, :K, :S] = found.labels[:, 0]
+        search = search_again if labels.is_cuda else search_once
+        found = search(decoder, encoding.rows(rows), labels[rows, :size], n_orders)
+        K, S = found.shape[1:]
+        orders[rows, :K, :S] = found
     return orders
 
 

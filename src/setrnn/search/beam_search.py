@@ -71,7 +71,7 @@ def beam_search(
     max_labels = C if max_labels is None else min(max_labels, C)
     columns, closed, stop_closed = _columns(choices, stop, must_use_all)
     only_stop = closed.new_full((C + 1,), -torch.inf)
-    only_stop[C] = 0.0
+    only_stop[C:].zero_()
     emitted = choices.new_empty((B, G, 1, 0))  # padded with STOP
     scores = closed.new_zeros((B, G, 1))
     is_finished = torch.zeros_like(scores, dtype=torch.bool)

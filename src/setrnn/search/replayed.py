@@ -1,0 +1,144 @@
+"""Algorithm 1 on a GPU: the search for the orders of given sets is recorded once, then replayed.
+
+A search is a few hundred small operations, and a GPU waits for each to be started. A CUDA graph
+starts them all at once. It has fixed shapes: documents, words and labels are padded to a few sizes,
+and a size is recorded when it has been met often enough to pay.
+"""
+
+# B documents, T words, C labels of a set, K beams, S steps
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from setrnn.model.interfaces import Decoder, Encoding
+from setrnn.search.beam_search import search_orders
+
+DOCUMENTS = (16, 32, 64, 96, 128)
+WORDS = (32, 64, 96, 128, 192, 256, 384, 512)
+LABELS = (4, 5, 6, 8, 10, 12, 16, 20, 24, 32)
+N_BEFORE = 2  # searches of a size that are not recorded
+MOST_RECORDED = 200
+
+Shape = tuple[int, int, int, int]  # B, T, C, K
+
+
+def search_once(
+    decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
+) -> Tensor:
+    """Return the best orders (B, K, S) of given sets (B, C), padded with -1."""
+    return search_orders(decoder, encoding, label_sets[:, None], beam_width).labels[:, 0]
+
+
+def search_again(
+    decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
+) -> Tensor:
+    """Do the same on a GPU, by a recorded search."""
+    replays = _REPLAYS.setdefault(decoder, _Replays())
+    return replays.search(decoder, encoding, label_sets, beam_width)
+
+
+class _Replays:
+    """The recorded searches of one decoder."""
+
+    def __init__(self) -> None:
+        self.searches: dict[Shape, _Recorded] = {}
+        self.n_met: Counter[Shape] = Counter()
+        self.pool: Any = None  # of memory, which all graphs share
+
+    def search(
+        self, decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
+    ) -> Tensor:
+        shape = padded_shape(encoding, label_sets, beam_width)
+        if shape is None or torch.is_autocast_enabled("cuda"):
+            return search_once(decoder, encoding, label_sets, beam_width)
+        self.n_met[shape] += 1
+        known = self.searches.get(shape)
+        if known is None:
+            is_worth = self.n_met[shape] > N_BEFORE and len(self.searches) < MOST_RECORDED
+            if not is_worth:
+                return search_once(decoder, encoding, label_sets, beam_width)
+            known = self.searches[shape] = _Recorded(
+                decoder, encoding, label_sets, shape, self.pool
+            )
+            self.pool = known.graph.pool()
+        return known.replay(encoding, label_sets)
+
+
+class _Recorded:
+    """One search of fixed shapes. The weights are read where they are: they may change."""
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        encoding: Encoding,
+        label_sets: Tensor,
+        shape: Shape,
+        pool: Any,  # noqa: ANN401 (a handle of torch)
+    ) -> None:
+        self.encoding, self.label_sets = pad_search(encoding, label_sets, shape)
+        K = shape[3]
+        side: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):  # the first call of an operation may allocate
+            search_once(decoder, self.encoding, self.label_sets, K)
+        torch.cuda.current_stream().wait_stream(side)
+        self.graph = torch.cuda.CUDAGraph()
+        # Another thread prepares the next batch meanwhile.
+        with torch.cuda.graph(self.graph, pool=pool, capture_error_mode="thread_local"):
+            self.orders = search_once(decoder, self.encoding, self.label_sets, K)
+
+    def replay(self, encoding: Encoding, label_sets: Tensor) -> Tensor:
+        B, T = encoding.closed.shape
+        C = label_sets.shape[1]
+        own = self.encoding
+        own.closed.fill_(-torch.inf)
+        own.closed[B:] = 0.0
+        self.label_sets.fill_(-1)
+        own.memory[:B, :T].copy_(encoding.memory)
+        own.closed[:B, :T].copy_(encoding.closed)
+        own.summary[:B].copy_(encoding.summary)
+        if own.evidence is not None and encoding.evidence is not None:
+            own.evidence[:B].copy_(encoding.evidence)
+        self.label_sets[:B, :C].copy_(label_sets)
+        self.graph.replay()
+        return self.orders[:B, :, :C].clone()
+
+
+_REPLAYS: WeakKeyDictionary[Decoder, _Replays] = WeakKeyDictionary()
+
+
+def padded_shape(encoding: Encoding, label_sets: Tensor, beam_width: int) -> Shape | None:
+    """Return the sizes to pad a search to; None if it is larger than all of them."""
+    B, T = encoding.closed.shape
+    sizes = ((B, DOCUMENTS), (T, WORDS), (label_sets.shape[1], LABELS))
+    if any(size > known[-1] for size, known in sizes):
+        return None
+    documents, words, labels = (known[bisect_left(known, size)] for size, known in sizes)
+    return documents, words, labels, beam_width
+
+
+@torch.no_grad()
+def pad_search(encoding: Encoding, label_sets: Tensor, shape: Shape) -> tuple[Encoding, Tensor]:
+    """Pad documents, words and labels: added documents have one word, of zeros, and no label."""
+    B, T = encoding.closed.shape
+    more, words, labels = shape[0] - B, shape[1] - T, shape[2] - label_sets.shape[1]
+    closed = pad(encoding.closed, (0, words), value=-torch.inf)
+    evidence = encoding.evidence
+    padded = replace(
+        encoding,
+        memory=pad(encoding.memory, (0, 0, 0, words, 0, more)),
+        closed=pad(closed, (0, 0, 0, more)),
+        summary=pad(encoding.summary, (0, 0, 0, more)),
+        details=None,
+        evidence=None if evidence is None else pad(evidence, (0, 0, 0, more)),
+    )
+    return padded, pad(label_sets, (0, labels, 0, more), value=-1)

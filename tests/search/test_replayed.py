@@ -1,0 +1,43 @@
+"""A recorded search: what padding may not change, and on a GPU, that a replay finds the same."""
+
+import pytest
+import torch
+
+from brute_force_sequences import STEPPING_DECODERS, TEXTS, batch_of, tiny_network
+from setrnn.search.replayed import pad_search, padded_shape, search_again, search_once
+
+K = 3
+LABEL_SETS = torch.tensor([[0, 2, 3, -1], [1, 2, -1, -1], [0, 1, 2, 3]])
+
+
+def network_and_encoding(decoder, device="cpu"):
+    network = tiny_network(decoder=decoder).to(device).eval()
+    with torch.no_grad():
+        return network, network.encode(batch_of(TEXTS[:3]).to(torch.device(device)))
+
+
+@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
+def test_padding_changes_no_order(decoder):
+    network, encoding = network_and_encoding(decoder)
+    shape = padded_shape(encoding, LABEL_SETS, K)
+    padded = search_once(network.decoder, *pad_search(encoding, LABEL_SETS, shape), K)
+    plain = search_once(network.decoder, encoding, LABEL_SETS, K)
+    assert torch.equal(padded[:3, :, :4], plain)
+
+
+def test_a_larger_search_has_no_shape():
+    _, encoding = network_and_encoding("rnn")
+    assert padded_shape(encoding, torch.zeros(3, 1000, dtype=torch.long), K) is None
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
+def test_a_replay_finds_the_same_orders_also_with_other_weights(decoder):
+    network, encoding = network_and_encoding(decoder, "cuda")
+    label_sets = LABEL_SETS.cuda()
+    for _ in range(5):
+        with torch.no_grad():
+            for each in network.decoder.parameters():
+                each.add_(0.3 * torch.randn_like(each))
+        found = search_again(network.decoder, encoding, label_sets, K)
+        assert torch.equal(found, search_once(network.decoder, encoding, label_sets, K))
