@@ -5,9 +5,10 @@
         [--ways before again update alone] [--json FILE]
 
 DATA has train, valid and test. N of its training documents are used, and at most N / 5 of the other
-parts; with --most-labels, none with larger sets (set-rnn-exact needs 2^n steps). Ten labels of middle frequency arrive late: all documents that carry one of them, and random
-others, together a tenth, are the new documents; the rest are the old ones. The valid part is cut in
-the same way. For each method ("best" is training without a method, --budget 0) and each seed:
+parts; with --most-labels, none with larger sets (set-rnn-exact needs 2^n steps). Ten labels of
+middle frequency arrive late: all documents that carry one of them, and random others, together a
+tenth, are the new documents; the rest are the old ones. The valid part is cut in the same way. For
+each method ("best" is training without a method, --budget 0) and each seed:
 
     before    trained on the old documents
     again     trained from scratch on all documents

@@ -116,7 +116,8 @@ def update(
         >>> tagger = setrnn.train("newsroom", "br")
         >>> from setrnn.data.formats import write_examples
         >>> text = "The chess club won the match in the park."
-        >>> write_examples([setrnn.Example("c1", text, ["sport", "chess"])], "new.jsonl")
+        >>> chess = setrnn.Example("c1", text, ["sport", "chess"])
+        >>> n_written = write_examples([chess], "new.jsonl")
         >>> updated = setrnn.update(tagger, "new.jsonl", data="newsroom")
         >>> len(tagger.labels), len(updated.labels), updated.labels.names[-1]
         (65, 66, 'chess')
