@@ -93,7 +93,6 @@ def test_a_raw_csv_becomes_a_served_model(tmp_path, monkeypatch, capsys, asked):
         assert len(list(csv.DictReader(file))) == N_CHOSEN
     names = json.loads((tmp_path / "model-2" / "labels.json").read_text())["labels"]
     assert "seen by a person" in names
-    assert not (tmp_path / "model-2.run").exists()
 
 
 def test_the_page_names_files_that_are_there():
