@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import joblib
 import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
@@ -37,10 +38,8 @@ def count_gpus() -> int:
 
 
 def n_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return the number of cores that this process may use, also by a container's limit."""
+    return int(joblib.cpu_count())
 
 
 def threads_of_jobs(n_jobs: int) -> int:
