@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from setrnn.scale.predict_files import Crew, TaggedFiles, predict_files
     from setrnn.systems.limits import Limits
     from setrnn.tagging.calibrating import calibrate
+    from setrnn.tagging.choosing import ChosenDocument, choose, write_chosen
     from setrnn.tagging.distilling import distil
     from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
@@ -53,6 +54,9 @@ _HOMES = {
     "evaluate_rules": "setrnn.tagging.evaluation",
     "open_documents": "setrnn.tagging.documents",
     "calibrate": "setrnn.tagging.calibrating",
+    "choose": "setrnn.tagging.choosing",
+    "write_chosen": "setrnn.tagging.choosing",
+    "ChosenDocument": "setrnn.tagging.choosing",
     "describe_model": "setrnn.tagging.model_card",
     "mix": "setrnn.tagging.mixing",
     "distil": "setrnn.tagging.distilling",
@@ -87,6 +91,7 @@ _HOMES = {
 
 __all__ = [
     "BusyError",
+    "ChosenDocument",
     "ComparisonResult",
     "Completion",
     "ConfigError",
@@ -110,6 +115,7 @@ __all__ = [
     "__version__",
     "build_report",
     "calibrate",
+    "choose",
     "compare",
     "describe_model",
     "distil",
@@ -124,6 +130,7 @@ __all__ = [
     "prepare",
     "scorers",
     "train",
+    "write_chosen",
 ]
 
 if not TYPE_CHECKING:  # a type checker would accept any name

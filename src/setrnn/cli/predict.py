@@ -25,7 +25,7 @@ from setrnn.cli.options import (
     with_reading,
 )
 from setrnn.cli.predict_files import FolderOptions, predict_into_folder
-from setrnn.cli.progress import documents_progress
+from setrnn.cli.progress import documents_progress, load_model
 from setrnn.cli.terminal import escape_json
 from setrnn.data.cache import Source
 from setrnn.data.example import Example, KnownLabels
@@ -183,7 +183,7 @@ def predict(
     folder.refuse()
     file = Path(out)
     check_file_place(file)
-    tagger = setrnn.load(model, device)
+    tagger = load_model(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     tagger.rule_or_own(rule)

@@ -10,7 +10,7 @@ import typer
 import setrnn
 from setrnn.cli.console import note, scores_table, stdout
 from setrnn.cli.mix import print_mixture
-from setrnn.cli.options import Data, Reading, TrainingOptions, with_training
+from setrnn.cli.options import Data, FinishNow, Reading, TrainingOptions, with_training
 from setrnn.cli.progress import terminal_progress
 
 
@@ -36,6 +36,7 @@ def train(
             show_default="one per core, at most 4",
         ),
     ] = None,
+    finish_now: FinishNow = False,
 ) -> None:
     """Train a model and write its folder: the best one within a time budget, or one system.
 
@@ -57,6 +58,7 @@ def train(
             jobs=jobs or min(n_cores(), MOST_JOBS),
             out=out,
             on_progress=show,
+            finish_now=finish_now,
             **training.arguments(),
         )
     note(f"Wrote {out}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import time
 from contextlib import suppress
 from typing import Any
@@ -13,6 +14,7 @@ from setrnn.scale.worker import Record, Task, Work, Worker
 from setrnn.scale.workers import Failure, Outcome, describe_failure, is_death
 from setrnn.training.pool import THREAD_VARIABLES
 
+SECONDS_TO_ANSWER = 5.0
 LOOK_SECONDS = 2.0  # between two questions for the progress
 PATIENCE_SECONDS = 300.0  # without any worker that is ready
 NEEDS_RAY = "--ray needs Ray: pip install 'setrnn[ray]'"
@@ -29,6 +31,7 @@ def connect(address: str) -> None:
         raise ConfigError(NEEDS_RAY) from None
     if ray.is_initialized():
         return
+    _check_address(address)
     try:
         ray.init(
             address=None if address == "local" else address,
@@ -37,10 +40,25 @@ def connect(address: str) -> None:
             logging_level=logging.ERROR,
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
-        message = " ".join(str(error).split())[:200]
-        raise ConfigError(
-            f"No Ray cluster answers at '{address}' ({message}). Start one with: ray start --head"
-        ) from error
+        raise _no_cluster(address) from error
+
+
+def _check_address(address: str) -> None:
+    """Raise ConfigError if nobody listens at an address: Ray itself would wait for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdigit():
+        return  # a word, such as auto
+    try:
+        socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
+    except (OSError, OverflowError) as error:
+        raise _no_cluster(address) from error
+
+
+def _no_cluster(address: str) -> ConfigError:
+    return ConfigError(
+        f"No Ray cluster answers at '{address}'. Start one with ray start --head, or check the "
+        "address."
+    )
 
 
 class RayWorkers:

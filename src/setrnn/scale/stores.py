@@ -197,16 +197,21 @@ def _file_system(address: str) -> tuple[Any, str]:
     scheme, _, path = address.partition("://")
     try:
         return cast("tuple[Any, str]", fs.FileSystem.from_uri(address))
-    except (pa.ArrowException, ValueError) as error:
-        reason: Exception = error
+    except OSError as error:  # nobody answers, or nobody may read there
+        raise _unopened(address, error) from error
+    except (pa.ArrowException, ValueError):
+        pass  # pyarrow does not know the scheme
     try:
         import fsspec
 
         return fs.PyFileSystem(fs.FSSpecHandler(fsspec.filesystem(scheme))), path
-    except (ImportError, ValueError) as error:
-        reason = error
-    message = " ".join(str(reason).split())
-    raise ConfigError(f"{address} cannot be opened: {message}. Check the address.")
+    except (ImportError, OSError, ValueError) as error:
+        raise _unopened(address, error) from error
+
+
+def _unopened(address: str, error: Exception) -> ConfigError:
+    message = " ".join(str(error).split())[:200]
+    return ConfigError(f"{address} cannot be opened: {message}. Check the address.")
 
 
 def _list_files(system: Any, folder: str) -> list[str]:  # noqa: ANN401 (pyarrow has no types)

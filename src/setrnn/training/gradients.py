@@ -27,7 +27,7 @@ from setrnn.model.network import Network
 from setrnn.objectives import LabelSets, Objective
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 # A smaller piece is not worth a thread: starting its operations takes longer than computing them.
 LEAST_DOCUMENTS = 8
