@@ -244,7 +244,7 @@ def searched(monkeypatch):
         best = replace(task.config, training=training)
         return Tuned(best, [{"value": 0.5}] * n_trials)
 
-    monkeypatch.setattr("setrnn.comparison.compare.tune_method", tune_method)
+    monkeypatch.setattr("setrnn.comparison.running.tune_method", tune_method)
     return methods
 
 
