@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -23,8 +24,10 @@ TINY = [
 @pytest.fixture(scope="module")
 def cluster():
     """A cluster of two nodes, of which only the second one has a core."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray = pytest.importorskip("ray")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    # Where `--ray auto` of nobody else finds it; the paths of sockets must be short.
+    os.environ["RAY_TMPDIR"] = tempfile.mkdtemp(prefix="ray", dir="/tmp")
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": 0, "include_dashboard": False}

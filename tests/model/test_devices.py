@@ -1,7 +1,5 @@
 """The threads of torch: how many, how they wait, and that the user's setting is left as it was."""
 
-import builtins
-import os
 import threading
 
 import pytest
@@ -89,14 +87,18 @@ def test_jobs_share_the_cores_unless_the_user_sets_the_threads(monkeypatch):
     assert threads_of_jobs(10 * n_cores()) == 3
 
 
-def test_the_limit_of_a_container_limits_the_cores(monkeypatch, tmp_path):
-    limit, real_open, real_exists = "/sys/fs/cgroup/cpu.max", open, os.path.exists
-    half = tmp_path / "cpu.max"
-    half.write_text("50000 100000")  # microseconds of computing in each 100,000
-    monkeypatch.setattr(os.path, "exists", lambda path: path == limit or real_exists(path))
-    monkeypatch.setattr(
-        builtins,
-        "open",
-        lambda file, *args, **kwargs: real_open(half if file == limit else file, *args, **kwargs),
-    )
-    assert n_cores() == 1
+@pytest.mark.parametrize(("limit", "n"), [("50000 100000", 1), ("150000 100000", 2)])
+def test_the_limit_of_a_container_limits_the_cores(monkeypatch, tmp_path, limit, n):
+    (tmp_path / "cpu.max").write_text(f"{limit}\n")
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(64), raising=False)
+    monkeypatch.setattr("setrnn.model.devices.CONTAINER_LIMIT", tmp_path / "cpu.max")
+    assert n_cores() == n
+
+
+@pytest.mark.parametrize("content", ["max 100000\n", "", None])
+def test_without_a_limit_all_cores_count(monkeypatch, tmp_path, content):
+    if content is not None:
+        (tmp_path / "cpu.max").write_text(content)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(64), raising=False)
+    monkeypatch.setattr("setrnn.model.devices.CONTAINER_LIMIT", tmp_path / "cpu.max")
+    assert n_cores() == 64
