@@ -158,10 +158,13 @@ def test_closing_asks_running_jobs_to_stop(cluster, jobs):
         return [each for each in references if each.is_ready], []
 
     made.wait = wait
+    jobs[0].log.parent.mkdir()
+    jobs[0].log.write_text("ended by a signal")
     with pytest.raises(KeyboardInterrupt):
         next(running)
     assert made.calls.count("stop") == 3
     assert made.n_killed == 3
+    assert not jobs[0].log.exists()  # only runs that failed have one
 
 
 @pytest.mark.parametrize(

@@ -190,6 +190,7 @@ def _stop(running: Sequence[_Remote]) -> None:
     finally:
         for each in running:
             each.end()
+            each.job.log.unlink(missing_ok=True)  # a stop is not a failure
 
 
 class _Actor:
