@@ -19,6 +19,9 @@ def test_documents_are_recognised_one_by_one():
     hashes, lengths = sketch.examine(Ragged.from_lists([(), *NEW]))  # an empty one has no hash
     assert sketch.has(hashes).tolist() == [each in set(TRAINED) for each in NEW]
     assert lengths.tolist() == [*map(len, NEW)]
+    rows = [(), *NEW]
+    expected = [each in set(TRAINED) for each in rows]
+    assert sketch.find_seen(Ragged.from_lists(rows)).tolist() == expected
 
 
 def test_a_small_sketch_estimates_the_share():

@@ -28,7 +28,10 @@ COMMANDS = {
         "setrnn.cli.demo:demo",
         "Train and compare systems on newsroom, the embedded corpus of synthetic news.",
     ),
-    "data": ("setrnn.cli.data:app", "Inspect, convert, split and prepare data."),
+    "data": (
+        "setrnn.cli.data:app",
+        "Inspect, convert, split and prepare data; choose what to tag.",
+    ),
     "train": (
         "setrnn.cli.train:train",
         "Train a model and write its folder: the best one within a time budget, or one system.",
@@ -56,6 +59,10 @@ COMMANDS = {
     "distil": (
         "setrnn.cli.distil:distil",
         "Train a small network on the set probabilities of a trained model, its teacher.",
+    ),
+    "update": (
+        "setrnn.cli.update:update",
+        "Update a model with new documents and labels, without training from the beginning.",
     ),
     "compare": (
         "setrnn.cli.compare:compare",
@@ -140,7 +147,7 @@ def main() -> NoReturn:
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
     try:
         with _interrupt_on_sigterm():
-            code = app(arguments, standalone_mode=False)
+            code = app(arguments, prog_name="setrnn", standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:
             _fail("stopped.", INTERRUPTED)

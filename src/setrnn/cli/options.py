@@ -91,7 +91,7 @@ NoValid = Annotated[
     typer.Option(
         "--no-valid",
         help="If DATA has no valid part, train on all documents, and choose and calibrate nothing; "
-        "otherwise a tenth is set aside.",
+        "otherwise a tenth is set aside, or more of few documents.",
     ),
 ]
 Unlabelled = Annotated[
@@ -158,6 +158,14 @@ Seed = Annotated[
 ]
 Resume = Annotated[
     bool, typer.Option("--resume", help="Continue the run in OUT.run, which was stopped.")
+]
+FinishNow = Annotated[
+    bool,
+    typer.Option(
+        "--finish-now",
+        help="Train no more: finish the run in OUT.run, which was stopped, with its best epoch so "
+        "far. --resume can still continue it.",
+    ),
 ]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.", show_default=False)]
 Rule = Annotated[

@@ -10,7 +10,7 @@ import typer
 import setrnn
 from setrnn.cli.console import note, scores_table, stdout
 from setrnn.cli.mix import print_mixture
-from setrnn.cli.options import Data, Reading, TrainingOptions, with_training
+from setrnn.cli.options import Data, FinishNow, Reading, TrainingOptions, with_training
 from setrnn.cli.progress import terminal_progress
 
 
@@ -36,13 +36,14 @@ def train(
             show_default="one per core, at most 4",
         ),
     ] = None,
+    finish_now: FinishNow = False,
 ) -> None:
     """Train a model and write its folder: the best one within a time budget, or one system.
 
     Without --method, this trains classical systems, then the networks that fit the time, and mixes
     them with weights chosen on the valid part. The table shows what each gives there. If DATA has
-    no valid part, a tenth of train is set aside for it. Checkpoints, logs and members are kept in
-    OUT.run.
+    no valid part, a tenth of train is set aside for it, up to a quarter of few documents.
+    Checkpoints, logs and members are kept in OUT.run.
     """
     from setrnn.model.devices import n_cores  # they load torch, which the help does not need
     from setrnn.tagging.candidates import MOST_JOBS
@@ -57,6 +58,7 @@ def train(
             jobs=jobs or min(n_cores(), MOST_JOBS),
             out=out,
             on_progress=show,
+            finish_now=finish_now,
             **training.arguments(),
         )
     note(f"Wrote {out}")

@@ -11,6 +11,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
+from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source, read_source
 from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.example import Example, name_example
@@ -20,6 +21,7 @@ from setrnn.data.prepared import Prepared, batched
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.progress import Note, OnProgress, count_up
+from setrnn.systems.candidates import Ints
 from setrnn.tagging.tagger import Tagger
 
 # Texts that occur twice, in train and in another part, are no reason to warn or to refuse.
@@ -54,13 +56,18 @@ class LabelledDocuments:
 
     def note_skipped(self, on_progress: OnProgress) -> None:
         """Report how many rows were skipped, and the first few of them."""
-        if self.bad_rows.n_skipped:
-            text = f"{self.bad_rows.n_skipped:,} rows could not be read and were skipped."
-            on_progress(Note(text, is_warning=True))
-        for message in self.bad_rows.first:
-            on_progress(Note(f"  {message}"))
-        for text in self.bad_rows.notes:
-            on_progress(Note(text))
+        note_skipped(self.bad_rows, on_progress)
+
+
+def note_skipped(bad_rows: BadRows, on_progress: OnProgress) -> None:
+    """Report how many rows were skipped, the first few of them, and what else there is to know."""
+    if bad_rows.n_skipped:
+        text = f"{bad_rows.n_skipped:,} rows could not be read and were skipped."
+        on_progress(Note(text, is_warning=True))
+    for message in bad_rows.first:
+        on_progress(Note(f"  {message}"))
+    for text in bad_rows.notes:
+        on_progress(Note(text))
 
 
 # A file, a folder, a prepared folder, "newsroom" ...; or documents that are read already.
@@ -200,9 +207,11 @@ def _share_seen(sketch: DocumentSketch, known: dict[int, int]) -> float:
     return float(lengths[is_seen].sum() / lengths.sum())
 
 
-def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:
-    """Yield a stream of documents in batches of token ids."""
-    for batch in batched(examples, tagger.batch_size):
+def example_batches(
+    tagger: Tagger, examples: Iterable[Example], size: int | None = None
+) -> Iterator[Batch]:
+    """Yield a stream of documents in batches of token ids: as many as the tagger searches."""
+    for batch in batched(examples, size or tagger.batch_size):
         if not all(isinstance(example, Example) for example in batch):
             raise DataError("Documents with labels are given as setrnn.Example(id, text, labels).")
         tokens = tagger.encoder.encode(
@@ -228,3 +237,17 @@ def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator
         stop = min(start + tagger.batch_size, len(part))
         truth = [tuple(names[label] for label in row) for row in part.labels.rows(start, stop)]
         yield part.tokens.rows(start, stop), truth
+
+
+def take_documents(documents: LabelledDocuments, rows: Ints) -> LabelledDocuments:
+    """Return some documents of a part, by their numbers in ascending order."""
+
+    def batches(tagger: Tagger) -> Iterator[Batch]:
+        start = 0
+        for tokens, labels in documents.batches(tagger):
+            own = rows[(rows >= start) & (rows < start + len(labels))] - start
+            start += len(labels)
+            if len(own):
+                yield take_rows(tokens, own), [labels[row] for row in own]
+
+    return LabelledDocuments(documents.split, batches, documents.bad_rows, len(rows))

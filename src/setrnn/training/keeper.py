@@ -93,10 +93,12 @@ class Keeper:
         if self.asked_to_stop():
             assert self.run is not None
             self.save()
+            best = self.position.best_epoch
+            way_out = f", or keep epoch {best}, the best so far, with --finish-now" if best else ""
             raise StoppedError(
                 f"Stopped in epoch {self.position.epoch + 1} after "
                 f"{self.position.n_documents:,} documents. The run is saved in {self.run.folder}. "
-                "Resume with --resume."
+                f"Resume with --resume{way_out}."
             )
 
     def check_weights(self) -> None:

@@ -95,6 +95,11 @@ class Trainer:
         if self.run is not None:
             self.run.close()
 
+    def take_best(self, checkpoint: Checkpoint) -> None:
+        """Give the network the weights of the best epoch so far; the run on disk stays as it is."""
+        self.keeper.restore(checkpoint)
+        self.keeper.load_best()
+
     def time_steps(self, seconds: float) -> float:
         """Train on the first batches for some seconds; return the seconds per document.
 

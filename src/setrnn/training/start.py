@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import TrainingDocuments
@@ -19,12 +20,14 @@ from setrnn.errors import ConfigError
 from setrnn.methods import Method
 from setrnn.model.devices import find_device
 from setrnn.model.encoders import find_encoder
-from setrnn.model.network import make_network
-from setrnn.progress import OnProgress, ignore_progress
+from setrnn.model.network import make_network, rebuild_network
+from setrnn.progress import Note, OnProgress, ignore_progress
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.training.failures import check_data, check_set_sizes
 from setrnn.training.loop import Trainer, count_first_epochs
+from setrnn.training.optimizer import speed_up_rows
+from setrnn.training.resuming import change_epochs, check_finishable
 from setrnn.training.run_folder import RunFolder
 from setrnn.training.wide import add_wide
 
@@ -35,17 +38,29 @@ PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mix
 
 
 @dataclass(frozen=True)
+class Start:
+    """The weights of a trained network, to train it further."""
+
+    weights: Mapping[str, Tensor]
+    new_rows: Mapping[str, Tensor] = field(default_factory=dict)  # of weights that are added
+    times_rate: float = 1.0  # how much faster these rows learn
+    fits_wide: bool = True  # whether wide evidence is fitted again, on the train part
+
+
+@dataclass(frozen=True)
 class TrainOptions:
     """How to train, apart from the settings: the device, the run on disk, and the progress."""
 
     device: str = "auto"
     run_folder: Path | None = None  # for checkpoints and logs; None keeps none
     resume: bool = False
+    finish_now: bool = False  # take the best epoch of the run that was stopped; train no more
     wait: bool = False  # if another process trains in that folder, until it ends
     max_seconds: float | None = None  # no epoch begins that would probably exceed them
     on_progress: OnProgress = ignore_progress
     rule: str | None = None  # measures on valid, and predicts; None for the method's own
     documents: TrainingDocuments | None = None  # to train on; None for the train part
+    start: Start | None = None  # None for a new network
     identity: Mapping[str, str] = field(default_factory=dict)  # what else decides what is trained
 
 
@@ -86,7 +101,7 @@ def train_network(
     part: the last epoch is used then), and the seconds that training took.
     """
     place = find_device(options.device)
-    check_data(prepared, config)
+    check_data(prepared, config, has_own_tokenizer=options.start is not None)
     check_set_sizes(prepared, find_system(method).max_training_labels, method.name)
     count_first_epochs(method, config.training)  # raises if an objective gets no epoch
     run = checkpoint = None
@@ -94,9 +109,20 @@ def train_network(
         identity = identify_run(prepared, config, method.name, options.identity)
         run = RunFolder(options.run_folder, identity)
         checkpoint = run.find(options.resume)
+    if options.finish_now:
+        assert options.run_folder is not None
+        check_finishable(options.run_folder, method)
+    elif run is not None and checkpoint is not None:
+        note = change_epochs(checkpoint, method, config.training, run.folder)
+        if note is not None:
+            options.on_progress(Note(note))
     fabric = make_fabric(place, config.training.precision)
     trainer = make_trainer(method, prepared, config, options, fabric, run)
-    trainer.fit(checkpoint)
+    if options.finish_now:
+        assert checkpoint is not None, "a run that can be finished has a checkpoint"
+        trainer.take_best(checkpoint)
+    else:
+        trainer.fit(checkpoint)
     position, network = trainer.position, trainer.network
     notes = {
         "epochs": position.history,
@@ -115,12 +141,19 @@ def make_trainer(
     run: RunFolder | None = None,
 ) -> Trainer:
     """Build a network on Fabric's device, and what trains it."""
-    network = make_network(prepared, config, method.decoder, options.on_progress)
+    start = options.start
+    if start is None:
+        network = make_network(prepared, config, method.decoder, options.on_progress)
+    else:
+        network = rebuild_network(start.weights, config, method.decoder)
     part = prepared.split("train")
     documents = options.documents or TrainingDocuments(part.tokens, part.labels)
-    if config.model.wide == "on":
+    if config.model.wide == "on" and (start is None or start.fits_wide):
         documents = add_wide(network, prepared, documents, config, options.on_progress)
-    return Trainer(
+        if start is not None:  # all but the arrays that were fitted
+            own = {name: each for name, each in start.weights.items() if not _is_wide(name)}
+            network.load_state_dict(own, strict=False)
+    trainer = Trainer(
         network.to(fabric.device),
         prepared,
         config,
@@ -132,6 +165,14 @@ def make_trainer(
         documents,
         options.rule,
     )
+    if start is not None:
+        speed_up_rows(trainer.keeper.optimizer, network, start.new_rows, start.times_rate)
+    return trainer
+
+
+def _is_wide(name: str) -> bool:
+    """Return whether weights are an array of wide evidence, apart from its scale."""
+    return name.startswith("wide.") and name != "wide.scale"
 
 
 def identify_run(
