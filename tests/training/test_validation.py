@@ -6,6 +6,7 @@ from setrnn.metrics import MEASURES, evaluate_sets, indicator_matrix, is_better
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.tagging.evaluation import evaluate
 from setrnn.tagging.tagger import Tagger
+from setrnn.training import validation
 from setrnn.training.validation import MOST_CONSTANTS, best_constant, validate
 
 
@@ -58,3 +59,9 @@ def test_the_best_constant_is_the_best_of_all_numbers_of_frequent_labels(tiny, m
     assert found in every
     better = [each for each in every if is_better(each, found, measure)]
     assert not better or len(tiny.labels) + 1 > MOST_CONSTANTS
+
+
+def test_the_best_constant_repeats_only_the_most_frequent_of_many_labels(tiny, monkeypatch):
+    expected = best_constant(tiny, "instance_f1")
+    monkeypatch.setattr(validation, "MOST_REPEATED", 2)
+    assert 0 < best_constant(tiny, "instance_f1") <= expected

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from setrnn.metrics import Indicator
 
 MOST_CONSTANTS = 30  # numbers of most frequent labels that are tried
+MOST_REPEATED = 1_000  # of them: more labels for every document are never the best
 
 
 def has_valid(prepared: Prepared) -> bool:
@@ -90,12 +91,13 @@ def _find_thresholds(
 def best_constant(prepared: Prepared, measure: str) -> float:
     """Measure what needs no model on the valid part: always the same most frequent labels.
 
-    Their number is the best one, from none to all.
+    Their number is the best one, from none to all, or to the 1,000 most frequent.
     """
     truth = prepared.split("valid").labels
     L, n_labels = len(prepared.labels), len(prepared.labels) + len(prepared.unseen_labels)
     matrix = indicator_matrix(list(truth), n_labels)
-    sizes = np.unique(np.geomspace(1, L + 1, min(MOST_CONSTANTS, L + 1)).astype(np.int64) - 1)
+    most = min(L, MOST_REPEATED)
+    sizes = np.unique(np.geomspace(1, most + 1, min(MOST_CONSTANTS, most + 1)).astype(np.int64) - 1)
     scores = [
         float(evaluate_sets(matrix, _repeat(size, len(truth), n_labels)).as_dict()[measure])
         for size in sizes
