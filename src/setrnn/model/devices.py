@@ -31,6 +31,11 @@ def find_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def count_gpus() -> int:
+    """Return the number of GPUs that torch can use here."""
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
 def n_cores() -> int:
     """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):

@@ -176,7 +176,7 @@ class _Child:
         )
         job.log.parent.mkdir(parents=True, exist_ok=True)
         self._start = time.monotonic()
-        with _limited_threads(n_threads), _ignored_interrupts():
+        with threads_in_children(n_threads), ignored_interrupts():
             self.process.start()
         theirs.close()
         self._report(Progress("", 0.0, 1.0, unit="", detail="starting"))
@@ -197,7 +197,7 @@ class _Child:
             kind, content = self.messages.recv()
         except Exception:  # noqa: BLE001 (a dying process may send anything, or nothing)
             self._wait()
-            return self._end(failure=_describe_death(self.process.exitcode))
+            return self._end(failure=describe_death(self.process.exitcode))
         if kind == "progress":
             self._report(content)
             return None
@@ -244,7 +244,7 @@ def _stop(children: Sequence[_Child]) -> None:
             child.job.log.unlink(missing_ok=True)
 
 
-def _describe_death(exit_code: int | None) -> Failure:
+def describe_death(exit_code: int | None) -> Failure:
     """Return the failure of a process that ended without a message."""
     if exit_code is not None and exit_code < 0:
         name = signal.Signals(-exit_code).name
@@ -267,7 +267,7 @@ def describe_error(error: Exception) -> Failure:
 def _work(job: Job, messages: Connection) -> None:
     """Do the job in this process, and send its result to the parent."""
     signal.signal(signal.SIGTERM, _interrupt)
-    threading.Thread(target=_stop_with_parent, daemon=True).start()
+    threading.Thread(target=stop_with_parent, daemon=True).start()
     with job.log.open("w", encoding="utf-8") as log:
         for stream in (1, 2):  # the output of libraries does not belong on the screen
             os.dup2(log.fileno(), stream)
@@ -303,7 +303,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _stop_with_parent() -> None:
+def stop_with_parent() -> None:
     """Stop this process when its parent is killed: nobody waits for the result."""
     parent = multiprocessing.parent_process()
     assert parent is not None
@@ -312,7 +312,7 @@ def _stop_with_parent() -> None:
 
 
 @contextmanager
-def _limited_threads(n_threads: int) -> Iterator[None]:
+def threads_in_children(n_threads: int) -> Iterator[None]:
     """Limit the threads of processes started inside; variables that the user has set stay."""
     added = [name for name in THREAD_VARIABLES if name not in os.environ]
     os.environ.update(dict.fromkeys(added, str(n_threads)))
@@ -324,7 +324,7 @@ def _limited_threads(n_threads: int) -> Iterator[None]:
 
 
 @contextmanager
-def _ignored_interrupts() -> Iterator[None]:
+def ignored_interrupts() -> Iterator[None]:
     """Let processes started inside ignore Ctrl-C: their parent asks them, once, to stop."""
     if threading.current_thread() is not threading.main_thread():
         yield

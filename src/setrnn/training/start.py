@@ -24,6 +24,7 @@ from setrnn.progress import OnProgress, ignore_progress
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.training.failures import check_data, check_set_sizes
+from setrnn.training.launching import several_processes
 from setrnn.training.loop import Trainer, count_first_epochs
 from setrnn.training.run_folder import RunFolder
 from setrnn.training.wide import add_wide
@@ -47,6 +48,7 @@ class TrainOptions:
     rule: str | None = None  # measures on valid, and predicts; None for the method's own
     documents: TrainingDocuments | None = None  # to train on; None for the train part
     identity: Mapping[str, str] = field(default_factory=dict)  # what else decides what is trained
+    n_devices: int = 1  # a process trains on each
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,9 @@ def train_network(
         checkpoint = run.find(options.resume)
     fabric = make_fabric(place, config.training.precision)
     trainer = make_trainer(method, prepared, config, options, fabric, run)
-    trainer.fit(checkpoint)
+    with several_processes(options.n_devices, place) as ranks:
+        trainer.join(ranks)
+        trainer.fit(checkpoint)
     position, network = trainer.position, trainer.network
     notes = {
         "epochs": position.history,
@@ -146,7 +150,7 @@ def identify_run(
 
 
 def make_fabric(device: torch.device, precision: str) -> Fabric:
-    """Set up Lightning Fabric for one device."""
+    """Set up Lightning Fabric for one device: that of this process, if there are several."""
     if device.type == "cpu" and precision == "float16":
         raise ConfigError("training.precision float16 needs a GPU. Use float32 or bfloat16.")
     if device.type == "cuda":
@@ -155,7 +159,8 @@ def make_fabric(device: torch.device, precision: str) -> Fabric:
         from lightning.fabric import Fabric
 
         wanted: Any = PRECISIONS[precision]
-        return Fabric(accelerator=device.type, devices=1, precision=wanted)
+        devices = 1 if device.index is None else [device.index]
+        return Fabric(accelerator=device.type, devices=devices, precision=wanted)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from setrnn.systems.predicting import BatchSearch, ChosenSets
 from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 from setrnn.systems.system import System
+from setrnn.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
     from setrnn.metrics import Indicator
@@ -35,31 +36,36 @@ def validate(
     rule: str,
     max_documents: int,
     between_batches: Callable[[], None] = lambda: None,
+    ranks: Ranks = ALONE,
 ) -> dict[str, float]:
     """Measure on the valid part; on `max_documents` evenly spaced ones if there are more.
 
-    The thresholds of a rule that needs some are chosen on the same documents.
+    The thresholds of a rule that needs some are chosen on the same documents. Several processes
+    predict a share of the documents each; all return the same measures.
     """
     valid = prepared.split("valid")
     rows = even_rows(len(valid), max_documents)
     rows = rows[np.argsort(-valid.tokens.lengths[rows], kind="stable")]
     truth, L = list(take_rows(valid.labels, rows)), len(prepared.labels)
+    own = ranks.deal(rows)
     by, limits = find_rule(rule), no_limits(L)
     waiting: list[BatchSearch] = []  # for thresholds
     chosen: list[ChosenSets] = []
-    for start in range(0, len(rows), MAX_DOCUMENTS):
-        tokens = take_rows(valid.tokens, rows[start : start + MAX_DOCUMENTS])
-        search = BatchSearch(system, tokens, {by.source: count_candidates(by)})
-        if by.needs_thresholds:
-            waiting.append(search)
-        else:
-            chosen.append(search.choose(rule, limits))
+    for start in range(0, -(-len(rows) // ranks.n), MAX_DOCUMENTS):  # as often in each process
+        some = own[start : start + MAX_DOCUMENTS]
+        if len(some):
+            tokens = take_rows(valid.tokens, some)
+            waiting.append(BatchSearch(system, tokens, {by.source: count_candidates(by)}))
+        if waiting and not by.needs_thresholds:
+            chosen.append(waiting.pop().choose(rule, limits))
         between_batches()
     if by.needs_thresholds:
-        thresholds = _find_thresholds(waiting, truth, L)
+        thresholds = _find_thresholds(waiting, truth, L, ranks)
         chosen = [each.choose(rule, limits, thresholds) for each in waiting]
-    predicted = [row[row >= 0] for each in chosen for row in each.labels]
-    log_probs = [each.log_probs for each in chosen]
+    labels = [row[row >= 0] for each in chosen for row in each.labels]
+    predicted = ranks.collect(labels, np.int64)
+    own_log_probs = [each[None] for some in chosen for each in some.log_probs]
+    log_probs = ranks.collect(own_log_probs, np.float64)
     n_labels = L + len(prepared.unseen_labels)
     measured = evaluate_sets(
         indicator_matrix(truth, n_labels), indicator_matrix(predicted, n_labels)
@@ -70,13 +76,14 @@ def validate(
 
 
 def _find_thresholds(
-    searches: Sequence[BatchSearch], truth: Sequence[Ids], n_labels: int
+    searches: Sequence[BatchSearch], truth: Sequence[Ids], n_labels: int, ranks: Ranks
 ) -> Thresholds:
     """Choose thresholds on the documents that are measured."""
-    marginals = [each.system.marginals(each.tokens, each.many_sets()) for each in searches]
+    own = [each.system.marginals(each.tokens, each.many_sets()) for each in searches]
+    marginals = ranks.collect([row for rows in own for row in rows], np.float32)
     known = [row[row < n_labels] for row in truth]
     is_label = indicator_matrix(known, n_labels).toarray() > 0
-    return choose_thresholds(np.concatenate(marginals), is_label)
+    return choose_thresholds(np.stack(marginals), is_label)
 
 
 def best_constant(prepared: Prepared, measure: str) -> float:
