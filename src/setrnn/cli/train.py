@@ -59,10 +59,14 @@ def train(
     from setrnn.tagging.learning import open_valid
     from setrnn.tagging.model_readme import summarise
     from setrnn.training.launching import find_torchrun, help_torchrun
+    from setrnn.training.ranks import LostError
 
     torchrun = find_torchrun()
     if torchrun is not None and torchrun.rank > 0:  # the process of rank 0 does all the rest
-        help_torchrun(torchrun)
+        try:
+            help_torchrun(torchrun)
+        except (LostError, KeyboardInterrupt):  # it says why
+            raise typer.Exit(1) from None
         return
     source = reading.source(data)
     with terminal_progress() as show:

@@ -15,6 +15,8 @@ from multiprocessing.context import SpawnProcess
 
 import torch
 import torch.distributed as dist
+from torch.distributed import PrefixStore, Store, TCPStore  # type: ignore[attr-defined]
+from torch.distributed.rendezvous import rendezvous
 
 from setrnn.errors import ConfigError, TrainingError
 from setrnn.model.devices import count_gpus, limited_threads, threads_of_jobs
@@ -94,20 +96,18 @@ def help_torchrun(found: Torchrun) -> None:
     _help(_open_torchrun(), Ranks(found.rank, found.n), found.rank_here)
 
 
-def _open_torchrun() -> dist.Store:
-    store, _, _ = next(dist.rendezvous("env://"))
-    return dist.PrefixStore("setrnn", store)
+def _open_torchrun() -> Store:
+    store, _, _ = next(rendezvous("env://"))
+    return PrefixStore("setrnn", store)
 
 
 @contextmanager
-def _children(
-    n: int, found: Torchrun | None
-) -> Iterator[tuple[dist.Store, dict[int, SpawnProcess]]]:
+def _children(n: int, found: Torchrun | None) -> Iterator[tuple[Store, dict[int, SpawnProcess]]]:
     """Start the other processes, by their rank; none under torchrun."""
     if found is not None:
         yield _open_torchrun(), {}
         return
-    store = dist.TCPStore(ADDRESS, 0, is_master=True, wait_for_workers=False)
+    store = TCPStore(ADDRESS, 0, is_master=True, wait_for_workers=False)
     context = multiprocessing.get_context("spawn")
     children = {
         rank: context.Process(target=_start_child, args=(store.port, rank, n), daemon=True)
@@ -130,10 +130,10 @@ def _children(
 def _start_child(port: int, rank: int, n: int) -> None:
     threading.Thread(target=stop_with_parent, daemon=True).start()
     with suppress(TrainingError, KeyboardInterrupt):  # the first process says what happened
-        _help(dist.TCPStore(ADDRESS, port, is_master=False), Ranks(rank, n), rank)
+        _help(TCPStore(ADDRESS, port, is_master=False), Ranks(rank, n), rank)
 
 
-def _help(store: dist.Store, ranks: Ranks, rank_here: int) -> None:
+def _help(store: Store, ranks: Ranks, rank_here: int) -> None:
     """Wait for the first process, then train with it; tell it of a failure."""
     try:
         _wait_until(lambda: store.check(["device"]), patience=None)
@@ -154,25 +154,35 @@ def _help(store: dist.Store, ranks: Ranks, rank_here: int) -> None:
 
 
 @contextmanager
-def _group(store: dist.Store, ranks: Ranks, device: torch.device) -> Iterator[None]:
+def _group(store: Store, ranks: Ranks, device: torch.device) -> Iterator[None]:
     """Connect the processes: numbers on the CPU go through gloo, gradients on GPUs through NCCL."""
-    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
+    is_on_gpu = device.type == "cuda"
+    if is_on_gpu:
+        torch.cuda.set_device(device.index or 0)
     dist.init_process_group(
-        backend, store=store, rank=ranks.rank, world_size=ranks.n, timeout=PATIENCE
+        "cpu:gloo,cuda:nccl" if is_on_gpu else "gloo",
+        store=store,
+        rank=ranks.rank,
+        world_size=ranks.n,
+        timeout=PATIENCE,
     )
     try:
         yield
-    finally:
+    except LostError:
+        if not is_on_gpu:  # NCCL would wait for the lost process
+            dist.destroy_process_group()
+        raise
+    except BaseException:
         dist.destroy_process_group()
+        raise
+    dist.destroy_process_group()
 
 
 @dataclass
 class _Failures:
     """Why other processes have ended."""
 
-    store: dist.Store
+    store: Store
     n: int
     children: dict[int, SpawnProcess]
 
@@ -186,7 +196,7 @@ class _Failures:
     def explain(self, error: LostError) -> TrainingError:
         """Return the error with the process that ended and its reason, if they are known."""
         deadline = time.monotonic() + 1.0  # a process that was killed takes a moment to end
-        while (text := self._find()) is None and time.monotonic() < deadline:
+        while (text := self._find()) is None and self.children and time.monotonic() < deadline:
             time.sleep(PAUSE)
         if text is None:
             return error

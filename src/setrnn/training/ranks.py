@@ -63,7 +63,7 @@ class Ranks:
         total = torch.cat([each.flatten() for each in tensors])
         with _explain_loss():
             dist.all_reduce(total)
-        parts = total.split([each.numel() for each in tensors])
+        parts = torch.split(total, [each.numel() for each in tensors])
         for each, part in zip(tensors, parts, strict=True):
             each.copy_(part.view_as(each))
 
