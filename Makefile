@@ -7,6 +7,9 @@
 PYTHON ?= python3
 BIN = .venv/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
+# Modules are compiled when they are first imported, and kept: pip would compile all of them.
+unexport PYTHONDONTWRITEBYTECODE
+INSTALL = $(PIP) install --no-compile --constraint constraints.txt
 
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2
 
@@ -45,11 +48,11 @@ all-tests:
 	touch $@
 
 .venv/installed: .venv/python pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable .
+	$(INSTALL) --editable .
 	touch $@
 
 .venv/installed-dev: .venv/python pyproject.toml constraints.txt
-	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	$(INSTALL) --editable '.[dev]'
 	touch .venv/installed $@
 
 clean:

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,7 @@ def measure(n_processes: int, n_documents: int) -> dict[str, float]:
         trained = train_system(find_method("set-rnn"), prepared, config, options)
     ends = [number for number, (kind, *_) in enumerate(times) if kind == "end"]
     training, cpu, measuring = [], [], []
-    for before, end in zip(ends, ends[1:], strict=False):  # without the first epoch
+    for before, end in pairwise(ends):  # without the first epoch
         last = max(n for n in range(before, end) if times[n][0] not in ("end", "measuring"))
         training.append(times[last][1] - times[before][1])
         cpu.append(times[last][2] - times[before][2])

@@ -29,7 +29,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A busy machine must not fail a test.
-calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40)
 settings.register_profile("calm", calm)
 settings.register_profile("quick", calm, max_examples=10)  # for `make check`
 settings.load_profile("calm")

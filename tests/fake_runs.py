@@ -54,7 +54,7 @@ def install_fake_runs(monkeypatch, run=fake_run):
 def install_fake_report(monkeypatch):
     """Let reports be only the name of their page: what the page holds is tested elsewhere."""
 
-    def build_report(folder, out=None, beside=()):
+    def build_report(folder, out=None, beside=(), on_progress=None):
         return SimpleNamespace(page=folder / "report" / "index.html")
 
     monkeypatch.setitem(vars(setrnn), "build_report", build_report)

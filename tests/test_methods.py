@@ -99,6 +99,7 @@ def test_a_method_is_found_by_its_own_name(name):
     assert method.name == name
     assert method.training
     assert method.prediction
+    assert method.purpose.endswith(".")
 
 
 def test_the_papers_classical_methods_are_there():

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     )
     from setrnn.report.build import build_report
     from setrnn.report.figures.reliability import draw_reliability
+    from setrnn.scale.predict_files import Crew, TaggedFiles, predict_files
     from setrnn.systems.limits import Limits
     from setrnn.tagging.calibrating import calibrate
+    from setrnn.tagging.choosing import ChosenDocument, choose, write_chosen
     from setrnn.tagging.distilling import distil
     from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
@@ -52,6 +54,9 @@ _HOMES = {
     "evaluate_rules": "setrnn.tagging.evaluation",
     "open_documents": "setrnn.tagging.documents",
     "calibrate": "setrnn.tagging.calibrating",
+    "choose": "setrnn.tagging.choosing",
+    "write_chosen": "setrnn.tagging.choosing",
+    "ChosenDocument": "setrnn.tagging.choosing",
     "describe_model": "setrnn.tagging.model_card",
     "mix": "setrnn.tagging.mixing",
     "distil": "setrnn.tagging.distilling",
@@ -63,6 +68,9 @@ _HOMES = {
     "Completion": "setrnn.tagging.prediction",
     "Explanation": "setrnn.tagging.explanation",
     "Evaluation": "setrnn.tagging.evaluation",
+    "predict_files": "setrnn.scale.predict_files",
+    "Crew": "setrnn.scale.predict_files",
+    "TaggedFiles": "setrnn.scale.predict_files",
     "Limits": "setrnn.systems.limits",
     "Example": "setrnn.data.example",
     "Source": "setrnn.data.cache",
@@ -83,9 +91,11 @@ _HOMES = {
 
 __all__ = [
     "BusyError",
+    "ChosenDocument",
     "ComparisonResult",
     "Completion",
     "ConfigError",
+    "Crew",
     "DataError",
     "Evaluation",
     "Example",
@@ -99,11 +109,13 @@ __all__ = [
     "SetRNNClassifier",
     "SetRNNError",
     "Source",
+    "TaggedFiles",
     "Tagger",
     "TrainingError",
     "__version__",
     "build_report",
     "calibrate",
+    "choose",
     "compare",
     "describe_model",
     "distil",
@@ -114,9 +126,11 @@ __all__ = [
     "mix",
     "open_dataset",
     "open_documents",
+    "predict_files",
     "prepare",
     "scorers",
     "train",
+    "write_chosen",
 ]
 
 if not TYPE_CHECKING:  # a type checker would accept any name

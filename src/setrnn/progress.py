@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -57,6 +58,21 @@ OnProgress: TypeAlias = Callable[[Progress | Note], None]
 
 def ignore_progress(event: Progress | Note) -> None:
     """Show nothing: the default of every function that reports its progress."""
+
+
+@contextmanager
+def show_step(activity: str, detail: str, on_progress: OnProgress, part_of: str) -> Iterator[None]:
+    """Report a step of unknown length while it lasts.
+
+    Example:
+        >>> with show_step("fitting", "thresholds", lambda event: print(event.share), "mixing"):
+        ...     pass
+        0.0
+        1.0
+    """
+    on_progress(Progress(activity, 0, detail=detail, part_of=part_of))
+    yield
+    on_progress(Progress(activity, 1, 1, detail=detail, part_of=part_of))
 
 
 def count_up(

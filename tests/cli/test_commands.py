@@ -10,6 +10,7 @@ import pytest
 import typer
 
 from setrnn.cli.app import COMMANDS
+from setrnn.methods import METHODS
 
 LISTED = """
 import json, sys
@@ -84,7 +85,7 @@ NOT_TO_PREDICT = [
     "pyarrow",
     "matplotlib",
     "gensim",
-    "lightning",
+    "lightning_fabric",
     "transformers",
     "datasets",
     "fastapi",
@@ -149,3 +150,11 @@ def test_a_failure_is_one_line_and_debug_adds_the_traceback(setrnn, tmp_path):
     assert plain.code == debug.code == 1
     assert len(plain.err.splitlines()) == len(plain.error_lines) == 1
     assert "Traceback" in debug.err
+
+
+def test_methods_says_what_each_is_for_before_the_formulas(setrnn):
+    words, formulas = setrnn("methods").out.split("What they maximise")
+    assert all(method.purpose[:40] in words for method in METHODS.values())
+    assert "Without --method" in words
+    assert "argmax" in formulas
+    assert "argmax" not in words

@@ -16,17 +16,21 @@ TRAINED, NEW = DOCUMENTS[:2_000], DOCUMENTS[1_500:]
 
 def test_documents_are_recognised_one_by_one():
     sketch = DocumentSketch.of(Ragged.from_lists(TRAINED))
-    expected = sum(each in set(TRAINED) for each in NEW)
-    assert sketch.count_seen(Ragged.from_lists(NEW)) == (expected, len(NEW))
+    hashes, lengths = sketch.examine(Ragged.from_lists([(), *NEW]))  # an empty one has no hash
+    assert sketch.has(hashes).tolist() == [each in set(TRAINED) for each in NEW]
+    assert lengths.tolist() == [*map(len, NEW)]
+    rows = [(), *NEW]
+    expected = [each in set(TRAINED) for each in rows]
+    assert sketch.find_seen(Ragged.from_lists(rows)).tolist() == expected
 
 
 def test_a_small_sketch_estimates_the_share():
     sketch = DocumentSketch.of(Ragged.from_lists(TRAINED), most=400)
     assert len(sketch.hashes) == 400
-    seen, examined = sketch.count_seen(Ragged.from_lists(NEW))
+    hashes, lengths = sketch.examine(Ragged.from_lists(NEW))
     share = sum(each in set(TRAINED) for each in NEW) / len(NEW)
-    assert 150 < examined < 600
-    assert abs(seen / examined - share) < 0.08
+    assert 150 < len(hashes) == len(lengths) < 600
+    assert abs(sketch.has(hashes).mean() - share) < 0.08
 
 
 def test_a_union_knows_the_documents_of_all():
@@ -34,8 +38,9 @@ def test_a_union_knows_the_documents_of_all():
         DocumentSketch.of(Ragged.from_lists(part), 400) for part in (TRAINED[:900], TRAINED[900:])
     ]
     both = DocumentSketch.union(parts)
-    seen, examined = both.count_seen(Ragged.from_lists(TRAINED))
-    assert seen == examined > 300
+    hashes, _ = both.examine(Ragged.from_lists(TRAINED))
+    assert both.has(hashes).all()
+    assert len(hashes) > 300
 
 
 def test_the_hash_depends_on_order_and_nothing_around():

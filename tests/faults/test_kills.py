@@ -50,12 +50,14 @@ def test_a_kill_at_a_random_moment_loses_nothing(command, references, tries, cha
 
 
 @pytest.mark.short
-def test_a_training_killed_again_and_again_ends_with_the_same_bits(references, tries, chance):
+def test_a_training_killed_again_and_again_ends_with_the_same_bits(
+    references, tries, chance, is_short
+):
     reference = references[TRAIN.name]
     with tries("kill -9 again and again, --resume each time", TRAIN.name) as found:
         n_calls = len(reference.ended.calls)
         world = reference.new_world("world")
-        for _ in range(N_KILLS):
+        for _ in range(3 if is_short else N_KILLS):
             trap = Trap(chance.randint(n_calls // 8, n_calls // 3))
             ended = run(world, TRAIN.work_again, trap=trap)
             problems = [] if ended.code == -signal.SIGKILL else [f"not killed: {ended}"]

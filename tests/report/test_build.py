@@ -50,9 +50,12 @@ def test_the_summary_has_the_scores_and_the_verdicts(built, comparison_folder):
         assert all(each["p"] is not None for each in finding["evidence"])
 
 
-def test_the_scores_are_those_of_the_records(tmp_path, without_figures):
+def test_the_scores_are_those_of_the_records_and_progress_is_shown(tmp_path, without_figures):
     comparison, records = made_comparison(("br", "set-rnn"), 1, 60)
-    report = build_report(save(tmp_path, comparison, records))
+    events = []
+    report = build_report(save(tmp_path, comparison, records), on_progress=events.append)
+    assert {"tables", "figures"} < {each.detail for each in events}
+    assert events[-1].share == 1
     summary = json.loads((report.page.parent / "summary.json").read_text(encoding="utf-8"))
     for record in records:
         for rule in record.rules:

@@ -10,22 +10,25 @@ from contextlib import contextmanager
 
 import httpx
 
+PROGRAM = (sys.executable, "-m", "setrnn")
+
 
 class Process:
     """`setrnn serve` on a free port, until it is ready; its output goes to a file.
 
-    `early` is a signal that is sent while it starts.
+    `early` is a signal that is sent while it starts; `program` is another one than that of these
+    sources.
     """
 
-    def __init__(self, log, *arguments, port=0, early=None):
-        command = [sys.executable, "-m", "setrnn", "serve", *map(str, arguments)]
+    def __init__(self, log, *arguments, port=0, early=None, program=PROGRAM, env=os.environ):
+        command = [*program, "serve", *map(str, arguments)]
         self.log = log
         with log.open("w") as stream:
             self.process = subprocess.Popen(
                 [*command, "--port", str(port), "--device", "cpu"],
                 stdout=stream,
                 stderr=stream,
-                env={**os.environ, "COLUMNS": "200"},
+                env={**env, "COLUMNS": "200"},
             )
         if early is not None:
             self.wait_for("Loading")

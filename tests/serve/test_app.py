@@ -80,7 +80,11 @@ def test_a_request_whose_client_left_is_not_worked_on(served, held):
     assert held.texts == ["first"]
 
 
-def test_requests_at_once_share_a_batch_and_get_their_own_answers(served, held, test_texts):
+def test_requests_at_once_share_a_batch_and_get_their_own_answers(
+    served, held, test_texts, monkeypatch
+):
+    # The first text takes long, as it is held up: that must not make the next batch smaller.
+    monkeypatch.setattr(batching, "BATCH_SECONDS", 1e9)
     app = make_app(Registry.of(*served), ServeSettings(batch_ms=0, workers=1))
     wanted = served[0].tagger.tag(test_texts[:12])
 

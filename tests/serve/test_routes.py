@@ -55,6 +55,18 @@ def test_tags_are_those_of_the_library(client, tagger, test_texts, rule):
         assert found["missing_mass"] is None
 
 
+@pytest.mark.parametrize("with_marginals", [True, False])
+def test_answers_say_what_the_model_did_not_read(client, tagger, with_marginals):
+    texts = ["", "zqxj wqw", TEXT]
+    asked = {"texts": texts, "marginals": with_marginals}
+    found = [each["notes"] for each in client.post("/v1/tag", json=asked).json()["predictions"]]
+    assert found == [list(each.notes) for each in tagger.tag(texts)]
+    assert "empty" in found[0][0]
+    assert "unknown" in found[1][0]
+    completed = client.post("/v1/complete", json={"text": texts[1]}).json()
+    assert completed["notes"] == found[1]
+
+
 @pytest.mark.parametrize("rule", ["set", "f1", "label-f1"])
 def test_a_mixture_is_served_as_the_library_uses_it(taggers, test_texts, rule):
     tagger = with_thresholds(taggers["mixture"])

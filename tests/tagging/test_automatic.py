@@ -3,6 +3,7 @@
 import json
 import shutil
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from setrnn.data import newsroom
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.formats import write_examples
-from setrnn.errors import ConfigError, ModelError
+from setrnn.errors import ConfigError, ModelError, TrainingError
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 from setrnn.progress import Note
 from setrnn.tagging.automatic import Automatic
@@ -82,9 +83,8 @@ def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
     shutil.copytree(f"{done}.run", f"{out}.run")
     run = tmp_path / "model.run"
     (run / "saved").unlink()
-    for name in NAMES[-2:]:  # they are trained in processes of their own this time
-        shutil.rmtree(run / name)
-        shutil.rmtree(run / f"{name}.run")
+    shutil.rmtree(run / "sigmoid-2")  # it is trained in a process of its own this time
+    shutil.rmtree(run / "sigmoid-2.run")
     plan = json.loads((run / "plan.json").read_text())
     del plan["members"]["sigmoid-2"]
     (run / "plan.json").write_text(json.dumps(plan))
@@ -96,9 +96,33 @@ def test_what_was_trained_before_is_not_trained_again_and_the_bits_are_the_same(
     notes = []
     setrnn.train(small_prepared, resume=True, on_progress=collect(notes), **arguments)
     before = [each.text for each in notes if "trained before" in each.text]
-    assert [text.partition(":")[0] for text in before] == NAMES[:-2]
+    assert [text.partition(":")[0] for text in before] == NAMES[:-1]
     assert (out / "model.safetensors").read_bytes() == (done / "model.safetensors").read_bytes()
     assert (run / "saved").exists()
+
+
+def test_a_stopped_training_is_finished_with_what_it_has(trained, small_prepared, tmp_path):
+    out, arguments = tmp_path / "model", {"budget": 0, "device": "cpu", "settings": QUICK}
+    with pytest.raises(TrainingError, match="no finished member"):
+        setrnn.train(small_prepared, out=out, finish_now=True, **arguments)
+    run = Path(shutil.copytree(f"{trained[1]}.run", f"{out}.run"))
+    (run / "saved").unlink()
+    shutil.rmtree(run / "set-rnn-exact-2")  # its run is still there
+    for name in ("sigmoid-2", "sigmoid-2.run"):
+        shutil.rmtree(run / name)
+    plan = json.loads((run / "plan.json").read_text())
+    del plan["members"]["sigmoid-2"]
+    (run / "plan.json").write_text(json.dumps(plan))
+    before = sorted((each, each.stat().st_mtime_ns) for each in run.rglob("*") if each.is_file())
+    setrnn.train(small_prepared, out=out, finish_now=True, **arguments)
+    automatic = setrnn.load(out).notes["automatic"]
+    assert [each["name"] for each in automatic["members"]] == NAMES[:-1]
+    assert automatic["left_out"] == {"sigmoid-2": "not trained yet"}
+    assert any("--resume" in hint for hint in automatic["better"])
+    after = sorted((each, each.stat().st_mtime_ns) for each in run.rglob("*") if each.is_file())
+    assert after == before
+    with pytest.raises(ConfigError, match="settings"):
+        setrnn.train(small_prepared, out=out, finish_now=True, **arguments, seed=1)
 
 
 def test_a_network_is_not_trained_among_the_members_of_a_mixture(trained, small_prepared):

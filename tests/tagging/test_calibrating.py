@@ -35,6 +35,13 @@ def texts_of(examples):
     return [each.text for each in examples], [each.features for each in examples]
 
 
+def test_every_step_shows_its_progress_and_ends(taggers, valid):
+    events = []
+    calibrate(taggers["br"], valid, on_progress=events.append)
+    ends = {each.activity: each.n_done for each in events}
+    assert [*ends.items()] == [("reading", 120), ("calibrating", 120), ("fitting", 1)]
+
+
 def test_a_scaling_is_fitted_for_each_way_to_search(tagger, valid):
     found = fit_calibration(tagger, valid)
     emits_sequences = tagger.system.emits_sequences

@@ -1,6 +1,7 @@
 """Were the documents trained on?"""
 
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import pytest
@@ -8,7 +9,9 @@ import pytest
 from setrnn.data import newsroom
 from setrnn.data.cache import Source
 from setrnn.data.document_sketch import DocumentSketch
+from setrnn.data.example import Example
 from setrnn.data.formats.write import write_examples
+from setrnn.data.prepared import prepare
 from setrnn.errors import DataError
 from setrnn.progress import Note, ignore_progress
 from setrnn.tagging.calibrating import calibrate
@@ -103,15 +106,35 @@ def test_a_few_copies_in_a_sample_are_no_reason_to_refuse(taggers, small_example
     sketch = DocumentSketch(whole.hashes[:30], whole.hashes[29])
     sample = replace(tagger, trained_documents=(sketch,))
     counts = SeenCounts(sample)
-    for example in train:
-        counts.add(tagger.encoder.encode([example.text], [example.features]))
-        if counts.counts[0, 0]:
-            break
-    assert counts.counts[0, 0] == 1
+    encoded = [tagger.encoder.encode([each.text], [each.features]) for each in train]
+    copy = next(each for each in encoded if sketch.has(sketch.examine(each)[0]).any())
+    counts.add(copy)
     assert counts.share == 0
     texts, features = zip(*((each.text, each.features) for each in train), strict=True)
     counts.add(tagger.encoder.encode(texts, features))
     assert counts.share == 1
+
+
+def test_short_texts_that_occur_everywhere_are_no_reason_to_refuse(small_examples, tmp_path):
+    """But copies of longer documents are."""
+    names = ("Thanks", "Storm", "Budget vote", "Fever", "Final")
+    short = [
+        Example(f"short-{number}", names[number % 5], ("storm",))
+        for number in range(len(names) * 12)
+    ]
+    train, valid = small_examples["train"], small_examples["valid"]
+    parts = {"train": [*train, *short], "valid": [*valid, *short]}
+    prepared = prepare(
+        {name: partial(iter, rows) for name, rows in parts.items()},
+        tmp_path / "prepared",
+        "short",
+        SMALL.text,
+        {},
+    )
+    tagger = trained_tagger(prepared, "br")
+    assert calibrate(tagger, parts["valid"]).calibration.n_documents == 120
+    with pytest.raises(DataError, match="trained on about"):
+        calibrate(tagger, [*parts["valid"], *train[:20]])
 
 
 def test_evaluation_on_training_documents_warns(taggers, small_prepared, small_examples):

@@ -9,8 +9,8 @@ from setrnn.training.optimizer import make_optimizer
 
 
 def _fabric(precision):
-    from lightning.fabric import Fabric
-    from lightning.fabric.plugins import MixedPrecision
+    from lightning_fabric import Fabric
+    from lightning_fabric.plugins import MixedPrecision
 
     if precision == "float16":  # on a CPU, for the test; in use it needs a GPU
         scaler = torch.amp.GradScaler("cpu", init_scale=64.0)

@@ -11,7 +11,7 @@ from setrnn.training.run_folder import (
     EventLog,
     Position,
     read_checkpoint,
-    read_position,
+    read_state,
     write_checkpoint,
 )
 
@@ -30,7 +30,7 @@ def test_what_is_written_is_read(checkpoint, tmp_path):
     found = read_checkpoint(file)
     assert found.tensors.keys() == checkpoint.tensors.keys()
     assert all(torch.equal(found.tensors[name], each) for name, each in checkpoint.tensors.items())
-    assert found.position == POSITION == read_position(file)
+    assert found.position == POSITION == read_state(file).position
     assert found.identity == checkpoint.identity
 
 

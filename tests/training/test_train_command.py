@@ -85,6 +85,27 @@ def test_ctrl_c_says_how_to_resume_and_resume_does(command, tmp_path, signal_at_
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == whole
 
 
+def test_finish_now_writes_the_best_epoch_and_leaves_the_run_as_it_is(
+    command, tmp_path, signal_at_step
+):
+    code, said = command("--finish-now")
+    assert code == 1
+    assert "no finished epoch" in said.splitlines()[-1]
+    signal_at_step(6)
+    assert "keep epoch 1" in command()[1].splitlines()[-1]
+    state = (tmp_path / "m.run" / "last.safetensors").read_bytes()
+    code, said = command("--resume", "--finish-now")
+    assert code == 0, said
+    assert "The model is that of epoch 1" in said
+    assert load(tmp_path / "m", "cpu").notes["best_epoch"] == 1
+    assert (tmp_path / "m.run" / "last.safetensors").read_bytes() == state
+    assert command()[0] == 1  # the run is not lost
+    code, said = command("--resume", "--set", "training.epochs=3")
+    assert code == 0, said
+    assert "with 3 epochs instead of 2" in said
+    assert len(load(tmp_path / "m", "cpu").notes["epochs"]) == 3
+
+
 def test_a_second_ctrl_c_still_says_how_to_resume(command, signal_at_step):
     signal_at_step(6, signal.SIGINT, signal.SIGTERM)
     code, said = command("--set", "training.checkpoint_minutes=0")

@@ -28,7 +28,10 @@ COMMANDS = {
         "setrnn.cli.demo:demo",
         "Train and compare systems on newsroom, the embedded corpus of synthetic news.",
     ),
-    "data": ("setrnn.cli.data:app", "Inspect, convert, split and prepare data."),
+    "data": (
+        "setrnn.cli.data:app",
+        "Inspect, convert, split and prepare data; choose what to tag.",
+    ),
     "train": (
         "setrnn.cli.train:train",
         "Train a model and write its folder: the best one within a time budget, or one system.",
@@ -72,7 +75,7 @@ COMMANDS = {
     "serve": ("setrnn.cli.serve:serve", "Serve models: an HTTP API, and a page to tag with."),
     "methods": (
         "setrnn.cli.methods:methods",
-        "List the systems, with what each maximises in training and how it predicts.",
+        "List the systems: what each is for, what it maximises in training, how it predicts.",
     ),
 }
 INTERRUPTED = 130  # the exit code that shells give to Ctrl-C
@@ -105,7 +108,6 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Tag documents with sets of labels, and know the probability of each set.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )

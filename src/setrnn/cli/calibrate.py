@@ -23,7 +23,7 @@ from setrnn.cli.options import (
     Rule,
     with_reading,
 )
-from setrnn.cli.progress import terminal_progress
+from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.data.formats.printing import printable
 from setrnn.errors import ConfigError, ModelError
@@ -80,7 +80,7 @@ def calibrate(
     check_share("target accuracy", target_accuracy)
     check_share("confidence", confidence)
     _check_places(model, figure, json)
-    tagger = setrnn.load(model, device)
+    tagger = load_model(model, device)
     tagger.rule_or_own(rule)
     with terminal_progress() as show:
         found = setrnn.calibrate(

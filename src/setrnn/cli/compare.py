@@ -129,7 +129,8 @@ def given_command() -> str:
 def write_report(result: ComparisonResult) -> Path:
     """Write the report of a comparison, and return its page."""
     note("Making the report")
-    return setrnn.build_report(result.folder).page
+    with terminal_progress() as show:
+        return setrnn.build_report(result.folder, on_progress=show).page
 
 
 def show_results(result: ComparisonResult) -> None:

@@ -1,4 +1,4 @@
-"""`setrnn data`: inspect, convert, split and prepare data."""
+"""`setrnn data`: inspect, convert, split and prepare data, and choose what to tag next."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ from setrnn.cli.console import note, stdout, warn, write_json
 from setrnn.cli.options import (
     ConfigFile,
     Data,
+    Device,
     JsonFile,
+    Model,
     Reading,
+    Rule,
     SetOption,
     Unlabelled,
     Valid,
@@ -31,15 +34,20 @@ from setrnn.cli.options import (
 from setrnn.cli.progress import documents_progress, terminal_progress
 from setrnn.cli.terminal import escape_controls
 from setrnn.data.example import Example
+from setrnn.data.folders import check_file_place
 from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
+from setrnn.data.formats.encodings import has_mark
 from setrnn.data.formats.label_map import save_label_map
 from setrnn.data.formats.write import WRITERS
 from setrnn.data.prepared import Prepared
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
 from setrnn.errors import ConfigError, DataError
+from setrnn.tagging.prediction_rows import check_separator
 
-app = typer.Typer(help="Inspect, convert, split and prepare data.", no_args_is_help=True)
+app = typer.Typer(
+    help="Inspect, convert, split and prepare data; choose what to tag.", no_args_is_help=True
+)
 
 N_LABELS_SHOWN = 8
 N_SIZES_SHOWN = 12
@@ -185,6 +193,59 @@ def prepare_folder(
         )
     place = str(prepared.folder)  # for scripts as it is; on a terminal without control characters
     typer.echo(escape_controls(place) if stdout.is_terminal else place)
+
+
+@app.command()
+@with_reading
+def choose(
+    model: Model,
+    pool: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="POOL",
+            help="The documents to choose from; they need no labels, and labels are not used. "
+            "Files, or a folder.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(help="The file to write: .csv, .parquet, or JSON Lines for any other name."),
+    ],
+    reading: Reading,
+    n: Annotated[
+        int, typer.Option("--n", metavar="N", min=1, help="How many documents to choose.")
+    ] = 200,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            "--split", help="The part of POOL to read.", show_default="train, or the only one"
+        ),
+    ] = None,
+    rule: Rule = None,
+    device: Device = "auto",
+) -> None:
+    """Choose the documents to tag next: uncertain ones that differ from each other.
+
+    Writes the fields of each document, the labels that MODEL proposes, their probability, and the
+    labels it is least sure about. The first documents matter most. Documents that MODEL was trained
+    on, repeated texts and empty ones are left out.
+    """
+    check_file_place(out)
+    source = reading.source(pool, require_labels=False)
+    files: list[Path] = []
+    if source.prepared_folder is None:
+        dataset = source.open()
+        refuse_own_input(dataset, out)
+        files = [file for part in dataset.splits.values() for file in part.files]
+    tagger = setrnn.load(model, device)
+    if out.suffix.lower() == ".csv":
+        check_separator(tagger.labels.names, reading.label_separator)
+    with terminal_progress() as show:
+        chosen = setrnn.choose(tagger, source, n, split=split, rule=rule, on_progress=show)
+    mark = any(map(has_mark, files))
+    setrnn.write_chosen(chosen, out, reading.id_field, reading.label_separator, mark=mark)
+    note(f"Wrote {out}: {len(chosen):,} documents")
 
 
 def show_prepared(folder: Path, json: Path | None = None) -> None:

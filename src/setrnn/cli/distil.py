@@ -11,7 +11,7 @@ from rich.table import Table
 
 import setrnn
 from setrnn.cli.console import note, stdout
-from setrnn.cli.options import Data, Reading, TrainingOptions, Unlabelled, with_training
+from setrnn.cli.options import Data, FinishNow, Reading, TrainingOptions, Unlabelled, with_training
 from setrnn.cli.progress import terminal_progress
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 
@@ -36,6 +36,7 @@ def distil(
         str,
         typer.Option(metavar="set-rnn-exact|set-rnn|sigmoid", help="The student to train."),
     ] = "set-rnn-exact",
+    finish_now: FinishNow = False,
 ) -> None:
     """Train a small network on the set probabilities of a trained model, its teacher.
 
@@ -55,6 +56,7 @@ def distil(
             out=out,
             unlabelled=unlabelled or (),
             on_progress=show,
+            finish_now=finish_now,
             **training.arguments(),
         )
     note(f"Wrote {out}")

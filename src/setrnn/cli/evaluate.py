@@ -23,13 +23,13 @@ from setrnn.cli.options import (
     with_reading,
 )
 from setrnn.cli.predict import LimitOptions, with_limits
-from setrnn.cli.progress import terminal_progress
+from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.data.folders import check_file_place
 from setrnn.data.formats.printing import printable
 from setrnn.metrics import MEASURES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from setrnn.tagging.evaluation import AcceptedScores, Evaluation
     from setrnn.tagging.label_scores import LabelScores
@@ -68,7 +68,7 @@ def evaluate(
     if json is not None:
         check_file_place(json)
     wanted = limits.limits()
-    tagger = setrnn.load(model, device)
+    tagger = load_model(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     own = tagger.rule_or_own(rule)
@@ -109,8 +109,8 @@ def evaluate(
         _mark_seen(table, evaluation.share_trained_on)
     stdout.print(table)
     if rule is None:
-        text = _describe_rules(list(found), own)
-        stdout.print(text, highlight=False, markup=False, soft_wrap=True)
+        for text in filter(None, (_describe_rules(list(found), own), _describe_missing(found))):
+            stdout.print(text, highlight=False, markup=False, soft_wrap=True)
     stdout.print(_ranking_table(values))
     for describe in (_describe_probabilities, _describe_calibration, _describe_labels):
         stdout.print(describe(evaluation), highlight=False, soft_wrap=True)
@@ -155,11 +155,24 @@ def _describe_rules(names: Sequence[str], own: str) -> str:
         else f"{name} for {RULES[name].purpose or 'nothing that is measured here'}"
         for name in names
     ]
-    missing = [name for name, rule in RULES.items() if rule.needs_thresholds and name not in names]
-    more = f" {' and '.join(missing)} need a calibration: setrnn calibrate." if missing else ""
     return (
         f"Which rule is for what: {', '.join(ways)}. The model predicts by {own}; --rule chooses "
-        f"another, and train --measure another default.{more}"
+        "another, and train --measure another default."
+    )
+
+
+def _describe_missing(names: Collection[str]) -> str:
+    """Say in one line which rules are not shown, and why."""
+    from setrnn.systems.rules import RULES
+    from setrnn.tagging.calibration import LEAST_DOCUMENTS
+
+    missing = [name for name, rule in RULES.items() if rule.needs_thresholds and name not in names]
+    return (
+        f"Not shown: {' and '.join(missing)} need a calibration, for their thresholds. This model "
+        f"has none: train makes one if the valid part has {LEAST_DOCUMENTS} documents or more, and "
+        "so does setrnn calibrate."
+        if missing
+        else ""
     )
 
 

@@ -12,9 +12,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-import setrnn
 from setrnn.cli.console import labels_text, note, stdout
 from setrnn.cli.options import Device, Model, Rule
+from setrnn.cli.progress import load_model
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError
 from setrnn.report.explanation_page import render_page
@@ -67,7 +67,7 @@ def explain(
     if html is not None:
         check_file_place(html)
     names = [name.strip() for each in features or [] for name in each.split(",") if name.strip()]
-    tagger = setrnn.load(model, device)
+    tagger = load_model(model, device)
     content = sys.stdin.read() if text == "-" else text
     given = [] if no_label else label or None
     explanation = tagger.explain(content, names, top, rule, given)

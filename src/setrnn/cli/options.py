@@ -159,6 +159,14 @@ Seed = Annotated[
 Resume = Annotated[
     bool, typer.Option("--resume", help="Continue the run in OUT.run, which was stopped.")
 ]
+FinishNow = Annotated[
+    bool,
+    typer.Option(
+        "--finish-now",
+        help="Train no more: finish the run in OUT.run, which was stopped, with its best epoch so "
+        "far. --resume can still continue it.",
+    ),
+]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.", show_default=False)]
 Rule = Annotated[
     str | None,

@@ -24,7 +24,8 @@ from setrnn.cli.options import (
     with_group,
     with_reading,
 )
-from setrnn.cli.progress import documents_progress
+from setrnn.cli.predict_files import FolderOptions, predict_into_folder
+from setrnn.cli.progress import documents_progress, load_model
 from setrnn.cli.terminal import escape_json
 from setrnn.data.cache import Source
 from setrnn.data.example import Example, KnownLabels
@@ -82,12 +83,19 @@ def with_limits(command: Callable[..., None]) -> Callable[..., None]:
     return with_group(command, "limits", LimitOptions)
 
 
+def with_folder(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a folder of shards to a command, which gets them as `folder`."""
+    return with_group(command, "folder", FolderOptions)
+
+
 @with_reading
 @with_limits
+@with_folder
 def predict(
     model: Model,
     reading: Reading,
     limits: LimitOptions,
+    folder: FolderOptions,
     data: Annotated[
         list[str] | None,
         typer.Argument(
@@ -102,12 +110,13 @@ def predict(
         typer.Option(help="A text to tag, in place of INPUT; may be repeated.", show_default=False),
     ] = None,
     out: Annotated[
-        Path,
+        str,
         typer.Option(
             help="The file to write: .csv and .parquet keep the columns of INPUT, any other is "
-            "JSON Lines; - writes to standard output."
+            "JSON Lines; - writes to standard output. A name that ends in / is a folder of "
+            "shards, which several workers write."
         ),
-    ] = Path("-"),
+    ] = STDIN,
     rule: Rule = None,
     top: Annotated[
         int,
@@ -147,21 +156,43 @@ def predict(
     ] = None,
 ) -> None:
     """Tag documents; write a row for each, in the order of the input."""
-    check_file_place(out)
     if bool(data) == bool(text):
         raise ConfigError("Name the documents to tag: either INPUT or --text.")
     wanted = limits.limits()
-    tagger = setrnn.load(model, device)
+    has_known = present_field is not None or absent_field is not None
+    if out.endswith("/"):
+        if text or STDIN in (data or []) or has_known:
+            raise ConfigError(
+                f"--out {out} is a folder: only files can be tagged into it, and without known "
+                "labels. Name a file instead."
+            )
+        predict_into_folder(
+            str(model),
+            reading.source(data or [], require_labels=False),
+            out,
+            folder,
+            rule=rule,
+            top=top,
+            limits=wanted,
+            calibrated=not raw,
+            beam_width=beam_width,
+            split=split,
+            device=device,
+        )
+        return
+    folder.refuse()
+    file = Path(out)
+    check_file_place(file)
+    tagger = load_model(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)
     tagger.rule_or_own(rule)
     tagger.known_limits(wanted)
     source = reading.source(data or [], require_labels=False)
-    if is_table(out):
-        if out.suffix.lower() == ".csv":
+    if is_table(file):
+        if file.suffix.lower() == ".csv":
             check_separator(tagger.labels.names, source.options.label_separator)
         source = replace(source, options=replace(source.options, keep_columns=True))
-    has_known = present_field is not None or absent_field is not None
     if has_known:
         if wanted != setrnn.Limits():
             raise ConfigError(
@@ -170,7 +201,7 @@ def predict(
             )
         source = _read_known_fields(source, tagger, present_field, absent_field, rule)
     bad_rows = BadRows(source.on_bad_row)
-    with _open_input(source, text, split, out) as part:
+    with _open_input(source, text, split, file) as part:
         examples, for_rows = tee(part.read(bad_rows))
         found: Iterator[Prediction | Completion]
         if has_known:
@@ -178,19 +209,19 @@ def predict(
         else:
             documents = ((example.text, example.features) for example in examples)
             found = tagger.tag_stream(documents, rule, top, wanted, calibrated=not raw)
-        if str(out) == STDIN:
+        if out == STDIN:
             sys.stdout.writelines(map(escape_json, json_rows(for_rows, found)))
         else:
             with documents_progress() as advance:
                 write_predictions(
                     for_rows,
                     _watch(found, advance),
-                    out,
+                    file,
                     source.options.id_field,
                     source.options.label_separator,
                     mark=any(map(has_mark, part.files)),
                 )
-            note(f"Wrote {out}")
+            note(f"Wrote {file}")
     report_skipped(bad_rows)
 
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich import progress as rich_progress
 from rich.text import Text
 
+import setrnn
 from setrnn.cli.console import note, stderr, warn
+from setrnn.cli.terminal import escape_line
 from setrnn.metrics import MEASURES
 from setrnn.progress import Epoch, Note, OnProgress, Progress
+
+if TYPE_CHECKING:
+    from setrnn.tagging.tagger import Tagger
 
 # Short names, so that a row fits into 80 characters.
 COLUMNS = MEASURES | {"hamming_loss": "hamming", "subset_accuracy": "subset"}
@@ -32,6 +39,14 @@ def terminal_progress() -> Iterator[OnProgress]:
     )
     with rich_progress.Progress(*columns, console=stderr, disable=not stderr.is_terminal) as bars:
         yield _Display(bars)
+
+
+def load_model(folder: Path, device: str) -> Tagger:
+    """Load a model; on a terminal, something moves meanwhile."""
+    if not stderr.is_terminal:
+        return setrnn.load(folder, device)
+    with stderr.status(f"Loading {escape_line(str(folder))}"):
+        return setrnn.load(folder, device)
 
 
 @contextmanager

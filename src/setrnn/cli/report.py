@@ -12,6 +12,7 @@ from rich.text import Text
 
 import setrnn
 from setrnn.cli.console import note, stdout, warn
+from setrnn.cli.progress import terminal_progress
 
 if TYPE_CHECKING:
     from setrnn.report.table import Cell, Table
@@ -36,7 +37,8 @@ def report(
     ] = None,
 ) -> None:
     """Make the report of a comparison again from its records: one page, tables and figures."""
-    built = setrnn.build_report(folder, out, beside or [])
+    with terminal_progress() as show:
+        built = setrnn.build_report(folder, out, beside or [], show)
     if built.systems is not None:
         stdout.print(systems_table(built.systems))
     for each in built.caveats:

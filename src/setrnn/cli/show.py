@@ -5,6 +5,7 @@ from __future__ import annotations
 import setrnn
 from setrnn.cli.console import stdout, write_json
 from setrnn.cli.options import JsonFile, Model
+from setrnn.cli.progress import load_model
 from setrnn.data.folders import check_file_place
 from setrnn.data.model_folder import GENERATED
 
@@ -18,7 +19,7 @@ def show(model: Model, json: JsonFile = None) -> None:
 
     if json is not None:
         check_file_place(json)
-    tagger = setrnn.load(model, "cpu")
+    tagger = load_model(model, "cpu")
     text = write_readme(tagger).removeprefix(GENERATED).strip()
     stdout.print(text, markup=False, highlight=False, soft_wrap=True)
     if json is not None:

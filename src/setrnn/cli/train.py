@@ -10,7 +10,7 @@ import typer
 import setrnn
 from setrnn.cli.console import note, scores_table, stdout
 from setrnn.cli.mix import print_mixture
-from setrnn.cli.options import Data, Reading, TrainingOptions, with_training
+from setrnn.cli.options import Data, FinishNow, Reading, TrainingOptions, with_training
 from setrnn.cli.progress import terminal_progress
 
 
@@ -46,6 +46,7 @@ def train(
             show_default="1, or the processes that torchrun has started",
         ),
     ] = None,
+    finish_now: FinishNow = False,
 ) -> None:
     """Train a model and write its folder: the best one within a time budget, or one system.
 
@@ -58,7 +59,7 @@ def train(
     from setrnn.tagging.candidates import MOST_JOBS
     from setrnn.tagging.learning import open_valid
     from setrnn.tagging.model_readme import summarise
-    from setrnn.training.launching import find_torchrun, help_torchrun
+    from setrnn.training.launching import find_torchrun, help_torchrun, leading
     from setrnn.training.ranks import LostError
 
     torchrun = find_torchrun()
@@ -69,7 +70,7 @@ def train(
             raise typer.Exit(1) from None
         return
     source = reading.source(data)
-    with terminal_progress() as show:
+    with leading(torchrun), terminal_progress() as show:
         tagger = setrnn.train(
             source,
             method,
@@ -77,6 +78,7 @@ def train(
             devices=devices or (torchrun.n if torchrun else 1),
             out=out,
             on_progress=show,
+            finish_now=finish_now,
             **training.arguments(),
         )
     note(f"Wrote {out}")

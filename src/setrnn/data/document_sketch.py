@@ -32,8 +32,8 @@ class DocumentSketch:
 
     Example:
         >>> trained, new = Ragged.from_lists([[1, 2], [3]]), Ragged.from_lists([[3], [2, 1]])
-        >>> DocumentSketch.of(trained).count_seen(new)
-        (1, 2)
+        >>> DocumentSketch.of(trained).has(hash_rows(new)).tolist()
+        [True, False]
     """
 
     hashes: Hashes  # (H,) increasing
@@ -59,11 +59,21 @@ class DocumentSketch:
         """Whether there are hashes of all documents, not of a sample."""
         return bool(self.limit == LARGEST)
 
-    def count_seen(self, tokens: Ragged) -> tuple[int, int]:
-        """Return how many documents were trained on, and how many were examined."""
-        found = hash_rows(tokens)
-        examined = found[found <= self.limit]
-        return int(np.isin(examined, self.hashes).sum()), len(examined)
+    def examine(self, tokens: Ragged) -> tuple[Hashes, npt.NDArray[np.int64]]:
+        """Return the hashes of the documents that can be recognised, and their lengths."""
+        found, lengths = hash_rows(tokens), np.asarray(tokens.lengths, dtype=np.int64)
+        is_examined = found <= self.limit
+        return found[is_examined], lengths[lengths > 0][is_examined]
+
+    def has(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
+        """Return which of the examined documents were trained on."""
+        return np.isin(hashes, self.hashes)
+
+    def find_seen(self, tokens: Ragged) -> npt.NDArray[np.bool_]:
+        """Return whether each document was trained on, (n,); of a sample, only some are found."""
+        is_seen = np.zeros(len(tokens), dtype=bool)
+        is_seen[tokens.lengths > 0] = np.isin(hash_rows(tokens), self.hashes)
+        return is_seen
 
 
 def pack_sketches(sketches: Sequence[DocumentSketch]) -> dict[str, npt.NDArray[Any]]:

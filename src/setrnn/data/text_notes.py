@@ -11,7 +11,7 @@ import numpy as np
 from setrnn.data.joint_encoder import split_rows
 from setrnn.data.ragged import Ragged
 from setrnn.data.subwords import SubwordEncoder
-from setrnn.data.tokenizing import FEATURE_PREFIX, UNKNOWN, TextEncoder
+from setrnn.data.tokenizing import UNKNOWN, TextEncoder
 
 MOST_UNKNOWN = 0.5  # of the words of a text, without a note
 EMPTY = "The text is empty."
@@ -42,7 +42,7 @@ def _note_rows(
         is_word = np.ones(len(values), dtype=bool)
     else:
         kind, n_special = "words", 0
-        is_word = ~np.isin(values, _feature_tokens(encoder))
+        is_word = ~np.isin(values, [*encoder.feature_ids.values()])
     n_words = np.bincount(row_of_token[is_word], minlength=n) - n_special  # (n,)
     n_unknown = np.bincount(row_of_token[values == _unknown_token(encoder)], minlength=n)  # (n,)
     for index in np.flatnonzero(n_words == 0).tolist():
@@ -72,8 +72,3 @@ def _unknown_token(encoder: TextEncoder) -> int:
         name = getattr(encoder.tokenizer.model, "unk_token", None) or UNKNOWN
     token = encoder.tokenizer.token_to_id(name)
     return -1 if token is None else token
-
-
-def _feature_tokens(encoder: TextEncoder) -> list[int]:
-    names = enumerate(encoder.tokens)
-    return [token for token, name in names if name.startswith(FEATURE_PREFIX)]

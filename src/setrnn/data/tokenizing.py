@@ -72,7 +72,8 @@ class TextEncoder:
         return [token for token, _ in by_id[: self.n_tokens]]
 
     @cached_property
-    def _feature_ids(self) -> dict[str, int]:
+    def feature_ids(self) -> dict[str, int]:
+        """The id of each feature."""
         return {
             token.removeprefix(FEATURE_PREFIX): index
             for index, token in enumerate(self.tokens)
@@ -92,9 +93,9 @@ class TextEncoder:
         """Turn the result of `tokenize` into rows of ids: the part of `encode` in Python."""
         words = Ragged.from_lists([encoding.ids for encoding in encodings])
         words = words.keep(words.values < self.n_tokens).truncate(self.max_words)
-        if not self._feature_ids or not any(features):
+        if not self.feature_ids or not any(features):
             return words
-        known = self._feature_ids
+        known = self.feature_ids
         return words.append(
             Ragged.from_lists([[known[name] for name in row if name in known] for row in features])
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from setrnn.comparison.statistics import Bootstrap, Entry, bootstrap
 from setrnn.data.folders import whole_folder
 from setrnn.errors import DataError
 from setrnn.metrics import MEASURES
+from setrnn.progress import OnProgress, ignore_progress, show_step
 from setrnn.report.caveats import list_caveats
 from setrnn.report.figures import draw_figures
 from setrnn.report.findings import Findings, find
@@ -47,7 +49,10 @@ class Report:
 
 
 def build_report(
-    folder: str | Path, out: str | Path | None = None, beside: Sequence[str | Path] = ()
+    folder: str | Path,
+    out: str | Path | None = None,
+    beside: Sequence[str | Path] = (),
+    on_progress: OnProgress = ignore_progress,
 ) -> Report:
     """Read the records of a comparison and write its report, completely or not at all.
 
@@ -55,6 +60,7 @@ def build_report(
         folder: the folder of the comparison.
         out: where to write the report, instead of `folder/report`.
         beside: other comparisons; one more table puts the systems of all side by side.
+        on_progress: called with the progress.
 
     Example:
         >>> import setrnn
@@ -68,14 +74,19 @@ def build_report(
     others = [_read(Path(each), damage.append) for each in beside]
     target = folder / REPORT if out is None else Path(out)
     _check_target(target, folder)
+    step = partial(show_step, "the report", on_progress=on_progress, part_of="comparing")
     with threadpool_limits(1):  # many small products, where waiting for a busy core costs more
-        draws = bootstrap(comparison, records)
-        tables = make_tables(comparison, records, draws)
-        if others:
+        with step("intervals and p-values"):
+            draws = bootstrap(comparison, records)
             rest = [(*each, bootstrap(*each)) for each in others]
-            tables.append(joint_systems_table([(comparison, records, draws), *rest]))
-        figures = draw_figures(comparison, records)
-        findings = find(comparison, records, draws)
+        with step("tables"):
+            tables = make_tables(comparison, records, draws)
+            if others:
+                tables.append(joint_systems_table([(comparison, records, draws), *rest]))
+        with step("figures"):
+            figures = draw_figures(comparison, records)
+        with step("findings"):
+            findings = find(comparison, records, draws)
     caveats = damage + list_caveats(comparison, records)
     texts = {
         f"{table.name}.{ending}": form(table) for table in tables for ending, form in FORMS.items()

@@ -48,6 +48,10 @@ Names = Annotated[
 Top = Annotated[int, Field(ge=1, le=MAX_SETS), BeforeValidator(_accept_whole_float)]
 Count = Annotated[int, Field(ge=0, le=1_000_000), BeforeValidator(_accept_whole_float)]
 Probability = Annotated[float, Field(ge=0, le=1)]
+TextNotes = Annotated[
+    tuple[str, ...],
+    Field(description="What the model did not read of the text: it is empty, cut or unknown."),
+]
 ModelName = Annotated[Name | None, Field(description="The model's name; null: the first model.")]
 RuleName = Annotated[
     Name | None,
@@ -198,6 +202,7 @@ class TaggedText(_Answer):
         description="The probability of the sets that the search did not find. The marginals have "
         "an estimate of their labels."
     )
+    notes: TextNotes
 
 
 class TagAnswer(_Answer):
@@ -217,6 +222,7 @@ class TagAnswer(_Answer):
                     "accepted_labels": ["sport"],
                     "marginals": None,
                     "missing_mass": None,
+                    "notes": [],
                 }
             ],
         }
@@ -239,6 +245,7 @@ class CompleteAnswer(_Answer):
             "known_probability": 0.98,
             "present": ["sport"],
             "absent": ["hockey"],
+            "notes": [],
         }
     )
 
@@ -254,6 +261,7 @@ class CompleteAnswer(_Answer):
     )
     present: tuple[str, ...]
     absent: tuple[str, ...]
+    notes: TextNotes
 
 
 class Sequence(_Answer):

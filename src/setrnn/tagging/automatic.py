@@ -18,16 +18,21 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from setrnn.config import Config, settings_hash, to_dict
-from setrnn.data.batches import even_rows, take_rows
+from setrnn.data.batches import even_rows
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.kept_vectors import LEARNED
 from setrnn.data.prepared import Prepared
-from setrnn.errors import BusyError, SetRNNError, StoppedError, find_memory_problem
+from setrnn.errors import (
+    BusyError,
+    SetRNNError,
+    StoppedError,
+    TrainingError,
+    find_memory_problem,
+)
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
 from setrnn.progress import Note, OnProgress
-from setrnn.systems.candidates import Ints
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.candidates import (
     CLASSICAL,
@@ -37,7 +42,7 @@ from setrnn.tagging.candidates import (
     list_candidates,
     suggest_transformer,
 )
-from setrnn.tagging.documents import Batch, LabelledDocuments, open_documents
+from setrnn.tagging.documents import LabelledDocuments, open_documents, take_documents
 from setrnn.tagging.fitting import save_again
 from setrnn.tagging.learning import check_learned, warn_if_not_learned
 from setrnn.tagging.members import (
@@ -63,6 +68,7 @@ from setrnn.tagging.planning import (
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.tagging.targets import keep_targets, note_targets
 from setrnn.training.pool import Ended, Job, run_jobs
+from setrnn.training.resuming import list_objectives
 from setrnn.training.run_folder import only_trainer, run_folder_of
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.speed import Speed, measure_speed, time_prediction
@@ -84,6 +90,7 @@ class Automatic:
     clock: Clock
     n_jobs: int  # networks trained at a time, each in a process of its own if there are several
     on_progress: OnProgress
+    finish_now: bool = False  # take what a training that was stopped has; train no more
     members: list[Member] = field(default_factory=list)
     left_out: dict[str, str] = field(default_factory=dict)  # the reason by the name
 
@@ -110,20 +117,27 @@ class Automatic:
                 stack.enter_context(limited_threads(self.n_threads))
             self.folder = MembersFolder(place, names)
             self.folder.check(self.resume)
+            if self.finish_now:
+                self._check_finishable()
             self._open_data()
-            self.folder.begin(self._identify())
+            if self.finish_now:
+                self.folder.check_same(self._identify())
+            else:
+                self.folder.begin(self._identify())
             self.clock.used_before = self.folder.seconds
             start_seconds = START_SECONDS if self.n_jobs > 1 else 0.0
             self.planner = Planner(self.clock, self.n_valid, start_seconds)
-            groups = self._group()
-            for number, some in enumerate(groups):
-                self._add(some, len(groups) - number)
+            if self.finish_now:
+                self._add_finished()
+            else:
+                self._add_all()
             self.members.sort(key=lambda each: names.index(each.candidate.name))
             tagger = self._mix()
             if self.out is not None:
                 way_out = f" The members are kept in {place}: add --resume to write the model."
                 tagger = save_again(tagger, self.out, way_out, self.resume)
-                self.folder.mark_saved(self.clock.used())
+                if not self.finish_now:  # else the training can be resumed, and is not replaced
+                    self.folder.mark_saved(self.clock.used())
         return tagger
 
     def _place(self, stack: ExitStack) -> Path | None:
@@ -172,6 +186,32 @@ class Automatic:
             return groups
         starts = range(0, len(networks), self.n_jobs)
         return groups + [networks[start : start + self.n_jobs] for start in starts]
+
+    def _add_all(self) -> None:
+        groups = self._group()
+        for number, some in enumerate(groups):
+            self._add(some, len(groups) - number)
+
+    def _check_finishable(self) -> None:
+        """Raise if no member is finished; this is before the data is read."""
+        if not any(self.folder.find(each.name, "cpu") for each in self.candidates):
+            raise TrainingError(
+                f"{self.folder.folder} has no finished member: there is nothing to keep. Continue "
+                "it with --resume."
+            )
+
+    def _add_finished(self) -> None:
+        """Take the members that are finished, and the best epochs of networks that have begun."""
+        for candidate in self.candidates:
+            plan, place = self.folder.members.get(candidate.name), self.folder.place(candidate.name)
+            with self._leaving_out(candidate):
+                found = self.folder.find(candidate.name, self.device)
+                if found is None and plan and place and list_objectives(run_folder_of(place)):
+                    found = self._train(self._prepare(candidate).by(plan))
+                if found is None:
+                    self._leave_out(candidate, "not trained yet")
+                else:
+                    self._keep(candidate, found)
 
     def _add(self, candidates: Sequence[Candidate], n_groups: int) -> None:
         """Train the candidates that fit the time, or load them; failed ones are left out."""
@@ -278,7 +318,7 @@ class Automatic:
         """Train a member in this process."""
         name = planned.candidate.name
         report, place = name_member(name, self.on_progress), self.folder.place(name)
-        if planned.candidate.is_network:
+        if planned.candidate.is_network and not self.finish_now:
             self.on_progress(Note(f"Training {name}."))
         return train_member(planned, place, self._options(), time.time(), report)
 
@@ -317,7 +357,13 @@ class Automatic:
 
     def _options(self) -> TrainOptions:
         seconds = None if self.clock.limit is None else self.planner.seconds_left()
-        return TrainOptions(self.device, rule=self.rule, wait=True, max_seconds=seconds)
+        return TrainOptions(
+            self.device,
+            finish_now=self.finish_now,
+            rule=self.rule,
+            wait=True,
+            max_seconds=seconds,
+        )
 
     def _keep(self, candidate: Candidate, tagger: Tagger) -> None:
         """Add a member, and measure how fast it predicts."""
@@ -364,10 +410,11 @@ class Automatic:
         """Return the valid documents that fit the time, evenly spaced; the plan keeps how many."""
         if self.folder.n_mixed is None:
             self.folder.n_mixed = self.planner.count_mixed()
-            self.folder.write(self.clock.used())
+            if not self.finish_now:
+                self.folder.write(self.clock.used())
         needs_texts = any(each.candidate.is_pretrained for each in self.members)
         documents = open_documents(self.source if needs_texts else self.prepared, "valid")
-        return _take_documents(documents, even_rows(self.n_valid, self.folder.n_mixed))
+        return take_documents(documents, even_rows(self.n_valid, self.folder.n_mixed))
 
     def _describe(self) -> dict[str, Any]:
         """Return what was tried, as plain JSON values, for people."""
@@ -391,7 +438,9 @@ class Automatic:
             hints.append(f"More documents with labels: there are {self.n_train:,} to train on.")
         if self.n_valid < LEAST_TO_FIT:
             return hints
-        if self.clock.limit is not None and is_short:
+        if self.finish_now and is_short:
+            hints.append("The rest of the training: --resume without --finish-now.")
+        elif self.clock.limit is not None and is_short:
             minutes = math.ceil(3 * self.clock.limit / MINUTE)
             hints.append(f"More time: --budget {minutes}, or --budget 0 for no limit.")
         if not self.is_on_gpu:
@@ -399,17 +448,3 @@ class Automatic:
         if not self.has_pretrained:
             hints.append(suggest_transformer())
         return hints
-
-
-def _take_documents(documents: LabelledDocuments, rows: Ints) -> LabelledDocuments:
-    """Return some documents of a part, by their numbers in ascending order."""
-
-    def batches(tagger: Tagger) -> Iterator[Batch]:
-        start = 0
-        for tokens, labels in documents.batches(tagger):
-            own = rows[(rows >= start) & (rows < start + len(labels))] - start
-            start += len(labels)
-            if len(own):
-                yield take_rows(tokens, own), [labels[row] for row in own]
-
-    return LabelledDocuments(documents.split, batches, documents.bad_rows, len(rows))

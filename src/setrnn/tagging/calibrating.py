@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from setrnn.data.prepared import Prepared
 from setrnn.errors import SetRNNError
-from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.progress import Note, OnProgress, ignore_progress, show_step
 from setrnn.systems.candidates import Floats32
 from setrnn.tagging.acceptance import (
     Acceptance,
@@ -102,6 +103,11 @@ def fit_calibration(
 ) -> Calibration:
     """Fit thresholds and scalings, and acceptance to the targets of the tagger's calibration."""
     found = CalibrationDocuments.collect(tagger, open_documents(data, split, "valid"), on_progress)
+    with _show_fitting(on_progress):
+        return _fit(found, tagger)
+
+
+def _fit(found: CalibrationDocuments, tagger: Tagger) -> Calibration:
     calibration, kept = found.fit(tagger), tagger.calibration
     if kept is None:
         return calibration
@@ -228,6 +234,17 @@ def calibrate(
     name = tagger.rule_or_own(rule)
     labelled = open_unseen(tagger, data, split, on_progress, allow_training_documents)
     documents = CalibrationDocuments.collect(tagger, labelled, on_progress)
+    with _show_fitting(on_progress):
+        return _calibrate(tagger, documents, name, target, confidence)
+
+
+def _show_fitting(on_progress: OnProgress) -> AbstractContextManager[None]:
+    return show_step("fitting", "thresholds, curves, acceptance", on_progress, "calibrating")
+
+
+def _calibrate(
+    tagger: Tagger, documents: CalibrationDocuments, name: str, target: float, confidence: float
+) -> Calibrated:
     calibration = documents.fit(tagger)
     targets = _list_targets(tagger.calibration) | {name: (target, confidence)}
     acceptance, predicted = documents.accept(tagger, calibration, targets)

@@ -43,6 +43,7 @@ from setrnn.tagging.opening import (
     read_settings,
 )
 from setrnn.tagging.tagger import Tagger, load
+from setrnn.training.resuming import keep_epochs
 from setrnn.training.run_folder import (
     TARGETS,
     TEACHER,
@@ -77,6 +78,7 @@ def distil(
     device: str = "auto",
     seed: int | None = None,
     resume: bool = False,
+    finish_now: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Train a student network on what a teacher says about texts, and return it as a tagger.
@@ -105,7 +107,8 @@ def distil(
         settings: single settings by their dotted names, such as `{"distillation.sets": 4}`.
         device: where to compute: auto, cpu or cuda.
         seed: the seed of the run; 0 if not given.
-        resume: continue the run kept in OUT.run.
+        resume: continue the run kept in OUT.run. It may get another number of epochs.
+        finish_now: train no more: finish the run kept in OUT.run with its best epoch so far.
         on_progress: called with the progress and with notes for the user.
 
     Example:
@@ -115,22 +118,25 @@ def distil(
         >>> setrnn.distil(teacher, "newsroom", "sigmoid", settings=quick)
         <Tagger sigmoid: 65 labels, calibrated>
     """
-    student = _find_student(method)
+    student, resume = _find_student(method), resume or finish_now
     asked = read_settings(preset, config, settings, seed, measure)
     full, seconds = asked.config, read_budget(budget)
     target = None if out is None else Path(out)
     if target is not None:
         _refuse_own_teacher(teacher, target)
-    check_training(student, full, device, target, resume)
+    check_training(student, full, device, target, resume, finish_now)
     with explain_stop(target):
         name, tagger = _open_teacher(teacher, device)
         source = make_training_source(data, valid, cut_valid)
         source = replace(source, unlabelled=tuple(Path(file) for file in unlabelled))
+        if resume and target is not None:
+            full = keep_epochs(full, run_folder_of(target))
         prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
         options = TrainOptions(
             device,
             None if target is None else run_folder_of(target),
             resume,
+            finish_now,
             max_seconds=seconds,
             rule=rule_for(full.training.metric),
             on_progress=on_progress,

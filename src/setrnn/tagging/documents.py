@@ -11,18 +11,21 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
+from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source, read_source
+from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.example import Example, name_example
 from setrnn.data.formats import BadRows, choose_split
 from setrnn.data.joint_encoder import split_rows
 from setrnn.data.prepared import Prepared, batched
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
-from setrnn.progress import Note, OnProgress
+from setrnn.progress import Note, OnProgress, count_up
+from setrnn.systems.candidates import Ints
 from setrnn.tagging.tagger import BATCH, Tagger
 
 # Texts that occur twice, in train and in another part, are no reason to warn or to refuse.
-MOST_SEEN = 0.1  # of the documents
+MOST_SEEN = 0.1  # of the words of different texts
 LEAST_SEEN = 3  # documents, if the model knows a sample of those it was trained on
 BATCHES_LOOKED_AT = 4
 FITTED_ON_SEEN = (
@@ -53,13 +56,18 @@ class LabelledDocuments:
 
     def note_skipped(self, on_progress: OnProgress) -> None:
         """Report how many rows were skipped, and the first few of them."""
-        if self.bad_rows.n_skipped:
-            text = f"{self.bad_rows.n_skipped:,} rows could not be read and were skipped."
-            on_progress(Note(text, is_warning=True))
-        for message in self.bad_rows.first:
-            on_progress(Note(f"  {message}"))
-        for text in self.bad_rows.notes:
-            on_progress(Note(text))
+        note_skipped(self.bad_rows, on_progress)
+
+
+def note_skipped(bad_rows: BadRows, on_progress: OnProgress) -> None:
+    """Report how many rows were skipped, the first few of them, and what else there is to know."""
+    if bad_rows.n_skipped:
+        text = f"{bad_rows.n_skipped:,} rows could not be read and were skipped."
+        on_progress(Note(text, is_warning=True))
+    for message in bad_rows.first:
+        on_progress(Note(f"  {message}"))
+    for text in bad_rows.notes:
+        on_progress(Note(text))
 
 
 # A file, a folder, a prepared folder, "newsroom" ...; or documents that are read already.
@@ -125,10 +133,13 @@ def open_unseen(
             on_progress(Note(text))
             return valid
     documents = open_documents(data, split, "valid")
-    read, counts = list(documents.batches(tagger)), SeenCounts(tagger)
-    documents.note_skipped(on_progress)
-    for tokens, _ in read:
+    read, counts = [], SeenCounts(tagger)
+    count = count_up("reading", on_progress, documents.n_documents)
+    for tokens, labels in documents.batches(tagger):
+        read.append((tokens, labels))
         counts.add(tokens)
+        count(len(labels))
+    documents.note_skipped(on_progress)
     if counts.share > MOST_SEEN:
         problem = FITTED_ON_SEEN.format(share=counts.share)
         if not allow_training_documents:
@@ -156,18 +167,23 @@ def is_seen(tagger: Tagger, documents: LabelledDocuments) -> bool:
 
 
 class SeenCounts:
-    """How many documents a model, or a member of a mixture, was trained on."""
+    """How many documents a model, or a member of a mixture, was trained on.
+
+    Short texts such as "thanks" are equal to others by chance. So a text counts once, however often
+    it occurs, and by its number of words.
+    """
 
     def __init__(self, tagger: Tagger) -> None:
         self.sketches = tagger.trained_documents
-        self.counts = np.zeros((len(self.sketches), 2), dtype=np.int64)  # seen, examined
+        self._lengths: list[dict[int, int]] = [{} for _ in self.sketches]  # of texts, by hash
 
     def add(self, tokens: Ragged) -> None:
         """Count more documents."""
         if self.sketches:
             parts = split_rows(tokens, len(self.sketches))
-            pairs = zip(self.sketches, parts, strict=True)
-            self.counts += [sketch.count_seen(part) for sketch, part in pairs]
+            for sketch, part, known in zip(self.sketches, parts, self._lengths, strict=True):
+                hashes, lengths = sketch.examine(part)
+                known.update(zip(hashes.tolist(), lengths.tolist(), strict=True))
 
     def watch(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Yield the same batches, and count their documents."""
@@ -178,10 +194,17 @@ class SeenCounts:
     @property
     def share(self) -> float:
         """The share of documents that were trained on; 0 if that may be chance."""
-        seen, examined = self.counts.T
-        is_sample = np.array([not each.is_complete for each in self.sketches], dtype=bool)
-        is_sure = seen >= np.where(is_sample, LEAST_SEEN, 1)
-        return float((is_sure * seen / np.maximum(examined, 1)).max(initial=0.0))
+        pairs = zip(self.sketches, self._lengths, strict=True)
+        return max((_share_seen(sketch, known) for sketch, known in pairs), default=0.0)
+
+
+def _share_seen(sketch: DocumentSketch, known: dict[int, int]) -> float:
+    """Return the share of the words that are in texts a model was trained on."""
+    lengths = np.fromiter(known.values(), dtype=np.int64, count=len(known))
+    is_seen = sketch.has(np.fromiter(known, dtype=np.uint64, count=len(known)))
+    if is_seen.sum() < (1 if sketch.is_complete else LEAST_SEEN):
+        return 0.0
+    return float(lengths[is_seen].sum() / lengths.sum())
 
 
 def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:
@@ -212,3 +235,17 @@ def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator
         stop = min(start + BATCH, len(part))
         truth = [tuple(names[label] for label in row) for row in part.labels.rows(start, stop)]
         yield part.tokens.rows(start, stop), truth
+
+
+def take_documents(documents: LabelledDocuments, rows: Ints) -> LabelledDocuments:
+    """Return some documents of a part, by their numbers in ascending order."""
+
+    def batches(tagger: Tagger) -> Iterator[Batch]:
+        start = 0
+        for tokens, labels in documents.batches(tagger):
+            own = rows[(rows >= start) & (rows < start + len(labels))] - start
+            start += len(labels)
+            if len(own):
+                yield take_rows(tokens, own), [labels[row] for row in own]
+
+    return LabelledDocuments(documents.split, batches, documents.bad_rows, len(rows))

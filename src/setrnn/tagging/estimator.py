@@ -30,6 +30,7 @@ from setrnn.methods import Method, find_method
 from setrnn.progress import Note, Progress, ignore_progress
 from setrnn.systems.candidates import Floats32, Ints
 from setrnn.systems.registry import choose_rule
+from setrnn.systems.rules import rule_for
 from setrnn.tagging.fitting import check_training, train_prepared
 from setrnn.tagging.inputs import read_features, read_targets, read_texts
 from setrnn.tagging.prediction import Prediction
@@ -56,8 +57,9 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         preset: the settings to start from, as `--preset` on the command line.
         settings: single settings by their dotted names, such as `{"training.epochs": 10}`; as
             `--set` on the command line.
-        rule: how the predicted set is chosen, one of `setrnn.systems.rules.RULES`; the method's
-            own if None.
+        rule: how the predicted set is chosen, one of `setrnn.systems.rules.RULES`. If None, that
+            of `training.metric`, as on the command line: `f1` for instance-F1, the default and
+            what `score` returns.
         validation_fraction: the share of the texts that is not used for training. These texts
             choose the best epoch of a network, by `training.metric`, and calibrate its
             probabilities if there are 100 or more. With 0, all texts are used for training, and
@@ -140,7 +142,8 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device, on_progress=_write_progress if self.verbose else ignore_progress
         )
         tagger = _train(method, config, self._splits(examples, config.seed), options)
-        self.tagger_ = replace(tagger, rule=self.rule)  # so that a saved model predicts the same
+        rule = rule_for(config.training.metric) if self.rule is None else self.rule
+        self.tagger_ = replace(tagger, rule=rule)  # so that a saved model predicts the same
         self.takes_matrix_ = columns is not None
         if columns is None:
             self.classes_ = np.array(sorted(set().union(*label_sets)), dtype=object)

@@ -23,6 +23,7 @@ from setrnn.tagging.occasion import describe_occasion, is_same_but_occasion
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.tagging.targets import keep_targets
 from setrnn.training.launching import check_processes
+from setrnn.training.resuming import check_finishable
 from setrnn.training.run_folder import (
     PLAN,
     check_run,
@@ -39,18 +40,29 @@ FEW_STEPS = 300  # with fewer, the default settings learn little
 
 
 def check_training(
-    method: Method, config: Config, device: str, out: Path | None = None, resume: bool = False
+    method: Method,
+    config: Config,
+    device: str,
+    out: Path | None = None,
+    resume: bool = False,
+    finish_now: bool = False,
 ) -> None:
     """Raise if something cannot be trained, resumed or written, before the data is read."""
     check_method(method, config)
     if method.is_network:
         find_device(device)
     elif resume:
-        raise ConfigError(f"'{method.name}' has no checkpoints to resume. Omit --resume.")
+        options = "--resume and --finish-now" if finish_now else "--resume"
+        raise ConfigError(f"'{method.name}' has no checkpoints to resume. Omit {options}.")
     check_out(out, resume)
-    if out is not None and method.is_network and run_folder_of(out).exists():
-        with only_trainer(run_folder_of(out)):
-            check_run(run_folder_of(out), resume)
+    if out is None or not method.is_network:
+        return
+    run = run_folder_of(out)
+    if run.exists():
+        with only_trainer(run):
+            check_run(run, resume)
+    if finish_now:
+        check_finishable(run, method)
 
 
 def check_devices(method: Method | None, device: str, n_devices: int) -> None:
@@ -123,7 +135,7 @@ def _train(prepared: Prepared, method: Method, config: Config, options: TrainOpt
         "training_seconds": round(time.perf_counter() - start, 2),
         **trained.notes,
     }
-    _note_best_epoch(notes, config, options.on_progress)
+    _note_best_epoch(notes, config, options)
     return Tagger.trained_on(prepared, method.name, config, trained.system, notes, options.rule)
 
 
@@ -172,7 +184,7 @@ def save_again(tagger: Tagger, out: Path, way_out: str, is_resumed: bool) -> Tag
 
 
 def _note_before(prepared: Prepared, method: Method, config: Config, options: TrainOptions) -> None:
-    if not method.is_network:
+    if not method.is_network or options.finish_now:
         return
     settings, n_documents = config.training, prepared.description["n_documents"]
     n_train = n_documents["train"] if options.documents is None else len(options.documents)
@@ -203,8 +215,8 @@ def _warn_of_few_steps(
         on_progress(Note(text, is_warning=True))
 
 
-def _note_best_epoch(notes: Mapping[str, Any], config: Config, on_progress: OnProgress) -> None:
-    best = notes.get("best_epoch")
+def _note_best_epoch(notes: Mapping[str, Any], config: Config, options: TrainOptions) -> None:
+    best, on_progress = notes.get("best_epoch"), options.on_progress
     if not best:
         return
     metric = MEASURES[config.training.metric]
@@ -212,6 +224,7 @@ def _note_best_epoch(notes: Mapping[str, Any], config: Config, on_progress: OnPr
         n_epochs, patience = len(notes["epochs"]), config.training.patience
         is_stuck = 0 < patience <= n_epochs - best
         why = f"no better {metric} since epoch {best}" if is_stuck else "the time was up"
+        why = "--finish-now" if options.finish_now else why
         on_progress(Note(f"Stopped early, after epoch {n_epochs}: {why}."))
     on_progress(Note(f"The model is that of epoch {best}, the best by {metric}."))
 
@@ -251,5 +264,7 @@ def explain_stop(out: Path | None) -> Iterator[None]:
             raise
         run = run_folder_of(out)
         is_saved = has_run(run) or (run / PLAN).is_file()
-        way = "Resume with --resume." if is_saved else "No checkpoint was written: start again."
+        way = "No checkpoint was written: start again."
+        if is_saved:
+            way = "Resume with --resume, or keep what is finished with --finish-now."
         raise StoppedError(f"Stopped. {way}") from None

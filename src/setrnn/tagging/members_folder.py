@@ -72,7 +72,7 @@ class MembersFolder:
     def begin(self, identity: Mapping[str, Any]) -> None:
         """Start, or continue the plan that was read; an older training is removed."""
         if self.identity:
-            self._check_same(identity)
+            self.check_same(identity)
         self.identity = dict(identity)
         if self.folder is None:
             return
@@ -158,13 +158,14 @@ class MembersFolder:
             )
         return plan
 
-    def _check_same(self, now: Mapping[str, Any]) -> None:
+    def check_same(self, now: Mapping[str, Any]) -> None:
+        """Raise if the plan that was read is that of another training."""
         for name in sorted({*self.identity, *now}):
             if self.identity.get(name) != now.get(name):
-                what = "another measure" if name == "rule" else f"other {name}"
+                named = {"rule": "another measure", "settings": "other settings or another seed"}
                 raise ConfigError(
-                    f"{self.folder} is a training with {what}. Resume it with the same, or use "
-                    "another --out."
+                    f"{self.folder} is a training with {named.get(name, f'other {name}')}. Resume "
+                    "it with the same, or use another --out."
                 )
 
     def _refuse_other_folder(self) -> None:

@@ -122,8 +122,8 @@ def _list_scores(mixture: Mapping[str, Any]) -> Iterator[str]:
 
 def _list_commands(automatic: Mapping[str, Any]) -> Iterator[str]:
     if any(each.get("epochs") != each.get("epochs_done") for each in automatic["members"]):
-        yield "The time limit stopped a network between two epochs: only `notes` in config.json say"
-        yield "which."
+        yield "A network was stopped between two epochs, by the time limit or by --finish-now: only"
+        yield "`notes` in config.json say which."
         return
     measure = automatic["measure"].replace("_", "-")
     yield "These commands, with your other options, train the same members for as many epochs, and"

@@ -75,14 +75,10 @@ def table_rows(
         ['economy']
     """
     for example, each in zip(examples, found, strict=True):
-        row = dict(example.columns or {"text": example.text})
-        if id_field not in row:
-            row = {id_field: example.id, **row}
-        row[id_field] = example.id  # it may have got the name of its file
-        new = _columns(each)
+        row, new = list_columns(example, id_field), _columns(each)
         if not isfinite(each.probability):
             raise _no_number(example)
-        names = {name: _free_name(name, row) for name in new}
+        names = {name: free_name(name, row) for name in new}
         yield row | {names[name]: value for name, value in new.items()}
 
 
@@ -107,7 +103,17 @@ def _columns(found: Prediction | Completion) -> dict[str, Any]:
     return {name: values[name] for name in COLUMNS if name in values}
 
 
-def _free_name(name: str, row: dict[str, Any]) -> str:
+def list_columns(example: Example, id_field: str = "id") -> dict[str, Any]:
+    """Return the columns of a document, or its text; its id is among them."""
+    row = dict(example.columns or {"text": example.text})
+    if id_field not in row:
+        row = {id_field: example.id, **row}
+    row[id_field] = example.id  # it may have got the name of its file
+    return row
+
+
+def free_name(name: str, row: dict[str, Any]) -> str:
+    """Return a name for a new column that the row does not have."""
     while name in row:
         name = f"{PREDICTED}{name}"
     return name

@@ -220,7 +220,8 @@ class Tagger:
         n_sets = {"sets": count_candidates()}  # for marginals: sequences give none
         n_sets[source] = max(n_wanted, n_sets.get(source, 0))
         search = BatchSearch(self.system, tokens, n_sets)
-        predictions = list(self.predictions(search, name, top, set_limits, calibrated=calibrated))
+        found = self.predictions(search, name, top, set_limits, calibrated=calibrated)
+        predictions = list(map(add_notes, found, note_texts(self.encoder, texts, tokens)))
         many = search.many_sets()
         return predictions, self.label_marginals(tokens, many, calibrated=calibrated)
 
@@ -260,7 +261,9 @@ class Tagger:
             if calibrated:
                 choice, log_probs = replace(choice, candidates=found), trusted
         probs = search.label_probs(by.source, len(self.labels))
-        of_labels = None if probs is None else self._label_probs(probs, labels, calibrated)
+        of_labels = None
+        if probs is not None and len(self.labels):  # all training documents may be without labels
+            of_labels = self._label_probs(probs, labels, calibrated)
         yield from name_predictions(
             self.labels, choice, labels, log_probs, top, accepted, proofs, of_labels
         )

@@ -37,6 +37,8 @@ from setrnn.tagging.opening import (
 )
 from setrnn.tagging.planning import Clock
 from setrnn.tagging.tagger import Tagger
+from setrnn.training.resuming import keep_epochs
+from setrnn.training.run_folder import run_folder_of
 from setrnn.training.start import TrainOptions
 
 SECONDS_ON_CPU = 600.0  # if no budget is given
@@ -59,6 +61,7 @@ def train(
     devices: int = 1,
     seed: int | None = None,
     resume: bool = False,
+    finish_now: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Train on documents with labels, and return the model as a tagger.
@@ -96,7 +99,10 @@ def train(
         devices: how many GPUs train a network, or processes on a CPU, each on its share of every
             batch; a script that asks for several needs `if __name__ == "__main__":`.
         seed: the seed of the run; 0 if not given.
-        resume: continue the run kept in OUT.run.
+        resume: continue the run kept in OUT.run. It may get another number of epochs.
+        finish_now: train no more: finish the run kept in OUT.run with its best epoch so far.
+            Without a method, members without a finished epoch are left out. The run can still be
+            resumed afterwards.
         on_progress: called with the progress and with notes for the user.
 
     Example:
@@ -105,7 +111,7 @@ def train(
         >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
         ('weather', 'storm')
     """
-    started = time.perf_counter()
+    started, resume = time.perf_counter(), resume or finish_now
     asked = read_settings(preset, config, settings, seed, measure)
     full, seconds = asked.config, read_budget(budget)
     if jobs < 1:
@@ -121,20 +127,25 @@ def train(
         clock = Clock(seconds, started)
         n_jobs = 1 if is_on_gpu else jobs
         with explain_stop(target):
-            automatic = Automatic(source, asked, target, device, resume, clock, n_jobs, on_progress)
+            automatic = Automatic(
+                source, asked, target, device, resume, clock, n_jobs, on_progress, finish_now
+            )
             return automatic.train()
     chosen = find_method(method)
-    check_training(chosen, full, device, target, resume)
+    check_training(chosen, full, device, target, resume, finish_now)
     check_devices(chosen, device, devices)
     options = TrainOptions(
         device,
         resume=resume,
+        finish_now=finish_now,
         max_seconds=seconds,
         on_progress=on_progress,
         rule=rule_for(full.training.metric),
         n_devices=devices,
     )
     with explain_stop(target if chosen.is_network else None):
+        if resume and target is not None:
+            full = keep_epochs(full, run_folder_of(target))
         prepared, full = open_training_data(source, full, asked.overrides, on_progress=on_progress)
         tagger = train_prepared(prepared, chosen, full, options, target)
         check_learned(tagger, prepared, full.training.metric, on_progress)

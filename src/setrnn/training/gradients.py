@@ -28,7 +28,7 @@ from setrnn.objectives import LabelSets, Objective
 from setrnn.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 # A smaller piece is not worth a thread: starting its operations takes longer than computing them.
 LEAST_DOCUMENTS = 8

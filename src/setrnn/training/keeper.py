@@ -18,7 +18,7 @@ from setrnn.training.optimizer import AveragedNetwork
 from setrnn.training.run_folder import Checkpoint, Position, RunFolder
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 SAVING_SHARE = 0.05  # of the time, at most, goes into saving at the ends of epochs
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -100,10 +100,12 @@ class Keeper:
             if self.run is None:  # another process of the training saves
                 raise StoppedError("Stopped.")
             self.save()
+            best = self.position.best_epoch
+            way_out = f", or keep epoch {best}, the best so far, with --finish-now" if best else ""
             raise StoppedError(
                 f"Stopped in epoch {self.position.epoch + 1} after "
                 f"{self.position.n_documents:,} documents. The run is saved in {self.run.folder}. "
-                "Resume with --resume."
+                f"Resume with --resume{way_out}."
             )
 
     def check_weights(self) -> None:

@@ -36,6 +36,7 @@ PATIENCE = timedelta(minutes=10)
 PAUSE = 0.05  # seconds between two looks
 LEAVING_SECONDS = 10.0  # for a process to end by itself
 ADDRESS = "127.0.0.1"
+_DEVICE, _OVER = "device", "over"  # what the first process tells the others before they connect
 
 
 @dataclass(frozen=True)
@@ -82,13 +83,23 @@ def several_processes(n: int, device: torch.device) -> Iterator[Ranks]:
     n_here = n if found is None else found.n_here
     with limited_threads(threads_of_jobs(n_here)), _children(n, found) as (store, children):
         failures = _Failures(store, n, children)
-        store.set("device", device.type)
+        store.set(_DEVICE, device.type)
         _wait_until(lambda: failures.check() or store.check([_here(k) for k in range(1, n)]))
         with _group(store, Ranks(0, n), device):
             try:
                 yield Ranks(0, n)
             except LostError as error:
                 raise failures.explain(error) from error
+
+
+@contextmanager
+def leading(found: Torchrun | None) -> Iterator[None]:
+    """Let the other processes of torchrun end with this one, also if it trains nothing."""
+    try:
+        yield
+    finally:
+        if found is not None:
+            _open_torchrun().set(_OVER, "")
 
 
 def help_torchrun(found: Torchrun) -> None:
@@ -136,8 +147,10 @@ def _start_child(port: int, rank: int, n: int) -> None:
 def _help(store: Store, ranks: Ranks, rank_here: int) -> None:
     """Wait for the first process, then train with it; tell it of a failure."""
     try:
-        _wait_until(lambda: store.check(["device"]), patience=None)
-        device = torch.device(store.get("device").decode())
+        _wait_until(lambda: store.check([_DEVICE]) or store.check([_OVER]), patience=None)
+        if not store.check([_DEVICE]):
+            return
+        device = torch.device(store.get(_DEVICE).decode())
         if device.type == "cuda":
             if rank_here >= count_gpus():
                 raise ConfigError(f"There are {count_gpus()} GPUs here, no number {rank_here + 1}.")

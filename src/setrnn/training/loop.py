@@ -40,7 +40,7 @@ from setrnn.training.slowdown import SpeedWatch
 from setrnn.training.validation import has_valid, validate
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 SECONDS_BETWEEN_REPORTS = 0.5  # reading the loss makes the GPU wait
 
@@ -110,6 +110,11 @@ class Trainer:
             while not self.position.is_finished:
                 self._train_epoch()
                 self._end_epoch()
+
+    def take_best(self, checkpoint: Checkpoint) -> None:
+        """Give the network the weights of the best epoch so far; the run on disk stays as it is."""
+        self.keeper.restore(checkpoint)
+        self.keeper.load_best()
 
     def time_steps(self, seconds: float) -> float:
         """Train on the first batches for some seconds; return the seconds per document.

@@ -37,6 +37,7 @@ BATCH_SIZE = "config.training.batch_size"
 # Settings that may change when a run is resumed: they do not decide what was trained before.
 CHANGEABLE = {
     BATCH_SIZE,
+    "config.training.epochs",  # in part: see change_epochs
     "config.training.learning_rate",
     "config.training.clip_norm",
     "config.training.precision",
@@ -126,7 +127,7 @@ def check_run(folder: Path, resume: bool) -> None:
         raise ModelError(f"{folder} exists and is not a run of setrnn. Use another --out.")
     if resume or not has_run(folder):
         return
-    position = read_position(folder / LAST)
+    position = read_state(folder / LAST).position
     if not position.is_finished:
         raise ConfigError(
             f"{folder} holds an unfinished run (epoch {position.epoch + 1}). Add --resume to "
@@ -282,12 +283,13 @@ def read_checkpoint(file: Path) -> Checkpoint:
         return Checkpoint(tensors, Position(**state["position"]), state["identity"])
 
 
-def read_position(file: Path) -> Position:
-    """Read how far a run has come, without its tensors."""
+def read_state(file: Path) -> Checkpoint:
+    """Read how far a run has come, and which run it is, without its tensors."""
     from safetensors import safe_open
 
     with _refuse_damage(file), safe_open(file, framework="pt") as opened:
-        return Position(**_read_state(opened.metadata())["position"])
+        state = _read_state(opened.metadata())
+        return Checkpoint({}, Position(**state["position"]), state["identity"])
 
 
 class EventLog:

@@ -20,17 +20,18 @@ from setrnn.methods import Method
 from setrnn.model.devices import find_device
 from setrnn.model.encoders import find_encoder
 from setrnn.model.network import make_network
-from setrnn.progress import OnProgress, ignore_progress
+from setrnn.progress import Note, OnProgress, ignore_progress
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.training.failures import check_data, check_set_sizes
 from setrnn.training.launching import several_processes
 from setrnn.training.loop import Trainer, count_first_epochs
+from setrnn.training.resuming import change_epochs, check_finishable
 from setrnn.training.run_folder import RunFolder
 from setrnn.training.wide import add_wide
 
 if TYPE_CHECKING:
-    from lightning.fabric import Fabric
+    from lightning_fabric import Fabric
 
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
 
@@ -42,6 +43,7 @@ class TrainOptions:
     device: str = "auto"
     run_folder: Path | None = None  # for checkpoints and logs; None keeps none
     resume: bool = False
+    finish_now: bool = False  # take the best epoch of the run that was stopped; train no more
     wait: bool = False  # if another process trains in that folder, until it ends
     max_seconds: float | None = None  # no epoch begins that would probably exceed them
     on_progress: OnProgress = ignore_progress
@@ -96,11 +98,22 @@ def train_network(
         identity = identify_run(prepared, config, method.name, options.identity)
         run = RunFolder(options.run_folder, identity)
         checkpoint = run.find(options.resume)
+    if options.finish_now:
+        assert options.run_folder is not None
+        check_finishable(options.run_folder, method)
+    elif run is not None and checkpoint is not None:
+        note = change_epochs(checkpoint, method, config.training, run.folder)
+        if note is not None:
+            options.on_progress(Note(note))
     fabric = make_fabric(place, config.training.precision)
     trainer = make_trainer(method, prepared, config, options, fabric, run)
-    with several_processes(options.n_devices, place) as ranks:
-        trainer.join(ranks)
-        trainer.fit(checkpoint)
+    if options.finish_now:
+        assert checkpoint is not None, "a run that can be finished has a checkpoint"
+        trainer.take_best(checkpoint)
+    else:
+        with several_processes(options.n_devices, place) as ranks:
+            trainer.join(ranks)
+            trainer.fit(checkpoint)
     position, network = trainer.position, trainer.network
     notes = {
         "epochs": position.history,
@@ -156,7 +169,7 @@ def make_fabric(device: torch.device, precision: str) -> Fabric:
     if device.type == "cuda":
         torch.set_float32_matmul_precision("high")
     with _quiet_lightning():
-        from lightning.fabric import Fabric
+        from lightning_fabric import Fabric
 
         wanted: Any = PRECISIONS[precision]
         devices = 1 if device.index is None else [device.index]
@@ -168,14 +181,12 @@ def _quiet_lightning() -> Iterator[None]:
     """Hide Lightning's tips and warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        import lightning.fabric  # noqa: F401 (its import sets the levels)
+        import lightning_fabric  # noqa: F401 (its import sets the level)
 
-        loggers = [logging.getLogger(f"lightning.{part}") for part in ("fabric", "pytorch")]
-        levels = [logger.level for logger in loggers]
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
+        logger = logging.getLogger("lightning_fabric")
+        level = logger.level
+        logger.setLevel(logging.ERROR)
         try:
             yield
         finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
+            logger.setLevel(level)

@@ -78,6 +78,7 @@ def test_labels_may_be_absent_where_they_are_not_asked_for(tmp_path):
 
 
 BAD_ROWS = {
+    "one cell": (b"b\n", "has 1 cell, the header has 3", "in quotes"),
     "too few cells": (b"b,two\n", "has 2 cells, the header has 3", "in quotes"),
     "too many cells": (b"b,two,x,y\n", "has 4 cells, the header has 3", "in quotes"),
     "text behind a quote": (b'b,"two"x,y\n', "cannot be split into cells", "Double the quotes"),

@@ -58,7 +58,7 @@ def test_a_map_is_read_like_any_table(tmp_path, content):
         ("from,to\n,b\n", "line 2: the column 'from' is empty"),
         ("old,new\na,b\n", "first line must name the columns from,to"),
         ("", "must have one column 'from'"),
-        ("from,to\na\n", "line 2: has 1 cells"),
+        ("from,to\na\n", "line 2: has 1 cell,"),
         ("from,to\n", "names no label"),
     ],
 )

@@ -67,6 +67,11 @@ def test_bars_are_as_long_as_what_they_stand_for(tab, site):
     assert shares == expected
 
 
+def test_the_page_says_what_the_model_did_not_read(tab):
+    tag(tab, "zqxj wqw qwxz")
+    expect(tab.locator("#set-hint")).to_contain_text("unknown to the model")
+
+
 @pytest.mark.parametrize("is_sure", [True, False])
 def test_confidence_is_the_models_acceptance(tab, site, test_texts, is_sure):
     text = next(

@@ -187,7 +187,7 @@ def _name_cells(header: list[str], cells: list[str]) -> dict[str, str]:
     """Return a row by column names."""
     if len(cells) != len(header):
         raise RowProblem(
-            f"has {len(cells)} cells, the header has {len(header)}. "
+            f"has {len(cells)} cell{'' if len(cells) == 1 else 's'}, the header has {len(header)}. "
             "Put cells that hold the delimiter or a quote in quotes."
         )
     return dict(zip(header, cells, strict=True))

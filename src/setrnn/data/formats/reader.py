@@ -279,12 +279,19 @@ def numbered_lines(
     and skip it: memory is bounded.
     """
     with file_errors(path), _open(path) as stream:
-        read_line = utf8_lines(stream, encoding)
-        next_line = partial(read_line, max_bytes + 1)
-        for number, line in enumerate(iter(next_line, b""), start=1):
-            yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-            if len(line) > max_bytes:
-                _skip_to_newline(read_line, line)
+        yield from stream_lines(stream, max_bytes, encoding)
+
+
+def stream_lines(
+    stream: io.BufferedReader, max_bytes: int, encoding: str | None = None, first: int = 1
+) -> Iterator[tuple[int, bytes]]:
+    """Yield each line of a stream, as `numbered_lines` does; `first` is the first line's number."""
+    read_line = utf8_lines(stream, encoding)
+    next_line = partial(read_line, max_bytes + 1)
+    for number, line in enumerate(iter(next_line, b""), start=first):
+        yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        if len(line) > max_bytes:
+            _skip_to_newline(read_line, line)
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 // A CSV file as documents: which of its columns hold what, and how labels are separated.
 
 import { decode, delimiterOf, encodingOf, namedDelimiter, rowsOf } from "./cells.js";
+import { count } from "./elements.js";
 import { findSeparator, ONE_LABEL, readList, splitCell } from "./label_cells.js";
 import { asDocument, leaveOut } from "./rows.js";
 
@@ -83,7 +84,7 @@ export function documentsOf(table, choice) {
   const left = new Map();
   for (const { line, cells, trouble } of table.rows) {
     if (trouble) leaveOut(left, trouble, line);
-    else if (cells.length !== n) leaveOut(left, `${cells.length} cells, the header has ${n}`, line);
+    else if (cells.length !== n) leaveOut(left, `${count(cells.length, "cell")}, the header has ${n}`, line);
     else documents.push(documentOf(choice, cells));
   }
   return { documents, left };

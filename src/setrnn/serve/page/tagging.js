@@ -198,7 +198,7 @@ export function viewOf({ decision, prediction, completion, notes }) {
     },
     settledHint: settledHint(settled, labels),
     suggestion: isDone ? null : leastCertain(rows.filter(isAsked)),
-    notes,
+    notes: [...notes, ...(prediction.notes ?? [])],
     alternatives: said.alternatives.filter(likely),
     probability: isSame ? said.probability : null,
     confidence: confidenceOf(decision, labels, prediction),

@@ -1,0 +1,167 @@
+"""Workers that are processes of this machine, with one thread each on a CPU."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+
+from setrnn.errors import SetRNNError
+from setrnn.scale.worker import Record, Task, Work, Worker
+from setrnn.scale.workers import Failure, Outcome, describe_failure, is_death
+from setrnn.training.pool import (
+    describe_death,
+    ignored_interrupts,
+    stop_with_parent,
+    threads_in_children,
+)
+
+LEAVING_SECONDS = 10.0
+MOST_STILLBORN = 8
+LEAST_PAUSE = 0.5  # seconds between two messages of progress
+
+
+class Processes:
+    """Processes that each hold the model."""
+
+    def __init__(self, work: Work, n_workers: int, n_gpus: int = 0) -> None:
+        self.n_workers, self._work, self._n_gpus = n_workers, work, n_gpus
+        self._n_stillborn = 0  # that died before they were ready, one after the other
+        self._children = [self._start(place) for place in range(n_workers)]
+
+    def has_room(self) -> bool:
+        """Return whether a worker is ready and has nothing to do."""
+        return any(child.is_ready and child.task is None for child in self._children)
+
+    def submit(self, task: Task) -> None:
+        """Give a task to a worker that has nothing to do."""
+        child = next(each for each in self._children if each.is_ready and each.task is None)
+        child.task, child.n_documents = task, 0
+        child.messages.send(task)
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        """Wait until tasks have ended, but not longer; replace workers that died."""
+        outcomes = []
+        for messages in wait([child.messages for child in self._children], seconds):
+            place = next(n for n, each in enumerate(self._children) if each.messages is messages)
+            child = self._children[place]
+            outcome = child.read()
+            if outcome is not None:
+                outcomes.append(outcome)
+            if child.is_dead:
+                self._n_stillborn = 0 if child.was_ready else self._n_stillborn + 1
+                if self._n_stillborn > MOST_STILLBORN:
+                    raise SetRNNError(f"No worker can be started: one was {child.death}")
+                self._children[place] = self._start(place)
+        return outcomes
+
+    def n_documents(self) -> int:
+        """Return how many documents of unfinished tasks are done."""
+        return sum(child.n_documents for child in self._children)
+
+    def cancel(self, task: Task) -> None:
+        """Kill the worker of a task; it is replaced."""
+        for child in self._children:
+            if child.task == task:
+                child.process.kill()
+
+    def close(self) -> None:
+        """End all workers."""
+        for child in self._children:
+            with suppress(OSError):
+                child.messages.send(None)
+        deadline = time.monotonic() + LEAVING_SECONDS
+        for child in self._children:
+            if child.task is None:
+                child.process.join(max(0.0, deadline - time.monotonic()))
+            child.process.kill()
+            child.process.join()
+            child.messages.close()
+
+    def _start(self, place: int) -> _Child:
+        return _Child(self._work, str(place % self._n_gpus) if self._n_gpus else None)
+
+
+class _Child:
+    """A process, seen from the driver."""
+
+    def __init__(self, work: Work, gpu: str | None) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.messages, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(work, gpu, theirs), daemon=True)
+        with threads_in_children(1), ignored_interrupts():
+            self.process.start()
+        theirs.close()
+        self.task: Task | None = None
+        self.n_documents = 0
+        self.is_ready = self.was_ready = self.is_dead = False
+        self.death = ""
+
+    def read(self) -> Outcome | None:
+        """Read one message; return how the task has ended, if it has."""
+        try:
+            kind, content = self.messages.recv()
+        except Exception:  # noqa: BLE001 (a dying process may send anything, or nothing)
+            return self._bury()
+        if kind == "documents":
+            self.n_documents = content
+            return None
+        if kind == "ready":
+            self.is_ready = self.was_ready = True
+            return None
+        if kind == "broken":
+            raise content.error()
+        task, self.task, self.n_documents = self.task, None, 0
+        assert task is not None
+        return Outcome(task, **{kind: content})
+
+    def _bury(self) -> Outcome | None:
+        self.process.join(LEAVING_SECONDS)
+        self.process.kill()
+        self.process.join()
+        self.messages.close()
+        self.is_ready, self.is_dead, self.n_documents = False, True, 0
+        self.death = describe_death(self.process.exitcode).message
+        return None if self.task is None else Outcome(self.task, death=self.death)
+
+
+def _serve(work: Work, gpu: str | None, messages: Connection) -> None:
+    """Do tasks until there are no more; the function of a process."""
+    threading.Thread(target=stop_with_parent, daemon=True).start()
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if gpu is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    try:
+        worker = Worker(work)
+    except Exception as error:  # noqa: BLE001 (any error ends the prediction)
+        messages.send(("broken", describe_failure(error)))
+        return
+    messages.send(("ready", None))
+    while (task := messages.recv()) is not None:
+        try:
+            content: tuple[str, Record | Failure | None] = "record", worker(task, _sender(messages))
+        except Exception as error:  # noqa: BLE001 (the worker lives on)
+            if is_death(error):
+                os._exit(1)
+            content = "failure", describe_failure(error)
+        messages.send(content)
+
+
+def _sender(messages: Connection) -> Callable[[int], None]:
+    """Return a function that counts documents and sends their number now and then."""
+    n_done, sent = 0, time.monotonic()
+
+    def add(n: int) -> None:
+        nonlocal n_done, sent
+        n_done += n
+        now = time.monotonic()
+        if now - sent >= LEAST_PAUSE:
+            sent = now
+            messages.send(("documents", n_done))
+
+    return add

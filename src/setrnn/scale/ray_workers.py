@@ -1,0 +1,229 @@
+"""Workers that are actors of a Ray cluster: only tasks and records pass through Ray."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from contextlib import suppress
+from typing import Any
+
+from setrnn.errors import ConfigError
+from setrnn.scale.worker import Record, Task, Work, Worker
+from setrnn.scale.workers import Failure, Outcome, describe_failure, is_death
+from setrnn.training.pool import THREAD_VARIABLES
+
+SECONDS_TO_ANSWER = 5.0
+LOOK_SECONDS = 2.0  # between two questions for the progress
+PATIENCE_SECONDS = 300.0  # without any worker that is ready
+NEEDS_RAY = "--ray needs Ray: pip install 'setrnn[ray]'"
+
+
+def connect(address: str) -> None:
+    """Connect to a cluster, by its address; "auto" finds that of this machine, "local" starts one.
+
+    Raises ConfigError if there is none.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise ConfigError(NEEDS_RAY) from None
+    if ray.is_initialized():
+        return
+    _check_address(address)
+    try:
+        ray.init(
+            address=None if address == "local" else address,
+            include_dashboard=False if address == "local" else None,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise _no_cluster(address) from error
+
+
+def _check_address(address: str) -> None:
+    """Raise ConfigError if nobody listens at an address: Ray itself would wait for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdigit():
+        return  # a word, such as auto
+    try:
+        socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
+    except (OSError, OverflowError) as error:
+        raise _no_cluster(address) from error
+
+
+def _no_cluster(address: str) -> ConfigError:
+    return ConfigError(
+        f"No Ray cluster answers at '{address}'. Start one with ray start --head, or check the "
+        "address."
+    )
+
+
+class RayWorkers:
+    """Actors that each hold the model."""
+
+    def __init__(
+        self, work: Work, n_workers: int | None, n_most: int, gpus_per_worker: float = 0.0
+    ) -> None:
+        """Start at most `n_most` workers: those wanted, or as many as the cluster has room for."""
+        import ray
+
+        self._ray: Any = ray
+        self._work, self._gpus = work, gpus_per_worker
+        self.n_workers = min(n_workers or self._count_room(), n_most)
+        self._actors = [self._start() for _ in range(self.n_workers)]
+        self._looked = self._alive = time.monotonic()
+
+    def has_room(self) -> bool:
+        """Return whether a worker is ready and has nothing to do."""
+        return any(each.is_ready and each.task is None for each in self._actors)
+
+    def submit(self, task: Task) -> None:
+        """Give a task to a worker that has nothing to do."""
+        actor = next(each for each in self._actors if each.is_ready and each.task is None)
+        actor.task, actor.n_documents = task, 0
+        actor.answer = actor.handle.do.remote(task)
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        """Wait until tasks have ended, but not longer; replace workers that died."""
+        answers = {each.answer: each for each in self._actors if each.answer is not None}
+        if not answers:
+            return []
+        ready, _ = self._ray.wait(list(answers), num_returns=1, timeout=seconds)
+        if ready:  # and others that are ready by now
+            ready, _ = self._ray.wait(list(answers), num_returns=len(answers), timeout=0)
+        outcomes = [self._read(answers[each]) for each in ready]
+        self._check_alive()
+        return [each for each in outcomes if each is not None]
+
+    def n_documents(self) -> int:
+        """Return how many documents of unfinished tasks are done."""
+        now = time.monotonic()
+        if now - self._looked >= LOOK_SECONDS:
+            self._looked = now
+            asked = {each.handle.n_documents.remote(): each for each in self._actors if each.task}
+            ready, _ = (
+                self._ray.wait(list(asked), num_returns=len(asked), timeout=1) if asked else ([], 0)
+            )
+            for each in ready:
+                with suppress(self._ray.exceptions.RayError):
+                    asked[each].n_documents = self._ray.get(each)
+        return sum(each.n_documents for each in self._actors)
+
+    def cancel(self, task: Task) -> None:
+        """Kill the worker of a task; it is replaced."""
+        for each in self._actors:
+            if each.task == task:
+                self._ray.kill(each.handle)
+
+    def close(self) -> None:
+        """End all workers."""
+        for each in self._actors:
+            with suppress(self._ray.exceptions.RayError):
+                self._ray.kill(each.handle)
+
+    def _count_room(self) -> int:
+        resources = self._ray.cluster_resources()
+        if self._gpus:
+            n = int(resources.get("GPU", 0) / self._gpus)
+        else:
+            n = int(resources.get("CPU", 0))
+        if not n:
+            raise ConfigError(
+                "The Ray cluster has no GPU." if self._gpus else "The Ray cluster has no CPU."
+            )
+        return n
+
+    def _start(self) -> _Handle:
+        variables = dict.fromkeys(THREAD_VARIABLES, "1")
+        options: dict[str, Any] = {
+            "num_cpus": 1,
+            "num_gpus": self._gpus,
+            "max_restarts": 0,
+            "max_concurrency": 2,  # a task, and questions for its progress
+            "runtime_env": {"env_vars": variables},
+        }
+        handle = self._ray.remote(_Actor).options(**options).remote(self._work)
+        return _Handle(handle, handle.start.remote())
+
+    def _read(self, actor: _Handle) -> Outcome | None:
+        """Read what an actor has answered; replace it if it is dead."""
+        errors, task = self._ray.exceptions, actor.task
+        try:
+            content = self._ray.get(actor.answer)
+        except errors.RayActorError as error:
+            self._actors[self._actors.index(actor)] = self._start()
+            return None if task is None else Outcome(task, death=_why(error))
+        except errors.RayError as error:
+            self._ray.kill(actor.handle)
+            self._actors[self._actors.index(actor)] = self._start()
+            return None if task is None else Outcome(task, death=_why(error))
+        actor.answer, actor.task, actor.n_documents = None, None, 0
+        if task is None:
+            if content is not None:
+                raise content.error()
+            actor.is_ready = True
+            return None
+        if isinstance(content, Failure):
+            return Outcome(task, failure=content)
+        return Outcome(task, record=content)
+
+    def _check_alive(self) -> None:
+        now = time.monotonic()
+        if any(each.is_ready for each in self._actors):
+            self._alive = now
+        elif now - self._alive > PATIENCE_SECONDS:
+            raise ConfigError(
+                f"No worker could be started on the Ray cluster for {PATIENCE_SECONDS:.0f} s. Look "
+                "at it with: ray status"
+            )
+
+
+class _Handle:
+    """An actor, seen from the driver."""
+
+    def __init__(self, handle: Any, answer: Any) -> None:  # noqa: ANN401 (Ray has no types)
+        self.handle, self.answer = handle, answer
+        self.is_ready, self.n_documents = False, 0
+        self.task: Task | None = None
+
+
+class _Actor:
+    """A worker in a process of the cluster."""
+
+    def __init__(self, work: Work) -> None:
+        self._work, self._n_documents = work, 0
+        self._worker: Worker | None = None
+
+    def start(self) -> Failure | None:
+        """Load the model; return what went wrong."""
+        try:
+            self._worker = Worker(self._work)
+        except Exception as error:  # noqa: BLE001 (any error ends the prediction)
+            return describe_failure(error)
+        return None
+
+    def do(self, task: Task) -> Record | Failure | None:
+        """Do a task."""
+        self._n_documents = 0
+        assert self._worker is not None
+        try:
+            return self._worker(task, self._count)
+        except Exception as error:  # noqa: BLE001 (the worker lives on)
+            if is_death(error):
+                os._exit(1)
+            return describe_failure(error)
+
+    def n_documents(self) -> int:
+        """Return how many documents of the task are done."""
+        return self._n_documents
+
+    def _count(self, n: int) -> None:
+        self._n_documents += n
+
+
+def _why(error: Exception) -> str:
+    first = str(error).strip().splitlines()
+    return " ".join(first[0].split())[:200] if first else type(error).__name__

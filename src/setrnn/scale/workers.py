@@ -1,0 +1,77 @@
+"""The workers of a large prediction: where they run, and how the driver speaks with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from setrnn import errors
+from setrnn.errors import BadRowError, DataError, SetRNNError, find_memory_problem
+from setrnn.scale.worker import Record, Task
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error that a worker has met; the worker lives on."""
+
+    kind: str  # the class
+    message: str
+    is_lack: bool = False  # of disk or of the network: another worker may succeed
+
+    def error(self) -> SetRNNError:
+        """Return the error, for the driver to raise."""
+        found = getattr(errors, self.kind, None)
+        if not isinstance(found, type) or not issubclass(found, SetRNNError):
+            return SetRNNError(self.message)
+        # The message of a bad row names the row already.
+        return DataError(self.message) if found is BadRowError else found(self.message)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task has ended: with a record (None of a trial), a failure, or its worker's death."""
+
+    task: Task
+    record: Record | None = None
+    failure: Failure | None = None
+    death: str = ""  # why the worker died
+
+
+class Workers(Protocol):
+    """Several workers; each has one task at a time."""
+
+    n_workers: int
+
+    def has_room(self) -> bool:
+        """Return whether a worker is ready and has nothing to do."""
+
+    def submit(self, task: Task) -> None:
+        """Give a task to a worker that has nothing to do."""
+
+    def wait(self, seconds: float) -> list[Outcome]:
+        """Wait until tasks have ended, but not longer; workers that died are replaced."""
+
+    def n_documents(self) -> int:
+        """Return how many documents of unfinished tasks are done."""
+
+    def cancel(self, task: Task) -> None:
+        """Kill the worker of a task; it is replaced."""
+
+    def close(self) -> None:
+        """End all workers."""
+
+
+def describe_failure(error: Exception) -> Failure:
+    """Return an error as a worker sends it: one line."""
+    message = " ".join(str(error).split())[:300] or type(error).__name__
+    if not isinstance(error, SetRNNError):
+        message = f"{type(error).__name__}: {message}"
+    is_lack = isinstance(error, OSError) or isinstance(error.__cause__, OSError)
+    return Failure(type(error).__name__, message, is_lack)
+
+
+def is_death(error: BaseException) -> bool:
+    """Return whether an error leaves a worker in doubt: it has no memory left."""
+    return isinstance(error, MemoryError) or bool(
+        isinstance(error, Exception) and find_memory_problem(error)
+    )

@@ -1,0 +1,314 @@
+"""Choose the documents to tag next: uncertain ones that differ from each other.
+
+A document is uncertain if its predicted set has a low expected F1. Documents are taken one by one:
+the next one has the greatest expected loss, 1 - F1, times 1 - the squared similarity (the cosine of
+the words) to the nearest document taken before.
+"""
+
+# n documents, L labels, W words
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import scipy  # scipy.sparse is imported where it is first used
+
+from setrnn.data.cache import Source, read_source
+from setrnn.data.example import Example, name_example
+from setrnn.data.folders import whole_file
+from setrnn.data.formats import BadRows, choose_split
+from setrnn.data.formats.tables import is_table, write_table
+from setrnn.data.joint_encoder import split_rows
+from setrnn.data.prepared import batched
+from setrnn.errors import ConfigError, DataError
+from setrnn.progress import Note, OnProgress, count_up, ignore_progress
+from setrnn.systems.candidates import Bools, Floats, Floats32
+from setrnn.tagging.documents import note_skipped
+from setrnn.tagging.prediction import Prediction
+from setrnn.tagging.prediction_rows import free_name, list_columns
+from setrnn.tagging.tagger import BATCH, Tagger, load
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Pool: TypeAlias = str | Path | list[str] | Source | Iterable[Example]
+
+UNDECIDED, MOST_UNDECIDED = 0.1, 3  # the least p and 1 - p of an undecided label; labels named
+N_WORDS = 1 << 18  # hashes of words
+
+
+@dataclass(frozen=True)
+class ChosenDocument:
+    """A document to tag next.
+
+    Attributes:
+        example: the document.
+        prediction: what the model predicts for it; its `labels` are a proposal.
+        expected_f1: the F1 of this set that the model expects, about.
+        undecided: the labels that the model is least sure about, with their probabilities.
+
+    Example:
+        >>> proposal = Prediction(("economy", "trade"), 0.4)
+        >>> ChosenDocument(Example("1", "Rates rise"), proposal, 0.6, {"trade": 0.52}).reason
+        'undecided: trade 0.52'
+    """
+
+    example: Example
+    prediction: Prediction
+    expected_f1: float
+    undecided: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        """Why it was chosen, in words."""
+        if not self.undecided:
+            return f"the set has the probability {self.prediction.probability:.2f}"
+        return "undecided: " + ", ".join(f"{name} {p:.2f}" for name, p in self.undecided.items())
+
+
+@dataclass
+class _Seen:
+    """Which documents of the pool are left out."""
+
+    tagger: Tagger
+    texts: set[bytes] = field(default_factory=set)  # hashes of the texts so far
+    n_read: int = 0
+    n_trained: int = 0
+    n_repeated: int = 0
+    n_empty: int = 0
+
+    def leave_out(self, examples: list[Example]) -> list[Example]:
+        """Return the documents that can be chosen."""
+        self.n_read += len(examples)
+        is_trained = self._find_trained(examples)
+        kept = []
+        for example, was_trained in zip(examples, is_trained, strict=True):
+            key = _hash_text(example)
+            if not example.text.strip():
+                self.n_empty += 1
+            elif was_trained:
+                self.n_trained += 1
+            elif key in self.texts:
+                self.n_repeated += 1
+            else:
+                self.texts.add(key)
+                kept.append(example)
+        return kept
+
+    def _find_trained(self, examples: list[Example]) -> Bools:
+        sketches, is_trained = self.tagger.trained_documents, np.zeros(len(examples), dtype=bool)
+        if sketches:
+            tokens = self.tagger.encoder.encode(
+                [each.text for each in examples],
+                [each.features for each in examples],
+                lambda index: name_example(examples, index),
+            )
+            for sketch, part in zip(sketches, split_rows(tokens, len(sketches)), strict=True):
+                is_trained |= sketch.find_seen(part)
+        return is_trained
+
+    def describe(self) -> str:
+        """Say what was left out; empty if nothing was."""
+        counts = {
+            "that the model was trained on": self.n_trained,
+            "whose text occurs before": self.n_repeated,
+            "without text": self.n_empty,
+        }
+        return ", ".join(f"{number:,} {what}" for what, number in counts.items() if number)
+
+
+def choose(
+    model: str | Path | Tagger,
+    pool: Pool,
+    n: int = 200,
+    *,
+    split: str | None = None,
+    rule: str | None = None,
+    device: str = "auto",
+    on_progress: OnProgress = ignore_progress,
+) -> list[ChosenDocument]:
+    """Choose documents to tag next, the ones that the model can learn most from.
+
+    They are uncertain, and differ from each other in their words. They come in the order of choice,
+    so that the first ones are a choice of their own. Left out are documents that
+    the model was trained on, repeated texts and empty ones. Labels of the pool are not used.
+
+    Args:
+        model: a model folder or a tagger.
+        pool: documents, which need no labels: files, a folder, a `Source`, or examples.
+        n: how many to choose.
+        split: the part of the pool; train, or the only one, if not given.
+        rule: the prediction rule; the model's own if not given.
+        device: where a model that is loaded from a folder computes: auto, cpu or cuda.
+        on_progress: called with the progress and with notes for the user.
+
+    Example:
+        >>> import setrnn
+        >>> tagger = setrnn.train("newsroom", "br")
+        >>> chosen = setrnn.choose(tagger, "newsroom", n=2, split="test")
+        >>> len(chosen), chosen[0].reason.split(":")[0]
+        (2, 'undecided')
+    """
+    if not isinstance(n, int) or n < 1:
+        raise ConfigError(f"n must be a whole number of at least 1, got {n}.")
+    tagger = model if isinstance(model, Tagger) else load(model, device)
+    tagger.rule_or_own(rule)
+    bad_rows, seen = BadRows(), _Seen(tagger)
+    documents: list[ChosenDocument] = []
+    count = count_up("tagging the pool", on_progress)
+    for batch in batched(_read(pool, split, bad_rows), BATCH):
+        kept = seen.leave_out(batch)
+        if kept:
+            documents += _tag(tagger, kept, rule)
+        count(len(batch))
+    _note_left_out(seen, len(documents), n, bad_rows, on_progress)
+    losses = np.array([1 - each.expected_f1 for each in documents])
+    words = weigh_words([each.example.text for each in documents])
+    n_taken = min(n, len(documents))
+    rows = take_apart(losses, words, n_taken, count_up("choosing", on_progress, n_taken))
+    return [documents[row] for row in rows]
+
+
+def take_apart(
+    losses: Floats,
+    words: scipy.sparse.csr_matrix,
+    n_taken: int,
+    count: Callable[[int], None] = lambda n: None,
+) -> list[int]:
+    """Take rows of great losses (n,) whose words (n, W), of length 1, differ; the best first."""
+    nearest, taken = np.zeros(len(losses)), list[int]()
+    for _ in range(n_taken):
+        values = losses * (1 - nearest**2)
+        values[taken] = -np.inf
+        taken.append(int(values.argmax()))
+        nearest = np.maximum(nearest, words @ words[taken[-1]].toarray().ravel()).clip(0, 1)
+        count(1)
+    return taken
+
+
+def write_chosen(
+    chosen: Iterable[ChosenDocument],
+    path: str | Path,
+    id_field: str = "id",
+    separator: str = ";",
+    *,
+    mark: bool = False,
+) -> None:
+    """Write chosen documents, whole or not at all: CSV or Parquet by the suffix, or JSON Lines.
+
+    A row has the fields of the document, then `predicted_labels`, `probability`, `expected_f1` and
+    `reason`. The other arguments are those of `write_table`.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "next.csv"
+        >>> chosen = ChosenDocument(Example("1", "Rates rise"), Prediction(("economy",), 0.4), 0.5)
+        >>> write_chosen([chosen], file)
+        >>> file.read_text().splitlines()[1]
+        '1,Rates rise,economy,0.4,0.5,the set has the probability 0.40'
+    """
+    rows = map(partial(_make_row, id_field=id_field), chosen)
+    if is_table(path):
+        write_table(rows, path, separator, mark=mark)
+        return
+    with whole_file(Path(path)) as file:
+        for row in rows:
+            file.write(json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n")
+
+
+def _make_row(chosen: ChosenDocument, id_field: str) -> dict[str, Any]:
+    example = chosen.example
+    row = list_columns(example, id_field)
+    if example.columns is None and example.features:
+        row["features"] = list(example.features)
+    new = {
+        "predicted_labels": list(chosen.prediction.labels),
+        "probability": chosen.prediction.probability,
+        "expected_f1": chosen.expected_f1,
+        "reason": chosen.reason,
+    }
+    return row | {free_name(name, row): value for name, value in new.items()}
+
+
+def _read(pool: Pool, split: str | None, bad_rows: BadRows) -> Iterator[Example]:
+    """Yield the documents of a pool, with all their fields."""
+    source = read_source(pool)
+    if source is None:
+        for example in cast("Iterable[Example]", pool):
+            if not isinstance(example, Example):
+                raise DataError("Documents of a pool are given as setrnn.Example(id, text).")
+            yield example
+        return
+    if source.prepared_folder is not None:
+        raise DataError(f"{source} is a prepared folder, which has no texts. Give the data itself.")
+    bad_rows.on_bad_row = source.on_bad_row
+    options = replace(source.options, require_labels=False, keep_columns=True)
+    dataset = replace(source, options=options).open()
+    yield from dataset.require(split or choose_split(list(dataset.splits), "train")).read(bad_rows)
+
+
+def _tag(tagger: Tagger, examples: list[Example], rule: str | None) -> Iterator[ChosenDocument]:
+    """Predict the sets of documents, and what F1 to expect."""
+    documents = [(each.text, each.features) for each in examples]
+    predictions, marginals = tagger.tag_with_marginals(documents, rule)
+    for example, prediction, probs in zip(examples, predictions, marginals.probs, strict=True):
+        undecided = _list_undecided(tagger, probs)
+        yield ChosenDocument(example, prediction, _expect_f1(tagger, prediction, probs), undecided)
+
+
+def _expect_f1(tagger: Tagger, prediction: Prediction, probs: Floats32) -> float:
+    """Return the expected F1 of a set, about: the size of the true set is replaced by its mean."""
+    labels = [tagger.labels.index[name] for name in prediction.labels]
+    if not labels:
+        return prediction.probability
+    return float(2 * probs[labels].sum() / (len(labels) + probs.sum()))
+
+
+def _list_undecided(tagger: Tagger, probs: Floats32) -> dict[str, float]:
+    """Return the labels whose probabilities (L,) are nearest to a half."""
+    nearest = np.argsort(np.abs(probs - 0.5), kind="stable")[:MOST_UNDECIDED]
+    return {
+        tagger.labels.names[label]: float(probs[label])
+        for label in nearest
+        if UNDECIDED <= probs[label] <= 1 - UNDECIDED
+    }
+
+
+def weigh_words(texts: list[str]) -> scipy.sparse.csr_matrix:
+    """Return tf-idf vectors of length 1 (n, W); words that the model does not know count too."""
+    from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+
+    counts = HashingVectorizer(n_features=N_WORDS, norm=None, alternate_sign=False).transform(texts)
+    return scipy.sparse.csr_matrix(TfidfTransformer(sublinear_tf=True).fit_transform(counts))
+
+
+def _hash_text(example: Example) -> bytes:
+    """Return a hash of a text, without regard to case and spaces, and of its features."""
+    parts = (" ".join(example.text.split()).casefold(), *example.features)
+    return hashlib.blake2b("\n".join(parts).encode(), digest_size=16).digest()
+
+
+def _note_left_out(
+    seen: _Seen, n_left: int, n: int, bad_rows: BadRows, on_progress: OnProgress
+) -> None:
+    """Say what was left out; raise DataError if nothing is left to choose from."""
+    note_skipped(bad_rows, on_progress)
+    left_out = seen.describe()
+    if not n_left:
+        what = f"Of {seen.n_read:,} documents, {left_out}" if left_out else "There are no documents"
+        raise DataError(f"{what}: nothing is left to choose from. Give another pool.")
+    if left_out:
+        on_progress(Note(f"Left out of {seen.n_read:,} documents: {left_out}."))
+    if not all(each.is_complete for each in seen.tagger.trained_documents):
+        text = "The model recognises only a sample of the many documents it was trained on."
+        on_progress(Note(text))
+    if n_left < n:
+        text = f"Only {n_left:,} documents are left to choose from: all are chosen."
+        on_progress(Note(text, is_warning=True))
