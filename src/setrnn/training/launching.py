@@ -12,11 +12,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from multiprocessing.context import SpawnProcess
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
-from torch.distributed import PrefixStore, Store, TCPStore  # type: ignore[attr-defined]
-from torch.distributed.rendezvous import rendezvous
 
 from setrnn.errors import ConfigError, TrainingError
 from setrnn.model.devices import count_gpus, limited_threads, threads_of_jobs
@@ -29,6 +28,9 @@ from setrnn.training.pool import (
     threads_in_children,
 )
 from setrnn.training.ranks import ALONE, LostError, Ranks
+
+if TYPE_CHECKING:
+    from torch.distributed import Store  # type: ignore[attr-defined]
 
 MOST_DEVICES = 1024
 # A process that is killed is missed at once. One that does not answer is given up after this time.
@@ -62,6 +64,8 @@ def check_processes(n: int, device: torch.device) -> None:
     found = find_torchrun()
     if not 1 <= n <= MOST_DEVICES:
         raise ConfigError(f"devices must be between 1 and {MOST_DEVICES}, got {n}.")
+    if n > 1 and not dist.is_available():
+        raise ConfigError("This build of torch cannot train on several devices. Omit --devices.")
     if found is not None and n not in (1, found.n):
         raise ConfigError(f"torchrun has started {found.n} processes, not {n}. Omit --devices.")
     n_here = n if found is None or n == 1 else found.n_here
@@ -108,6 +112,9 @@ def help_torchrun(found: Torchrun) -> None:
 
 
 def _open_torchrun() -> Store:
+    from torch.distributed import PrefixStore  # type: ignore[attr-defined]
+    from torch.distributed.rendezvous import rendezvous
+
     store, _, _ = next(rendezvous("env://"))
     return PrefixStore("setrnn", store)
 
@@ -118,6 +125,8 @@ def _children(n: int, found: Torchrun | None) -> Iterator[tuple[Store, dict[int,
     if found is not None:
         yield _open_torchrun(), {}
         return
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
     store = TCPStore(ADDRESS, 0, is_master=True, wait_for_workers=False)
     context = multiprocessing.get_context("spawn")
     children = {
@@ -139,6 +148,8 @@ def _children(n: int, found: Torchrun | None) -> Iterator[tuple[Store, dict[int,
 
 
 def _start_child(port: int, rank: int, n: int) -> None:
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
     threading.Thread(target=stop_with_parent, daemon=True).start()
     with suppress(TrainingError, KeyboardInterrupt):  # the first process says what happened
         _help(TCPStore(ADDRESS, port, is_master=False), Ranks(rank, n), rank)
