@@ -74,6 +74,10 @@ def test_processes_share_all_rows_of_a_batch(n_rows):
 def test_too_many_devices_are_refused(monkeypatch):
     with pytest.raises(ConfigError, match="got 0"):
         check_processes(0, CPU)
+    monkeypatch.setattr(launching, "n_cores", lambda: 1)
+    check_processes(2, CPU)
+    with pytest.raises(ConfigError, match="1 cores here"):
+        check_processes(3, CPU)
     monkeypatch.setattr(launching, "count_gpus", lambda: 2)
     with pytest.raises(ConfigError, match="2 GPUs here, not 8"):
         check_processes(8, GPU)

@@ -18,7 +18,7 @@ import torch
 import torch.distributed as dist
 
 from setrnn.errors import ConfigError, TrainingError
-from setrnn.model.devices import count_gpus, limited_threads, threads_of_jobs
+from setrnn.model.devices import count_gpus, limited_threads, n_cores, threads_of_jobs
 from setrnn.training.following import follow
 from setrnn.training.pool import (
     describe_death,
@@ -32,7 +32,6 @@ from setrnn.training.ranks import ALONE, LostError, Ranks
 if TYPE_CHECKING:
     from torch.distributed import Store  # type: ignore[attr-defined]
 
-MOST_DEVICES = 1024
 # A process that is killed is missed at once. One that does not answer is given up after this time.
 PATIENCE = timedelta(minutes=10)
 PAUSE = 0.05  # seconds between two looks
@@ -62,15 +61,19 @@ def find_torchrun() -> Torchrun | None:
 def check_processes(n: int, device: torch.device) -> None:
     """Raise if `n` processes cannot train here."""
     found = find_torchrun()
-    if not 1 <= n <= MOST_DEVICES:
-        raise ConfigError(f"devices must be between 1 and {MOST_DEVICES}, got {n}.")
-    if n > 1 and not dist.is_available():
+    if n < 1:
+        raise ConfigError(f"devices must be 1 or more, got {n}.")
+    if n == 1:
+        return
+    if not dist.is_available():
         raise ConfigError("This build of torch cannot train on several devices. Omit --devices.")
-    if found is not None and n not in (1, found.n):
+    if found is not None and n != found.n:
         raise ConfigError(f"torchrun has started {found.n} processes, not {n}. Omit --devices.")
-    n_here = n if found is None or n == 1 else found.n_here
-    if n > 1 and device.type == "cuda" and n_here > count_gpus():
+    n_here = n if found is None else found.n_here
+    if device.type == "cuda" and n_here > count_gpus():
         raise ConfigError(f"There are {count_gpus()} GPUs here, not {n_here}. Use fewer devices.")
+    if device.type == "cpu" and found is None and n > max(n_cores(), 2):
+        raise ConfigError(f"There are {n_cores()} cores here, too few for {n} processes.")
 
 
 @contextmanager
@@ -214,7 +217,7 @@ class _Failures:
         """Raise if one of them has ended before the training; return False."""
         text = self._find()
         if text is not None:
-            raise TrainingError(f"{text} Nothing was trained.")
+            raise TrainingError(f"{text} Training has not begun.")
         return False
 
     def explain(self, error: LostError) -> TrainingError:
@@ -245,7 +248,7 @@ def _wait_until(is_true: Callable[[], bool], patience: timedelta | None = PATIEN
         if patience is not None and time.monotonic() - start > patience.total_seconds():
             raise LostError(
                 "Not all processes of the training have started within "
-                f"{patience.total_seconds() / 60:.0f} minutes. Nothing was trained."
+                f"{patience.total_seconds() / 60:.0f} minutes. Training has not begun."
             )
         time.sleep(PAUSE)
 
