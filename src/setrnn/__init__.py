@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.predictions import Predictions
     from setrnn.tagging.tagger import Tagger, load
     from setrnn.tagging.train import prepare, train
+    from setrnn.tagging.updating import update
 
 __version__ = "0.1.0"
 
@@ -60,6 +61,7 @@ _HOMES = {
     "describe_model": "setrnn.tagging.model_card",
     "mix": "setrnn.tagging.mixing",
     "distil": "setrnn.tagging.distilling",
+    "update": "setrnn.tagging.updating",
     "Tagger": "setrnn.tagging.tagger",
     "SetRNNClassifier": "setrnn.tagging.estimator",
     "scorers": "setrnn.scorers",
@@ -130,6 +132,7 @@ __all__ = [
     "prepare",
     "scorers",
     "train",
+    "update",
     "write_chosen",
 ]
 

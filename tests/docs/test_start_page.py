@@ -19,7 +19,7 @@ from setrnn.training.speed import Speed
 PAGE = (Path(__file__).parents[2] / "docs" / "start.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"<!-- run by tests/docs/test_start_page.py -->\n((?:    .*\n)+)", PAGE)
 COMMANDS = [shlex.split(line) for block in BLOCKS for line in block.splitlines()]
-N_RAW, N_NEW = 600, 40
+N_RAW, N_NEW, N_CHOSEN = 600, 40, 20
 
 
 def write_csv(file, rows):
@@ -89,9 +89,10 @@ def test_a_raw_csv_becomes_a_served_model(tmp_path, monkeypatch, capsys, asked):
     assert {"nr", "labels", "probability", "accepted", "notes"} <= rows[0].keys()
     assert asked["/"].status_code == 200
     assert "sport" in asked["/v1/tag"].json()["predictions"][0]["labels"]
-    names = json.loads((tmp_path / "next" / "labels.json").read_text())["labels"]
+    with (tmp_path / "next.csv").open(encoding="utf-8-sig", newline="") as file:
+        assert len(list(csv.DictReader(file))) == N_CHOSEN
+    names = json.loads((tmp_path / "model-2" / "labels.json").read_text())["labels"]
     assert "seen by a person" in names
-    assert not (tmp_path / "next.run").exists()
 
 
 def test_the_page_names_files_that_are_there():

@@ -172,6 +172,16 @@ def test_tables_keep_their_columns(model, tmp_path, here):
     assert table.column("desk").to_pylist() == ["x"] * 3
 
 
+@pytest.mark.parametrize("suffix", ["jsonl", "csv"])
+def test_ids_and_features_may_name_the_file(model, tmp_path, here, suffix):
+    for name in ("a", "b"):
+        rows = {"jsonl": '{"text": "storm"}\n', "csv": "text\nstorm\n"}[suffix]
+        (tmp_path / f"{name}.{suffix}").write_text(rows, encoding="utf-8")
+    options = ReadOptions(id_prefix="file", source_feature=True)
+    done = tag(model, setrnn.Source(f"{tmp_path}/*.{suffix}", options), tmp_path / "tags")
+    assert [json.loads(each)["id"] for each in content(done)] == ["a:a-1", "b:b-1"]
+
+
 def test_addresses_are_read_and_written(model, news, tmp_path, here):
     whole = content(tag(model, news, tmp_path / "tags"))
     done = tag(model, f"file://{tmp_path}/*.jsonl", f"file://{tmp_path}/far")

@@ -12,6 +12,7 @@ from setrnn.training.optimizer import (
     learning_rate,
     make_optimizer,
     set_learning_rate,
+    speed_up_rows,
 )
 
 AVERAGE = "training.average=0.9"
@@ -149,3 +150,20 @@ def test_a_stopped_run_with_an_average_ends_with_the_same_bits(
 def test_a_decay_outside_0_to_1_is_refused(decay):
     with pytest.raises(ConfigError, match=r"training.average.*between 0"):
         TrainingSettings(average=decay)
+
+
+def test_some_rows_take_longer_steps():
+    plain, sped = (torch.nn.Linear(3, 4) for _ in range(2))
+    sped.load_state_dict(plain.state_dict())
+    before = plain.weight.detach().clone()
+    rows = torch.tensor([1, 3])
+    for network in (plain, sped):
+        optimizer = make_optimizer(network, TrainingSettings(learning_rate=0.1))
+        if network is sped:
+            speed_up_rows(optimizer, network, {"weight": rows}, 4.0)
+        network(torch.ones(2, 3)).square().sum().backward()
+        optimizer.step()
+    steps, longer = plain.weight - before, sped.weight - before
+    assert torch.allclose(longer[rows], 4 * steps[rows], atol=1e-6)
+    assert torch.equal(longer[[0, 2]], steps[[0, 2]])
+    assert torch.equal(plain.bias, sped.bias)

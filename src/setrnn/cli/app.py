@@ -60,6 +60,10 @@ COMMANDS = {
         "setrnn.cli.distil:distil",
         "Train a small network on the set probabilities of a trained model, its teacher.",
     ),
+    "update": (
+        "setrnn.cli.update:update",
+        "Update a model with new documents and labels, without training from the beginning.",
+    ),
     "compare": (
         "setrnn.cli.compare:compare",
         "Train systems on the same data, measure them by every rule, and write a report.",

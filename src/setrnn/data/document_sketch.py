@@ -75,6 +75,12 @@ class DocumentSketch:
         is_seen[tokens.lengths > 0] = np.isin(hash_rows(tokens), self.hashes)
         return is_seen
 
+    def recognise(self, tokens: Ragged) -> npt.NDArray[np.bool_]:
+        """Return which documents were trained on; only a complete sketch knows that of each."""
+        is_seen = tokens.lengths > 0
+        is_seen[is_seen] = np.isin(hash_rows(tokens), self.hashes)
+        return is_seen
+
 
 def pack_sketches(sketches: Sequence[DocumentSketch]) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of a model folder: one sketch per tokenizer."""

@@ -1,4 +1,4 @@
-"""The labels of a model, in descending order of frequency."""
+"""The labels of a model, in descending order of frequency; those added later come last."""
 
 from __future__ import annotations
 
@@ -36,6 +36,25 @@ class LabelVocabulary:
         """Order labels by their counts."""
         ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         return cls(tuple(name for name, _ in ranked), tuple(count for _, count in ranked))
+
+    def extend(self, counts: Mapping[str, int], keeps_counts: bool) -> LabelVocabulary:
+        """Add labels after those that are there, which keep their ids.
+
+        Args:
+            counts: how often each label occurs in documents.
+            keeps_counts: whether these documents are added to those counted before, or are all.
+
+        Example:
+            >>> labels = LabelVocabulary(("markets", "economy"), (5, 2))
+            >>> labels.extend({"sport": 3, "economy": 1}, keeps_counts=True)
+            LabelVocabulary(names=('markets', 'economy', 'sport'), counts=(5, 3, 3))
+        """
+        before = self.counts if keeps_counts else (0,) * len(self)
+        own = [n + counts.get(name, 0) for name, n in zip(self.names, before, strict=True)]
+        new = LabelVocabulary.from_counts(
+            {name: n for name, n in counts.items() if name not in self.index}
+        )
+        return LabelVocabulary((*self.names, *new.names), (*own, *new.counts))
 
     def __len__(self) -> int:
         return len(self.names)

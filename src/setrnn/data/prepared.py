@@ -35,15 +35,16 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Encoding
 
-from setrnn.config import WORDS, TextSettings, from_dict, settings_hash, to_dict
+from setrnn.config import TextSettings, from_dict, settings_hash, to_dict
 from setrnn.data.example import Example, name_example
 from setrnn.data.folders import whole_folder
 from setrnn.data.kept_vectors import check_vectors
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
 from setrnn.data.seals import find_damage, seal_folder
-from setrnn.data.subwords import load_text_encoder, pretrained_encoder
-from setrnn.data.tokenizing import TextEncoder, learn_tokenizer
+from setrnn.data.subwords import load_text_encoder
+from setrnn.data.tokenizing import TextEncoder
+from setrnn.data.vocabulary import Vocabulary, learn_vocabulary
 from setrnn.errors import DataError
 
 FORMAT = 3
@@ -332,6 +333,7 @@ def prepare(
     on_documents: Callable[[str, int], None] = lambda step, n_documents: None,
     count_skipped: Callable[[], Mapping[str, int]] = dict,
     valid_is_cut: bool = False,
+    known: Vocabulary | None = None,
 ) -> Prepared:
     """Write the prepared form of a dataset to `target`, completely or not at all.
 
@@ -345,6 +347,7 @@ def prepare(
             call.
         count_skipped: called at the end; returns the number of skipped rows per split.
         valid_is_cut: whether the valid split was cut from train, kept in the description.
+        known: the vocabulary of a model, to which that of the data is added.
 
     Example:
         >>> import tempfile
@@ -360,18 +363,15 @@ def prepare(
         raise DataError(
             f"{target} exists and is not a prepared folder. Remove it, or name another."
         )
-    pretrained = None if settings.tokenizer == WORDS else pretrained_encoder(settings)
     documents = chain.from_iterable(
         splits[name]() for name in ("train", UNLABELLED) if name in splits
     )
     label_counts, texts, features = _count(
         documents, settings, lambda n: on_documents("vocabulary", n)
     )
-    encoder = pretrained or TextEncoder(
-        learn_tokenizer(texts, features, settings), settings.max_words
-    )
-    known = LabelVocabulary.from_counts(label_counts)
-    label_ids = dict(known.index)  # labels that train lacks are added
+    extend = learn_vocabulary if known is None else known.extend
+    encoder, labels = extend(label_counts, texts, features, settings)
+    label_ids = dict(labels.index)  # labels that train lacks are added
     dtype = smallest_dtype(encoder.n_tokens)
     n_documents = {}
 
@@ -390,7 +390,7 @@ def prepare(
                     on_documents(split, len(examples))
             n_documents[split] = writer.n_documents
         encoder.save(folder / "tokenizer.json")
-        known.save(folder / "labels.json")
+        labels.save(folder / "labels.json")
         description = {
             "name": name,
             "source": dict(source),
@@ -398,8 +398,8 @@ def prepare(
             "n_documents": n_documents,
             "n_skipped_rows": dict(count_skipped()),
             "n_tokens": encoder.n_tokens,
-            "n_labels": len(known),
-            "unseen_labels": list(label_ids)[len(known) :],
+            "n_labels": len(labels),
+            "unseen_labels": list(label_ids)[len(labels) :],
             "token_dtype": dtype.name,
             **({"valid_is_cut": True} if valid_is_cut else {}),
         }

@@ -204,22 +204,48 @@ def learn_tokenizer(
         features: the features, in descending order of frequency.
         settings: sizes and stop words.
     """
+    stop_words = read_stop_words(settings.stop_words)
+    words = _rank_words(texts, settings, stop_words | {NUMBER})[: settings.max_vocabulary]
+    tags = (FEATURE_PREFIX + name for name in features)
+    return _make_tokenizer(words, tags, sorted(stop_words))
+
+
+def extend_tokenizer(
+    encoder: TextEncoder, texts: Iterable[str], features: Iterable[str], settings: TextSettings
+) -> Tokenizer:
+    """Add frequent words of texts, and features, to a tokenizer; its stop words stay.
+
+    New words follow the others, and new features theirs, so that only ids of features change.
+    """
+    ranked = sorted(encoder.tokenizer.get_vocab().items(), key=lambda item: item[1])
+    own = [token for token, _ in ranked]
+    stop_words = own[encoder.n_tokens + 1 :]
+    tokens = encoder.tokens[len(SPECIAL_TOKENS) :]
+    words = [token for token in tokens if not token.startswith(FEATURE_PREFIX)]
+    tags = [token for token in tokens if token.startswith(FEATURE_PREFIX)]
+    n_free = max(settings.max_vocabulary - len(words), 0)
+    words += _rank_words(texts, settings, {*own})[:n_free]
+    known = {*tags}
+    tags += [tag for name in features if (tag := FEATURE_PREFIX + name) not in known]
+    n_tags = max(settings.max_features, len(known))
+    return _make_tokenizer(words, tags[:n_tags], stop_words)
+
+
+def _rank_words(texts: Iterable[str], settings: TextSettings, without: set[str]) -> list[str]:
+    """Return words that occur often enough, in descending order of frequency."""
     tokenizer = _blank_tokenizer({})
     trainer = trainers.WordLevelTrainer(
         vocab_size=2**31 - 1, min_frequency=settings.min_count, show_progress=False
     )
     tokenizer.train_from_iterator(map(break_runs, texts), trainer)
-    stop_words = read_stop_words(settings.stop_words)
     ranked = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
-    set_aside = stop_words | {NUMBER}
-    words = [word for word, _ in ranked if word not in set_aside][: settings.max_vocabulary]
-    tokens = chain(
-        SPECIAL_TOKENS,
-        words,
-        (FEATURE_PREFIX + name for name in features),
-        (STOP_WORDS,),
-        sorted(stop_words),
-    )
+    return [word for word, _ in ranked if word not in without]
+
+
+def _make_tokenizer(
+    words: Iterable[str], tags: Iterable[str], stop_words: Iterable[str]
+) -> Tokenizer:
+    tokens = chain(SPECIAL_TOKENS, words, tags, (STOP_WORDS,), stop_words)
     return _blank_tokenizer({token: index for index, token in enumerate(tokens)})
 
 

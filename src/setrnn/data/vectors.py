@@ -320,6 +320,48 @@ def _compose_tags(
     return vectors.astype(np.float32), has_documents | has_name
 
 
+def compose_vectors(prepared: Prepared, words: Vectors, is_new: Mask) -> Vectors:
+    """Return vectors (R, D), of which those of words that are not new are known: (n_tokens, D).
+
+    Those of new words come from the words typical of their documents; those of all features and
+    labels from these and from the words of their names.
+    """
+    encoder = prepared.encoder
+    n_words = _n_words(encoder)
+    known, is_old = np.array(words[:n_words]), ~is_new[:n_words]
+    is_old[: len(SPECIAL_TOKENS)] = False
+    known[is_new[:n_words]] = _compose_words(prepared, known, is_old)[is_new[:n_words]]
+    rows = {word: row for row, word in enumerate(encoder.tokens[:n_words])}
+    features = [token[len(FEATURE_PREFIX) :] for token in encoder.tokens[n_words:]]
+    names = [
+        [rows[word] for word in _name_words(encoder, name) if word in rows]
+        for name in (*features, *prepared.labels.names)
+    ]
+    is_word = np.arange(n_words) >= len(SPECIAL_TOKENS)
+    tags, _ = _compose_tags(prepared, Ragged.from_lists(names), known, is_word)
+    return np.concatenate([known, tags])
+
+
+def _compose_words(prepared: Prepared, words: Vectors, is_old: Mask) -> Vectors:
+    """Return a vector for each word that is not old, as varied as the others: (n_words, D)."""
+    n_words = len(words)
+    others = np.flatnonzero(~is_old)
+    counts = np.zeros(n_words)
+    together = scipy.sparse.csr_array((len(others), n_words), dtype=np.float32)
+    for rows, _ in _words_and_tags(prepared):
+        matrix = _count_matrix(rows, n_words)
+        together = together + matrix[:, others].T @ matrix
+        counts += np.bincount(rows.values, minlength=n_words)
+    typical = together.power(2) @ scipy.sparse.diags_array(is_old / np.maximum(counts, 1))
+    found, has_any = _weighted_means(typical, words)
+    centre, spread = words[is_old].mean(0), words[is_old].std()
+    found -= centre
+    found *= spread / max(float(found[has_any].std()) if has_any.any() else 0.0, 1e-9)
+    vectors = np.array(words)
+    vectors[others] = np.where(has_any[:, None], found + centre, centre)
+    return vectors
+
+
 def _weighted_means(
     weights: scipy.sparse.csr_array, vectors: Vectors
 ) -> tuple[npt.NDArray[np.float64], Mask]:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from setrnn.data.folders import file_hash
 from setrnn.data.formats import ReadOptions
 from setrnn.data.formats.ranges import Range, cut_file, cut_stream, is_streamed
+from setrnn.data.formats.several import name_places
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, Progress
 from setrnn.scale.stores import Store, is_address, local_copy, modified_at, open_input
@@ -33,6 +34,7 @@ class Input:
     ranges: tuple[Range, ...]
     is_streamed: bool  # whether its ranges are read where they are
     modified: int  # when, in nanoseconds; 0 if not known
+    prefix: str = ""  # of its ids
 
     @property
     def n_rows(self) -> int:
@@ -111,10 +113,13 @@ def list_inputs(
     An input that has the size and the time of the plan before is not read again.
     """
     known = {} if before is None else {each.place: each for each in before.inputs}
+    has_prefix = options.id_prefix == "file" and len(places) > 1
+    names = name_places(places) if has_prefix else [""] * len(places)
     inputs = []
-    for number, place in enumerate(places):
+    for number, (place, prefix) in enumerate(zip(places, names, strict=True)):
         on_progress(Progress("counting rows", number, len(places), unit="files"))
-        inputs.append(_look_at(place, options, reader, shard_rows, known.get(place)))
+        found = _look_at(place, options, reader, shard_rows, known.get(place))
+        inputs.append(replace(found, prefix=prefix))
     on_progress(Progress("counting rows", len(places), len(places), unit="files"))
     if not any(each.n_rows for each in inputs):
         raise DataError("The inputs hold no documents. Check the names.")

@@ -140,7 +140,7 @@ def distil(
             max_seconds=seconds,
             rule=rule_for(full.training.metric),
             on_progress=on_progress,
-            identity={TEACHER: _fingerprint(tagger)},
+            identity={TEACHER: fingerprint(tagger)},
         )
         documents = _teach(tagger, source, prepared, student, full, options)
         options = replace(options, documents=documents)
@@ -172,8 +172,8 @@ def _open_teacher(teacher: str | Path | Tagger, device: str) -> tuple[str, Tagge
     return Path(teacher).resolve().name, load(teacher, device)
 
 
-def _fingerprint(teacher: Tagger) -> str:
-    """Return a hash of all that decides what a teacher says."""
+def fingerprint(teacher: Tagger) -> str:
+    """Return a hash of all that decides what a model says."""
     digest = hashlib.blake2b(digest_size=16)
     for name, array in sorted(teacher.system.arrays().items()):
         digest.update(name.encode())

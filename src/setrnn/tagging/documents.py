@@ -207,9 +207,11 @@ def _share_seen(sketch: DocumentSketch, known: dict[int, int]) -> float:
     return float(lengths[is_seen].sum() / lengths.sum())
 
 
-def example_batches(tagger: Tagger, examples: Iterable[Example]) -> Iterator[Batch]:
+def example_batches(
+    tagger: Tagger, examples: Iterable[Example], size: int = BATCH
+) -> Iterator[Batch]:
     """Yield a stream of documents in batches of token ids."""
-    for batch in batched(examples, BATCH):
+    for batch in batched(examples, size):
         if not all(isinstance(example, Example) for example in batch):
             raise DataError("Documents with labels are given as setrnn.Example(id, text, labels).")
         tokens = tagger.encoder.encode(

@@ -103,7 +103,7 @@ def train_prepared(
         _note_before(prepared, method, config, options)
         tagger = _train(prepared, method, config, options)
         tagger.notes.update(notes or {})
-        _measure_on_valid(tagger, prepared, method, options)
+        measure_on_valid(tagger, prepared, method, options)
         tagger = keep_targets(tagger, out, options.on_progress)
         tagger = tagger if out is None else _save(tagger, out, options)
         if not tagger.is_calibrated:
@@ -139,7 +139,7 @@ def _train(prepared: Prepared, method: Method, config: Config, options: TrainOpt
     return Tagger.trained_on(prepared, method.name, config, trained.system, notes, options.rule)
 
 
-def _measure_on_valid(
+def measure_on_valid(
     tagger: Tagger, prepared: Prepared, method: Method, options: TrainOptions
 ) -> None:
     """Note the measures on the valid part; those of a network are known from its best epoch."""

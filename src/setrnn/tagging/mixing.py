@@ -22,6 +22,7 @@ from setrnn.systems.candidates import Floats
 from setrnn.systems.mixture import MixtureSystem, relabel
 from setrnn.systems.mixture_candidates import Weights
 from setrnn.tagging.calibrating import calibrate_or_warn
+from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.documents import Batch, Documents, LabelledDocuments, open_unseen
 from setrnn.tagging.mixture_outputs import Outputs, collect
 from setrnn.tagging.mixture_weights import (
@@ -96,13 +97,13 @@ def mix_members(
     names: Sequence[str],
     members: Sequence[Tagger],
     documents: LabelledDocuments,
-    before: Path | None = None,
+    before: Path | Calibration | None = None,
     on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Mix taggers that are known by distinct names, and calibrate the mixture.
 
-    If there is a model `before` with accepted predictions, the mixture is calibrated to its
-    targets.
+    If there is a model `before` (its folder or its calibration) with accepted predictions, the
+    mixture is calibrated to its targets.
     """
     mixture, documents = _fit_mixture(names, members, documents, on_progress)
     mixture = keep_targets(mixture, before, on_progress)

@@ -59,12 +59,21 @@ def _describe(tagger: Tagger) -> dict[str, Any]:
         "data": {"name": notes.get("data"), "n_documents": notes.get("n_documents")},
         "labels": list(tagger.labels.names),
         "trained": notes.get("trained"),
+        "updated": _describe_update(notes),
         "training_seconds": notes.get("training_seconds"),
         "measures_on_valid": _describe_measures(notes),
         "calibration": _describe_calibration(tagger),
         "acceptance": _describe_acceptance(tagger),
         "versions": notes.get("versions"),
     }
+
+
+def _describe_update(notes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what an updated model was updated from, and with what."""
+    if (found := notes.get("updated")) is None:
+        return None
+    names = ("from", "from_data", "from_trained", "n_updates", "n_old", "n_new", "new_labels")
+    return {name: found[name] for name in names}
 
 
 def _describe_members(tagger: Tagger, rule: str) -> list[dict[str, Any]]:
@@ -137,7 +146,8 @@ def list_card(tagger: Tagger) -> Iterator[str]:
     yield ""
     shown = ", ".join(_code(each) for each in labels[:N_LABELS_SHOWN])
     more = f" and {len(labels) - N_LABELS_SHOWN:,} more" if len(labels) > N_LABELS_SHOWN else ""
-    yield f"Labels, the most frequent first: {shown}{more}."
+    order = "the most frequent first" if card["updated"] is None else "new ones last"
+    yield f"Labels, {order}: {shown}{more}."
 
 
 def _list_facts(card: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -153,6 +163,8 @@ def _list_facts(card: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     seconds = card["training_seconds"]
     took = "" if seconds is None else f", in {seconds:,.0f} seconds"
     yield "trained at", f"{card['trained']}{took}" if card["trained"] else NOT_KNOWN
+    if (found := card["updated"]) is not None:
+        yield "updated from", _name_origin(found)
     found = card["calibration"]
     yield (
         "calibration",
@@ -164,6 +176,19 @@ def _list_facts(card: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from (("acceptance", each) for each in _list_acceptance(card))
     versions = card["versions"] or {}
     yield "versions", ", ".join(f"{key} {each}" for key, each in versions.items()) or NOT_KNOWN
+
+
+def _name_origin(found: Mapping[str, Any]) -> str:
+    trained = f", trained at {found['from_trained']}" if found["from_trained"] else ""
+    old = f"{found['n_old'].get('train', 0):,} old documents" if found["n_old"] else "no old ones"
+    labels = found["new_labels"]
+    shown = ", ".join(_code(each) for each in labels[:N_LABELS_SHOWN])
+    more = f" and {len(labels) - N_LABELS_SHOWN:,} more" if len(labels) > N_LABELS_SHOWN else ""
+    added = f"; new labels: {shown}{more}" if labels else ""
+    return (
+        f"{_code(found['from'])}{trained}, with {found['n_new']['train']:,} new documents and "
+        f"{old}{added}"
+    )
 
 
 def _name_member(member: Mapping[str, Any]) -> str:

@@ -22,9 +22,13 @@ if TYPE_CHECKING:
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def check_data(prepared: Prepared, config: Config) -> None:
-    """Refuse data without documents or labels, too large sets, and tokens of another tokenizer."""
-    check_same_tokenizer(prepared.folder, config, prepared.encoder)
+def check_data(prepared: Prepared, config: Config, has_own_tokenizer: bool = False) -> None:
+    """Refuse data without documents or labels, too large sets, and tokens of another tokenizer.
+
+    A network that is trained further has its own tokenizer: that of its encoder may be gone.
+    """
+    if not has_own_tokenizer:
+        check_same_tokenizer(prepared.folder, config, prepared.encoder)
     train = prepared.split("train")
     if not len(train) or not len(prepared.labels):
         what = "labels" if len(train) else "documents"

@@ -41,6 +41,30 @@ def make_optimizer(
     )
 
 
+def speed_up_rows(
+    optimizer: Optimizer, network: nn.Module, rows: Mapping[str, Tensor], times: float
+) -> None:
+    """Let some rows of weights, by the names of these, take steps that are longer.
+
+    The rows are new, and must learn while the other weights stay near what they have learned.
+    """
+    named = dict(network.named_parameters())
+    chosen = [(named[name], each.to(named[name].device)) for name, each in rows.items()]
+    before: list[Tensor] = []
+
+    def keep(*arguments: object) -> None:
+        before[:] = [weights.detach()[own] for weights, own in chosen]
+
+    def lengthen(*arguments: object) -> None:
+        with torch.no_grad():
+            for (weights, own), start in zip(chosen, before, strict=True):
+                weights[own] = start + times * (weights[own] - start)
+
+    if chosen and times != 1:
+        optimizer.register_step_pre_hook(keep)
+        optimizer.register_step_post_hook(lengthen)
+
+
 def learning_rate(progress: float, settings: TrainingSettings) -> float:
     """Return the rate when a share of the training, from 0 to 1, is done: a rise, then a fall."""
     if progress < settings.warm_up:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import TrainingDocuments
@@ -19,13 +20,14 @@ from setrnn.errors import ConfigError
 from setrnn.methods import Method
 from setrnn.model.devices import find_device
 from setrnn.model.encoders import find_encoder
-from setrnn.model.network import make_network
+from setrnn.model.network import make_network, rebuild_network
 from setrnn.progress import Note, OnProgress, ignore_progress
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.training.failures import check_data, check_set_sizes
 from setrnn.training.launching import several_processes
 from setrnn.training.loop import Trainer, count_first_epochs
+from setrnn.training.optimizer import speed_up_rows
 from setrnn.training.resuming import change_epochs, check_finishable
 from setrnn.training.run_folder import RunFolder
 from setrnn.training.wide import add_wide
@@ -34,6 +36,16 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 PRECISIONS = {"float32": "32-true", "bfloat16": "bf16-mixed", "float16": "16-mixed"}
+
+
+@dataclass(frozen=True)
+class Start:
+    """The weights of a trained network, to train it further."""
+
+    weights: Mapping[str, Tensor]
+    new_rows: Mapping[str, Tensor] = field(default_factory=dict)  # of weights that are added
+    times_rate: float = 1.0  # how much faster these rows learn
+    fits_wide: bool = True  # whether wide evidence is fitted again, on the train part
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,7 @@ class TrainOptions:
     on_progress: OnProgress = ignore_progress
     rule: str | None = None  # measures on valid, and predicts; None for the method's own
     documents: TrainingDocuments | None = None  # to train on; None for the train part
+    start: Start | None = None  # None for a new network
     identity: Mapping[str, str] = field(default_factory=dict)  # what else decides what is trained
     n_devices: int = 1  # a process trains on each
 
@@ -90,7 +103,7 @@ def train_network(
     part: the last epoch is used then), and the seconds that training took.
     """
     place = find_device(options.device)
-    check_data(prepared, config)
+    check_data(prepared, config, has_own_tokenizer=options.start is not None)
     check_set_sizes(prepared, find_system(method).max_training_labels, method.name)
     count_first_epochs(method, config.training)  # raises if an objective gets no epoch
     run = checkpoint = None
@@ -132,12 +145,19 @@ def make_trainer(
     run: RunFolder | None = None,
 ) -> Trainer:
     """Build a network on Fabric's device, and what trains it."""
-    network = make_network(prepared, config, method.decoder, options.on_progress)
+    start = options.start
+    if start is None:
+        network = make_network(prepared, config, method.decoder, options.on_progress)
+    else:
+        network = rebuild_network(start.weights, config, method.decoder)
     part = prepared.split("train")
     documents = options.documents or TrainingDocuments(part.tokens, part.labels)
-    if config.model.wide == "on":
+    if config.model.wide == "on" and (start is None or start.fits_wide):
         documents = add_wide(network, prepared, documents, config, options.on_progress)
-    return Trainer(
+        if start is not None:  # all but the arrays that were fitted
+            own = {name: each for name, each in start.weights.items() if not _is_wide(name)}
+            network.load_state_dict(own, strict=False)
+    trainer = Trainer(
         network.to(fabric.device),
         prepared,
         config,
@@ -149,6 +169,14 @@ def make_trainer(
         documents,
         options.rule,
     )
+    if start is not None:
+        speed_up_rows(trainer.keeper.optimizer, network, start.new_rows, start.times_rate)
+    return trainer
+
+
+def _is_wide(name: str) -> bool:
+    """Return whether weights are an array of wide evidence, apart from its scale."""
+    return name.startswith("wide.") and name != "wide.scale"
 
 
 def identify_run(

@@ -85,7 +85,7 @@ def join_splits(parts: Sequence[tuple[Path, Split]], id_prefix: str) -> Split:
     """
     if len(parts) == 1:
         return parts[0][1]
-    prefixes = _name_places([place for place, _ in parts])
+    prefixes = name_places([str(place) for place, _ in parts])
     splits = [split for _, split in parts]
 
     @cache
@@ -125,10 +125,16 @@ def _find_shared_id(splits: Sequence[Split], prefixes: Sequence[str]) -> tuple[s
     return None
 
 
-def _name_places(places: Sequence[Path]) -> list[str]:
-    """Return a name for each place: its stem, with as much of its folders as tells them apart."""
-    names = [file_stem(place) for place in places]
-    parents = [list(place.absolute().parent.parts) for place in places]
+def name_places(places: Sequence[str]) -> list[str]:
+    """Return a name for each place: its stem, with as much of its folders as tells them apart.
+
+    Example:
+        >>> name_places(["2024/news.csv", "2025/news.csv", "2025/blogs.csv"])
+        ['2024/news', '2025/news', 'blogs']
+    """
+    paths = [Path(place) for place in places]
+    names = [file_stem(path) for path in paths]
+    parents = [list(path.absolute().parent.parts) for path in paths]
     while len(set(names)) < len(names) and any(parents):
         is_shared = [names.count(name) > 1 for name in names]
         names = [

@@ -227,8 +227,8 @@ def average_names(transformer: nn.Module, names: Ragged) -> Tensor:
     The vectors are centred and scaled like random ones: embeddings have a large common part.
     """
     embeddings: Tensor = transformer.get_input_embeddings().weight.detach()  # type: ignore[operator]
-    ids = torch.from_numpy(names.values).long()
-    offsets = torch.from_numpy(names.offsets[:-1])
+    ids = torch.from_numpy(names.values).long().to(embeddings.device)
+    offsets = torch.from_numpy(names.offsets[:-1]).to(embeddings.device)
     vectors = nn.functional.embedding_bag(ids, embeddings, offsets, mode="mean")
     vectors = vectors - vectors.mean(0)
     scale = vectors.square().mean().sqrt()

@@ -1,0 +1,198 @@
+"""Old and new documents as one dataset: a new document replaces an older one.
+
+Two documents are the same if they have the same id, or the same text. Ids that a reader made up for
+rows without one, such as train-41, do not count.
+"""
+
+# n documents
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from setrnn.data.cache import Source
+from setrnn.data.example import Example
+from setrnn.data.formats import BadRows, Dataset, Split
+from setrnn.data.formats.reader import file_stem
+from setrnn.data.prepared import Stream, batched
+from setrnn.data.splits import LEAST_VALID, VALID_SHARE, cut_train, with_valid
+from setrnn.data.statistics import text_hash
+from setrnn.errors import DataError
+
+READ = ("train", "valid")  # other parts are not read
+LEAST_NEW = 20  # of fewer new documents, none are set aside for the valid part
+MOST_UNSEEN = 0.5  # of old documents: if a model has not seen more, they are not its own
+BATCH = 4096
+
+Bools = npt.NDArray[np.bool_]
+# Which documents a model was trained on; None if it cannot say that of each.
+WasTrainedOn = Callable[[Sequence[Example]], Bools]
+
+
+@dataclass
+class Merged:
+    """Old and new documents, each cut into train and valid; they are read when asked for."""
+
+    name: str  # of the new data
+    old_name: str | None = None
+    old: dict[str, Stream] = field(default_factory=dict)  # by part
+    new: dict[str, Stream] = field(default_factory=dict)
+    n_old: dict[str, int] = field(default_factory=dict)  # documents of each part
+    n_new: dict[str, int] = field(default_factory=dict)
+    n_replaced: int = 0  # old documents that a new one replaces
+    n_other_texts: int = 0  # of these, documents with the same id and another text
+    share_seen: float | None = None  # of the old documents, by the model; None if not known
+    n_skipped: int = 0  # rows that cannot be read
+    notes: list[str] = field(default_factory=list)
+
+    def streams(self) -> dict[str, Stream]:
+        """Return train and valid, the old documents first; a part without documents is left out."""
+        return {
+            part: partial(self._read, part)
+            for part in READ
+            if self.n_old.get(part) or self.n_new.get(part)
+        }
+
+    def _read(self, part: str) -> Iterator[Example]:
+        return chain.from_iterable(each[part]() for each in (self.old, self.new) if part in each)
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """What new documents are recognised by."""
+
+    text_of_id: dict[str, bytes]
+    texts: set[bytes]
+
+
+def merge(
+    new: Source, old: Source | None = None, was_trained_on: WasTrainedOn | None = None
+) -> Merged:
+    """Find the parts of old and new documents; old ones that a new one replaces are left out.
+
+    The valid part of either is its own if it has one. Otherwise that of the old documents is what
+    the model was not trained on, and a tenth of the new documents is set aside.
+    """
+    fresh = _open(new)
+    merged = Merged(fresh.name)
+    keys = _read_keys(fresh, new, merged)
+    if old is not None:
+        _add_old(merged, old, keys, was_trained_on)
+    n_new = merged.n_new["train"]
+    if "valid" not in fresh.splits and n_new >= LEAST_NEW:
+        if merged.n_old.get("valid", 0) >= LEAST_VALID:
+            fresh = cut_train(fresh, {"train": 1 - VALID_SHARE, "valid": VALID_SHARE})
+        else:
+            fresh = with_valid(fresh)
+    for part in READ:
+        if part in fresh.splits:
+            stream = partial(_read, fresh.splits[part], new)
+            merged.new[part] = stream
+            merged.n_new[part] = sum(1 for _ in stream())
+    return merged
+
+
+def _open(source: Source) -> Dataset:
+    if source.prepared_folder is not None:
+        raise DataError(
+            f"{source} is a prepared folder: it holds numbers, not documents. Give the data that "
+            "it was made from."
+        )
+    dataset = source.open()
+    dataset.require("train")
+    return dataset
+
+
+def _read(split: Split, source: Source) -> Iterator[Example]:
+    return split.read(BadRows(source.on_bad_row))
+
+
+def _read_keys(dataset: Dataset, source: Source, merged: Merged) -> _Keys:
+    """Read the new documents once: what to recognise them by, and how many there are."""
+    keys = _Keys({}, set())
+    for part in READ:
+        if part not in dataset.splits:
+            continue
+        split, bad_rows, n_documents = dataset.splits[part], BadRows(source.on_bad_row), 0
+        is_made_up = _made_up_ids(split)
+        for example in split.read(bad_rows):
+            text = text_hash(example.text)
+            keys.texts.add(text)
+            if not is_made_up(example.id):
+                keys.text_of_id[example.id] = text
+            n_documents += 1
+        merged.n_new[part] = n_documents
+        _note_rows(merged, bad_rows)
+    return keys
+
+
+def _made_up_ids(split: Split) -> Callable[[str], bool]:
+    """Return what recognises the ids that a reader gave to rows without one."""
+    stems = "|".join(re.escape(file_stem(file)) for file in split.files)
+    pattern = re.compile(rf"(.*:)?({stems})-\d+", re.DOTALL)
+    return lambda name: bool(stems) and pattern.fullmatch(name) is not None
+
+
+def _note_rows(merged: Merged, bad_rows: BadRows) -> None:
+    merged.n_skipped += bad_rows.n_skipped
+    merged.notes += [text for text in bad_rows.notes if text not in merged.notes]
+
+
+def _add_old(
+    merged: Merged, source: Source, keys: _Keys, was_trained_on: WasTrainedOn | None
+) -> None:
+    """Add the parts of the old documents."""
+    dataset = _open(source)
+    merged.old_name = dataset.name
+    is_seen = _look_at(dataset.splits["train"], source, merged, was_trained_on)
+    merged.share_seen = None if is_seen is None else float(is_seen.mean())
+    cuts: dict[str, Bools | None] = {"train": None, "valid": None}  # rows of train; None for all
+    if "valid" not in dataset.splits:
+        if is_seen is not None and LEAST_NEW <= (~is_seen).sum() <= MOST_UNSEEN * len(is_seen):
+            cuts = {"train": is_seen, "valid": ~is_seen}
+            dataset.splits["valid"] = dataset.splits["train"]
+        else:
+            dataset = with_valid(dataset)
+    for part in READ:
+        split = dataset.splits[part]
+        is_made_up, is_own = _made_up_ids(split), cuts[part]
+        is_kept = []
+        for number, example in enumerate(_read(split, source)):
+            if is_own is not None and not is_own[number]:
+                is_kept.append(False)
+                continue
+            text = text_hash(example.text)
+            own_text = None if is_made_up(example.id) else keys.text_of_id.get(example.id)
+            is_replaced = own_text is not None or text in keys.texts
+            merged.n_replaced += is_replaced
+            merged.n_other_texts += own_text not in (None, text)
+            is_kept.append(not is_replaced)
+        merged.old[part] = partial(_read_kept, split, source, is_kept)
+        merged.n_old[part] = sum(is_kept)
+
+
+def _read_kept(split: Split, source: Source, is_kept: Sequence[bool]) -> Iterator[Example]:
+    for example, kept in zip(_read(split, source), is_kept, strict=True):
+        if kept:
+            yield example
+
+
+def _look_at(
+    split: Split, source: Source, merged: Merged, was_trained_on: WasTrainedOn | None
+) -> Bools | None:
+    """Return which documents the model was trained on; None if that is not known."""
+    bad_rows = BadRows(source.on_bad_row)
+    found = [
+        None if was_trained_on is None else was_trained_on(batch)
+        for batch in batched(split.read(bad_rows), BATCH)
+    ]
+    _note_rows(merged, bad_rows)
+    known = [each for each in found if each is not None]
+    return np.concatenate(known) if known else None

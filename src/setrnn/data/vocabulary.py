@@ -1,0 +1,48 @@
+"""The words and labels of data: learned from it, or those of a model with more added."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from setrnn.config import WORDS, TextSettings
+from setrnn.data.labels import LabelVocabulary
+from setrnn.data.subwords import pretrained_encoder
+from setrnn.data.tokenizing import TextEncoder, extend_tokenizer, learn_tokenizer
+
+
+def learn_vocabulary(
+    label_counts: Mapping[str, int],
+    texts: Iterable[str],
+    features: Sequence[str],
+    settings: TextSettings,
+) -> tuple[TextEncoder, LabelVocabulary]:
+    """Return the frequent words and features, or those of a pretrained encoder, and the labels."""
+    labels = LabelVocabulary.from_counts(label_counts)
+    if settings.tokenizer != WORDS:
+        return pretrained_encoder(settings), labels
+    tokenizer = learn_tokenizer(texts, features, settings)
+    return TextEncoder(tokenizer, settings.max_words), labels
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words and labels of a model, which keep their places when others are added."""
+
+    encoder: TextEncoder
+    labels: LabelVocabulary
+    adds_words: bool = True
+
+    def extend(
+        self,
+        label_counts: Mapping[str, int],
+        texts: Iterable[str],
+        features: Sequence[str],
+        settings: TextSettings,
+    ) -> tuple[TextEncoder, LabelVocabulary]:
+        """Add frequent words and features of new texts, unless the words are fixed, and labels."""
+        encoder = self.encoder
+        if self.adds_words and type(encoder) is TextEncoder:
+            tokenizer = extend_tokenizer(encoder, texts, features, settings)
+            encoder = TextEncoder(tokenizer, encoder.max_words)
+        return encoder, self.labels.extend(label_counts, keeps_counts=not self.adds_words)
