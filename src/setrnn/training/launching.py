@@ -92,11 +92,11 @@ def several_processes(n: int, device: torch.device) -> Iterator[Ranks]:
         failures = _Failures(store, n, children)
         store.set(_DEVICE, device.type)
         _wait_until(lambda: failures.check() or store.check([_here(k) for k in range(1, n)]))
-        with _group(store, Ranks(0, n), device):
-            try:
+        try:
+            with _group(store, Ranks(0, n), device):
                 yield Ranks(0, n)
-            except LostError as error:
-                raise failures.explain(error) from error
+        except LostError as error:
+            raise failures.explain(error) from error
 
 
 @contextmanager
@@ -106,7 +106,8 @@ def leading(found: Torchrun | None) -> Iterator[None]:
         yield
     finally:
         if found is not None:
-            _open_torchrun().set(_OVER, "")
+            with suppress(RuntimeError):  # torchrun itself may have ended
+                _open_torchrun().set(_OVER, "")
 
 
 def help_torchrun(found: Torchrun) -> None:
@@ -154,7 +155,7 @@ def _start_child(port: int, rank: int, n: int) -> None:
     from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
     threading.Thread(target=stop_with_parent, daemon=True).start()
-    with suppress(TrainingError, KeyboardInterrupt):  # the first process says what happened
+    with suppress(Exception, KeyboardInterrupt):  # the first process says what happened
         _help(TCPStore(ADDRESS, port, is_master=False), Ranks(rank, n), rank)
 
 
@@ -193,16 +194,15 @@ def _group(store: Store, ranks: Ranks, device: torch.device) -> Iterator[None]:
         world_size=ranks.n,
         timeout=PATIENCE,
     )
+    is_lost = False
     try:
         yield
     except LostError:
-        if not is_on_gpu:  # NCCL would wait for the lost process
+        is_lost = True
+        raise
+    finally:
+        if not (is_lost and is_on_gpu):  # NCCL would wait for the lost process
             dist.destroy_process_group()
-        raise
-    except BaseException:
-        dist.destroy_process_group()
-        raise
-    dist.destroy_process_group()
 
 
 @dataclass
