@@ -46,7 +46,7 @@ def install_fake_runs(monkeypatch, run=fake_run):
         names.append(task.name)
         return run(task, on_progress)
 
-    monkeypatch.setattr("setrnn.comparison.compare.run", noted)
+    monkeypatch.setattr("setrnn.comparison.running.run", noted)
     monkeypatch.setattr("setrnn.comparison.compare.run_jobs", run_here)
     return names
 

@@ -30,6 +30,17 @@ def test_an_export_of_the_page_updates_a_model(setrnn, trained, corpus, export, 
     assert sum(card["updated"]["n_new"].values()) == 30
 
 
+def test_old_documents_need_not_have_the_names_of_new_fields(setrnn, trained, corpus, tmp_path):
+    file = tmp_path / "own.csv"
+    rows = [f"q{n};The curling team {n} won;sport, curling" for n in range(25)]
+    file.write_text("\n".join(["nr;body;topics", *rows]), encoding="utf-8")
+    own = ["--text-field", "body", "--labels-field", "topics", "--id-field", "nr"]
+    own += ["--label-separator", ","]
+    result = setrnn("update", trained, file, "--data", corpus, "--out", tmp_path / "updated", *own)
+    assert result.code == 0, result.err
+    assert "'curling'" in result.err
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

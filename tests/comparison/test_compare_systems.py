@@ -232,6 +232,58 @@ def test_the_budget_and_the_jobs_reach_the_run(compare, monkeypatch):
 
 
 @pytest.fixture
+def on_ray(monkeypatch):
+    """A Ray cluster that has room for five runs, in this process; how jobs were given to it."""
+    given = []
+
+    def run_jobs_on_ray(jobs, n_jobs, on_progress, gpus_per_job):
+        given.append((n_jobs, gpus_per_job))
+        return run_here(jobs, n_jobs, on_progress)
+
+    monkeypatch.setattr("setrnn.comparison.compare.connect", lambda address: None)
+    monkeypatch.setattr("setrnn.comparison.compare.count_room", lambda gpus: 5)
+    monkeypatch.setattr("setrnn.comparison.compare.run_jobs_on_ray", run_jobs_on_ray)
+    return given
+
+
+def test_with_ray_the_runs_are_given_to_the_cluster(compare, on_ray, monkeypatch, out):
+    tasks = []
+
+    def run(task, on_progress):
+        tasks.append(task)
+        return fake_run(task, on_progress)
+
+    install_fake_runs(monkeypatch, run)
+    compare("br", ray="auto")
+    compare("pcc", ray="auto", gpus_per_run=0.25, jobs=2)
+    assert on_ray[0] == (None, 0.0)
+    assert on_ray[-1] == (2, 0.25)
+    first, second = tasks
+    assert (first.device, first.n_jobs) == ("cpu", 5)  # a GPU only if it is asked for
+    assert (second.device, second.n_jobs) == ("auto", 2)
+    assert first.folder.is_absolute()
+
+
+def test_with_ray_the_data_is_prepared_where_all_nodes_see_it(on_ray, ran, out):
+    setrnn.compare("newsroom", "br", out=out, ray="auto", settings=["vectors.source=none"])
+    assert (out / "prepared").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"gpus_per_run": 0.5}, "--ray"),
+        ({"ray": "auto", "gpus_per_run": 1.5}, "whole number"),
+        ({"ray": "auto", "device": "cuda"}, "--gpus-per-run"),
+        ({"ray": "127.0.0.1:1"}, "No Ray cluster"),
+    ],
+)
+def test_wrong_options_of_ray_are_refused(compare, ran, options, words):
+    with pytest.raises(ConfigError, match=words):
+        compare("br", **options)
+
+
+@pytest.fixture
 def searched(monkeypatch):
     """A search for settings of no cost; the methods it was made for."""
     methods = []
@@ -244,7 +296,7 @@ def searched(monkeypatch):
         best = replace(task.config, training=training)
         return Tuned(best, [{"value": 0.5}] * n_trials)
 
-    monkeypatch.setattr("setrnn.comparison.compare.tune_method", tune_method)
+    monkeypatch.setattr("setrnn.comparison.running.tune_method", tune_method)
     return methods
 
 

@@ -39,6 +39,15 @@ def test_a_new_document_replaces_an_old_one_with_its_id_or_its_text(tmp_path):
     assert read(merged, "new", "train") == new  # so few that none are set aside
 
 
+def test_documents_that_nobody_reviewed_are_left_out(tmp_path):
+    file = tmp_path / "export.csv"
+    file.write_text("id,text,labels,reviewed\n1,one,a,true\n2,two,a,false\n3,three,a,\n")
+    merged = merge(Source(str(file)))
+    assert [each.id for each in read(merged, "new", "train")] == ["1", "3"]
+    (note,) = merged.notes
+    assert "1 of the new documents" in note
+
+
 def test_ids_that_a_reader_made_up_do_not_count(tmp_path):
     for folder, text in (("a", "one"), ("b", "two")):
         (tmp_path / folder).mkdir()

@@ -17,7 +17,15 @@ from worlds import Reference, make_base
 
 SEED = 14
 SECONDS = 580  # per test; the whole suite is bounded to about 10 minutes
-MODULES = ("kills", "disks", "two_at_once", "damaged_files", "hostile_inputs", "service")
+MODULES = (
+    "kills",
+    "disks",
+    "two_at_once",
+    "damaged_files",
+    "hostile_inputs",
+    "service",
+    "ray_nodes",
+)
 N_SHORT = 2  # tries of each test in the short selection
 
 

@@ -85,3 +85,20 @@ def test_jobs_share_the_cores_unless_the_user_sets_the_threads(monkeypatch):
     assert threads_of_jobs(10 * n_cores()) == 1
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     assert threads_of_jobs(10 * n_cores()) == 3
+
+
+@pytest.mark.parametrize(("limit", "n"), [("50000 100000", 1), ("150000 100000", 2)])
+def test_the_limit_of_a_container_limits_the_cores(monkeypatch, tmp_path, limit, n):
+    (tmp_path / "cpu.max").write_text(f"{limit}\n")
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(64), raising=False)
+    monkeypatch.setattr("setrnn.model.devices.CONTAINER_LIMIT", tmp_path / "cpu.max")
+    assert n_cores() == n
+
+
+@pytest.mark.parametrize("content", ["max 100000\n", "", None])
+def test_without_a_limit_all_cores_count(monkeypatch, tmp_path, content):
+    if content is not None:
+        (tmp_path / "cpu.max").write_text(content)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: range(64), raising=False)
+    monkeypatch.setattr("setrnn.model.devices.CONTAINER_LIMIT", tmp_path / "cpu.max")
+    assert n_cores() == 64

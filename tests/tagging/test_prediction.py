@@ -3,8 +3,10 @@ from dataclasses import replace
 import pytest
 
 from setrnn.data.example import KnownLabels
+from setrnn.data.text_notes import EMPTY, NOTHING_READ
 from setrnn.errors import ConfigError, DataError
 from setrnn.tagging import tagger as module
+from setrnn.tagging.prediction import Prediction, add_notes
 
 
 @pytest.fixture(scope="module")
@@ -170,3 +172,13 @@ def test_known_labels_for_too_few_documents_and_rules_of_sequences_are_refused(t
 
 def test_no_texts_have_no_completions(tagger):
     assert tagger.complete([]) == []
+
+
+@pytest.mark.parametrize("note", [EMPTY, NOTHING_READ, "6 of 6 words are unknown to the model."])
+def test_what_was_not_read_is_not_accepted(note):
+    found = Prediction(("a",), 0.9, accepted=True, accepted_labels=("a",))
+    noted = add_notes(found, (note,))
+    assert (noted.accepted, noted.accepted_labels) == (False, ())
+    assert add_notes(Prediction(("a",), 0.9), (note,)).accepted is None
+    cut = add_notes(found, ("The text was cut: the model read 5 of its 9 words.",))
+    assert cut.accepted

@@ -95,6 +95,11 @@ def test_without_a_valid_part_finish_now_takes_the_last_weights(
     assert all((last[f"{MODEL}{name}"] == each).all() for name, each in run.weights.items())
 
 
+def test_there_must_be_a_run_to_finish(train, tmp_path):
+    with pytest.raises(TrainingError, match="no run at"):
+        train(folder=tmp_path / "m.run", resume=True, finish_now=True)
+
+
 @pytest.mark.parametrize(
     ("method", "n_steps", "words"),
     [("set-rnn", 2, "no finished epoch"), ("vinyals-sample", 6, "epochs of random-order")],

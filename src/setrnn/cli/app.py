@@ -147,7 +147,7 @@ def main() -> NoReturn:
     arguments = [each for each in sys.argv[1:] if each != "--debug"]
     try:
         with _interrupt_on_sigterm():
-            code = app(arguments, standalone_mode=False)
+            code = app(arguments, prog_name="setrnn", standalone_mode=False)
         sys.stdout.flush()
         if code == INTERRUPTED:
             _fail("stopped.", INTERRUPTED)

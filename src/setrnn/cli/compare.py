@@ -54,7 +54,10 @@ def compare(
     jobs: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Runs at a time; 1 by default, 2 with --quick on two cores."
+            min=1,
+            metavar="N",
+            help="Runs at a time; 1 by default, 2 with --quick on two cores, as many as there is "
+            "room for with --ray.",
         ),
     ] = None,
     budget: Annotated[
@@ -91,6 +94,21 @@ def compare(
     no_models: Annotated[
         bool, typer.Option("--no-models", help="Do not keep the trained models.")
     ] = False,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Run on a Ray cluster: auto for that of this machine, or its address. All nodes "
+            "must see OUT.",
+            show_default=False,
+        ),
+    ] = None,
+    gpus_per_run: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="N", help="The GPUs of each run on a Ray cluster, such as 0.25."
+        ),
+    ] = 0.0,
 ) -> None:
     """Train systems on the same data, measure them by every rule, and write a report.
 
@@ -113,6 +131,8 @@ def compare(
             settings=settings or [],
             device=device,
             keep_models=not no_models,
+            ray=ray,
+            gpus_per_run=gpus_per_run,
             command=given_command(),
             on_progress=show,
         )

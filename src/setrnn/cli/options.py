@@ -91,7 +91,7 @@ NoValid = Annotated[
     typer.Option(
         "--no-valid",
         help="If DATA has no valid part, train on all documents, and choose and calibrate nothing; "
-        "otherwise a tenth is set aside.",
+        "otherwise a tenth is set aside, or more of few documents.",
     ),
 ]
 Unlabelled = Annotated[

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from setrnn import Completion, Limits, Prediction, Tagger
 
 
+WRITTEN = ("", ".jsonl", ".ndjson", ".json", ".txt", ".csv", ".parquet")
+
+
 @dataclass(frozen=True)
 class LimitOptions:
     """The limits on predicted sets, as given on the command line."""
@@ -183,6 +186,10 @@ def predict(
     folder.refuse()
     file = Path(out)
     check_file_place(file)
+    if file.suffix.lower() not in WRITTEN:
+        raise ConfigError(
+            f"predict writes .jsonl, .csv and .parquet, not {file.suffix}. Choose another --out."
+        )
     tagger = load_model(model, device)
     if beam_width is not None:
         tagger = tagger.with_beam_width(beam_width)

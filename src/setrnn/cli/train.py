@@ -52,8 +52,8 @@ def train(
 
     Without --method, this trains classical systems, then the networks that fit the time, and mixes
     them with weights chosen on the valid part. The table shows what each gives there. If DATA has
-    no valid part, a tenth of train is set aside for it. Checkpoints, logs and members are kept in
-    OUT.run.
+    no valid part, a tenth of train is set aside for it, up to a quarter of few documents.
+    Checkpoints, logs and members are kept in OUT.run.
     """
     from setrnn.model.devices import n_cores  # they load torch, which the help does not need
     from setrnn.tagging.candidates import MOST_JOBS

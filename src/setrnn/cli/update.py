@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +14,9 @@ import setrnn
 from setrnn.cli.console import note, stdout
 from setrnn.cli.options import Device, Model, Reading, Resume, with_reading
 from setrnn.cli.progress import terminal_progress
+from setrnn.data.cache import Source
+from setrnn.data.formats import BadRows, ReadOptions
+from setrnn.errors import DataError
 from setrnn.metrics import MEASURES
 
 
@@ -35,8 +39,8 @@ def update(
         typer.Option(
             "--data",
             metavar="OLD",
-            help="The documents that MODEL was trained on, read in the same way; may be repeated. "
-            "Without them, old knowledge may be lost.",
+            help="The documents that MODEL was trained on; may be repeated. Their fields have the "
+            "names given for NEW, or the usual ones. Without them, old knowledge may be lost.",
             show_default=False,
         ),
     ] = None,
@@ -64,7 +68,7 @@ def update(
         tagger = setrnn.update(
             model,
             reading.source(new),
-            data=reading.source(data) if data else None,
+            data=_old_source(reading, data) if data else None,
             out=out,
             settings=settings or [],
             device=device,
@@ -73,6 +77,21 @@ def update(
         )
     note(f"Wrote {out}")
     stdout.print(_change_table(tagger.notes["updated"], tagger.rule_or_own(None)))
+
+
+def _old_source(reading: Reading, data: list[str]) -> Source:
+    """Read old documents by the given names of fields or, if they have none, by the usual names."""
+    source = reading.source(data)
+    usual = replace(source, options=ReadOptions(encoding=source.options.encoding))
+    return usual if not _can_read(source) and _can_read(usual) else source
+
+
+def _can_read(source: Source) -> bool:
+    try:
+        next(source.open().require("train").read(BadRows(source.on_bad_row)), None)
+    except DataError:
+        return False
+    return True
 
 
 def _change_table(found: Mapping[str, Any], rule: str) -> Table:

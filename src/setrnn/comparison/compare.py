@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,15 +11,12 @@ from pathlib import Path
 from setrnn.comparison.added import check_names, make_added_records
 from setrnn.comparison.plan import (
     ALL,
-    Plan,
+    PREPARED,
     add_command,
     check_members,
-    expect_seconds,
-    failed_record,
     find_methods,
     list_members,
     list_seeds,
-    longest_first,
     make_plan,
     open_comparable,
     open_comparison,
@@ -29,22 +25,23 @@ from setrnn.comparison.plan import (
 )
 from setrnn.comparison.records import (
     COMPARISON_FILE,
-    RUNS,
     Comparison,
     Failure,
     Record,
     load_records,
     order_systems,
 )
-from setrnn.comparison.run import Task, run
-from setrnn.comparison.tuning import TUNING, Tuned, tune_method
+from setrnn.comparison.run import Task
+from setrnn.comparison.running import Pool, run_tasks
 from setrnn.config import Config
 from setrnn.data.folders import locked
-from setrnn.errors import ConfigError, StoppedError, TrainingError
+from setrnn.errors import ConfigError, StoppedError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
 from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.scale.ray_jobs import count_room, run_jobs_on_ray
+from setrnn.scale.ray_workers import connect
 from setrnn.tagging.fitting import check_training
 from setrnn.tagging.html import write_table, write_text
 from setrnn.tagging.opening import (
@@ -56,7 +53,7 @@ from setrnn.tagging.opening import (
     make_vectors,
     open_training_data,
 )
-from setrnn.training.pool import Ended, Job, Overall, run_jobs
+from setrnn.training.pool import run_jobs
 
 N_SEEDS = 3
 MOST_RUNS = 10_000  # per method
@@ -74,8 +71,6 @@ QUICK_SETTINGS = {
     "training.learning_rate": 4e-3,
 }
 QUICK_SEEDS, QUICK_JOBS = 1, 2
-# Training ends by itself within its budget; a run that takes far longer is killed.
-LIMIT_FACTOR, LIMIT_SECONDS = 2, 60
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,6 +130,8 @@ def compare(
     settings: Settings = (),
     device: str = "auto",
     keep_models: bool = True,
+    ray: str | None = None,
+    gpus_per_run: float = 0.0,
     prepared_in: str | Path | None = None,
     command: str | None = None,
     on_progress: OnProgress = ignore_progress,
@@ -154,7 +151,8 @@ def compare(
             mixes the others.
         out: the folder of the comparison; a comparison already there is continued.
         seeds: runs per network, with seeds 0 to N-1; 3 by default, 1 with `quick`.
-        jobs: runs at a time; 1 by default, 2 with `quick`.
+        jobs: runs at a time; 1 by default, 2 with `quick`, and as many as there is room for with
+            `ray`.
         budget: minutes of training per run, after which its best epoch so far counts.
         tune: trials per system to search its settings on the valid part (needs Optuna).
         added: files with predictions of other tools, by the names of their rows.
@@ -166,7 +164,9 @@ def compare(
             `["training.epochs=10"]`.
         device: where to compute: auto, cpu or cuda.
         keep_models: keep the trained models in `out`.
-        prepared_in: the folder of prepared data; the cache by default.
+        ray: run on a Ray cluster: "auto", "local" or its address. All nodes must see `out`.
+        gpus_per_run: the GPUs of each run on a Ray cluster, such as 0.25; 0: on the CPU.
+        prepared_in: the folder of prepared data; the cache by default, or with `ray` in `out`.
         command: the command to record as the origin of the comparison; this call by default.
         on_progress: called with the progress and with notes for the user.
 
@@ -186,6 +186,7 @@ def compare(
             raise ConfigError(
                 f"{name} must be at least {least} and at most {MOST_RUNS:,}, got {value}."
             )
+    device = _choose_device(device, ray, gpus_per_run)
     if quick and (preset != "default" or config is not None):
         raise ConfigError("quick has settings of its own: omit preset and config.")
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
@@ -203,6 +204,14 @@ def compare(
         if not find_method(method).is_mixture:
             check_training(find_method(method), config, device, resume=False)
     cache = None if prepared_in is None else Path(prepared_in)
+    n_jobs = jobs or (min(QUICK_JOBS, n_cores()) if quick else 1)
+    pool: Pool = partial(run_jobs, n_jobs=n_jobs, n_threads=max(1, n_cores() // n_jobs))
+    if ray is not None:
+        connect(ray)
+        n_jobs = jobs or count_room(gpus_per_run)
+        pool = partial(run_jobs_on_ray, n_jobs=jobs, gpus_per_job=gpus_per_run)
+        folder = folder.absolute()
+        cache = folder / PREPARED if cache is None else cache.absolute()
     prepared, config = open_training_data(
         source, config, overrides, cache, open_comparable, on_progress
     )
@@ -217,14 +226,14 @@ def compare(
         n_seeds = 1
     tasks = [
         Task(
-            prepared=prepared.folder,
+            prepared=prepared.folder if ray is None else prepared.folder.absolute(),
             folder=folder,
             method=method,
             seed=seed,
             config=replace(config, seed=seed),
             device=device,
             budget_seconds=None if budget is None else 60 * budget,
-            n_jobs=jobs or (min(QUICK_JOBS, n_cores()) if quick else 1),
+            n_jobs=n_jobs,
             keep_model=keep_models,
             treatment=treatment,
             members=list_members(names, seed) if find_method(method).is_mixture else (),
@@ -249,8 +258,23 @@ def compare(
         with _explained_stop(folder):
             if any(find_method(method).is_network for method in names):
                 make_vectors(prepared, config, on_progress)  # before the runs, which share them
-            _run_tasks(comparison, tasks, tune, on_progress)
+            run_tasks(comparison, tasks, tune, pool, on_progress)
         return ComparisonResult(folder, comparison, load_records(folder, comparison))
+
+
+def _choose_device(device: str, ray: str | None, gpus_per_run: float) -> str:
+    """Return where the runs compute; on a Ray cluster, only runs that ask for GPUs may use one."""
+    if ray is None:
+        if gpus_per_run:
+            raise ConfigError("--gpus-per-run is for runs on a Ray cluster: add --ray ADDRESS.")
+        return device
+    if gpus_per_run < 0 or (gpus_per_run > 1 and gpus_per_run % 1):
+        raise ConfigError(
+            f"--gpus-per-run must be a share of one GPU or a whole number, got {gpus_per_run:g}."
+        )
+    if device == "cuda" and not gpus_per_run:
+        raise ConfigError("--device cuda on a Ray cluster needs --gpus-per-run, such as 1.")
+    return device if gpus_per_run else "cpu"
 
 
 @contextmanager
@@ -261,137 +285,3 @@ def _explained_stop(out: Path) -> Iterator[None]:
         raise StoppedError(
             f"Stopped. {out} keeps what is done: the same command continues."
         ) from None
-
-
-def _run_tasks(
-    comparison: Comparison, tasks: Sequence[Task], n_trials: int, on_progress: OnProgress
-) -> None:
-    """Search settings if there are trials, then run what is not done yet."""
-    folder = tasks[0].folder
-    failed: list[Record] = []
-    if n_trials:
-        mixtures = [task for task in tasks if task.members]  # they have no settings to search
-        trained = [task for task in tasks if not task.members]
-        tasks, failed = _tune_all(comparison, trained, n_trials, on_progress)
-        tasks = [*tasks, *mixtures]
-    plan = make_plan(folder, comparison, tasks)
-    ended = [*failed, *plan.done, *_run_all(folder, comparison, plan, on_progress)]
-    failures = [(each.name, each.failure) for each in ended if each.failure is not None]
-    if failures and len(failures) == len(ended):
-        name, failure = failures[0]
-        message = failure.message.rstrip(".")
-        raise TrainingError(
-            f"Every run failed ({len(ended)}). {name}: {message}. See {folder / RUNS}."
-        )
-
-
-def _tune_all(
-    comparison: Comparison, tasks: Sequence[Task], n_trials: int, on_progress: OnProgress
-) -> tuple[list[Task], list[Record]]:
-    """Search the settings of each method; return its tasks with them, or records of failures."""
-    folder, n_jobs = tasks[0].folder, tasks[0].n_jobs
-    first = {task.method: task for task in reversed(tasks)}
-    jobs = [_tuning_job(task, n_trials) for task in longest_first([*first.values()])]
-    found: dict[str, Tuned] = {}
-    failures: dict[str, Failure] = {}
-
-    def keep(ended: Ended) -> str:
-        if ended.failure is None:
-            found[ended.job.name] = ended.value
-        else:
-            failures[ended.job.name] = ended.failure
-        return f"settings chosen from {n_trials} trials"
-
-    costs = expect_seconds(job.name for job in jobs)
-    _run_jobs(jobs, n_jobs, Overall("searches", costs, on_progress), keep)
-    tuned = [
-        replace(
-            task,
-            config=replace(found[task.method].config, seed=task.seed),
-            trials=found[task.method].trials,
-        )
-        for task in tasks
-        if task.method in found
-    ]
-    done = {each.name for each in load_records(folder, comparison) if each.failure is None}
-    failed = [
-        failed_record(task, comparison, failures[task.method])
-        for task in tasks
-        if task.method in failures and task.name not in done
-    ]
-    for record in failed:
-        record.save(folder)
-    return tuned, failed
-
-
-def _run_all(
-    folder: Path, comparison: Comparison, plan: Plan, on_progress: OnProgress
-) -> list[Record]:
-    """Run the tasks of the plan, and write each record as soon as its run ends."""
-    if plan.done:
-        on_progress(Note(f"{len(plan.done)} runs are done already."))
-    for record in plan.done:
-        _remove_checkpoints(record, folder)  # left if a process was killed just before
-    tasks = {task.name: task for task in plan.tasks}
-    records: list[Record] = []
-
-    def keep(ended: Ended) -> str:
-        task = tasks[ended.job.name]
-        if ended.failure is None:
-            record: Record = ended.value
-        else:
-            record = failed_record(task, comparison, ended.failure)
-        record.save(task.folder)
-        records.append(record)
-        if ended.failure is not None:
-            return ended.failure.message
-        _remove_checkpoints(record, task.folder)
-        score = record.scores["test"][record.own_rule]["instance_f1"]
-        return f"instance-F1 {score:.3f} (rule {record.own_rule})"
-
-    seconds = expect_seconds([task.method for task in plan.tasks], plan.done)
-    costs = {task.name: seconds[task.method] for task in plan.tasks}
-    overall = Overall("runs", costs, on_progress, len(plan.done))
-    n_jobs = max((task.n_jobs for task in plan.tasks), default=1)
-    for is_mixture in (False, True):  # mixtures need the models of the others
-        jobs = [_run_job(task) for task in plan.tasks if bool(task.members) == is_mixture]
-        if n_jobs > 1:  # side by side, the longest must not begin last
-            jobs.sort(key=lambda job: costs[job.name], reverse=True)
-        _run_jobs(jobs, n_jobs, overall, keep)
-    return records
-
-
-def _remove_checkpoints(record: Record, folder: Path) -> None:
-    """Remove the checkpoints of a run that is done."""
-    for checkpoints in (folder / RUNS).glob(f"{record.name}-*.run"):
-        shutil.rmtree(checkpoints, ignore_errors=True)
-
-
-def _run_job(task: Task) -> Job:
-    """Return the job of one run."""
-    log = task.folder / RUNS / f"{task.name}.log"
-    return Job(task.name, partial(run, task), log, _limit_seconds(task), "runs")
-
-
-def _tuning_job(task: Task, n_trials: int) -> Job:
-    """Return the job that searches the settings of a method."""
-    log = task.folder / TUNING / f"{task.method}.log"
-    limit = _limit_seconds(task, n_trials)
-    return Job(task.method, partial(tune_method, task, n_trials), log, limit, "searches")
-
-
-def _limit_seconds(task: Task, n_trainings: int = 1) -> float | None:
-    """Return the time after which a job is killed."""
-    if task.budget_seconds is None or task.members:
-        return None
-    return n_trainings * (LIMIT_FACTOR * task.budget_seconds + LIMIT_SECONDS)
-
-
-def _run_jobs(
-    jobs: Sequence[Job], n_jobs: int, overall: Overall, keep: Callable[[Ended], str]
-) -> None:
-    """Run jobs; `keep` stores the result of each and returns it in words."""
-    n_threads = max(1, n_cores() // n_jobs)
-    with closing(run_jobs(jobs, n_jobs, overall, n_threads)) as all_ended:
-        for ended in all_ended:
-            overall.end(ended, keep(ended))

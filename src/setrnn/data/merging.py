@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 
@@ -80,8 +80,10 @@ def merge(
     The valid part of either is its own if it has one. Otherwise that of the old documents is what
     the model was not trained on, and a tenth of the new documents is set aside.
     """
-    fresh = _open(new)
+    fresh = _open(replace(new, options=replace(new.options, keep_columns=True)))
     merged = Merged(fresh.name)
+    _note_unreviewed(fresh, new, merged)
+    fresh = replace(fresh, splits={name: _reviewed(each) for name, each in fresh.splits.items()})
     keys = _read_keys(fresh, new, merged)
     if old is not None:
         _add_old(merged, old, keys, was_trained_on)
@@ -112,6 +114,36 @@ def _open(source: Source) -> Dataset:
 
 def _read(split: Split, source: Source) -> Iterator[Example]:
     return split.read(BadRows(source.on_bad_row))
+
+
+def _is_reviewed(example: Example) -> bool:
+    """Return whether a person has looked at a document: an export of the page says if not."""
+    return str((example.columns or {}).get("reviewed", "")).strip().lower() != "false"
+
+
+def _reviewed(split: Split) -> Split:
+    """Leave out the documents that nobody has reviewed."""
+
+    def read(bad_rows: BadRows) -> Iterator[Example]:
+        for example in split.read(bad_rows):
+            if _is_reviewed(example):
+                yield replace(example, columns=None)
+
+    return Split(split.files, read)
+
+
+def _note_unreviewed(dataset: Dataset, source: Source, merged: Merged) -> None:
+    n_left_out = sum(
+        not _is_reviewed(example)
+        for part in READ
+        if part in dataset.splits
+        for example in _read(dataset.splits[part], source)
+    )
+    if n_left_out:
+        merged.notes.append(
+            f"{n_left_out:,} of the new documents were accepted, but reviewed by nobody "
+            '("reviewed": false): they are left out, since their labels are those of a model.'
+        )
 
 
 def _read_keys(dataset: Dataset, source: Source, merged: Merged) -> _Keys:

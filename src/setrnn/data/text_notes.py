@@ -16,6 +16,17 @@ from setrnn.data.tokenizing import UNKNOWN, TextEncoder
 MOST_UNKNOWN = 0.5  # of the words of a text, without a note
 EMPTY = "The text is empty."
 NOTHING_READ = "The text has no words that the model reads."
+_UNKNOWN_END = "are unknown to the model."
+
+
+def is_unread(notes: Sequence[str]) -> bool:
+    """Return whether the notes of a text say that the model read nothing, or little of it.
+
+    Example:
+        >>> is_unread([EMPTY]), is_unread(["The text was cut: the model read 5 of its 9 words."])
+        (True, False)
+    """
+    return any(each in (EMPTY, NOTHING_READ) or each.endswith(_UNKNOWN_END) for each in notes)
 
 
 def note_texts(encoder: TextEncoder, texts: Sequence[str], tokens: Ragged) -> list[tuple[str, ...]]:
@@ -48,7 +59,7 @@ def _note_rows(
     for index in np.flatnonzero(n_words == 0).tolist():
         yield index, NOTHING_READ
     for index in np.flatnonzero(n_unknown > MOST_UNKNOWN * n_words).tolist():
-        yield index, f"{n_unknown[index]:,} of {n_words[index]:,} {kind} are unknown to the model."
+        yield index, f"{n_unknown[index]:,} of {n_words[index]:,} {kind} {_UNKNOWN_END}"
     for index in np.flatnonzero(n_words + n_special >= encoder.max_words).tolist():
         if note := _note_cut(encoder, texts[index]):
             yield index, note

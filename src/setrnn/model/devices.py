@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 from setrnn.errors import ConfigError
 
 DEVICES = ("auto", "cpu", "cuda")
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/cpu.max")  # microseconds of computing per period
 # With one of them, the user (or a command of ours) has chosen how threads wait for each other.
 WAITING_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 SHARED_SIZE = 1 << 18  # an operation on so many numbers is always shared by all threads
@@ -37,10 +40,13 @@ def count_gpus() -> int:
 
 
 def n_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    """Return the number of cores that this process may use, also by a container's limit."""
+    n = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        allowed, period = CONTAINER_LIMIT.read_text().split()
+        return min(n, math.ceil(int(allowed) / int(period)))
+    except (OSError, ValueError):  # not in a container, or "max": no limit
+        return n
 
 
 def threads_of_jobs(n_jobs: int) -> int:

@@ -16,6 +16,7 @@ from setrnn.training.pool import THREAD_VARIABLES
 
 SECONDS_TO_ANSWER = 5.0
 LOOK_SECONDS = 2.0  # between two questions for the progress
+MOST_STILLBORN = 8
 PATIENCE_SECONDS = 300.0  # without any worker that is ready
 NEEDS_RAY = "--ray needs Ray: pip install 'setrnn[ray]'"
 
@@ -74,6 +75,7 @@ class RayWorkers:
         self._work, self._gpus = work, gpus_per_worker
         self.n_workers = min(n_workers or self._count_room(), n_most)
         self._actors = [self._start() for _ in range(self.n_workers)]
+        self._n_stillborn = 0  # that died before they were ready, one after the other
         self._looked = self._alive = time.monotonic()
 
     def has_room(self) -> bool:
@@ -137,38 +139,43 @@ class RayWorkers:
         return n
 
     def _start(self) -> _Handle:
-        variables = dict.fromkeys(THREAD_VARIABLES, "1")
         options: dict[str, Any] = {
             "num_cpus": 1,
             "num_gpus": self._gpus,
             "max_restarts": 0,
             "max_concurrency": 2,  # a task, and questions for its progress
-            "runtime_env": {"env_vars": variables},
         }
         handle = self._ray.remote(_Actor).options(**options).remote(self._work)
         return _Handle(handle, handle.start.remote())
 
     def _read(self, actor: _Handle) -> Outcome | None:
         """Read what an actor has answered; replace it if it is dead."""
-        errors, task = self._ray.exceptions, actor.task
+        task = actor.task
         try:
             content = self._ray.get(actor.answer)
-        except errors.RayActorError as error:
-            self._actors[self._actors.index(actor)] = self._start()
-            return None if task is None else Outcome(task, death=_why(error))
-        except errors.RayError as error:
-            self._ray.kill(actor.handle)
-            self._actors[self._actors.index(actor)] = self._start()
+        except self._ray.exceptions.RayError as error:
+            self._replace(actor, _why(error))
             return None if task is None else Outcome(task, death=_why(error))
         actor.answer, actor.task, actor.n_documents = None, None, 0
         if task is None:
             if content is not None:
                 raise content.error()
-            actor.is_ready = True
+            actor.is_ready, self._n_stillborn = True, 0
             return None
         if isinstance(content, Failure):
             return Outcome(task, failure=content)
         return Outcome(task, record=content)
+
+    def _replace(self, actor: _Handle, why: str) -> None:
+        """Start another actor; pause before that if this one has never been ready."""
+        with suppress(self._ray.exceptions.RayError):
+            self._ray.kill(actor.handle)
+        if not actor.is_ready:
+            self._n_stillborn += 1
+            if self._n_stillborn > MOST_STILLBORN:
+                raise ConfigError(f"No worker can be started on the Ray cluster: {why}")
+            time.sleep(self._n_stillborn)
+        self._actors[self._actors.index(actor)] = self._start()
 
     def _check_alive(self) -> None:
         now = time.monotonic()
@@ -199,7 +206,11 @@ class _Actor:
 
     def start(self) -> Failure | None:
         """Load the model; return what went wrong."""
+        os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
         try:
+            import torch
+
+            torch.set_num_threads(1)
             self._worker = Worker(self._work)
         except Exception as error:  # noqa: BLE001 (any error ends the prediction)
             return describe_failure(error)

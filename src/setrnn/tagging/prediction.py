@@ -15,6 +15,7 @@ import numpy as np
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
+from setrnn.data.text_notes import is_unread
 from setrnn.errors import DataError, nearest_name
 from setrnn.systems.candidates import (
     Bools,
@@ -163,8 +164,14 @@ def _notes_value(found: Prediction | Completion) -> dict[str, Any]:
 
 
 def add_notes(found: Found, notes: tuple[str, ...]) -> Found:
-    """Return what was found with notes on the text."""
-    return replace(found, notes=notes) if notes else found
+    """Return what was found with notes on the text; nothing is accepted that was not read."""
+    if not notes:
+        return found
+    changes: dict[str, Any] = {"notes": notes}
+    if isinstance(found, Prediction) and is_unread(notes):
+        changes["accepted"] = None if found.accepted is None else False
+        changes["accepted_labels"] = None if found.accepted_labels is None else ()
+    return replace(found, **changes)
 
 
 def list_certificates(labels: Ids, candidates: SetCandidates | None) -> list[Certificate | None]:

@@ -58,6 +58,8 @@ def change_epochs(
 
 def check_finishable(folder: Path, method: Method) -> None:
     """Raise if a run has no epoch that can become the model."""
+    if not has_run(folder):
+        raise TrainingError(f"There is no run at {folder} to finish. Check --out.")
     objectives = list_objectives(folder)
     if method.objective in objectives:
         return

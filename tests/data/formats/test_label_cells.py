@@ -54,6 +54,16 @@ def test_a_separator_that_occurs_somewhere_is_the_right_one(tmp_path):
     assert read(tmp_path, cells)[2] == ("Home, Garden", "Toys")
 
 
+def test_a_separator_that_is_hardly_ever_there_is_told_of(tmp_path):
+    file = tmp_path / "a.csv"
+    cells = [f"a{n % 5}, b{n % 3}" for n in range(40)] + ["a1; b1"]
+    file.write_text("\n".join(["text,labels", *(f'x,"{each}"' for each in cells)]))
+    bad_rows = BadRows()
+    list(open_dataset(file).splits["train"].read(bad_rows))
+    (note,) = bad_rows.notes
+    assert "--label-separator ','" in note
+
+
 def test_a_comma_in_one_name_of_many_is_no_reason_to_stop(tmp_path):
     cells = ["Dramas", "Comedies", "Sports", "News", "Home, Garden"]
     assert read(tmp_path, cells)[-1] == ("Home, Garden",)

@@ -74,6 +74,7 @@ def test_a_wrong_map_is_refused(tmp_path, content, says):
     [
         ("Drama", "Dramas"),
         ("comedy", "Comedies"),
+        ("Movie", "Movies"),
         ("Sci-Fi & Fantasy", "sci fi and fantasy"),
         ("SciFi", "Sci-Fi"),
         ("Café Culture", "Cafe culture"),

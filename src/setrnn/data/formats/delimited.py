@@ -44,21 +44,22 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
     row_numbers = count(1)
     check = SeparatorCheck(options.label_separator if options.require_labels else ONE_LABEL)
 
+    def say(problem: str | None) -> None:
+        if problem is not None and check.is_certain:
+            raise DataError(f"{path}: {problem}")
+        if problem is not None:
+            bad_rows.note(f"{path}: {problem}")
+
     def make_from_cells(cells: list[str], line: int) -> Example:
         number = next(row_numbers)  # ids count rows, not lines
         row = _name_cells(header, cells)
         if check.is_open:
-            _refuse(check.add(row[options.labels_field]), path)
+            say(check.add(row[options.labels_field]))
         example = make(_split_lists(row, options), number)
         return replace(example, columns=row) if options.keep_columns else example
 
     yield from read_rows(rows, make_from_cells, bad_rows, f"{printable(path.name)} line")
-    _refuse(check.find_problem(), path)
-
-
-def _refuse(problem: str | None, path: Path) -> None:
-    if problem is not None:
-        raise DataError(f"{path}: {problem}")
+    say(check.find_problem())
 
 
 def read_table(

@@ -11,6 +11,7 @@ SEPARATORS = (",", "|", ";", "\t", "\n")  # that files use
 
 N_LOOKED_AT = 1000  # cells
 LONGEST_LIST = 100_000  # characters
+MOST_STRAY = 0.05  # cells with the chosen separator, for each with another one
 LEAST_SHARE = 0.3  # of the cells with a separator, if splitting them does not give fewer labels
 
 
@@ -88,18 +89,25 @@ class SeparatorCheck:
 
     def __init__(self, separator: str) -> None:
         self._chosen = separator
-        self._cells: list[str] = []
+        self._cells: list[str] = []  # without the chosen separator
+        self._n_chosen = 0  # cells with it
         self.is_open = separator != ONE_LABEL  # whether to look at more cells
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether no cell has the chosen separator."""
+        return not self._n_chosen
 
     def add(self, cell: str) -> str | None:
         """Look at one more cell; return what is wrong once enough are seen."""
         if not cell.strip():
             return None
         if self._chosen in cell or read_list(cell) is not None:
-            self.is_open = False
-            return None
-        self._cells.append(cell)
-        return self.find_problem() if len(self._cells) == N_LOOKED_AT else None
+            self._n_chosen += 1
+        else:
+            self._cells.append(cell)
+        is_enough = self._n_chosen + len(self._cells) == N_LOOKED_AT
+        return self.find_problem() if is_enough else None
 
     def find_problem(self) -> str | None:
         """Return what is wrong with the separator, and the way out; None if nothing is."""
@@ -110,9 +118,17 @@ class SeparatorCheck:
         meant = find_separator(cells)
         if meant is None or meant == self._chosen:
             return None
+        n_meant = sum(meant in cell for cell in cells)
+        if self._n_chosen > MOST_STRAY * n_meant:
+            return None
         n_labels = len(set(map(str.strip, cells)))
         held = show_separator(meant, cells).replace("\t", "\\t").replace("\n", "\\n")
         option = {"\t": "$'\\t'", "\n": "$'\\n'"}.get(meant, f"'{meant}'")
+        if self._n_chosen:
+            return (
+                f"{n_meant:,} cells of labels hold '{held}', {self._n_chosen:,} '{self._chosen}'. "
+                f"Did you mean --label-separator {option}?"
+            )
         where = f" in the first {N_LOOKED_AT:,} documents" if len(cells) == N_LOOKED_AT else ""
         return (
             f"{n_labels:,} labels{where}, one per document: your labels contain '{held}'. "

@@ -112,8 +112,7 @@ def _keys(label: str) -> set[str]:
 
 
 def _singular(word: str) -> str:
-    if len(word) > 4 and word.endswith("ies"):
-        return f"{word[:-3]}y"
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
-        return word[:-1]
-    return word
+        word = word[:-1]
+    # Comedies and comedy, movies and movie.
+    return f"{word[:-2]}y" if len(word) > 3 and word.endswith("ie") else word

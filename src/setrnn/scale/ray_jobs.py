@@ -1,0 +1,225 @@
+"""Jobs on a Ray cluster: the pool of processes, one per job, on whatever node has room.
+
+Each job has an actor, and the actor runs it as the pool does, in a new process. So a job that
+crashes fails as it does on one machine; only if its worker or its node is lost, it is given to
+another one, where it resumes from what it has saved. All nodes must see the same folders.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import platform
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import setrnn
+from setrnn.errors import ConfigError
+from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.training.pool import STOPPING_SECONDS, TICK, Ended, Failure, Job, run_jobs
+
+MOST_LOSSES = 5  # of the workers of one job
+WAITING_SECONDS = 60.0  # without a running job, after which the user is told
+
+
+def count_room(gpus_per_job: float) -> int:
+    """Return how many jobs the connected cluster can run at a time; ConfigError if none."""
+    import ray
+
+    resources = ray.cluster_resources()
+    n = int(resources.get("CPU", 0))
+    if gpus_per_job:
+        n = min(n, int(resources.get("GPU", 0) / gpus_per_job))
+    if not n:
+        lacking = f"{gpus_per_job:g} GPUs" if gpus_per_job else "a CPU"
+        raise ConfigError(f"The Ray cluster has no room for a run with {lacking}. See: ray status")
+    return n
+
+
+def run_jobs_on_ray(
+    jobs: Sequence[Job],
+    n_jobs: int | None = None,
+    on_progress: OnProgress = ignore_progress,
+    gpus_per_job: float = 0.0,
+) -> Generator[Ended, None, None]:
+    """Run jobs on the connected cluster, and yield each at its end; like `run_jobs`.
+
+    Args:
+        jobs: what to run, each on one core.
+        n_jobs: how many at a time; None: as many as there is room for.
+        on_progress: called with the progress of each job, under the job's name.
+        gpus_per_job: the GPUs of each job, such as 0.25.
+    """
+    waiting = list(jobs)
+    running: list[_Remote] = []
+    clock = time.monotonic()
+    try:
+        while waiting or running:
+            while waiting and (n_jobs is None or len(running) < n_jobs):
+                running.append(_Remote(waiting.pop(0), gpus_per_job, on_progress))
+            _wait(running)
+            for each in list(running):
+                ended = each.read()
+                if ended is not None:
+                    running.remove(each)
+                    each.end()
+                    yield ended
+            if any(each.is_started for each in running):
+                clock = float("inf")
+            elif time.monotonic() - clock > WAITING_SECONDS:
+                clock = float("inf")
+                on_progress(Note("Waiting for room on the Ray cluster. See: ray status"))
+    finally:
+        if running:
+            on_progress(Note("Stopping: the running jobs save their state."))
+            _stop(running)
+
+
+@dataclass(frozen=True)
+class _Packed:
+    """Work whose libraries only the process of the job imports, and not its actor."""
+
+    content: bytes
+
+    @classmethod
+    def of(cls, work: Callable[[OnProgress], Any]) -> _Packed:
+        return cls(pickle.dumps(work))
+
+    def __call__(self, on_progress: OnProgress) -> bytes:
+        """Do the work; return its value, packed too."""
+        return pickle.dumps(pickle.loads(self.content)(on_progress))
+
+
+class _Remote:
+    """One job, seen from the driver: its actor, and how often one was lost."""
+
+    def __init__(self, job: Job, gpus: float, on_progress: OnProgress) -> None:
+        import ray
+
+        self.job, self._gpus, self._on_progress = job, gpus, on_progress
+        self._ray: Any = ray
+        self._n_losses = 0
+        job.log.parent.mkdir(parents=True, exist_ok=True)  # a worker must see it
+        self._start()
+
+    def _start(self) -> None:
+        """Ask for a worker: it starts as soon as a node has room."""
+        options: dict[str, Any] = {
+            "num_cpus": 1,
+            "num_gpus": self._gpus,
+            "max_restarts": 0,
+            "max_concurrency": 3,  # the job, a question for its progress, and the stop
+        }
+        self.actor = self._ray.remote(_Actor).options(**options).remote()
+        packed = replace(self.job, work=_Packed.of(self.job.work))
+        self.answer = self.actor.do.remote(packed, setrnn.__version__)
+        self.question = self.actor.progress.remote()
+        self._asked, self.is_started = time.monotonic(), False
+
+    def read(self) -> Ended | None:
+        """Report the progress; return the end of the job, or None if the job continues."""
+        if self._is_ready(self.answer):
+            return self._read_answer()
+        if self._is_ready(self.question) and time.monotonic() - self._asked >= TICK:
+            with suppress(self._ray.exceptions.RayError):  # the answer will say so
+                event = self._ray.get(self.question)
+                self.is_started = True
+                if event is not None:
+                    self._on_progress(event)
+            self._asked, self.question = time.monotonic(), self.actor.progress.remote()
+        return None
+
+    def end(self) -> None:
+        """End the worker."""
+        with suppress(self._ray.exceptions.RayError):
+            self._ray.kill(self.actor)
+
+    def _is_ready(self, reference: object) -> bool:
+        return bool(self._ray.wait([reference], timeout=0)[0])
+
+    def _read_answer(self) -> Ended | None:
+        try:
+            answer: Ended | Failure = self._ray.get(self.answer)
+        except self._ray.exceptions.RayError as error:
+            if "No module named 'setrnn'" in str(error):
+                raise ConfigError(
+                    "A node of the Ray cluster has no setrnn. Install the same version everywhere."
+                ) from error
+            return self._lose()
+        if isinstance(answer, Failure):
+            raise ConfigError(answer.message)
+        value = None if answer.value is None else pickle.loads(answer.value)
+        return replace(answer, job=self.job, value=value)
+
+    def _lose(self) -> Ended | None:
+        """Give the job to another worker, or give it up."""
+        self.end()
+        self._n_losses += 1
+        if self._n_losses >= MOST_LOSSES:
+            message = f"its worker or node was lost {self._n_losses} times. Is there enough memory?"
+            return Ended(self.job, 0.0, failure=Failure("lost", message))
+        self._on_progress(
+            Note(f"{self.job.name}: its worker or node was lost. It resumes on another.")
+        )
+        self._start()
+        return None
+
+
+def _wait(running: Sequence[_Remote]) -> None:
+    """Wait until a job has ended, but not longer than a tick."""
+    if running:
+        import ray
+
+        ray.wait([each.answer for each in running], num_returns=1, timeout=TICK)
+
+
+def _stop(running: Sequence[_Remote]) -> None:
+    """Ask jobs to stop and give them time to save; a second Ctrl-C kills them."""
+    import ray
+
+    try:
+        started = [each for each in running if each.is_started]
+        for each in started:
+            each.actor.stop.remote()
+        if started:
+            answers = [each.answer for each in started]
+            ray.wait(answers, num_returns=len(answers), timeout=STOPPING_SECONDS)
+    finally:
+        for each in running:
+            each.end()
+            each.job.log.unlink(missing_ok=True)  # a stop is not a failure
+
+
+class _Actor:
+    """The worker of one job, in a process of the cluster."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+
+    def do(self, job: Job, version: str) -> Ended | Failure:
+        """Run the job; return a failure if no job could run here."""
+        node = platform.node()
+        if version != setrnn.__version__:
+            message = f"{node} has setrnn {setrnn.__version__} instead of {version}."
+            return Failure("version", f"{message} Install the same version everywhere.")
+        if not job.log.parent.is_dir():
+            message = f"{node} does not see {job.log.parent}."
+            return Failure("folder", f"{message} With --ray, --out must be on a shared disk.")
+        (ended,) = run_jobs([job], 1, self._keep)
+        return ended
+
+    def progress(self) -> Progress | None:
+        """Return the last progress of the job."""
+        return self._progress
+
+    def stop(self) -> None:
+        """Ask the job to save its state and to end."""
+        for child in multiprocessing.active_children():
+            child.terminate()
+
+    def _keep(self, event: Progress | Note) -> None:
+        if isinstance(event, Progress):
+            self._progress = event

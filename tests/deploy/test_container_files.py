@@ -1,0 +1,228 @@
+"""The files in deploy/: linters accept them, and they agree with the service and each other."""
+
+import inspect
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from fastapi.testclient import TestClient
+
+import setrnn
+from setrnn.cli.serve import serve
+from setrnn.serve.app import OPEN_PATHS, make_app
+from setrnn.serve.guards import ApiKeys
+from setrnn.serve.registry import Registry, ServedModel
+from setrnn.serve.server import STOP_SECONDS
+from setrnn.serve.settings import ServeSettings
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+MANIFESTS = DEPLOY / "kubernetes"
+README = (DEPLOY / "README.md").read_text(encoding="utf-8")
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+USER = 10001
+PORT = inspect.signature(serve).parameters["port"].default
+
+
+def read_yaml(path):
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def instructions(name):
+    """The arguments of each instruction of one name in the Dockerfile's last stage."""
+    joined = re.sub(r"\\\n\s*", "", DOCKERFILE)
+    last = joined[joined.rindex("\nFROM ") :]
+    return re.findall(rf"^{name} (.*)$", last, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def compose():
+    return read_yaml(DEPLOY / "compose.yaml")
+
+
+@pytest.fixture(scope="module")
+def pod():
+    return read_yaml(MANIFESTS / "deployment.yaml")["spec"]["template"]["spec"]
+
+
+@pytest.fixture(scope="module")
+def container(pod):
+    (container,) = pod["containers"]
+    return container
+
+
+def run_tool(name, *arguments):
+    program = Path(sys.executable).parent / name
+    if not program.exists():
+        pytest.skip(f"{name} is not installed")
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_hadolint_accepts_the_dockerfile():
+    run_tool("hadolint", DEPLOY / "Dockerfile")
+
+
+@pytest.mark.parametrize("name", ["compose.yaml", "compose.gpu.yaml"])
+def test_the_compose_files_follow_their_specification(name):
+    run_tool("check-jsonschema", "--builtin-schema", "vendor.compose-spec", DEPLOY / name)
+
+
+@pytest.mark.parametrize(
+    "name", ["deployment", "service", "ingress", "autoscaler", "disruption"], ids=str
+)
+def test_the_manifests_follow_the_schemas_of_kubernetes(name):
+    validate = pytest.importorskip("kubernetes_validate").validate
+    validate(read_yaml(MANIFESTS / f"{name}.yaml"), "1.31", strict=True)
+
+
+def test_all_manifests_are_applied():
+    others = {"kustomization.yaml", "prometheus-adapter.yaml"}
+    applied = read_yaml(MANIFESTS / "kustomization.yaml")["resources"]
+    assert {*applied} == {path.name for path in MANIFESTS.glob("*.yaml")} - others
+
+
+def test_bases_are_pinned_and_no_image_is_the_latest(compose, container):
+    bases = re.findall(r"^FROM (\S+)", DOCKERFILE, flags=re.MULTILINE)
+    images = [service["image"] for service in compose["services"].values()]
+    for image in (*bases, *images, container["image"]):
+        assert re.search(r":[\w.-]+$", image), image
+        assert not image.endswith(":latest")
+    assert container["image"].endswith(f":{setrnn.__version__}")
+
+
+def test_nothing_runs_as_root(compose, pod, container):
+    assert instructions("USER") == [f"{USER}:{USER}"]
+    assert any(f"--uid {USER} " in each for each in instructions("RUN"))
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert pod["securityContext"]["runAsUser"] == USER
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert container["securityContext"]["capabilities"]["drop"] == ["ALL"]
+    for service in compose["services"].values():
+        assert service["cap_drop"] == ["ALL"]
+        assert service["read_only"]
+
+
+def test_what_the_service_writes_has_a_place(compose, container):
+    assert "/tmp" in compose["services"]["setrnn"]["tmpfs"]
+    assert {"name": "tmp", "mountPath": "/tmp"} in container["volumeMounts"]
+    assert any("HOME=/tmp" in each for each in instructions("ENV"))
+
+
+def test_all_parts_use_the_port_of_the_service(compose, container):
+    (health,) = instructions("HEALTHCHECK")
+    assert instructions("EXPOSE") == [str(PORT)]
+    assert f"127.0.0.1:{PORT}/" in health
+    assert f"server setrnn:{PORT};" in (DEPLOY / "nginx.conf").read_text()
+    assert container["ports"] == [{"name": "http", "containerPort": PORT}]
+    (port,) = read_yaml(MANIFESTS / "service.yaml")["spec"]["ports"]
+    assert port["targetPort"] == "http"
+    assert "ports" not in compose["services"]["setrnn"]  # reached through the proxy only
+
+
+def test_the_commands_are_commands_of_setrnn(compose, container):
+    (default,) = instructions("CMD")
+    assert json.loads(instructions("ENTRYPOINT")[0]) == ["setrnn"]
+    known = inspect.signature(serve).parameters
+    for words in (
+        json.loads(default),
+        compose["services"]["setrnn"]["command"],
+        container["args"],
+    ):
+        assert words[0] == "serve"
+        assert "0.0.0.0" in words  # 127.0.0.1 of a container cannot be reached
+        flags = [word[2:].replace("-", "_") for word in words if word.startswith("--")]
+        assert {*flags} <= {*known}
+
+
+def test_the_package_can_be_built_from_what_is_sent():
+    ignored = (DEPLOY / "Dockerfile.dockerignore").read_text().splitlines()
+    sent = {line[1:] for line in ignored if line.startswith("!")}
+    assert "*" in ignored
+    copied = re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, flags=re.MULTILINE)
+    assert {word for line in copied for word in line.split()} == sent
+    assert all((ROOT / name).exists() for name in sent)
+
+
+def test_probes_ask_paths_that_answer_without_a_key(taggers, tmp_path, container):
+    keys = tmp_path / "keys"
+    keys.write_text("k" * 32)
+    model = ServedModel("model", "version", taggers["br"])
+    (health,) = instructions("HEALTHCHECK")
+    paths = re.findall(rf":{PORT}(/\w+)", health)
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"]["port"] == "http"
+        paths.append(container[probe]["httpGet"]["path"])
+    assert {*paths} <= {*OPEN_PATHS}
+    with TestClient(make_app(Registry.of(model), keys=ApiKeys(keys))) as client:
+        for path in paths:
+            assert client.get(path).status_code == 200, path
+
+
+def test_the_autoscaler_reads_a_metric_that_is_there_before_any_request(taggers):
+    metrics = read_yaml(MANIFESTS / "autoscaler.yaml")["spec"]["metrics"]
+    (name,) = (each["pods"]["metric"]["name"] for each in metrics if each["type"] == "Pods")
+    (endpoint,) = read_yaml(MANIFESTS / "monitor.yaml")["spec"]["podMetricsEndpoints"]
+    model = ServedModel("model", "version", taggers["br"])
+    with TestClient(make_app(Registry.of(model))) as client:
+        page = client.get(endpoint["path"]).text
+    assert f'{name}{{model="model"}} 0.0' in page
+    (rule,) = read_yaml(MANIFESTS / "prometheus-adapter.yaml")["rules"]["custom"]
+    assert rule["name"]["as"] == name
+    assert rule["seriesQuery"].startswith(f"{name}{{")
+
+
+def test_the_autoscaler_scales_the_deployment():
+    deployment = read_yaml(MANIFESTS / "deployment.yaml")
+    spec = read_yaml(MANIFESTS / "autoscaler.yaml")["spec"]
+    assert spec["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
+    assert "replicas" not in deployment["spec"]  # each `kubectl apply` would undo the scaling
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    for name in ("service", "disruption", "monitor"):
+        selector = read_yaml(MANIFESTS / f"{name}.yaml")["spec"]["selector"]
+        assert selector.get("matchLabels", selector) == labels
+
+
+def test_a_stopped_service_has_time_to_finish(compose, pod, container):
+    pause = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert pod["terminationGracePeriodSeconds"] >= STOP_SECONDS + pause
+    assert int(compose["services"]["setrnn"]["stop_grace_period"].rstrip("s")) >= STOP_SECONDS
+
+
+def test_limits_of_the_proxy_are_those_of_the_service():
+    conf = (DEPLOY / "nginx.conf").read_text()
+    (megabytes,) = re.findall(r"client_max_body_size (\d+)m;", conf)
+    assert int(megabytes) << 20 == ServeSettings().max_body_bytes
+
+
+def test_secrets_are_mounted_where_they_are_read_and_stay_out_of_git(compose, pod, container):
+    words = compose["services"]["setrnn"]["command"]
+    assert words[words.index("--api-key-file") + 1] == "/run/secrets/keys"
+    conf = (DEPLOY / "nginx.conf").read_text()
+    for name in compose["services"]["proxy"]["secrets"]:
+        assert f"/run/secrets/{name};" in conf
+    ignored = (ROOT / ".gitignore").read_text().split()
+    for secret in compose["secrets"].values():
+        assert f"deploy/{secret['file']}" in ignored
+    mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+    assert f"{mounts['keys']}/keys" in container["args"]
+    assert {each["name"] for each in pod["volumes"]} == {*mounts}
+
+
+def test_the_readme_names_files_that_are_there():
+    for name in re.findall(r"`((?:kubernetes/)?[\w.-]+\.(?:yaml|conf))`", README):
+        assert (DEPLOY / name).exists(), name
+
+
+def test_the_readme_runs_commands_of_setrnn_in_the_image():
+    lines = README.replace("\\\n", " ").splitlines()
+    commands = [shlex.split(line) for line in lines if line.startswith("    docker run ")]
+    assert commands
+    for words in commands:
+        (image,) = (word for word in words if word.startswith("setrnn:"))
+        assert [*words[words.index(image) + 1 :], "serve"][0] in ("serve", "predict")

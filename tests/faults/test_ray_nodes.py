@@ -1,0 +1,112 @@
+"""Kill a worker or a node of a Ray cluster: the runs of a comparison resume elsewhere."""
+
+import json
+import os
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import setrnn
+from setrnn.progress import Note
+
+METHOD = "set-rnn-exact"
+TINY = [
+    "vectors.source=none",
+    "vectors.dimensions=8",
+    "model.encoder_units=8",
+    "model.decoder_units=8",
+    "training.epochs=15",
+]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A cluster of two nodes, of which only the second one has a core."""
+    ray = pytest.importorskip("ray")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    # Where `--ray auto` of nobody else finds it; the paths of sockets must be short.
+    os.environ["RAY_TMPDIR"] = tempfile.mkdtemp(prefix="ray", dir="/tmp")
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 0, "include_dashboard": False}
+    made = Cluster(initialize_head=True, head_node_args=head)
+    made.spare = made.add_node(num_cpus=1)
+    ray.init(address=made.address, logging_level="ERROR", log_to_driver=False)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def learned(folder):
+    """What a run has learned: its losses, scores and predictions, without times."""
+    record = json.loads((folder / "runs" / f"{METHOD}-0.json").read_text())
+    return without_times({name: record[name] for name in ("epochs", "scores", "test")})
+
+
+def without_times(value):
+    if isinstance(value, list):
+        return [without_times(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: without_times(each) for name, each in value.items() if "second" not in name}
+
+
+def kill_node(cluster):
+    """Kill the only node with a core, and everything on it; another one takes its place."""
+    lost, cluster.spare = cluster.spare, cluster.add_node(num_cpus=1)
+    cluster.remove_node(lost, allow_graceful=False)
+
+
+def kill_worker(cluster):
+    """Kill the worker of the run; the run's own process notices, and ends."""
+    workers = [pid for pid in descendants(os.getpid()) if command_of(pid).startswith("ray::_Actor")]
+    assert workers
+    for pid in workers:
+        os.kill(pid, signal.SIGKILL)
+
+
+def descendants(pid):
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    for child in children.read_text().split() if children.exists() else ():
+        yield int(child)
+        yield from descendants(int(child))
+
+
+def command_of(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("kill", [kill_worker, kill_node])
+def test_a_run_resumes_elsewhere_with_the_same_bits(kill, cluster, small_prepared, tmp_path, tries):
+    undisturbed, out = tmp_path / "undisturbed", tmp_path / "out"
+    setrnn.compare(small_prepared, [METHOD], out=undisturbed, seeds=1, settings=TINY)
+    struck, notes = [], []
+
+    def strike(event):
+        if isinstance(event, Note):
+            notes.append(event.text)
+        elif event.detail.startswith(("epoch 2", "epoch 3", "epoch 4")) and not struck:
+            struck.append(event.detail)
+            kill(cluster)
+
+    with tries(f"kill -9 of a Ray {kill.__name__[5:]}", "compare --ray") as found:
+        setrnn.compare(
+            small_prepared,
+            [METHOD],
+            out=out,
+            seeds=1,
+            settings=TINY,
+            ray=cluster.address,
+            on_progress=strike,
+        )
+        if struck:
+            problems = [] if learned(out) == learned(undisturbed) else ["other results"]
+            if not any("resumes" in text for text in notes):
+                problems.append("not lost")
+            found.add(problems, struck[0])
