@@ -5,7 +5,7 @@ from tiny_runs import same_bits, tiny_config
 
 from setrnn.errors import ConfigError, StoppedError, TrainingError
 from setrnn.training import loop
-from setrnn.training.keeper import _MODEL
+from setrnn.training.keeper import MODEL
 from setrnn.training.resuming import keep_epochs
 from setrnn.training.run_folder import LAST, read_checkpoint
 
@@ -77,7 +77,7 @@ def test_finish_now_takes_the_best_epoch_and_the_run_can_still_be_resumed(
         patch.setattr("setrnn.training.loop.Trainer._step", None)
         run = train(folder=stopped, resume=True, finish_now=True)
     best = read_checkpoint(stopped / "best-epoch-1.safetensors").tensors
-    assert same_bits(run.weights, {name.removeprefix(_MODEL): best[name] for name in best})
+    assert same_bits(run.weights, {name.removeprefix(MODEL): best[name] for name in best})
     assert run.measures == never_stopped.measures[:1]
     assert {file.name: file.read_bytes() for file in stopped.iterdir()} == before
     assert same_bits(train(folder=stopped, resume=True).weights, never_stopped.weights)
@@ -92,7 +92,7 @@ def test_without_a_valid_part_finish_now_takes_the_last_weights(
         train(data=without_valid, folder=folder)
     run = train(data=without_valid, folder=folder, resume=True, finish_now=True)
     last = read_checkpoint(folder / LAST).tensors
-    assert all((last[f"{_MODEL}{name}"] == each).all() for name, each in run.weights.items())
+    assert all((last[f"{MODEL}{name}"] == each).all() for name, each in run.weights.items())
 
 
 def test_there_must_be_a_run_to_finish(train, tmp_path):

@@ -326,3 +326,10 @@ def test_without_a_terminal_activities_are_written_when_they_start(monkeypatch):
         for what, share in (("first", 0.1), ("first", 0.5), ("second", 0.6)):
             show(Progress("", share, 1.0, unit="", detail=what))
     assert written.file.getvalue().split() == ["first", "second"]
+
+
+def test_several_devices_are_asked_for_with_devices(command):
+    code, said = command("--devices", "2", method="br")
+    assert code == 1
+    assert "'br' uses one device" in said
+    assert command("--devices", "0")[0] == 2

@@ -49,9 +49,10 @@ class Run:
         resume=False,
         finish_now=False,
         watch=None,
+        **more,
     ):
         watch = watch or (lambda progress: None)
-        options = TrainOptions("cpu", folder, resume, finish_now, on_progress=watch)
+        options = TrainOptions("cpu", folder, resume, finish_now, on_progress=watch, **more)
         trained = train_system(find_method(method), prepared, tiny_config(*settings), options)
         self.system, self.notes = trained.system, trained.notes
         self.weights = trained.system.network.state_dict()

@@ -115,7 +115,15 @@ def evaluate(
     for describe in (_describe_probabilities, _describe_calibration, _describe_labels):
         stdout.print(describe(evaluation), highlight=False, soft_wrap=True)
     if evaluation.accepted is not None:
-        stdout.print(_accepted_table(evaluation.accepted))
+        assert tagger.calibration is not None
+        target = tagger.calibration.acceptance[evaluation.rule].target
+        stdout.print(_accepted_table(evaluation.accepted, target))
+        if evaluation.accepted.accuracy_accepted_high < target and evaluation.accepted.n_accepted:
+            warn(
+                f"Fewer accepted predictions are right than the target {target:g} says. Were the "
+                "documents of the calibration like these, and not trained on? Calibrate again: "
+                "setrnn calibrate"
+            )
     if labels and evaluation.labels:
         stdout.print(_labels_table(evaluation.labels, labels))
     if evaluation.scores.n_unseen_labels:
@@ -248,9 +256,9 @@ def _labels_table(labels: Sequence[LabelScores], n_shown: int) -> Table:
     return table
 
 
-def _accepted_table(accepted: AcceptedScores) -> Table:
+def _accepted_table(accepted: AcceptedScores, target: float) -> Table:
     table = Table(title="Accepted predictions", title_justify="left")
-    for column in ("documents", "share", "accuracy", "95% interval"):
+    for column in ("documents", "share", "accuracy", "95% interval", "target"):
         table.add_column(column, justify="right")
     accuracy = accepted.accuracy_accepted
     low, high = accepted.accuracy_accepted_low, accepted.accuracy_accepted_high
@@ -259,5 +267,6 @@ def _accepted_table(accepted: AcceptedScores) -> Table:
         f"{accepted.share_accepted:.1%}",
         "-" if accuracy is None else f"{accuracy:.3f}",
         "-" if accuracy is None else f"{low:.3f} to {high:.3f}",
+        f"{target:g}",
     )
     return table

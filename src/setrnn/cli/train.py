@@ -36,6 +36,16 @@ def train(
             show_default="one per core, at most 4",
         ),
     ] = None,
+    devices: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="With --method, the GPUs that train one network together, or the processes on a "
+            "CPU. Each takes its share of every batch of training.batch_size documents.",
+            show_default="1, or the processes that torchrun has started",
+        ),
+    ] = None,
     finish_now: FinishNow = False,
 ) -> None:
     """Train a model and write its folder: the best one within a time budget, or one system.
@@ -49,13 +59,23 @@ def train(
     from setrnn.tagging.candidates import MOST_JOBS
     from setrnn.tagging.learning import open_valid
     from setrnn.tagging.model_readme import summarise
+    from setrnn.training.launching import find_torchrun, help_torchrun, leading
+    from setrnn.training.ranks import LostError
 
+    torchrun = find_torchrun()
+    if torchrun is not None and torchrun.rank > 0:  # the process of rank 0 does all the rest
+        try:
+            help_torchrun(torchrun)
+        except (LostError, KeyboardInterrupt):  # it says why
+            raise typer.Exit(1) from None
+        return
     source = reading.source(data)
-    with terminal_progress() as show:
+    with leading(torchrun), terminal_progress() as show:
         tagger = setrnn.train(
             source,
             method,
             jobs=jobs or min(n_cores(), MOST_JOBS),
+            devices=devices or (torchrun.n if torchrun else 1),
             out=out,
             on_progress=show,
             finish_now=finish_now,

@@ -22,6 +22,7 @@ from setrnn.tagging.calibrating import calibrate_on_valid
 from setrnn.tagging.occasion import describe_occasion, is_same_but_occasion
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.tagging.targets import keep_targets
+from setrnn.training.launching import check_processes
 from setrnn.training.resuming import check_finishable
 from setrnn.training.run_folder import (
     PLAN,
@@ -62,6 +63,15 @@ def check_training(
             check_run(run, resume)
     if finish_now:
         check_finishable(run, method)
+
+
+def check_devices(method: Method | None, device: str, n_devices: int) -> None:
+    """Raise if a method cannot be trained on several devices, or if there are not so many."""
+    if n_devices != 1 and (method is None or not method.is_network):
+        what = "Training without --method" if method is None else f"'{method.name}'"
+        raise ConfigError(f"{what} uses one device. Several train one network: --method set-rnn.")
+    if n_devices != 1:
+        check_processes(n_devices, find_device(device))
 
 
 def check_out(out: Path | None, resume: bool) -> None:

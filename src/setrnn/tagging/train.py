@@ -14,7 +14,13 @@ from setrnn.model.devices import find_device
 from setrnn.progress import OnProgress, ignore_progress
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.automatic import Automatic
-from setrnn.tagging.fitting import check_out, check_training, explain_stop, train_prepared
+from setrnn.tagging.fitting import (
+    check_devices,
+    check_out,
+    check_training,
+    explain_stop,
+    train_prepared,
+)
 from setrnn.tagging.learning import check_learned
 from setrnn.tagging.opening import (
     Data,
@@ -52,6 +58,7 @@ def train(
     config: Config | str | Path | None = None,
     settings: Settings = (),
     device: str = "auto",
+    devices: int = 1,
     seed: int | None = None,
     resume: bool = False,
     finish_now: bool = False,
@@ -89,6 +96,8 @@ def train(
         settings: single settings by their dotted names, such as `{"training.epochs": 10}`, or as
             `["training.epochs=10"]`.
         device: where to compute: auto, cpu or cuda.
+        devices: how many GPUs train a network, or processes on a CPU, each on its share of every
+            batch; a script that asks for several needs `if __name__ == "__main__":`.
         seed: the seed of the run; 0 if not given.
         resume: continue the run kept in OUT.run. It may get another number of epochs.
         finish_now: train no more: finish the run kept in OUT.run with its best epoch so far.
@@ -110,6 +119,7 @@ def train(
     target = None if out is None else Path(out)
     source = make_training_source(data, valid, cut_valid)
     if method is None:
+        check_devices(None, device, devices)
         check_out(target, resume)
         is_on_gpu = find_device(device).type == "cuda"
         if budget is None and not is_on_gpu:
@@ -123,6 +133,7 @@ def train(
             return automatic.train()
     chosen = find_method(method)
     check_training(chosen, full, device, target, resume, finish_now)
+    check_devices(chosen, device, devices)
     options = TrainOptions(
         device,
         resume=resume,
@@ -130,6 +141,7 @@ def train(
         max_seconds=seconds,
         on_progress=on_progress,
         rule=rule_for(full.training.metric),
+        n_devices=devices,
     )
     with explain_stop(target if chosen.is_network else None):
         if resume and target is not None:

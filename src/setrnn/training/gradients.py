@@ -1,4 +1,4 @@
-"""The gradient of a batch; on a CPU, each thread computes that of a piece of it.
+"""The gradient of a batch; each process, and on a CPU each thread, computes that of a piece of it.
 
 Threads that share every operation wait for each other thousands of times per step, which is slow
 when another program uses one of the cores. Threads with a piece each wait once per step.
@@ -25,6 +25,7 @@ from setrnn.model.devices import limited_threads
 from setrnn.model.dropout import draw_from
 from setrnn.model.network import Network
 from setrnn.objectives import LabelSets, Objective
+from setrnn.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -37,12 +38,16 @@ LEAST_WORK = 1 << 23  # documents times weights, apart from tables of vectors
 class Gradients:
     """Computes the gradients of a network's weights.
 
-    The number of pieces is at most the number of torch's threads when it was made. It decides the
-    bits of the result; which thread computes a piece does not.
+    The number of pieces per process is at most the number of torch's threads when it was made. The
+    number of all pieces decides the bits of the result; which thread or, of two, which process
+    computes a piece does not.
     """
 
-    def __init__(self, network: Network, fabric: Fabric, n_orders: int) -> None:
+    def __init__(
+        self, network: Network, fabric: Fabric, n_orders: int, ranks: Ranks = ALONE
+    ) -> None:
         self.network, self.fabric, self.n_orders = network, fabric, n_orders
+        self.ranks = ranks
         self.n_pieces = torch.get_num_threads() if fabric.device.type == "cpu" else 1
         n_weights = max(_count_weights(network), 1)
         self.least_documents = max(LEAST_DOCUMENTS, -(-LEAST_WORK // n_weights))  # of a piece
@@ -53,10 +58,15 @@ class Gradients:
     def cut(
         self, rows: npt.NDArray[np.int64], set_sizes: npt.NDArray[np.int64]
     ) -> list[npt.NDArray[np.int64]]:
-        """Cut the rows (B,) of a batch into pieces with about equally large sets, of sizes (B,)."""
-        n_pieces = max(min(self.n_pieces, len(rows) // self.least_documents), 1)
+        """Cut the rows (B,) of a batch into pieces with about equally large sets, of sizes (B,).
+
+        Return those of this process: as many as every other has, or none if there are too few rows.
+        """
+        n = self.ranks.n
+        n_pieces = n * max(min(self.n_pieces, len(rows) // (n * self.least_documents)), 1)
         order = np.argsort(set_sizes, kind="stable")
-        return [rows[np.sort(order[first::n_pieces])] for first in range(n_pieces)]
+        pieces = (order[first::n_pieces] for first in self.ranks.deal(range(n_pieces)))
+        return [rows[np.sort(piece)] for piece in pieces if len(piece)]
 
     @contextmanager
     def threads(self) -> Iterator[None]:
@@ -74,18 +84,49 @@ class Gradients:
             finally:
                 self._threads = None
 
-    def compute(self, pieces: Sequence[Batch], objective: Objective) -> Tensor:
-        """Compute the gradients of the mean of -objective over the documents; return the mean."""
+    def compute(
+        self, pieces: Sequence[Batch], objective: Objective, n_documents: int | None = None
+    ) -> Tensor:
+        """Compute the gradients of the mean of -objective over the documents; return the mean.
+
+        The pieces are those of this process, of a batch of `n_documents` (None: of all of them).
+        """
+        n_documents = n_documents or sum(len(each) for each in pieces)
+        seeds = self._draw_seeds(len(pieces))
+        if self.ranks.n == 1:
+            return self._compute(pieces, objective, n_documents, seeds)
+        with torch.random.fork_rng(devices=[]):  # the generators of all processes stay the same
+            torch.manual_seed(seeds[0])
+            loss = self._compute(pieces, objective, n_documents, seeds)
+        trained = [each for each in self.network.parameters() if each.requires_grad]
+        for each in trained:
+            each.grad = torch.zeros_like(each) if each.grad is None else each.grad
+        self.ranks.add_up([each.grad for each in trained if each.grad is not None] + [loss])
+        return loss
+
+    def _draw_seeds(self, n_pieces: int) -> list[int]:
+        """Draw the seeds of the pieces of this process; one if it has none.
+
+        All random numbers depend on torch's generator, whose state a checkpoint holds.
+        """
+        seeds = torch.randint(2**62, (self.ranks.n * max(n_pieces, 1),))
+        return list(self.ranks.deal(seeds.tolist()))
+
+    def _compute(
+        self, pieces: Sequence[Batch], objective: Objective, n_documents: int, seeds: Sequence[int]
+    ) -> Tensor:
+        """Compute the gradients of some pieces, and their share in the mean."""
+        if not pieces:
+            return torch.zeros((), device=self.fabric.device)
         if self.fabric.device.type != "cpu":
             (batch,) = pieces
-            loss = _loss(self.network, batch, objective, self.n_orders, len(batch), self.fabric)
+            loss = _loss(self.network, batch, objective, self.n_orders, n_documents, self.fabric)
             self.fabric.backward(loss)
             return loss.detach()
         while len(self._twins) < len(pieces):
             self._twins.append(_Twin(self.network))
-        twins, n_documents = self._twins[: len(pieces)], sum(len(each) for each in pieces)
-        # All random numbers depend on torch's generator, whose state a checkpoint holds.
-        for twin, seed in zip(twins, torch.randint(2**62, (len(pieces),)).tolist(), strict=True):
+        twins = self._twins[: len(pieces)]
+        for twin, seed in zip(twins, seeds, strict=True):
             twin.generator.manual_seed(seed)
 
         def forward(twin: _Twin, piece: Batch) -> Tensor:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SAVING_SHARE = 0.05  # of the time, at most, goes into saving at the ends of epochs
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
-_MODEL, _OPTIMIZER, _PRECISION = "model.", "optimizer.", "precision."
+MODEL, _OPTIMIZER, _PRECISION = "model.", "optimizer.", "precision."
 
 
 class Keeper:
@@ -41,7 +41,8 @@ class Keeper:
         self.average = AveragedNetwork(network, settings.average)
         self.position = Position()
         self.best_weights: dict[str, Tensor] | None = None
-        self.asked_to_stop: Callable[[], bool] = lambda: False
+        self.asked_to_stop: Callable[[], bool] = lambda: False  # in any process of the training
+        self.is_stopping = False
         self._seconds_to_save = 0.0
         self._saved_at = self._started_at = time.perf_counter()
 
@@ -54,7 +55,7 @@ class Keeper:
             self.average.restore(checkpoint.tensors)
             if position.best_epoch:
                 best = self.run.read_best(position.best_epoch)
-                self.best_weights = select_prefix(_MODEL, best)
+                self.best_weights = select_prefix(MODEL, best)
         except (KeyError, RuntimeError) as error:
             raise ModelError(
                 f"The checkpoint in {self.run.folder} does not fit the network. Remove the folder "
@@ -83,15 +84,21 @@ class Keeper:
         self.position.seconds = self.seconds()
         if self.run is not None:
             state = training_state(self.network, self.optimizer, self.fabric)
-            best = None if self.best_weights is None else _add_prefix(_MODEL, self.best_weights)
+            best = None if self.best_weights is None else _add_prefix(MODEL, self.best_weights)
             self.run.save(state | self.average.state(), self.position, best)
         self._saved_at = time.perf_counter()
         self._seconds_to_save = self._saved_at - start
 
+    def listen(self) -> bool:
+        """Return whether Ctrl-C or SIGTERM came; all processes of a training ask it together."""
+        self.is_stopping = self.asked_to_stop()
+        return self.is_stopping
+
     def stop_if_asked(self) -> None:
-        """Save and stop if Ctrl-C or SIGTERM came."""
-        if self.asked_to_stop():
-            assert self.run is not None
+        """Save and stop if Ctrl-C or SIGTERM had come when this was asked last."""
+        if self.is_stopping:
+            if self.run is None:  # another process of the training saves
+                raise StoppedError("Stopped.")
             self.save()
             best = self.position.best_epoch
             way_out = f", or keep epoch {best}, the best so far, with --finish-now" if best else ""
@@ -123,7 +130,7 @@ def training_state(network: nn.Module, optimizer: Optimizer, fabric: Fabric) -> 
 
     These are the weights, the optimizer's moments, the scale of gradients, and the random state.
     """
-    tensors = _add_prefix(_MODEL, network.state_dict())
+    tensors = _add_prefix(MODEL, network.state_dict())
     for name, parameter in network.named_parameters():
         for key, value in optimizer.state.get(parameter, {}).items():
             tensors[f"{_OPTIMIZER}{key}.{name}"] = value
@@ -139,7 +146,7 @@ def restore_training_state(
     tensors: Mapping[str, Tensor], network: nn.Module, optimizer: Optimizer, fabric: Fabric
 ) -> None:
     """Restore the training state; the precision and the device may have changed since."""
-    network.load_state_dict(select_prefix(_MODEL, tensors))
+    network.load_state_dict(select_prefix(MODEL, tensors))
     is_fused = bool(optimizer.param_groups[0]["fused"])
     for name, parameter in network.named_parameters():
         for key in MOMENTS:

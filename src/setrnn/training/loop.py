@@ -30,9 +30,11 @@ from setrnn.training.failures import (
     polite_interrupts,
     suggest_smaller_batches,
 )
+from setrnn.training.following import share_training
 from setrnn.training.gradients import Gradients
 from setrnn.training.keeper import Keeper
 from setrnn.training.optimizer import make_optimizer, set_learning_rate
+from setrnn.training.ranks import ALONE, Ranks
 from setrnn.training.run_folder import Checkpoint, Position, RunFolder
 from setrnn.training.slowdown import SpeedWatch
 from setrnn.training.validation import has_valid, validate
@@ -73,9 +75,15 @@ class Trainer:
         optimizer = make_optimizer(network, self.settings, config.encoder.learning_rate)
         self.optimizer = cast("Optimizer", fabric.setup_optimizers(optimizer))
         self.keeper = Keeper(network, optimizer, fabric, self.settings, run)
-        self.gradients = Gradients(network, fabric, config.search.beam_width)
         self._reported_at = 0.0
         self._watch = SpeedWatch()
+        self.join(ALONE)
+
+    def join(self, ranks: Ranks) -> None:
+        """Train with other processes, or alone; with as many threads as torch has now."""
+        self.ranks = ranks
+        n_orders = self.config.search.beam_width
+        self.gradients = Gradients(self.network, self.fabric, n_orders, ranks)
 
     def fit(self, checkpoint: Checkpoint | None = None) -> None:
         """Train to the end; the network then has the weights of the best epoch."""
@@ -85,15 +93,23 @@ class Trainer:
             self.position.is_finished = self._is_finished()  # the patience may have changed
         if self.run is not None:
             self.run.begin(checkpoint, self._n_documents_done() + 1)
-        # Without a folder there is nothing to save: Ctrl-C raises KeyboardInterrupt as usual.
-        polite = polite_interrupts() if self.run is not None else nullcontext(lambda: False)
-        with polite as self.keeper.asked_to_stop:
-            while not self.position.is_finished:
-                self._train_epoch()
-                self._end_epoch()
+        if self.ranks.n > 1:
+            share_training(self)
+        self.train_to_end()
         self.keeper.load_best()
         if self.run is not None:
             self.run.close()
+
+    def train_to_end(self) -> None:
+        """Train from the current position, together with the other processes if there are any."""
+        # Without a folder there is nothing to save: Ctrl-C raises KeyboardInterrupt as usual.
+        is_saved = self.run is not None or not self.ranks.is_first
+        polite = polite_interrupts() if is_saved else nullcontext(lambda: False)
+        with polite as is_asked:
+            self.keeper.asked_to_stop = lambda: self.ranks.any(is_asked())
+            while not self.position.is_finished:
+                self._train_epoch()
+                self._end_epoch()
 
     def take_best(self, checkpoint: Checkpoint) -> None:
         """Give the network the weights of the best epoch so far; the run on disk stays as it is."""
@@ -134,14 +150,15 @@ class Trainer:
         self.network.train()
         way_out = suggest_smaller_batches(self.settings)
         with explain_full_gpu("A batch", way_out), self.gradients.threads():
-            for pieces in prefetch(self._make_batch, batches[position.batch :]):
+            left = batches[position.batch :]
+            for rows, pieces in zip(left, prefetch(self._make_batch, left), strict=True):
                 done = position.epoch + (position.batch + 0.5) / len(batches)
                 set_learning_rate(self.optimizer, done / self.settings.epochs, self.settings)
-                n_documents = sum(len(piece) for piece in pieces)
-                loss_sum += self._step(pieces, objective) * n_documents
+                loss_sum += self._step(pieces, objective, len(rows)) * len(rows)
                 position.batch += 1
-                position.n_documents += n_documents
-                if position.batch == len(batches) or self._is_time_to_report():
+                position.n_documents += len(rows)
+                is_stopping = self.keeper.listen()
+                if is_stopping or position.batch == len(batches) or self._is_time_to_report():
                     position.loss_sum = float(loss_sum)
                     n_documents = position.n_documents - n_before
                     now = time.perf_counter()
@@ -150,9 +167,14 @@ class Trainer:
                     self._report()
                     n_seen, since = n_documents, time.perf_counter()
 
-    def _step(self, pieces: list[Batch], objective: Objective) -> Tensor:
-        """Find orders of each set, and raise the objective's value of their p(s | x)."""
-        loss = self.gradients.compute(pieces, objective)
+    def _step(
+        self, pieces: list[Batch], objective: Objective, n_documents: int | None = None
+    ) -> Tensor:
+        """Find orders of each set, and raise the objective's value of their p(s | x).
+
+        The pieces are those of this process, of a batch of `n_documents` (None: of all of them).
+        """
+        loss = self.gradients.compute(pieces, objective, n_documents)
         if self.settings.clip_norm:
             self.fabric.clip_gradients(
                 self.network,
@@ -185,13 +207,13 @@ class Trainer:
         }
         position.history.append(row | scores)
         position.end_epoch()
-        position.is_finished = self._is_finished()
+        position.is_finished = self.ranks.any(self._is_finished())
         if self.run is not None:
             self.run.write_epochs(position.history)
         if position.is_finished or self.keeper.is_cheap():
             self.keeper.save()
         self.on_progress(progress)
-        if not position.is_finished:
+        if not position.is_finished and self.keeper.listen():
             self.keeper.stop_if_asked()
 
     def _validate(self) -> dict[str, float]:
@@ -200,6 +222,7 @@ class Trainer:
             return {}
 
         def between_batches() -> None:
+            self.keeper.listen()
             self.keeper.stop_if_asked()
             self.on_progress(self._progress("measuring"))
 
@@ -212,11 +235,12 @@ class Trainer:
                 self.rule,
                 self.settings.valid_documents,
                 between_batches,
+                self.ranks,
             )
 
     def _is_time_to_report(self) -> bool:
         is_time = time.perf_counter() - self._reported_at >= SECONDS_BETWEEN_REPORTS
-        return is_time or self.keeper.is_due() or self.keeper.asked_to_stop()
+        return is_time or self.keeper.is_due()
 
     def _report(self) -> None:
         """Check the loss, stop if asked to, save if it is due, and report the progress."""
@@ -253,7 +277,7 @@ class Trainer:
         return training_batches(lengths, sizes, self.settings.batch_size, random)
 
     def _make_batch(self, rows: npt.NDArray[np.int64]) -> list[Batch]:
-        """Return the pieces of a batch."""
+        """Return the pieces of a batch that this process computes."""
         cut = self.gradients.cut(rows, self.train.set_sizes[rows])
         return [self.train.batch(piece).to(self.fabric.device) for piece in cut]
 

@@ -25,6 +25,7 @@ from setrnn.progress import Note, OnProgress, ignore_progress
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.training.failures import check_data, check_set_sizes
+from setrnn.training.launching import several_processes
 from setrnn.training.loop import Trainer, count_first_epochs
 from setrnn.training.optimizer import speed_up_rows
 from setrnn.training.resuming import change_epochs, check_finishable
@@ -62,6 +63,7 @@ class TrainOptions:
     documents: TrainingDocuments | None = None  # to train on; None for the train part
     start: Start | None = None  # None for a new network
     identity: Mapping[str, str] = field(default_factory=dict)  # what else decides what is trained
+    n_devices: int = 1  # a process trains on each
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,9 @@ def train_network(
         assert checkpoint is not None, "a run that can be finished has a checkpoint"
         trainer.take_best(checkpoint)
     else:
-        trainer.fit(checkpoint)
+        with several_processes(options.n_devices, place) as ranks:
+            trainer.join(ranks)
+            trainer.fit(checkpoint)
     position, network = trainer.position, trainer.network
     notes = {
         "epochs": position.history,
@@ -187,7 +191,7 @@ def identify_run(
 
 
 def make_fabric(device: torch.device, precision: str) -> Fabric:
-    """Set up Lightning Fabric for one device."""
+    """Set up Lightning Fabric for one device: that of this process, if there are several."""
     if device.type == "cpu" and precision == "float16":
         raise ConfigError("training.precision float16 needs a GPU. Use float32 or bfloat16.")
     if device.type == "cuda":
@@ -196,7 +200,8 @@ def make_fabric(device: torch.device, precision: str) -> Fabric:
         from lightning_fabric import Fabric
 
         wanted: Any = PRECISIONS[precision]
-        return Fabric(accelerator=device.type, devices=1, precision=wanted)
+        devices = 1 if device.index is None else [device.index]
+        return Fabric(accelerator=device.type, devices=devices, precision=wanted)
 
 
 @contextmanager

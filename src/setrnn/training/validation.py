@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +19,7 @@ from setrnn.systems.rules import count_candidates, find_rule
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
 from setrnn.systems.system import System
 from setrnn.systems.true_marginals import TrueMarginals
+from setrnn.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
     from setrnn.metrics import Indicator
@@ -39,32 +39,37 @@ def validate(
     rule: str,
     max_documents: int,
     between_batches: Callable[[], None] = lambda: None,
+    ranks: Ranks = ALONE,
 ) -> dict[str, float]:
     """Measure on the valid part; on `max_documents` evenly spaced ones if there are more.
 
-    The thresholds of a rule that needs some are chosen on the same documents.
+    The thresholds of a rule that needs some are chosen on the same documents. Several processes
+    predict a share of the documents each; all return the same measures.
     """
     valid = prepared.split("valid")
     rows = even_rows(len(valid), max_documents)
     rows = rows[np.argsort(-valid.tokens.lengths[rows], kind="stable")]
     truth, L = list(take_rows(valid.labels, rows)), len(prepared.labels)
+    own = ranks.deal(rows)
     by, limits = find_rule(rule), no_limits(L)
     waiting: list[BatchSearch] = []  # for thresholds
     chosen: list[ChosenSets] = []
     at_once = documents_at_once(L, MAX_DOCUMENTS)
-    for start in range(0, len(rows), at_once):
-        tokens = take_rows(valid.tokens, rows[start : start + at_once])
-        search = BatchSearch(system, tokens, {by.source: count_candidates(by)})
-        if by.needs_thresholds:
-            waiting.append(search)
-        else:
-            chosen.append(search.choose(rule, limits))
+    for start in range(0, -(-len(rows) // ranks.n), at_once):  # as often in each process
+        some = own[start : start + at_once]
+        if len(some):
+            tokens = take_rows(valid.tokens, some)
+            waiting.append(BatchSearch(system, tokens, {by.source: count_candidates(by)}))
+        if waiting and not by.needs_thresholds:
+            chosen.append(waiting.pop().choose(rule, limits))
         between_batches()
     if by.needs_thresholds:
-        thresholds = _find_thresholds(waiting, truth, L)
+        thresholds = _find_thresholds(waiting, truth, L, ranks)
         chosen = [each.choose(rule, limits, thresholds) for each in waiting]
-    predicted = [row[row >= 0] for each in chosen for row in each.labels]
-    log_probs = [each.log_probs for each in chosen]
+    labels = [row[row >= 0] for each in chosen for row in each.labels]
+    predicted = ranks.collect(labels, np.int64)
+    own_log_probs = [each[None] for some in chosen for each in some.log_probs]
+    log_probs = ranks.collect(own_log_probs, np.float64)
     n_labels = L + len(prepared.unseen_labels)
     measured = evaluate_sets(
         indicator_matrix(truth, n_labels), indicator_matrix(predicted, n_labels)
@@ -75,16 +80,13 @@ def validate(
 
 
 def _find_thresholds(
-    searches: Sequence[BatchSearch], truth: Sequence[Ids], n_labels: int
+    searches: Sequence[BatchSearch], truth: Sequence[Ids], n_labels: int, ranks: Ranks
 ) -> Thresholds:
     """Choose thresholds on the documents that are measured."""
-    known = iter([row[row < n_labels].tolist() for row in truth])
-    parts = []
-    for each in searches:
-        probs = each.system.marginals(each.tokens, each.many_sets())
-        labels = Ragged.from_lists(list(islice(known, len(probs))))
-        parts.append(TrueMarginals.of(probs, labels))
-    joined = TrueMarginals.concatenate(parts)
+    own = [each.system.marginals(each.tokens, each.many_sets()) for each in searches]
+    marginals = ranks.collect([row for rows in own for row in rows], np.float32)
+    known = Ragged.from_lists([row[row < n_labels].tolist() for row in truth])
+    joined = TrueMarginals.of(np.stack(marginals), known)
     return choose_thresholds(joined.probs, joined.is_label, joined.places)
 
 
