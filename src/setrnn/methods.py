@@ -31,7 +31,6 @@ class Method:
     training: str  # what training maximises, in the notation of Table 1
     prediction: str  # what prediction maximises
     colour: str  # in figures
-    purpose: str = ""  # what the system is for, in words
     objective: str | None = None  # of a network; a name in OBJECTIVES
     decoder: str = "rnn"  # of a network; a name in DECODERS
     first_objective: str | None = None  # for the first share of the epochs
@@ -39,6 +38,7 @@ class Method:
     is_in_paper: bool = True
     relative_cost: float = 8  # of one run, compared with the other systems
     is_mixture: bool = False  # made from trained models
+    purpose: str = ""  # what the system is for, in words
 
     @property
     def is_network(self) -> bool:

@@ -196,4 +196,4 @@ def test_an_export_of_the_page_is_new_data(taggers, place, tmp_path):
     export.write_text("".join(json.dumps(row) + "\n" for row in rows))
     after, _ = run(taggers["br"], place, new=export)
     assert NEW_LABEL in after.labels.names
-    assert after.notes["updated"]["n_new"] == {"train": 2}
+    assert after.notes["updated"]["n_new"] == {"train": 1}  # the other was not reviewed

@@ -90,7 +90,7 @@ def test_finish_now_writes_the_best_epoch_and_leaves_the_run_as_it_is(
 ):
     code, said = command("--finish-now")
     assert code == 1
-    assert "no finished epoch" in said.splitlines()[-1]
+    assert "There is no run" in said.splitlines()[-1]
     signal_at_step(6)
     assert "keep epoch 1" in command()[1].splitlines()[-1]
     state = (tmp_path / "m.run" / "last.safetensors").read_bytes()

@@ -8,12 +8,11 @@ another one, where it resumes from what it has saved. All nodes must see the sam
 from __future__ import annotations
 
 import multiprocessing
-import pickle
 import platform
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import setrnn
@@ -78,21 +77,6 @@ def run_jobs_on_ray(
             _stop(running)
 
 
-@dataclass(frozen=True)
-class _Packed:
-    """Work whose libraries only the process of the job imports, and not its actor."""
-
-    content: bytes
-
-    @classmethod
-    def of(cls, work: Callable[[OnProgress], Any]) -> _Packed:
-        return cls(pickle.dumps(work))
-
-    def __call__(self, on_progress: OnProgress) -> bytes:
-        """Do the work; return its value, packed too."""
-        return pickle.dumps(pickle.loads(self.content)(on_progress))
-
-
 class _Remote:
     """One job, seen from the driver: its actor, and how often one was lost."""
 
@@ -114,8 +98,7 @@ class _Remote:
             "max_concurrency": 3,  # the job, a question for its progress, and the stop
         }
         self.actor = self._ray.remote(_Actor).options(**options).remote()
-        packed = replace(self.job, work=_Packed.of(self.job.work))
-        self.answer = self.actor.do.remote(packed, setrnn.__version__)
+        self.answer = self.actor.do.remote(self.job, setrnn.__version__)
         self.question = self.actor.progress.remote()
         self._asked, self.is_started = time.monotonic(), False
 
@@ -151,8 +134,7 @@ class _Remote:
             return self._lose()
         if isinstance(answer, Failure):
             raise ConfigError(answer.message)
-        value = None if answer.value is None else pickle.loads(answer.value)
-        return replace(answer, job=self.job, value=value)
+        return replace(answer, job=self.job)
 
     def _lose(self) -> Ended | None:
         """Give the job to another worker, or give it up."""

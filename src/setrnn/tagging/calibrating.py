@@ -222,7 +222,7 @@ def calibrate(
         >>> calibrated = setrnn.calibrate(tagger, "newsroom", target=0.8)
         >>> calibrated.after.error < calibrated.before.error
         True
-        >>> prediction = calibrated.tagger.tag(["The ski race was cancelled."])[0]
+        >>> prediction = calibrated.tagger.tag(["The cup final was postponed after a storm."])[0]
         >>> prediction.accepted == (prediction.probability >= calibrated.acceptance.threshold)
         True
     """

@@ -33,7 +33,7 @@ from setrnn.systems.candidates import Bools, Floats, Floats32
 from setrnn.tagging.documents import note_skipped
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.prediction_rows import free_name, list_columns
-from setrnn.tagging.tagger import BATCH, Tagger, load
+from setrnn.tagging.tagger import Tagger, load
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -163,7 +163,7 @@ def choose(
     bad_rows, seen = BadRows(), _Seen(tagger)
     documents: list[ChosenDocument] = []
     count = count_up("tagging the pool", on_progress)
-    for batch in batched(_read(pool, split, bad_rows), BATCH):
+    for batch in batched(_read(pool, split, bad_rows), tagger.batch_size):
         kept = seen.leave_out(batch)
         if kept:
             documents += _tag(tagger, kept, rule)

@@ -105,8 +105,9 @@ class Trainer:
         # Without a folder there is nothing to save: Ctrl-C raises KeyboardInterrupt as usual.
         is_saved = self.run is not None or not self.ranks.is_first
         polite = polite_interrupts() if is_saved else nullcontext(lambda: False)
+        ranks = self.ranks  # a keeper that refers to its trainer would keep files open
         with polite as is_asked:
-            self.keeper.asked_to_stop = lambda: self.ranks.any(is_asked())
+            self.keeper.asked_to_stop = lambda: ranks.any(is_asked())
             while not self.position.is_finished:
                 self._train_epoch()
                 self._end_epoch()
