@@ -10,7 +10,8 @@ import setrnn
 from setrnn.errors import ConfigError
 from setrnn.progress import Note, Progress
 from setrnn.scale import ray_jobs
-from setrnn.scale.ray_jobs import MOST_LOSSES, count_room, run_jobs_on_ray
+from setrnn.scale.ray_jobs import MOST_LOSSES, run_jobs_on_ray
+from setrnn.scale.ray_workers import count_room
 from setrnn.training.pool import Ended, Job, describe_error
 
 

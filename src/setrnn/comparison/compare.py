@@ -40,8 +40,8 @@ from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
 from setrnn.progress import Note, OnProgress, ignore_progress
-from setrnn.scale.ray_jobs import count_room, run_jobs_on_ray
-from setrnn.scale.ray_workers import connect
+from setrnn.scale.ray_jobs import run_jobs_on_ray
+from setrnn.scale.ray_workers import connect, count_room
 from setrnn.tagging.fitting import check_training
 from setrnn.tagging.html import write_table, write_text
 from setrnn.tagging.opening import (

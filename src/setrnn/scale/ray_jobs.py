@@ -24,20 +24,6 @@ MOST_LOSSES = 5  # of the workers of one job
 WAITING_SECONDS = 60.0  # without a running job, after which the user is told
 
 
-def count_room(gpus_per_job: float) -> int:
-    """Return how many jobs the connected cluster can run at a time; ConfigError if none."""
-    import ray
-
-    resources = ray.cluster_resources()
-    n = int(resources.get("CPU", 0))
-    if gpus_per_job:
-        n = min(n, int(resources.get("GPU", 0) / gpus_per_job))
-    if not n:
-        lacking = f"{gpus_per_job:g} GPUs" if gpus_per_job else "a CPU"
-        raise ConfigError(f"The Ray cluster has no room for a run with {lacking}. See: ray status")
-    return n
-
-
 def run_jobs_on_ray(
     jobs: Sequence[Job],
     n_jobs: int | None = None,

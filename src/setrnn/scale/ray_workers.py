@@ -62,6 +62,22 @@ def _no_cluster(address: str) -> ConfigError:
     )
 
 
+def count_room(gpus_each: float) -> int:
+    """Return how many workers the connected cluster has room for; ConfigError if none."""
+    import ray
+
+    resources = ray.cluster_resources()
+    n = int(resources.get("CPU", 0))
+    if gpus_each:
+        n = min(n, int(resources.get("GPU", 0) / gpus_each))
+    if not n:
+        lacking = f"{gpus_each:g} GPUs" if gpus_each else "a CPU"
+        raise ConfigError(
+            f"The Ray cluster has no room for a worker with {lacking}. See: ray status"
+        )
+    return n
+
+
 class RayWorkers:
     """Actors that each hold the model."""
 
@@ -73,7 +89,7 @@ class RayWorkers:
 
         self._ray: Any = ray
         self._work, self._gpus = work, gpus_per_worker
-        self.n_workers = min(n_workers or self._count_room(), n_most)
+        self.n_workers = min(n_workers or count_room(gpus_per_worker), n_most)
         self._actors = [self._start() for _ in range(self.n_workers)]
         self._n_stillborn = 0  # that died before they were ready, one after the other
         self._looked = self._alive = time.monotonic()
@@ -125,18 +141,6 @@ class RayWorkers:
         for each in self._actors:
             with suppress(self._ray.exceptions.RayError):
                 self._ray.kill(each.handle)
-
-    def _count_room(self) -> int:
-        resources = self._ray.cluster_resources()
-        if self._gpus:
-            n = int(resources.get("GPU", 0) / self._gpus)
-        else:
-            n = int(resources.get("CPU", 0))
-        if not n:
-            raise ConfigError(
-                "The Ray cluster has no GPU." if self._gpus else "The Ray cluster has no CPU."
-            )
-        return n
 
     def _start(self) -> _Handle:
         options: dict[str, Any] = {
