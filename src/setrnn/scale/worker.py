@@ -21,6 +21,7 @@ from setrnn.data.folders import file_hash
 from setrnn.data.formats import BadRows, ReadOptions
 from setrnn.data.formats.ranges import has_changed, read_file, read_stream
 from setrnn.data.formats.reader import OnBadRow, file_stem
+from setrnn.data.formats.several import add_prefix
 from setrnn.errors import BadRowError, ConfigError
 from setrnn.scale.plan import Shard
 from setrnn.scale.stores import local_copy, open_input, open_store
@@ -155,19 +156,13 @@ def _reading(shard: Shard, work: Work, bad_rows: BadRows) -> Iterator[Iterator[E
             examples = read_stream(name, stream, shard.rows, work.options, bad_rows)
             if work.options.source_feature:
                 examples = _add_feature(examples, f"source:{file_stem(Path(name))}")
-            yield _add_prefix(examples, shard.source.prefix)
+            yield add_prefix(examples, shard.source.prefix)
         return
     with local_copy(place) as path:
         if path.stat().st_size != shard.source.n_bytes:
             raise has_changed(place)
         examples = read_file(path, shard.rows, work.options, work.reader, bad_rows)
-        yield _add_prefix(examples, shard.source.prefix)
-
-
-def _add_prefix(examples: Iterator[Example], prefix: str) -> Iterator[Example]:
-    if not prefix:
-        return examples
-    return (replace(each, id=f"{prefix}:{each.id}") for each in examples)
+        yield add_prefix(examples, shard.source.prefix)
 
 
 def _add_feature(examples: Iterator[Example], feature: str) -> Iterator[Example]:

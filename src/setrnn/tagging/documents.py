@@ -17,8 +17,9 @@ from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.example import Example, name_example
 from setrnn.data.formats import BadRows, choose_split
 from setrnn.data.joint_encoder import split_rows
-from setrnn.data.prepared import Prepared, batched
+from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
+from setrnn.data.streaming import batched
 from setrnn.errors import DataError
 from setrnn.progress import Note, OnProgress, count_up
 from setrnn.systems.candidates import Ints
