@@ -14,7 +14,7 @@ import setrnn
 from setrnn.data.formats import ReadOptions
 from setrnn.errors import BusyError, ConfigError, DataError, SetRNNError
 from setrnn.scale import predict_files as module
-from setrnn.scale.worker import Worker
+from setrnn.scale.worker import TagWorker
 from setrnn.scale.workers import Outcome, describe_failure
 
 TEXTS = [f"The storm number {n} hit the coast, parliament debates the budget." for n in range(50)]
@@ -26,7 +26,7 @@ class WorkersHere:
     n_workers = 1
 
     def __init__(self, work, n_tasks=None):
-        self.worker, self.n_tasks, self.task = Worker(work), n_tasks, None
+        self.worker, self.n_tasks, self.task = TagWorker(work), n_tasks, None
 
     def has_room(self):
         return self.task is None
@@ -58,7 +58,7 @@ def here(monkeypatch):
     """Do all work in this process."""
 
     def stop_after(n_tasks):
-        monkeypatch.setattr(module, "_hire", lambda work, *_: WorkersHere(work, n_tasks))
+        monkeypatch.setattr(module, "hire", lambda work, *_: WorkersHere(work, n_tasks))
 
     stop_after(None)
     return stop_after

@@ -31,7 +31,6 @@ from setrnn.errors import DataError
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 
 CACHE_VARIABLE = "SETRNN_CACHE"
-Hire = Callable[..., PieceHands]
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def open_prepared(
     settings: TextSettings,
     folder: Path | None = None,
     on_progress: OnProgress = ignore_progress,
-    hire: Hire = PieceHands,
+    gather: Callable[[PieceHands], PieceHands] = lambda hands: hands,
 ) -> Prepared:
     """Return the prepared form of a DATA argument; make it if it does not exist.
 
@@ -138,7 +137,7 @@ def open_prepared(
         settings: how texts become words.
         folder: the folder of prepared folders; the cache if not given.
         on_progress: called with the progress and with notes for the user.
-        hire: returns who reads the data, with the arguments of `PieceHands`.
+        gather: returns who reads the data instead of this process.
     """
     place = source.prepared_folder
     if place is not None:
@@ -157,8 +156,8 @@ def open_prepared(
         with locked_after(target, lambda busy: on_progress(Note(busy))):
             if not is_prepared(recovered(target)):
                 count = _counter(on_progress)
-                hands = hire(dataset, pieces, settings, source.on_bad_row, count)
-                return _prepare(source, hands, settings, target, on_progress)
+                hands = PieceHands(dataset, pieces, settings, source.on_bad_row, count)
+                return _prepare(source, gather(hands), settings, target, on_progress)
     else:
         remove_stale_lock(target)
     return Prepared(target)

@@ -25,6 +25,7 @@ from setrnn.data.formats.several import add_prefix
 from setrnn.errors import BadRowError, ConfigError
 from setrnn.scale.plan import Shard
 from setrnn.scale.stores import local_copy, open_input, open_store
+from setrnn.scale.workers import check_version
 from setrnn.systems.limits import Limits
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.prediction_rows import write_predictions
@@ -55,7 +56,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Work:
+class TagWork:
     """How to tag; it is sent to every worker."""
 
     model: str
@@ -73,6 +74,13 @@ class Work:
     calibrated: bool = True
     beam_width: int | None = None
 
+    def start(self) -> TagWorker:
+        """Load the model; raise ConfigError if it is not the one of the plan."""
+        import torch
+
+        torch.set_num_threads(1)
+        return TagWorker(self)
+
 
 @dataclass(frozen=True)
 class Task:
@@ -83,16 +91,12 @@ class Task:
     only: tuple[int, int] | None = None  # try only the documents of some places
 
 
-class Worker:
+class TagWorker:
     """Tags shards."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: TagWork) -> None:
         """Load the model; raise ConfigError if it is not the one of the plan."""
-        if setrnn.__version__ != work.setrnn_version:
-            raise ConfigError(
-                f"A worker has setrnn {setrnn.__version__}, the plan was made with "
-                f"{work.setrnn_version}. Install the same version everywhere."
-            )
+        check_version(work.setrnn_version)
         tagger = setrnn.load(work.model, work.device)
         if describe_version(tagger) != work.model_version:
             raise ConfigError(
@@ -145,7 +149,7 @@ def describe_version(tagger: Tagger) -> str:
 
 
 @contextmanager
-def _reading(shard: Shard, work: Work, bad_rows: BadRows) -> Iterator[Iterator[Example]]:
+def _reading(shard: Shard, work: TagWork, bad_rows: BadRows) -> Iterator[Iterator[Example]]:
     """Yield the documents of a shard."""
     place = shard.source.place
     if shard.source.is_streamed:
