@@ -173,11 +173,12 @@ class CrewHands(PieceHands):
             while queue and self._workers.has_room():
                 self._workers.submit(queue.popleft())
                 n_open += 1
+            ended = []
             for outcome in self._workers.wait(TICK):
                 n_open -= 1
                 if outcome.result is not None:
                     n_done += outcome.result.n_documents
-                    yield outcome.task, outcome.result
+                    ended.append((outcome.task, outcome.result))
                     continue
                 tries[outcome.task] += 1
                 _check_mendable(outcome, tries[outcome.task])
@@ -186,6 +187,7 @@ class CrewHands(PieceHands):
             if n_now > n_told:
                 self.on_documents(step, n_now - n_told)
                 n_told = n_now
+            yield from ended
 
 
 def _check_mendable(outcome: Outcome[PieceTask, PieceResult], n_tries: int) -> None:

@@ -49,7 +49,8 @@ class Processes(Generic[TaskT, ResultT]):
         """Give a task to a worker that has nothing to do."""
         child = next(each for each in self._children if each.is_ready and each.task is None)
         child.task, child.n_documents = task, 0
-        child.messages.send(task)
+        with suppress(OSError):  # it has just died: the next wait finds out
+            child.messages.send(task)
 
     def wait(self, seconds: float) -> list[Outcome[TaskT, ResultT]]:
         """Wait until tasks have ended, but not longer; replace workers that died."""

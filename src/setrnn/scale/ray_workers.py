@@ -40,7 +40,7 @@ def connect(address: str) -> None:
         raise ConfigError(NEEDS_RAY) from None
     if ray.is_initialized():
         return
-    _check_address(address)
+    is_answered = _check_address(address)
     try:
         ray.init(
             address=None if address == "local" else address,
@@ -49,18 +49,27 @@ def connect(address: str) -> None:
             logging_level=logging.ERROR,
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
+        if is_answered:
+            raise ConfigError(
+                f"'{address}' answers, but does not accept this machine. Check that it is a Ray "
+                "cluster, its version and its authentication."
+            ) from error
         raise _no_cluster(address) from error
 
 
-def _check_address(address: str) -> None:
-    """Raise ConfigError if nobody listens at an address: Ray itself would wait for minutes."""
+def _check_address(address: str) -> bool:
+    """Return whether somebody listens at an address; False if it is a word, such as auto.
+
+    Raises ConfigError if nobody does: Ray itself would wait for minutes.
+    """
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if not host or not port.isdigit():
-        return  # a word, such as auto
+        return False
     try:
         socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
     except (OSError, OverflowError) as error:
         raise _no_cluster(address) from error
+    return True
 
 
 def _no_cluster(address: str) -> ConfigError:
