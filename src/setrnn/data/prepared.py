@@ -356,7 +356,7 @@ def prepare_by(
         counts = hands.count(folder)
         extend = learn_vocabulary if known is None else known.extend
         encoder, labels = extend(
-            counts.labels, counts.sample.texts(), counts.frequent_features(), settings
+            counts.labels, counts.frequent_words, counts.frequent_features(), settings
         )
         encoder.save(folder / "tokenizer.json")
         labels.save(folder / "labels.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 import setrnn
-from setrnn.config import Config
+from setrnn.config import WORDS, Config
 from setrnn.data.cache import Source, open_prepared
-from setrnn.data.counting import IDS_FILE, Counts
+from setrnn.data.counting import Counts, find_highest_hash, read_id_hashes
 from setrnn.data.encoding import SplitWriter
 from setrnn.data.formats import EMBEDDED, BadRows
 from setrnn.data.formats.several import expand_places
@@ -24,7 +24,7 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import SetRNNError
 from setrnn.progress import OnProgress, ignore_progress
 from setrnn.scale.crew import Crew, hire
-from setrnn.scale.prepare_worker import PieceResult, PieceTask, PrepareWork
+from setrnn.scale.prepare_worker import IdsTask, PieceResult, PieceTask, PrepareWork, WordsTask
 from setrnn.scale.workers import Outcome, Workers
 from setrnn.tagging.opening import (
     Data,
@@ -131,20 +131,29 @@ class CrewHands(PieceHands):
         place.mkdir()
         work = PrepareWork(self._source, self.settings, place, setrnn.__version__)
         self._workers = hire(work, self._crew, len(self.pieces))
-        tasks = [PieceTask(piece) for piece in pieces]
-        for task, found in self._run(tasks, "vocabulary"):
+        places: dict[Piece, Path] = {}  # of pieces of the vocabulary
+        for task, found in self._run([PieceTask(piece) for piece in pieces], "vocabulary"):
             if task.piece.split in VOCABULARY_SPLITS:
                 total.add_saved(found.place)
-            hashes = np.fromfile(found.place / IDS_FILE, dtype=np.uint64)
-            shutil.rmtree(found.place)
+                places[task.piece] = found.place
+            hashes = read_id_hashes(found.place)
             yield task.piece, CountedPiece(found.n_documents, hashes, found.bad_rows)
+        if self.settings.tokenizer == WORDS:
+            self._count_words(places, total)
+
+    def _count_words(self, places: Mapping[Piece, Path], total: Counts) -> None:
+        """Let workers count the words of the documents that belong to the sample of all."""
+        most = find_highest_hash(places.values(), self.settings.vocabulary_documents)
+        tasks = [WordsTask(piece, place, most) for piece, place in places.items()]
+        for _, found in self._run(tasks, "vocabulary"):
+            total.add_saved_words(found.place)
 
     def encode_pieces(
         self, folder: Path, encoder: TextEncoder, found: Encoded
     ) -> dict[Piece, BadRows]:
         """Let workers turn pieces into ids, and join these."""
         all_rows, done, n_labels = {}, dict[Piece, PieceResult](), len(found.label_ids)
-        tasks = [PieceTask(piece, self.prefix_of(piece)) for piece in self.pieces]
+        tasks = [IdsTask(piece, self.prefix_of(piece)) for piece in self.pieces]
         results = self._run(tasks, "encoding")
         for name in self.dataset.splits:
             with SplitWriter(folder / name, smallest_dtype(encoder.n_tokens)) as writer:

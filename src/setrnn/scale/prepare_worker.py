@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import platform
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from setrnn.config import TextSettings
 from setrnn.data.cache import Source
+from setrnn.data.counting import count_saved_words
 from setrnn.data.encoding import SplitWriter, encode_documents
 from setrnn.data.folders import explain_failed_write
 from setrnn.data.formats import BadRows
@@ -28,10 +29,9 @@ from setrnn.scale.workers import OnDocuments, check_version
 
 @dataclass(frozen=True)
 class PieceTask:
-    """A piece to count; or to turn into ids, if its prefix is known."""
+    """A piece to count."""
 
     piece: Piece
-    prefix: str | None = None
 
     @property
     def name(self) -> str:
@@ -45,12 +45,27 @@ class PieceTask:
 
 
 @dataclass(frozen=True)
+class WordsTask(PieceTask):
+    """A piece whose words to count: those of the sample up to a hash."""
+
+    counts: Path
+    most: int
+
+
+@dataclass(frozen=True)
+class IdsTask(PieceTask):
+    """A piece to turn into ids."""
+
+    prefix: str  # of the ids of its documents
+
+
+@dataclass(frozen=True)
 class PieceResult:
     """A piece that is done: what it has, and where its files are."""
 
     place: Path
-    n_documents: int
-    bad_rows: BadRows
+    n_documents: int = 0
+    bad_rows: BadRows = field(default_factory=BadRows)
     unseen_labels: tuple[str, ...] = ()
 
 
@@ -87,19 +102,23 @@ class PieceWorker:
 
     def __call__(self, task: PieceTask, on_documents: OnDocuments) -> PieceResult:
         """Do a task."""
-        kind = "counts" if task.prefix is None else "ids"
-        piece = task.piece
-        place = self.folder / f"{kind}-{piece.split}-{piece.number}-{secrets.token_hex(4)}"
         with explain_failed_write(self.folder.parents[1]):
-            if task.prefix is not None:
-                return self._encode(piece, task.prefix, place, on_documents)
-            counts, bad_rows = self.hands.count_piece(piece, on_documents)
+            if isinstance(task, IdsTask):
+                return self._encode(task.piece, task.prefix, on_documents)
+            if isinstance(task, WordsTask):
+                place = self._make_place(task.piece, "words")
+                count_saved_words(task.counts, task.most, place)
+                return PieceResult(place)
+            counts, bad_rows = self.hands.count_piece(task.piece, on_documents)
+            place = self._make_place(task.piece, "counts")
             counts.save(place)
             return PieceResult(place, counts.n_documents, bad_rows)
 
-    def _encode(
-        self, piece: Piece, prefix: str, place: Path, on_documents: OnDocuments
-    ) -> PieceResult:
+    def _make_place(self, piece: Piece, kind: str) -> Path:
+        return self.folder / f"{kind}-{piece.split}-{piece.number}-{secrets.token_hex(4)}"
+
+    def _encode(self, piece: Piece, prefix: str, on_documents: OnDocuments) -> PieceResult:
+        place = self._make_place(piece, "ids")
         examples, bad_rows = self.hands.read(piece, prefix)
         label_ids = dict(self._labels.index)
         with SplitWriter(place, smallest_dtype(self._encoder.n_tokens)) as writer:
