@@ -137,8 +137,8 @@ def count_saved_words(folder: Path, most: int, out: Path) -> None:
         for hashed, text, n_times in map(json.loads, file):
             if hashed > most:
                 break
-            for word in split_words(text):
-                words[word] += n_times
+            for word, n in Counter(split_words(text)).items():
+                words[word] += n * n_times
     out.write_text(json.dumps(words), encoding="utf-8")
 
 
