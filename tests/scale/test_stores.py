@@ -70,5 +70,5 @@ def test_a_store_that_does_not_answer_is_named(monkeypatch):
         lambda: store.read("plan.json"),
         lambda: store.write("plan.json", b""),
     ):
-        with pytest.raises(SetRNNError, match="s3://bucket/.*could not connect"):
+        with pytest.raises(SetRNNError, match=r"s3://bucket/.*could not connect"):
             ask()
