@@ -51,6 +51,18 @@ def test_additive_attention_is_that_of_the_formula():
             assert (found[document, row, n_words:] == 0).all()
 
 
+def test_additive_attention_in_parts_is_the_same(monkeypatch):
+    found = []
+    for most in (2**25, 100):
+        monkeypatch.setattr("setrnn.model.decoders.rnn.MOST_FEATURES", most)
+        network = tiny_network(attention="additive")
+        orders = torch.tensor([[2, 0, 1], [0, 3, -1]]).expand(len(TEXTS), -1, -1)
+        scores = network.decoder.score(network.encode(batch_of(TEXTS)), orders)
+        scores.sum().backward()
+        found.append([scores.detach(), *(each.grad for each in network.parameters())])
+    torch.testing.assert_close(*found)
+
+
 @RECURRENT
 def test_repeats_take_probability_from_all_that_is_left(decoder):
     masked, encoding = encoded(decoder)

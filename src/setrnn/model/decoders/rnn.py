@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+# Of additive attention, B x Q x T x H values: more are computed in parts, and again for gradients.
+MOST_FEATURES = 2**25
+
+
 class RNNDecoder(nn.Module):
     """Emits labels one by one.
 
@@ -272,6 +276,21 @@ class AdditiveScore(nn.Module):
     def forward(self, memory: Tensor, query: Tensor) -> Tensor:
         """Score words (B, T, M) for queries W h (B, Q, H): (B, Q, T)."""
         keys = self.key(memory)[:, None]  # (B, 1, T, H)
+        n_queries = max(MOST_FEATURES // max(keys.numel(), 1), 1)
+        if query.shape[1] <= n_queries:
+            return self._score(keys, query)
+        parts = query.split(n_queries, dim=1)
+        if not torch.is_grad_enabled():
+            return torch.cat([self._score(keys, part) for part in parts], dim=1)
+        from torch.utils.checkpoint import checkpoint
+
+        found = [
+            checkpoint(self._score, keys, part, use_reentrant=False, preserve_rng_state=False)
+            for part in parts
+        ]
+        return torch.cat(found, dim=1)
+
+    def _score(self, keys: Tensor, query: Tensor) -> Tensor:
         scores: Tensor = self.score((query[:, :, None] + keys).tanh())
         return scores[..., 0]
 
