@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -21,12 +20,7 @@ from setrnn.scale.workers import (
     describe_failure,
     is_death,
 )
-from setrnn.training.pool import (
-    describe_death,
-    ignored_interrupts,
-    stop_with_parent,
-    threads_in_children,
-)
+from setrnn.training.pool import describe_death, end_child, start_child, stop_with_parent
 
 LEAVING_SECONDS = 10.0
 MOST_STILLBORN = 8
@@ -85,10 +79,7 @@ class Processes(Generic[TaskT, ResultT]):
                 child.messages.send(None)
         deadline = time.monotonic() + LEAVING_SECONDS
         for child in self._children:
-            if child.task is None:
-                child.process.join(max(0.0, deadline - time.monotonic()))
-            child.process.kill()
-            child.process.join()
+            end_child(child.process, 0 if child.task else deadline - time.monotonic())
             child.messages.close()
 
     def _start(self, place: int) -> _Child[TaskT, ResultT]:
@@ -99,12 +90,7 @@ class _Child(Generic[TaskT, ResultT]):
     """A process, seen from the driver."""
 
     def __init__(self, work: Work[TaskT, ResultT], gpu: str | None) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.messages, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(work, gpu, theirs), daemon=True)
-        with threads_in_children(1), ignored_interrupts():
-            self.process.start()
-        theirs.close()
+        self.process, self.messages = start_child(_serve, work, gpu)
         self.task: TaskT | None = None
         self.n_documents = 0
         self.is_ready = self.was_ready = self.is_dead = False
@@ -129,9 +115,7 @@ class _Child(Generic[TaskT, ResultT]):
         return Outcome(task, **{kind: content})
 
     def _bury(self) -> Outcome[TaskT, ResultT] | None:
-        self.process.join(LEAVING_SECONDS)
-        self.process.kill()
-        self.process.join()
+        end_child(self.process, LEAVING_SECONDS)
         self.messages.close()
         self.is_ready, self.is_dead, self.n_documents = False, True, 0
         self.death = describe_death(self.process.exitcode).message

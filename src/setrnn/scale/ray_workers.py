@@ -95,6 +95,37 @@ def count_room(gpus_each: float) -> int:
     return n
 
 
+def start_actor(made: type, gpus: float, n_calls: int, *arguments: object) -> Any:  # noqa: ANN401 (Ray has no types)
+    """Ask for an actor with one CPU, which answers some calls at once; nobody starts it again."""
+    import ray
+
+    options: dict[str, Any] = {
+        "num_cpus": 1,
+        "num_gpus": gpus,
+        "max_restarts": 0,
+        "max_concurrency": n_calls,
+    }
+    return ray.remote(made).options(**options).remote(*arguments)
+
+
+def end_actor(actor: object) -> None:
+    """End an actor, dead or alive."""
+    import ray
+
+    with suppress(ray.exceptions.RayError):
+        ray.kill(actor)
+
+
+def explain_loss(error: Exception) -> str:
+    """Return why an actor was lost; raise ConfigError if its node has no setrnn."""
+    if "No module named 'setrnn'" in str(error):
+        raise ConfigError(
+            "A node of the Ray cluster has no setrnn. Install the same version everywhere."
+        ) from error
+    first = str(error).strip().splitlines()
+    return " ".join(first[0].split())[:200] if first else type(error).__name__
+
+
 class RayWorkers(Generic[TaskT, ResultT]):
     """Actors that each hold a worker."""
 
@@ -160,17 +191,10 @@ class RayWorkers(Generic[TaskT, ResultT]):
     def close(self) -> None:
         """End all workers."""
         for each in self._actors:
-            with suppress(self._ray.exceptions.RayError):
-                self._ray.kill(each.handle)
+            end_actor(each.handle)
 
     def _start(self) -> _Handle[TaskT]:
-        options: dict[str, Any] = {
-            "num_cpus": 1,
-            "num_gpus": self._gpus,
-            "max_restarts": 0,
-            "max_concurrency": 2,  # a task, and questions for its progress
-        }
-        handle = self._ray.remote(_Actor).options(**options).remote(self._work)
+        handle = start_actor(_Actor, self._gpus, 2, self._work)  # a task, and its progress
         return _Handle(handle, handle.start.remote())
 
     def _read(self, actor: _Handle[TaskT]) -> Outcome[TaskT, ResultT] | None:
@@ -179,8 +203,9 @@ class RayWorkers(Generic[TaskT, ResultT]):
         try:
             content = self._ray.get(actor.answer)
         except self._ray.exceptions.RayError as error:
-            self._replace(actor, _why(error))
-            return None if task is None else Outcome(task, death=_why(error))
+            why = explain_loss(error)
+            self._replace(actor, why)
+            return None if task is None else Outcome(task, death=why)
         actor.answer, actor.task, actor.n_documents = None, None, 0
         if task is None:
             if content is not None:
@@ -193,8 +218,7 @@ class RayWorkers(Generic[TaskT, ResultT]):
 
     def _replace(self, actor: _Handle[TaskT], why: str) -> None:
         """Start another actor; pause before that if this one has never been ready."""
-        with suppress(self._ray.exceptions.RayError):
-            self._ray.kill(actor.handle)
+        end_actor(actor.handle)
         if not actor.is_ready:
             self._n_stillborn += 1
             if self._n_stillborn > MOST_STILLBORN:
@@ -255,8 +279,3 @@ class _Actor:
 
     def _count(self, n: int) -> None:
         self._n_documents += n
-
-
-def _why(error: Exception) -> str:
-    first = str(error).strip().splitlines()
-    return " ".join(first[0].split())[:200] if first else type(error).__name__

@@ -10,6 +10,7 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 import setrnn
 from setrnn import errors
 from setrnn.errors import BadRowError, ConfigError, DataError, SetRNNError, find_memory_problem
+from setrnn.training import pool
 
 TaskT = TypeVar("TaskT")
 ResultT = TypeVar("ResultT")
@@ -33,11 +34,9 @@ class Work(Protocol[ContraT, CoT]):
 
 
 @dataclass(frozen=True)
-class Failure:
+class Failure(pool.Failure):
     """An error that a worker has met; the worker lives on."""
 
-    kind: str  # the class
-    message: str
     is_lack: bool = False  # of disk or of the network: another worker may succeed
 
     def error(self) -> SetRNNError:
@@ -94,11 +93,9 @@ def check_version(version: str) -> None:
 
 def describe_failure(error: Exception) -> Failure:
     """Return an error as a worker sends it: one line."""
-    message = " ".join(str(error).split())[:300] or type(error).__name__
-    if not isinstance(error, SetRNNError):
-        message = f"{type(error).__name__}: {message}"
+    found = pool.describe_error(error)
     is_lack = isinstance(error, OSError) or isinstance(error.__cause__, OSError)
-    return Failure(type(error).__name__, message, is_lack)
+    return Failure(found.kind, found.message, is_lack)
 
 
 def is_death(error: BaseException) -> bool:
