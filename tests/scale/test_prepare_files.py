@@ -100,6 +100,12 @@ def test_what_is_noted_does_not_depend_on_the_workers(data, tmp_path, here):
     assert any("'10' occurs in two files" in text for text in noted[0])
 
 
+def test_more_workers_than_files_are_said(data, tmp_path, here):
+    events = []
+    prepared(data, tmp_path / "p", workers=7, on_progress=events.append)
+    assert any("6 workers" in each.text for each in events if isinstance(each, Note))
+
+
 def test_all_documents_are_reported(data, tmp_path, here):
     last = {}
 
@@ -184,9 +190,7 @@ def test_files_without_documents_are_refused(tmp_path, here):
 
 
 def test_a_machine_that_does_not_see_the_data_is_named(data, tmp_path):
-    work = module.PrepareWork(
-        Source("/nowhere/a.jsonl"), None, tmp_path / "pieces", setrnn.__version__
-    )
+    work = module.PrepareWork(Source("/nowhere/a.jsonl"), None, tmp_path, setrnn.__version__)
     with pytest.raises(ConfigError, match="does not see /nowhere"):
         work.start()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import setrnn
-from setrnn.config import WORDS, Config
+from setrnn.config import WORDS, Config, TextSettings
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.counting import Counts, find_highest_hash, read_id_hashes
 from setrnn.data.encoding import SplitWriter
@@ -22,7 +22,7 @@ from setrnn.data.pieces import CountedPiece, Piece, PieceHands
 from setrnn.data.prepared import VOCABULARY_SPLITS, Encoded, Prepared, smallest_dtype
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import SetRNNError
-from setrnn.progress import OnProgress, ignore_progress
+from setrnn.progress import Note, OnProgress, ignore_progress
 from setrnn.scale.crew import Crew, hire
 from setrnn.scale.prepare_worker import IdsTask, PieceResult, PieceTask, PrepareWork, WordsTask
 from setrnn.scale.workers import Outcome, Workers
@@ -74,22 +74,31 @@ def prepare(
     if workers is None and ray is None:
         prepared = open_prepared(source, full.text, folder, on_progress)
     else:
-        crew = Crew(workers, ray)
-        if ray is not None:
-            from setrnn.scale.ray_workers import connect
-
-            connect(ray)  # before the data is read, since there may be no cluster
-        source = _with_absolute_places(source)
-        with ExitStack() as stack:
-
-            def gather(hands: PieceHands) -> CrewHands:
-                return stack.enter_context(closing(CrewHands(hands, source, crew)))
-
-            prepared = open_prepared(source, full.text, folder, on_progress, gather)
+        prepared = _open_by_crew(source, full.text, folder, Crew(workers, ray), on_progress)
     warn_of_skipped_rows(prepared, on_progress)
     if vectors:
         make_vectors(prepared, full, on_progress)
     return prepared
+
+
+def _open_by_crew(
+    source: Source, settings: TextSettings, folder: Path | None, crew: Crew, on_progress: OnProgress
+) -> Prepared:
+    """Return the prepared form of data; let workers make it if it does not exist."""
+    if crew.ray is not None:
+        from setrnn.scale.ray_workers import connect
+
+        connect(crew.ray)  # before the data is read, since there may be no cluster
+    source = _with_absolute_places(source)
+    with ExitStack() as stack:
+
+        def gather(hands: PieceHands) -> CrewHands:
+            n_files = len(hands.pieces)
+            if crew.workers is not None and crew.workers > n_files:
+                on_progress(Note(f"There is work for {n_files} workers: one per file."))
+            return stack.enter_context(closing(CrewHands(hands, source, crew)))
+
+        return open_prepared(source, settings, folder, on_progress, gather)
 
 
 def _with_absolute_places(source: Source) -> Source:

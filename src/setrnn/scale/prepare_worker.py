@@ -88,9 +88,8 @@ class PieceWorker:
 
     def __init__(self, work: PrepareWork) -> None:
         check_version(work.setrnn_version)
-        paths = (Path(each) for each in work.source.places if each.startswith("/"))
-        for path in (work.folder.parent, *paths):
-            if not path.exists():
+        for path in (work.folder, *map(Path, work.source.places)):
+            if path.is_absolute() and not path.exists():
                 raise ConfigError(
                     f"{platform.node()} does not see {path}. With --ray, the data and --out must "
                     "be on a disk that all machines share."
