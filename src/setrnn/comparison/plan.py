@@ -28,18 +28,28 @@ from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS, find_method
 from setrnn.progress import OnProgress, ignore_progress
 
-ALL = "all"
+ALL, LATER = "all", "later"  # groups of methods
 PREPARED = "prepared"  # prepared data may be kept in the folder too
 DIFFERENCES_SHOWN = 3
 # The parts of `Record.treatment` that must be the same for all runs.
 EQUAL_TREATMENT = ("n_trials", "budget_minutes")
 
 
-def find_methods(names: str | Sequence[str]) -> list[str]:
-    """Return the methods of "all", "a,b,c" or a list, in the order of the paper's tables."""
+def find_methods(names: str | Sequence[str], keeps_models: bool = True) -> list[str]:
+    """Return the methods of "a,b,c" or of a list, in the order of the paper's tables.
+
+    "all" stands for the paper's systems and ours, "later" for those of later papers. A mixture
+    is made from kept models: without them, it is not in "all".
+    """
     if isinstance(names, str):
-        names = list(METHODS) if names.strip() == ALL else names.split(",")
-    wanted = [name.strip() for name in names if name.strip()]
+        names = names.split(",")
+    makable = [each for each in METHODS.values() if keeps_models or not each.is_mixture]
+    groups = {
+        ALL: [each.name for each in makable if not each.is_later],
+        LATER: [each.name for each in makable if each.is_later],
+    }
+    given = [name.strip() for name in names if name.strip()]
+    wanted = [method for name in given for method in groups.get(name, [name])]
     if not wanted:
         raise ConfigError('--methods names no method. Write "all", or names: br,set-rnn.')
     for name in wanted:
