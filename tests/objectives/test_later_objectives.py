@@ -10,6 +10,7 @@ from scipy.stats import chisquare
 
 from brute_force_sequences import (
     STEPPING_DECODERS,
+    TEXTS,
     TableDecoder,
     UniformOrderDecoder,
     all_sets,
@@ -21,7 +22,7 @@ from brute_force_sequences import (
     tiny_network,
 )
 from setrnn.metrics import document_f1, indicator_matrix
-from setrnn.objectives import OBJECTIVES, optimal_completion, set_reward
+from setrnn.objectives import OBJECTIVES, LabelSets, optimal_completion, set_reward
 from setrnn.objectives.own_sequences import MOST_STEPS, draw, emit, take_best
 from setrnn.objectives.set_reward import REWARD_WEIGHT, draw_sequences, f1
 
@@ -43,7 +44,7 @@ def three_labels(n_documents):
 def say(sequences):
     """Choose the outputs of given sequences (B, S), step by step."""
     steps = iter(torch.tensor(sequences).unbind(1))
-    return lambda log_probs: next(steps)
+    return lambda log_probs: next(steps).to(log_probs.device)
 
 
 def drawn_sequences(most):
@@ -57,9 +58,9 @@ def drawn_sequences(most):
     ]
 
 
-def pad(sequences):
+def pad(sequences, stop=STOP):
     width = max(map(len, sequences))
-    return [(*each, *[STOP] * (width - len(each))) for each in sequences]
+    return [(*each, *[stop] * (width - len(each))) for each in sequences]
 
 
 def log_prob_of(decoder, sequence):
@@ -224,6 +225,37 @@ def test_every_parameter_learns_from_own_sequences(objective, decoder):
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
         assert parameter.grad.abs().max() > 0, name
+
+
+@OWN
+@EVERY_DECODER
+def test_other_documents_of_a_batch_change_nothing(objective, decoder, monkeypatch):
+    """Sequences end at different steps: by STOP, or by the cut that the size of the set gives."""
+    network = tiny_network(decoder)
+    emitted = pad([(0, 4), (1, 3, 0, 2, 4), (2, 4), (0, 1, 2, 3, 4)], stop=4)
+    module = optimal_completion if objective == "optimal-completion" else set_reward
+
+    def value(rows):
+        monkeypatch.setattr(module, "draw", say([emitted[row] for row in rows]))
+        encoding = network.encode(batch_of([TEXTS[row] for row in rows]))
+        sets = sets_of([LABEL_SETS[row] for row in rows])
+        return OBJECTIVES[objective](network.decoder, encoding, sets, 1)
+
+    alone = torch.cat([value([row]) for row in range(4)])
+    torch.testing.assert_close(value(range(4)), alone, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_the_device_changes_no_value_of_an_own_sequence(monkeypatch):
+    network, sets, found = tiny_network(), sets_of(LABEL_SETS), []
+    for device in ("cpu", "cuda"):
+        network.to(device)
+        encoding = network.encode(batch_of().to(torch.device(device)))
+        emitted = pad([(0, 4), (1, 3, 0, 2, 4), (2, 4), (0, 1, 2, 3, 4)], stop=4)
+        monkeypatch.setattr(optimal_completion, "draw", say(emitted))
+        labels = LabelSets.of(sets.labels.to(device))
+        found.append(OBJECTIVES["optimal-completion"](network.decoder, encoding, labels, 1).cpu())
+    torch.testing.assert_close(*found, atol=2e-2, rtol=2e-2)  # TF32
 
 
 @OWN
