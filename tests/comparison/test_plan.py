@@ -66,6 +66,7 @@ def test_without_models_all_has_no_mixture():
     ("names", "message"),
     [
         ("br,set-rn", "Did you mean 'set-rnn'"),
+        ("br,latter", "Did you mean 'later'"),
         ("br,br", "twice"),
         ("all,br", "twice"),
         (" ,", "names no method"),

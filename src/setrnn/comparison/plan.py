@@ -24,7 +24,7 @@ from setrnn.config import Config, TextSettings, flatten, settings_hash, to_dict
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.formats import Dataset
 from setrnn.data.prepared import Prepared
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import ConfigError, DataError, nearest_name
 from setrnn.methods import METHODS, find_method
 from setrnn.progress import OnProgress, ignore_progress
 
@@ -53,7 +53,9 @@ def find_methods(names: str | Sequence[str], keeps_models: bool = True) -> list[
     if not wanted:
         raise ConfigError('--methods names no method. Write "all", or names: br,set-rnn.')
     for name in wanted:
-        find_method(name)
+        if name not in METHODS:
+            known = nearest_name(name, [*METHODS, *groups])
+            raise ConfigError(f"There is no method '{name}'. {known}")
         if wanted.count(name) > 1:
             raise ConfigError(f"--methods names '{name}' twice: two runs would have one name.")
     return [name for name in METHODS if name in wanted]
