@@ -33,9 +33,18 @@ LABEL_SETS = [(0, 1, 2, 3), (1, 3), (2,), ()]
 STOP = 3  # of three labels
 
 
-def three_labels(n_documents):
+class WithRepeats(TableDecoder):
+    """Labels that were emitted have a probability, though they are not emitted again."""
+
+    def _log_probs(self, encoding, sequences):
+        is_used = super()._log_probs(encoding, sequences) == -torch.inf
+        logits = self._logits(encoding.summary, sequences, is_used)
+        return logits.log_softmax(-1).masked_fill(is_used, -torch.inf)
+
+
+def three_labels(n_documents, kind=TableDecoder):
     """A decoder with the same random probabilities for all documents, and its parameters."""
-    decoder = TableDecoder(3)
+    decoder = kind(3)
     table = decoder.table.requires_grad_()
     decoder.table = table.expand(n_documents, -1, -1)
     return decoder, table
@@ -64,9 +73,10 @@ def pad(sequences, stop=STOP):
 
 
 def log_prob_of(decoder, sequence):
-    """log p of outputs, one after the other."""
+    """log p of drawing outputs, one after the other."""
     return sum(
-        decoder.next_log_probs(0, sequence[:place])[output] for place, output in enumerate(sequence)
+        decoder.next_log_probs(0, sequence[:place]).log_softmax(0)[output]
+        for place, output in enumerate(sequence)
     )
 
 
@@ -131,12 +141,13 @@ def test_sequences_are_drawn_from_the_model_and_cut(labels):
 # The set reward.
 
 
+@pytest.mark.parametrize("kind", [TableDecoder, WithRepeats])
 @pytest.mark.parametrize("labels", [(0, 2), (0, 1, 2), (1,), ()], ids=len)
-def test_the_mean_gradient_of_the_reward_is_that_of_the_expected_f1(labels, monkeypatch):
+def test_the_mean_gradient_of_the_reward_is_that_of_the_expected_f1(labels, kind, monkeypatch):
     """Over all sequences that may be drawn, by their probabilities."""
     sequences = drawn_sequences(MOST_STEPS * (len(labels) + 1))
     n = len(sequences)
-    decoder, table = three_labels(n)
+    decoder, table = three_labels(n, kind)
     sets = sets_of([labels] * n, width=3)
     monkeypatch.setattr(set_reward, "draw", say(pad(sequences)))
     advantage, log_prob = draw_sequences(decoder, documents(n), sets)

@@ -41,7 +41,9 @@ def draw_sequences(
     none = torch.zeros(len(label_sets.labels), device=label_sets.labels.device)
     log_prob = none
     for step in steps:
-        of_chosen = step.log_probs.gather(1, step.chosen[:, None])[:, 0]
+        # Also under `model.repeats`, where labels emitted before have a share, none is drawn.
+        drawn_from = step.log_probs.log_softmax(1)
+        of_chosen = drawn_from.gather(1, step.chosen[:, None])[:, 0]
         log_prob = log_prob + of_chosen.where(step.is_open, 0.0)
     was_training = decoder.training
     decoder.train(False)  # the baseline is what prediction does, without dropout
