@@ -1,0 +1,67 @@
+"""fastText with the loss `ova`: one sigmoid per label on the mean of words and word pairs.
+
+Epochs and learning rate are chosen on valid among a few, by the best micro-F1 of one threshold:
+its `autotune` does the same, but takes the time it is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import fasttext
+import numpy as np
+from exchange import Data, Part, Scores, best_micro_f1, run_peer
+
+TRIED = ({"epoch": 25, "lr": 0.5}, {"epoch": 50, "lr": 0.5}, {"epoch": 50, "lr": 1.0})
+PREFIX = "__label__"
+
+
+def clean(text: str) -> str:
+    """Lower the case, set signs apart and keep one line, as its tutorial does."""
+    return " ".join(re.sub(r"([^\w\s])", r" \1 ", text.lower()).split())
+
+
+def predict(model: object, part: Part, n_labels: int) -> np.ndarray:
+    """Return the probabilities (n, L) of the labels, which are named by their numbers."""
+    scores = np.zeros((len(part.texts), n_labels))
+    for row, text in enumerate(part.texts):
+        names, probs = model.predict(clean(text), k=-1)
+        scores[row, [int(name[len(PREFIX) :]) for name in names]] = probs
+    return np.clip(scores, 0, 1)
+
+
+def write_training(data: Data, file: Path) -> None:
+    column = {label: number for number, label in enumerate(data.labels)}
+    rows: Sequence[tuple[str, list[str]]] = list(
+        zip(data.train.texts, data.train.label_sets, strict=True)
+    )
+    with file.open("w", encoding="utf-8") as lines:
+        for text, labels in rows:
+            names = " ".join(f"{PREFIX}{column[label]}" for label in labels)
+            lines.write(f"{names} {clean(text)}\n")
+
+
+def train(data: Data, options: argparse.Namespace) -> Iterator[Scores]:
+    targets, best = data.targets(data.valid), None
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "train.txt"
+        write_training(data, file)
+        for tried in TRIED:
+            model = fasttext.train_supervised(
+                str(file), loss="ova", wordNgrams=2, minCount=2, dim=100, thread=1,
+                bucket=500_000, seed=options.seed, verbose=0, **tried,
+            )  # fmt: skip
+            valid = predict(model, data.valid, len(data.labels))
+            score = best_micro_f1(targets, valid)
+            if best is None or score > best[0]:
+                best = score, tried, valid, predict(model, data.test, len(data.labels))
+    assert best is not None
+    yield Scores("fasttext", best[2], best[3], True, 0.5, {"wordNgrams": 2, **best[1]})
+
+
+if __name__ == "__main__":
+    run_peer(train, ["fasttext"])
