@@ -28,9 +28,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 
 import setrnn
@@ -42,10 +39,11 @@ from setrnn.systems.rules import rule_for
 from setrnn.tagging.documents import example_batches
 from setrnn.tagging.evaluation import measure_rules
 
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
+from choose_sets import MEASURES, SHARES
+from scikit_learn_logistic import Fit, fit_logistic, weigh_words
+
 Parts = dict[str, list[Example]]
-MEASURES = ("instance_f1", "label_f1", "micro_f1", "subset_accuracy")
-# Thresholds: the shares of all pairs of a document and a label that are not predicted.
-SHARES = 1 - np.geomspace(0.2, 0.0005, 80)
 STRENGTHS = (1.0, 10.0)  # C of scikit-learn, chosen on valid
 
 
@@ -92,23 +90,10 @@ def train_options(system: str, encoder: str | None) -> list[str]:
     return options
 
 
-Fit = Callable[[object, np.ndarray], Callable[[object], np.ndarray]]
-
-
-def fit_scikit_learn(strength: float) -> Fit:
-    def fit(features: object, targets: np.ndarray) -> Callable[[object], np.ndarray]:
-        one = LogisticRegression(C=strength, solver="liblinear")
-        return OneVsRestClassifier(one).fit(features, targets).predict_proba
-
-    return fit
-
-
 def fit_libmultilabel(features: object, targets: np.ndarray) -> Callable[[object], np.ndarray]:
-    from libmultilabel import linear
-    from scipy.sparse import csr_matrix
+    from libmultilabel_linear import fit_1vsrest
 
-    model = linear.train_1vsrest(csr_matrix(targets), csr_matrix(features), verbose=False)
-    return lambda more: np.asarray(linear.predict_values(model, csr_matrix(more)))
+    return fit_1vsrest(features, targets)
 
 
 def measure_others(parts: Parts, fits: Sequence[Fit]) -> dict[str, float]:
@@ -116,7 +101,7 @@ def measure_others(parts: Parts, fits: Sequence[Fit]) -> dict[str, float]:
     start = time.perf_counter()
     texts = {name: [each.text for each in part] for name, part in parts.items()}
     labels = {name: [each.labels for each in part] for name, part in parts.items()}
-    tfidf = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True)
+    tfidf = weigh_words()
     binarizer = MultiLabelBinarizer()
     features = tfidf.fit_transform(texts["train"])
     targets = binarizer.fit_transform(labels["train"])
@@ -158,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: chosen.cores])
     measures: dict[str, Callable[[Parts], dict[str, float]]] = {
-        "scikit-learn": lambda parts: measure_others(parts, list(map(fit_scikit_learn, STRENGTHS))),
+        "scikit-learn": lambda parts: measure_others(parts, list(map(fit_logistic, STRENGTHS))),
         "libmultilabel": lambda parts: measure_others(parts, [fit_libmultilabel]),
         "setrnn": lambda parts: measure_setrnn(parts, ["--budget", str(chosen.minutes)]),
     }

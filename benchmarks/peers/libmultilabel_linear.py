@@ -1,7 +1,6 @@
-"""LibMultiLabel's linear methods on its own tf-idf: 1vsrest, thresholding, cost-sensitive, tree.
+"""LibMultiLabel's linear methods on its own tf-idf: 1vsrest, tree, thresholding, cost-sensitive.
 
-`libmultilabel-logistic` is 1vsrest with a logistic loss (liblinear's -s 0) in place of its L2-loss
-SVM: its decision values are the log-odds of a label.
+All are L2-loss SVMs with its default settings; their decision values are not probabilities.
 """
 
 from __future__ import annotations
@@ -13,6 +12,13 @@ import numpy as np
 from exchange import Data, Scores, run_peer
 from libmultilabel import linear
 from scipy.sparse import csr_matrix
+
+METHODS = {
+    "1vsrest": linear.train_1vsrest,
+    "tree": linear.train_tree,
+    "thresholding": linear.train_thresholding,
+    "cost-sensitive": linear.train_cost_sensitive,
+}
 
 
 def fit_1vsrest(features: object, targets: np.ndarray) -> Callable[[object], np.ndarray]:
@@ -27,8 +33,7 @@ def train(data: Data, options: argparse.Namespace) -> Iterator[Scores]:
     }
     preprocessor = linear.Preprocessor()
     found = preprocessor.fit_transform({"data_format": "txt", **parts})
-    features = found["train"]["x"], found["test"]["x"]
-    x, valid = features
+    x, valid = found["train"]["x"], found["test"]["x"]
     test = preprocessor.vectorizer.transform(data.test.texts)
     names = list(preprocessor.label_mapping)
     order = [names.index(label) for label in data.labels]
@@ -39,27 +44,14 @@ def train(data: Data, options: argparse.Namespace) -> Iterator[Scores]:
         valid_scores, test_scores = (scores[:, order] for scores in both)
         return valid_scores, test_scores
 
-    methods = {
-        "1vsrest": linear.train_1vsrest,
-        "thresholding": linear.train_thresholding,
-        "cost-sensitive": linear.train_cost_sensitive,
-    }
     for name in options.methods:
-        if name == "logistic":
-            model = linear.train_1vsrest(y, x, options="-s 0", verbose=False)
-            probs = (1 / (1 + np.exp(-scores)) for scores in predict(model))
-            yield Scores("libmultilabel-logistic", *probs, True, 0.5, {"options": "-s 0"})
-        elif name == "tree":
-            model = linear.train_tree(y, x, verbose=False)
-            yield Scores("libmultilabel-tree", *predict(model), False, None)
-        else:
-            model = methods[name](y, x, verbose=False)
-            yield Scores(f"libmultilabel-{name}", *predict(model), False, 0.0)
+        own_threshold = None if name == "tree" else 0.0  # the tree ranks labels
+        model = METHODS[name](y, x, verbose=False)
+        yield Scores(f"libmultilabel-{name}", *predict(model), False, own_threshold)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    every = ["1vsrest", "logistic", "thresholding", "cost-sensitive", "tree"]
-    parser.add_argument("--methods", nargs="+", choices=every, default=every)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
 
 
 if __name__ == "__main__":

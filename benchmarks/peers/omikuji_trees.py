@@ -35,7 +35,9 @@ def predict(model: omikuji.Model, features: csr_matrix, n_labels: int) -> np.nda
     scores = np.zeros((features.shape[0], n_labels))
     for row in range(features.shape[0]):
         part = slice(features.indptr[row], features.indptr[row + 1])
-        words = list(zip(features.indices[part].tolist(), features.data[part].tolist(), strict=True))
+        words = list(
+            zip(features.indices[part].tolist(), features.data[part].tolist(), strict=True)
+        )
         for label, score in model.predict(words, beam_size=n_labels, top_k=n_labels):
             scores[row, label] = score
     return scores

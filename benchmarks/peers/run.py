@@ -1,15 +1,16 @@
 """Run peers on the split of a dataset, each in an environment of its own.
 
     python benchmarks/peers/run.py PEER... --data DATA --environments FOLDER --out OUT
-        [--documents 500] [--options '--epochs 1'] [--python PYTHON] [--compare COMPARISON]
+        [--documents 500] [--options '--epochs 1'] [--site FOLDER] [--compare COMPARISON]
 
 DATA is what `setrnn train` takes, with a test part, or a prepared folder; if it has no valid part,
 one is cut from train as `setrnn compare` does. For each PEER, `pip install` puts its packages into
 FOLDER/PEER once (never into this environment), its script trains on OUT/data, and OUT/PEER gets its
 scores and, in `predictions`, files for `setrnn compare --add`. `--compare` adds them to a
-comparison of the same data. `--python` runs the peer with another Python in place of an
-environment, for a machine where its packages are installed. `--documents` takes an evenly spaced
-cut of train, and of valid and test a tenth of that, but at least 100: to see that a peer runs.
+comparison of the same data. `--site SITE` runs a peer with this Python in place of an environment,
+on a machine where nothing can be installed: SITE has what is missing there. `--documents` takes an
+evenly spaced cut of train, and of valid and test a tenth of that, but at least 100: to see that a
+peer runs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from choosing import choose_and_write
+from choose_sets import choose_and_write
 from exchange import PARTS, read_data
 
 from setrnn.comparison.added import make_added_records
@@ -57,7 +58,7 @@ PEERS = {
     ),
     "fasttext": Peer("fasttext_one_vs_all.py", ("fasttext==0.9.3", "numpy==1.26.4")),
     "omikuji": Peer("omikuji_trees.py", ("omikuji==0.5.2", *LEARN)),
-    "pecos": Peer("pecos_xr_linear.py", ("libpecos==1.2.8", "scikit-learn==1.7.2")),
+    "pecos": Peer("pecos_xr_linear.py", ("libpecos==1.2.8",)),
 }
 
 
@@ -113,12 +114,21 @@ def make_environment(peer: str, folder: Path) -> Path:
     return python
 
 
-def run(peer: str, python: Path, data: Path, out: Path, options: Sequence[str]) -> list[Path]:
+def run(
+    peer: str,
+    python: Path,
+    data: Path,
+    out: Path,
+    options: Sequence[str] = (),
+    site: Path | None = None,
+) -> list[Path]:
     """Train a peer, choose from its scores, and return the files of predictions."""
     script = HERE / PEERS[peer].script
     done = out / "done"  # a peer is trained once: remove its folder to train it again
     if not done.is_file():
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        if site is not None:
+            environment["PYTHONPATH"] = str(site)
         out.mkdir(parents=True, exist_ok=True)
         with (out / "log").open("w") as log:
             ended = subprocess.run(
@@ -130,9 +140,7 @@ def run(peer: str, python: Path, data: Path, out: Path, options: Sequence[str]) 
         done.touch()
     documents = read_data(data)
     return [
-        file
-        for scores in sorted(out.glob("*.npz"))
-        for file in choose_and_write(documents, scores)
+        file for scores in sorted(out.glob("*.npz")) for file in choose_and_write(documents, scores)
     ]
 
 
@@ -140,7 +148,9 @@ def add(comparison_folder: Path, files: Sequence[Path]) -> None:
     """Add predictions to a comparison, as `setrnn compare --add` does, without its data."""
     comparison = Comparison.load(comparison_folder)
     added = {file.stem: file for file in files}
-    for record in make_added_records(comparison, added, load_records(comparison_folder, comparison)):
+    for record in make_added_records(
+        comparison, added, load_records(comparison_folder, comparison)
+    ):
         record.save(comparison_folder)
         scores = record.scores["test"]["given"]
         names = ("instance_f1", "label_f1", "micro_f1", "subset_accuracy")
@@ -152,20 +162,23 @@ def main() -> None:
     parser.add_argument("peers", nargs="+", choices=PEERS)
     parser.add_argument("--data", required=True)
     parser.add_argument("--environments", type=Path)
-    parser.add_argument("--python", type=Path)
+    parser.add_argument("--site", type=Path)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--documents", type=int)
     parser.add_argument("--options", default="")
     parser.add_argument("--compare", type=Path)
     chosen = parser.parse_args()
-    if (chosen.environments is None) == (chosen.python is None):
-        parser.error("give --environments FOLDER, or --python PYTHON")
+    if (chosen.environments is None) == (chosen.site is None):
+        parser.error("give --environments FOLDER, or --site SITE")
     data = chosen.out / "data"
     if not all((data / f"{name}.jsonl").is_file() for name in PARTS):
         write_data(chosen.data, data, chosen.documents)
     for peer in chosen.peers:
-        python = chosen.python or make_environment(peer, chosen.environments)
-        files = run(peer, python, data, chosen.out / peer, shlex.split(chosen.options))
+        if chosen.site is None:
+            python = make_environment(peer, chosen.environments)
+        else:
+            python = Path(sys.executable)
+        files = run(peer, python, data, chosen.out / peer, shlex.split(chosen.options), chosen.site)
         if chosen.compare:
             add(chosen.compare, files)
 

@@ -1,9 +1,10 @@
 """Choose label sets from a peer's scores: by one threshold, and by the rules of setrnn.
 
-    python benchmarks/peers/choosing.py DATA SCORES...
+    python benchmarks/peers/choose_sets.py DATA SCORES...
 
 DATA and SCORES (ROW.npz beside ROW.json) are files of `exchange.py`. Everything is chosen on valid;
-test is only predicted. For each measure, the folder `predictions` beside ROW.npz gets two files for `setrnn compare --add`:
+test is only predicted. For each measure, the folder `predictions` beside ROW.npz gets two files
+for `setrnn compare --add`:
 
     ROW.threshold-RULE.jsonl    one threshold for all labels: the peer's own, or the best on valid
     ROW.rule-RULE.jsonl         the rule of setrnn for this measure: f1, label-f1, micro-f1, set

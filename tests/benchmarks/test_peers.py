@@ -1,0 +1,144 @@
+"""A peer's scores become the sets that our rules would choose, in files that `--add` reads."""
+
+import json
+import sys
+from itertools import chain, combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+import setrnn
+from setrnn.comparison.added import make_added_records
+from setrnn.comparison.records import Comparison, Record, TestResults
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "peers"))
+import choose_sets
+import exchange
+import run
+import table
+
+LABELS = ["a", "b", "c", "d"]
+THRESHOLDS = choose_sets.Thresholds(0.5, np.full(4, 0.5))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Three parts of 60 documents, of which test has a label that train lacks."""
+    folder, random = tmp_path_factory.mktemp("data"), np.random.default_rng(0)
+    for part in exchange.PARTS:
+        rows = []
+        for number in range(60):
+            labels = [name for name in LABELS if random.random() < 0.4] or ["a"]
+            if part == "test" and number == 3:
+                labels = [*labels, "unseen"]
+            rows.append({"id": f"{part}-{number}", "text": "words", "labels": labels})
+        (folder / f"{part}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return exchange.read_data(folder)
+
+
+@pytest.fixture(scope="module")
+def files(data, tmp_path_factory):
+    """The predictions chosen from the scores of a peer that is often right."""
+    out, random = tmp_path_factory.mktemp("out"), np.random.default_rng(1)
+    valid, test = (
+        expit(3 * (data.targets(part) - 0.5) + random.normal(0, 1, (60, 4)))
+        for part in (data.valid, data.test)
+    )
+    scores = exchange.Scores("peer", valid, test, True, 0.5)
+    exchange.write_scores(out, scores, data.labels, 1.5, ["numpy"])
+    return choose_sets.choose_and_write(data, out / "peer.npz")
+
+
+def make_comparison(data):
+    names = [*LABELS, "unseen"]
+    return Comparison(
+        "made-up", "0", False, {"test": 60}, False, tuple(names), (1,) * 5,
+        ids=tuple(f"test-{number}" for number in range(60)),
+        truth=[[names.index(label) for label in labels] for labels in data.test.label_sets],
+    )  # fmt: skip
+
+
+def non_empty_sets():
+    return list(chain.from_iterable(combinations(range(4), k) for k in range(1, 5)))
+
+
+def test_rules_choose_the_best_of_all_sets():
+    log_odds = np.random.default_rng(2).normal(-0.5, 2, (40, 4)).astype(np.float32)
+    sets = non_empty_sets()
+    is_in = np.array([[label in each for label in range(4)] for each in sets])
+    log_probs = (
+        np.log(expit(log_odds))[:, None] * is_in + np.log(expit(-log_odds))[:, None] * ~is_in
+    ).sum(2)
+    probs = np.exp(log_probs) / np.exp(log_probs).sum(1, keepdims=True)
+    f1 = np.array([[2 * len(set(a) & set(b)) / (len(a) + len(b)) for b in sets] for a in sets])
+    for rule, value in (("set", probs), ("f1", probs @ f1)):
+        found, log_prob = choose_sets.choose_by_rule(log_odds, rule, THRESHOLDS, False)
+        numbers = [sets.index(tuple(label for label in row if label >= 0)) for row in found]
+        rows = np.arange(40)
+        np.testing.assert_allclose(value[rows, numbers], value.max(1), rtol=1e-5)
+        np.testing.assert_allclose(np.exp(log_prob), probs[rows, numbers], rtol=1e-4)
+
+
+def test_scores_get_a_curve_and_probabilities_none():
+    random = np.random.default_rng(3)
+    truth = random.normal(-1, 2, (4000, 4))
+    targets = (random.random((4000, 4)) < expit(truth)).astype(np.int8)
+    found, _ = choose_sets.to_log_odds(5 * truth + 2, truth, targets, is_probability=False)
+    assert np.abs(found - truth).mean() < 0.15
+    kept, _ = choose_sets.to_log_odds(expit(truth), expit(truth), targets, is_probability=True)
+    np.testing.assert_allclose(kept, logit(expit(truth)), atol=1e-2)
+
+
+def test_the_threshold_is_the_best_on_valid_and_the_peers_own_if_none_is_better():
+    random = np.random.default_rng(4)
+    targets = (random.random((200, 10)) < 0.1).astype(np.int8)
+    scores = 0.5 * targets + 0.3 * random.random((200, 10))
+    assert choose_sets.best_threshold(scores, targets, "micro_f1", 0.45) == 0.45
+    assert 0.2 < choose_sets.best_threshold(scores, targets, "micro_f1", 0.95) < 0.55
+    assert exchange.best_micro_f1(targets, scores) == 1.0
+
+
+def test_every_file_is_a_row_of_a_comparison(data, files):
+    comparison = make_comparison(data)
+    records = make_added_records(comparison, {file.stem: file for file in files})
+    forms = ("threshold", "rule")
+    wanted = {
+        f"peer.{form}-{rule}" for form in forms for rule in ("f1", "label-f1", "micro-f1", "set")
+    }
+    assert {record.method for record in records} == wanted
+    for record in records:
+        assert record.scores["test"]["given"]["instance_f1"] > 0.6
+        assert ("given" in record.test.probability) == (".rule-" in record.method)
+
+
+def test_tables_are_made_from_the_records_alone(data, files, tmp_path):
+    comparison = make_comparison(data)
+    comparison.save(tmp_path)
+    rules = ("f1", "label-f1", "micro-f1", "set")
+    Record(
+        "br", 0, "0", "set", test=TestResults(dict.fromkeys(rules, comparison.truth), {}, {})
+    ).save(tmp_path)
+    run.add(tmp_path, files)
+    tables = table.make_tables(tmp_path, 99)
+    assert [line.split("|")[1].strip() for line in tables["made-up scores"].splitlines()[2:]] == [
+        "`br`", "`peer`", "`peer`",
+    ]  # fmt: skip
+    assert all("none" in line for line in tables["made-up winners"].splitlines()[2:])
+    page = "".join(f"<!-- {name}: x -->\nreplaced\n<!-- end -->\n" for name in tables)
+    written = table.write_tables(page, tables)
+    assert "replaced" not in written
+    assert tables["made-up scores"] in written
+
+
+def test_a_cut_is_small_and_a_prepared_folder_gives_the_same_documents(tmp_path):
+    run.write_data("newsroom", tmp_path / "texts", 50)
+    run.write_data(str(setrnn.prepare("newsroom").folder), tmp_path / "words", 50)
+    texts, words = (exchange.read_data(tmp_path / name) for name in ("texts", "words"))
+    for part in exchange.PARTS:
+        assert len(getattr(texts, part).texts) == (50 if part == "train" else 100)
+        assert list(map(sorted, getattr(texts, part).label_sets)) == list(
+            map(sorted, getattr(words, part).label_sets)
+        )
+    assert set(words.train.texts[0].split()) & set(texts.train.texts[0].lower().split())
