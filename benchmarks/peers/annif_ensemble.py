@@ -1,9 +1,9 @@
 """Annif: MLLM, Omikuji (Bonsai) and the ensemble of both, as its tutorial sets them up.
 
 MLLM finds the names of labels in the text: a vocabulary whose labels are codes (`cs.AI`) gives it
-nothing to find. It learns from the first 1,000 training documents, the others from all. Annif splits
-sentences by nltk's model `punkt_tab`, which nltk downloads; without NLTK_DATA, an empty model is
-used, which knows no abbreviations.
+nothing to find. It learns from the first 1,000 training documents, Omikuji from all. Annif splits
+sentences by the model `punkt_tab`, which nltk downloads; without NLTK_DATA, an empty model is used,
+which knows no abbreviations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """fastText with the loss `ova`: one sigmoid per label on the mean of words and word pairs.
 
-The number of epochs is chosen on valid, by the best micro-F1 of one threshold. Its own search for
-settings, `autotune`, is not used: what it finds depends on the time it gets.
+Epochs and learning rate are chosen on valid, by the best micro-F1 of one threshold. Its own search
+for settings, `autotune`, is not used: what it finds depends on the time it gets.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import argparse
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import fasttext
 import numpy as np
 from exchange import Data, Part, Scores, best_micro_f1, run_peer
 
-RATE = 0.5
 PREFIX = "__label__"
 
 
@@ -50,23 +50,24 @@ def train(data: Data, options: argparse.Namespace) -> Iterator[Scores]:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "train.txt"
         write_training(data, file)
-        for epochs in options.epochs:
+        for epochs, rate in product(options.epochs, options.rates):
             model = fasttext.train_supervised(
                 str(file), loss="ova", wordNgrams=2, minCount=2, dim=100, thread=1,
-                bucket=500_000, seed=options.seed, verbose=0, epoch=epochs, lr=RATE,
+                bucket=500_000, seed=options.seed, verbose=0, epoch=epochs, lr=rate,
             )  # fmt: skip
             valid = predict(model, data.valid, len(data.labels))
             score = best_micro_f1(targets, valid)
             if best is None or score > best[0]:
-                best = score, epochs, valid, predict(model, data.test, len(data.labels))
+                test = predict(model, data.test, len(data.labels))
+                best = score, {"epoch": epochs, "lr": rate}, valid, test
     assert best is not None
-    yield Scores(
-        "fasttext", best[2], best[3], True, 0.5, {"wordNgrams": 2, "lr": RATE, "epoch": best[1]}
-    )
+    _, chosen, valid, test = best
+    yield Scores("fasttext", valid, test, True, 0.5, {"wordNgrams": 2, **chosen})
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", nargs="+", type=int, default=[25, 50], help="what is tried")
+    parser.add_argument("--rates", nargs="+", type=float, default=[0.5, 1.0])
 
 
 if __name__ == "__main__":
