@@ -7,15 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from setrnn.comparison.orders import best_orders, normalised_entropies, order_entropies
 from setrnn.comparison.records import load_record
-from setrnn.comparison.run import (
-    Task,
-    _accept_labels,
-    best_orders,
-    normalised_entropies,
-    order_entropies,
-    run,
-)
+from setrnn.comparison.run import Task, _accept_labels, run
 from setrnn.config import load_config
 from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged

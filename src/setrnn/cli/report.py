@@ -35,10 +35,19 @@ def report(
             show_default=False,
         ),
     ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA",
+            help="The data of the comparison, to add what an older version of setrnn did not "
+            "record: which label sets of test do not occur in train, document lengths.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Make the report of a comparison again from its records: one page, tables and figures."""
     with terminal_progress() as show:
-        built = setrnn.build_report(folder, out, beside or [], show)
+        built = setrnn.build_report(folder, out, beside or [], show, data=data)
     if built.systems is not None:
         stdout.print(systems_table(built.systems))
     for each in built.caveats:

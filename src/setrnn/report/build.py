@@ -12,6 +12,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from setrnn import __version__
+from setrnn.comparison.plan import complete_comparison
 from setrnn.comparison.records import (
     COMPARISON_FILE,
     REPORT,
@@ -32,6 +33,7 @@ from setrnn.report.page import MAIN, Content, render_page
 from setrnn.report.score_tables import own_entries
 from setrnn.report.table import Table, to_csv, to_latex, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
+from setrnn.tagging.opening import Data, make_source
 
 PAGE, SUMMARY = "index.html", "summary.json"
 FORMS = {"csv": to_csv, "tex": to_latex, "md": to_markdown}
@@ -53,6 +55,8 @@ def build_report(
     out: str | Path | None = None,
     beside: Sequence[str | Path] = (),
     on_progress: OnProgress = ignore_progress,
+    *,
+    data: Data | None = None,
 ) -> Report:
     """Read the records of a comparison and write its report, completely or not at all.
 
@@ -61,6 +65,8 @@ def build_report(
         out: where to write the report, instead of `folder/report`.
         beside: other comparisons; one more table puts the systems of all side by side.
         on_progress: called with the progress.
+        data: the data of the comparison, if an older version made it: what that version did not
+            record (which label sets are unseen, document lengths) is added to its folder.
 
     Example:
         >>> import setrnn
@@ -71,6 +77,10 @@ def build_report(
     folder = Path(folder)
     damage: list[str] = []
     comparison, records = _read(folder, damage.append)
+    if data is not None:
+        comparison = complete_comparison(
+            folder, comparison, records, make_source(data, None), on_progress
+        )
     others = [_read(Path(each), damage.append) for each in beside]
     target = folder / REPORT if out is None else Path(out)
     _check_target(target, folder)
