@@ -133,18 +133,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def count_tests(p_values: Sequence[float]) -> list[int]:
-    """Return what Holm's method multiplies each p-value by: the tests that are left at its turn.
-
-    Example:
-        >>> count_tests([0.01, 0.04, 0.03])
-        [3, 1, 2]
-    """
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    left = {index: len(p_values) - rank for rank, index in enumerate(order)}
-    return [left[index] for index in range(len(p_values))]
-
-
 class Bootstrap:
     """The scores of all entries over draws of documents and seeds, computed once and kept."""
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from setrnn import __version__
 from setrnn.comparison.plan import complete_comparison
+from setrnn.comparison.power import documents_needed
 from setrnn.comparison.records import (
     COMPARISON_FILE,
     REPORT,
@@ -21,7 +23,7 @@ from setrnn.comparison.records import (
     load_records,
     order_systems,
 )
-from setrnn.comparison.statistics import Bootstrap, Entry, bootstrap
+from setrnn.comparison.statistics import LOG_LIKELIHOOD, Bootstrap, Entry, bootstrap
 from setrnn.data.folders import whole_folder
 from setrnn.errors import DataError
 from setrnn.metrics import MEASURES
@@ -30,12 +32,19 @@ from setrnn.report.caveats import list_caveats
 from setrnn.report.figures import draw_figures
 from setrnn.report.findings import Findings, find
 from setrnn.report.page import MAIN, Content, render_page
-from setrnn.report.score_tables import own_entries
+from setrnn.report.score_tables import own_entries, summarise_likelihoods
 from setrnn.report.table import Table, to_csv, to_latex, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
 from setrnn.tagging.opening import Data, make_source
 
 PAGE, SUMMARY = "index.html", "summary.json"
+# What the p-values of a summary are corrected for, by Holm's method.
+CORRECTIONS = {
+    "standings": "all others of a measure against its best system",
+    "differences": "all pairs of systems of a measure",
+    "papers_findings": "all comparisons of one finding",
+    "beyond": "all comparisons of one finding",
+}
 FORMS = {"csv": to_csv, "tex": to_latex, "md": to_markdown}
 
 
@@ -165,9 +174,13 @@ def summarise_scores(
         "data_hash": comparison.data_hash,
         "n_documents": dict(comparison.n_documents),
         "n_labels": comparison.n_labels,
+        "n_unseen_sets": None if comparison.unseen_sets is None else len(comparison.unseen_sets),
+        "mean_words": comparison.mean_words,
+        "corrections": CORRECTIONS,
         "n_draws": draws.n_draws,
         "own_rules": {name: entry.rule for name, entry in own.items()},
         "scores": scores,
+        LOG_LIKELIHOOD: summarise_likelihoods(records, draws),
         "standings": {
             measure: _summarise_standing(draws, own, measure) for measure in MEASURES if entries
         },
@@ -177,6 +190,9 @@ def summarise_scores(
                 for (first, second), difference in draws.pairs(entries, measure).items()
             ]
             for measure in MEASURES
+        },
+        "documents_needed": {
+            measure: _summarise_power(draws, own, measure) for measure in MEASURES if entries
         },
         "costs": {record.name: asdict(record.costs) for record in records if record.costs},
         "failures": {record.name: asdict(record.failure) for record in records if record.failure},
@@ -190,6 +206,23 @@ def _summarise_standing(draws: Bootstrap, own: Mapping[str, Entry], measure: str
         "stands": standing.stands,
         "tied": [name for name, entry in own.items() if entry in standing.tied],
         "p": {entry.system: p for entry, p in standing.p.items()},
+    }
+
+
+def _summarise_power(draws: Bootstrap, own: Mapping[str, Entry], measure: str) -> dict[str, Any]:
+    """Return how many test documents would separate the best from those that are level with it."""
+    standing = draws.standing(list(own.values()), measure)
+    needed = {
+        name: documents_needed(draws, standing.best, entry, measure, len(standing.p))
+        for name, entry in own.items()
+        if entry in standing.tied
+    }
+    return {
+        name: {
+            "n_documents": each.n_documents if isfinite(each.n_documents) else None,
+            "needs_seeds": each.needs_seeds,
+        }
+        for name, each in needed.items()
     }
 
 
