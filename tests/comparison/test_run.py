@@ -46,6 +46,13 @@ def test_the_scores_are_those_of_the_predictions(records, small_prepared):
                 assert found[name] == pytest.approx(expected[name])
 
 
+def test_log_p_of_each_true_set_is_recorded(records):
+    for record in records[0].values():
+        known = [each for each in record.test.true_log_probs if each is not None]
+        mean = record.scores["test"][record.own_rule]["set_log_likelihood"]
+        assert sum(known) / len(known) == pytest.approx(mean, abs=1e-4)
+
+
 def test_a_mixture_is_made_of_the_models_of_other_runs(records, small_prepared):
     folder, members = records[1], ("br-0", "set-rnn-0", "failed-0")
     task = Task(small_prepared.folder, folder, "mixture", 0, SMALL, "cpu", members=members)
@@ -91,6 +98,7 @@ def test_a_record_comes_back_from_its_file(records, tmp_path):
     again = load_record(record.save(tmp_path))
     assert again.test.predicted == record.test.predicted
     assert again.costs == record.costs
+    assert again.test.set_sums == record.test.set_sums
     assert json.loads(json.dumps(again.config))["seed"] == 0
 
 

@@ -8,12 +8,11 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
 from setrnn import __version__
-from setrnn.comparison.plan import complete_comparison
 from setrnn.comparison.power import documents_needed
 from setrnn.comparison.records import (
     COMPARISON_FILE,
@@ -35,7 +34,9 @@ from setrnn.report.page import MAIN, Content, render_page
 from setrnn.report.score_tables import own_entries, summarise_likelihoods
 from setrnn.report.table import Table, to_csv, to_latex, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
-from setrnn.tagging.opening import Data, make_source
+
+if TYPE_CHECKING:
+    from setrnn.tagging.opening import Data
 
 PAGE, SUMMARY = "index.html", "summary.json"
 # What the p-values of a summary are corrected for, by Holm's method.
@@ -87,9 +88,7 @@ def build_report(
     damage: list[str] = []
     comparison, records = _read(folder, damage.append)
     if data is not None:
-        comparison = complete_comparison(
-            folder, comparison, records, make_source(data, None), on_progress
-        )
+        comparison = _complete(folder, comparison, records, data, on_progress)
     others = [_read(Path(each), damage.append) for each in beside]
     target = folder / REPORT if out is None else Path(out)
     _check_target(target, folder)
@@ -239,6 +238,21 @@ def _read(folder: Path, on_damage: Callable[[str], None]) -> tuple[Comparison, l
         raise DataError(f"{folder} holds no runs yet. Run 'setrnn compare' first.")
     places = {name: place for place, name in enumerate(order_systems(records))}
     return comparison, sorted(records, key=lambda each: (places[each.method], each.seed))
+
+
+def _complete(
+    folder: Path,
+    comparison: Comparison,
+    records: Sequence[Record],
+    data: Data,
+    on_progress: OnProgress,
+) -> Comparison:
+    """Add what an older version did not record about the data."""
+    # These load torch, which a report does not need otherwise.
+    from setrnn.comparison.plan import complete_comparison
+    from setrnn.tagging.opening import make_source
+
+    return complete_comparison(folder, comparison, records, make_source(data), on_progress)
 
 
 def _check_target(target: Path, folder: Path) -> None:
