@@ -128,7 +128,7 @@ def _describe_power(study: Study, standing: Standing, measure: str) -> str:
         for name in dict.fromkeys((names[0], names[-1]))
     ]
     seeds = ", and many more seeds" if any(each.needs_seeds for each in needed.values()) else ""
-    return f"To separate them would take about {' to '.join(ends)} test documents{seeds}."
+    return f"To separate them would take {' to '.join(ends)} test documents{seeds}."
 
 
 def _compare_set_rnn_with_others(study: Study) -> list[Evidence]:

@@ -41,7 +41,7 @@ def format_family(n_tests: int) -> str:
 
 
 def format_documents(n: float) -> str:
-    """Write an estimated number of documents with two digits: 5,300; over 1,000,000."""
+    """Write an estimated number of documents with two digits: 5,300, or over 1,000,000."""
     if n > MOST_ESTIMATED:
         return f"over {MOST_ESTIMATED:,}"
     step = 10 ** max(0, len(str(int(n))) - 2)
