@@ -12,6 +12,7 @@ import numpy.typing as npt
 from setrnn.comparison.records import SetSums
 from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.ragged import Ragged
+from setrnn.systems.candidates import Ids
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
 
@@ -69,7 +70,7 @@ def measure_set_sums(system: RecurrentSystem, tokens: Ragged, true_sets: Ragged)
     exact: list[float] = []
     found: dict[int, list[float]] = {width: [] for width in WIDTHS}
     for rows in _split_rows(true_sets, chosen):
-        sets = true_sets.padded(rows=rows, dtype=np.int64)
+        sets = true_sets.padded(rows=rows)
         some = take_rows(tokens, rows)
         for width, sums in found.items():
             sums += sum_orders(system, some, sets, width)
@@ -89,7 +90,7 @@ def choose_summed_documents(true_sets: Ragged) -> Rows:
 
 
 def sum_orders(
-    system: RecurrentSystem, tokens: Ragged, sets: npt.NDArray[np.int64], width: int
+    system: RecurrentSystem, tokens: Ragged, sets: Ids, width: int
 ) -> list[float]:
     """Return log of the summed probabilities of the orders that a search of a width finds."""
     _, log_probs = system.orders(tokens, sets, width)

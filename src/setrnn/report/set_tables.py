@@ -26,6 +26,7 @@ from setrnn.report.score_tables import (
 from setrnn.report.set_sums import SumsOfSize, list_set_sums
 from setrnn.report.table import NO_CELL, Cell, Row, Table
 from setrnn.report.wording import format_decimal
+from setrnn.tagging.acceptance import Acceptance
 
 Values = npt.NDArray[np.float64]
 
@@ -100,10 +101,7 @@ def calibration_table(comparison: Comparison, records: Sequence[Record]) -> Tabl
         ]
         for target in TARGETS:
             accepted = fit_acceptances(comparison, runs, target)
-            share = make_mean_cell([each.share for each in accepted], _format_share)
-            right = [each.accuracy for each in accepted if each.n_accepted]
-            note = f"{float(np.mean(right)):.1%} right" if right else ""
-            cells.append(replace(share, note=note) if share.text else share)
+            cells.append(_make_accepted_cell(accepted))
         if any(cell.text for cell in cells):
             rows.append(Row(name, cells))
     return Table(
@@ -111,11 +109,11 @@ def calibration_table(comparison: Comparison, records: Sequence[Record]) -> Tabl
         title="Calibration and acceptance",
         caption=(
             "The expected calibration error of the probabilities of whole sets (by each system's "
-            "own rule) and of labels (of those above 5%), of the model before and after its "
+            "own rule) and of labels (of those with more than 5%), before and after the "
             "calibration on valid; smaller is better. Accepted: the share of the documents that "
             "can be accepted without review, so that the given share of the accepted sets is "
-            f"exactly right with {CONFIDENCE:.0%} confidence; the threshold is chosen on the same "
-            "test documents. Mean over seeds ± standard deviation."
+            f"exactly right with {CONFIDENCE:.0%} confidence; below it, the share that is. The "
+            "threshold is chosen on the same test documents. Mean over seeds ± standard deviation."
         ),
         headers=[*ERRORS, *(f"accepted at {format_decimal(each, 2)}" for each in TARGETS)],
         rows=rows,
@@ -160,7 +158,7 @@ def _make_sum_cell(found: SumsOfSize | None) -> Cell:
     return Cell(
         f"{found.missed:.1%}",
         found.missed,
-        note=f"95% {found.low:.1%} to {found.high:.1%}; {by_search} → {exact}",
+        note=f"95% {100 * found.low:.1f} to {found.high:.1%}; {by_search} → {exact}",
         more={
             "low": found.low,
             "high": found.high,
@@ -170,5 +168,12 @@ def _make_sum_cell(found: SumsOfSize | None) -> Cell:
     )
 
 
-def _format_share(value: float) -> str:
-    return f"{value:.1%}"
+def _make_accepted_cell(accepted: Sequence[Acceptance]) -> Cell:
+    """Write the share that is accepted; below it, its deviation, and the accuracy."""
+    cell = make_mean_cell([each.share for each in accepted])
+    if cell.value is None:
+        return cell
+    std, right = cell.more["std"], [each.accuracy for each in accepted if each.n_accepted]
+    notes = [] if std is None else [f"± {std:.1%}"]
+    notes += [f"{float(np.mean(right)):.1%} right"] if right else []
+    return replace(cell, text=f"{cell.value:.1%}", note="; ".join(notes))
