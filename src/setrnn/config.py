@@ -172,7 +172,7 @@ class ModelSettings:
     word_scale: float = 0.1  # of word vectors and of a random part added to each; 0: unchanged
     evidence: bool = True  # whether each label also attends to the words by itself
     wide: str = "auto"  # "on": start from the log-odds of br; "auto": below 3,000 documents
-    empty_sets: str = "auto"  # of sigmoid: "on", "off"; "auto": on if a training document has none
+    empty_sets: str = "auto"  # of products over labels; "auto": as frequent as in training
     max_labels: int = 50  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
@@ -331,6 +331,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "word_scale": 0.0,
             "evidence": False,
             "wide": "off",
+            "empty_sets": "on",
             "max_labels": 50,
         },
         "search": {"beam_width": 12},
