@@ -53,6 +53,9 @@ class LabelledDocuments:
     batches: Callable[[Tagger], Iterator[Batch]]
     bad_rows: BadRows = field(default_factory=BadRows)
     n_documents: int | None = None  # None if not known before reading
+    share_trained_on: float = (
+        0.0  # of documents that a model is fitted on though it was trained on them
+    )
 
     def note_skipped(self, on_progress: OnProgress) -> None:
         """Report how many rows were skipped, and the first few of them."""
@@ -145,8 +148,12 @@ def open_unseen(
         if not allow_training_documents:
             raise DataError(problem + GIVE_UNSEEN)
         on_progress(Note(problem, is_warning=True))
-    n_documents = sum(len(labels) for _, labels in read)
-    return LabelledDocuments(documents.split, lambda _: iter(read), n_documents=n_documents)
+    return LabelledDocuments(
+        documents.split,
+        lambda _: iter(read),
+        n_documents=sum(len(labels) for _, labels in read),
+        share_trained_on=counts.share if counts.share > MOST_SEEN else 0.0,
+    )
 
 
 def _cut_valid(data: Documents) -> Source | None:
@@ -250,4 +257,4 @@ def take_documents(documents: LabelledDocuments, rows: Ints) -> LabelledDocument
             if len(own):
                 yield take_rows(tokens, own), [labels[row] for row in own]
 
-    return LabelledDocuments(documents.split, batches, documents.bad_rows, len(rows))
+    return replace(documents, batches=batches, n_documents=len(rows))

@@ -140,7 +140,7 @@ def _fit_mixture(
         on_progress(Note(text))
     chosen = _choose_tokens(every, kept, batches)
     n_documents = sum(len(labels) for _, labels in chosen)
-    read = LabelledDocuments(documents.split, lambda _: iter(chosen), n_documents=n_documents)
+    read = replace(documents, batches=lambda _: iter(chosen), n_documents=n_documents)
     return mixture, read
 
 
