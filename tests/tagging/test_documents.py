@@ -102,17 +102,19 @@ def test_a_file_that_a_model_was_trained_on_is_refused_or_gives_a_warning(
 
 def test_a_calibration_on_training_documents_says_so(taggers, small_examples, tmp_path):
     """The override left no trace: nobody could see later what the accuracy was promised from."""
-    train = small_examples["train"]
+    train, new = small_examples["train"], list(islice(newsroom.examples("test"), 60, 180))
     for name in ("br", "mixture"):
         found = calibrate(taggers[name], train, allow_training_documents=True)
         folder = tmp_path / name
         found.tagger.save(folder)
         assert found.calibration.share_trained_on == found.as_dict()["share_trained_on"] == 1
-        assert json.loads((folder / "calibration.json").read_text())["share_trained_on"] == 1
+        saved = json.loads((folder / "calibration.json").read_text())
+        assert saved["calibration"]["share_trained_on"] == 1
         assert load(folder).calibration.share_trained_on == 1
         assert "trained on about 100%" in (folder / "README.md").read_text()
         # A later calibration on new documents removes the warning.
-        again = calibrate(found.tagger, small_examples["valid"]).tagger.save_calibration(folder)
+        saved = load(folder)
+        again = calibrate(saved, new).tagger.save_calibration(folder)
         assert again.calibration.share_trained_on == 0
         assert "trained on about" not in (folder / "README.md").read_text()
     models = [taggers["br"], taggers["br-support"]]

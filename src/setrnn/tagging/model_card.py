@@ -177,9 +177,9 @@ def _list_facts(card: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if found is not None and found["share_trained_on"]:
         yield (
             "warning",
-            f"the model was trained on about {found['share_trained_on']:.0%} of the documents that it was "
-            "calibrated on: its probabilities and acceptance promise an accuracy that new documents "
-            "do not reach",
+            f"the model was trained on about {found['share_trained_on']:.0%} of the documents that "
+            "it was calibrated on: its probabilities and acceptance promise an accuracy that new "
+            "documents do not reach",
         )
     yield from (("acceptance", each) for each in _list_acceptance(card))
     versions = card["versions"] or {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-N_SHOWN = 20
+N_SHOWN = 1_000  # a matrix may have more columns
 LONGEST = 60  # characters of a name that is not near
 
 # What such columns are often called.
