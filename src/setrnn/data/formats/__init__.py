@@ -257,8 +257,8 @@ def _nothing_found(path: Path, reader: str | None) -> DataError:
     sheets = [file for file in files if file.suffix.lower() in SPREADSHEETS]
     if sheets:
         return DataError(
-            f"{sheets[0]} is a spreadsheet. Save its sheet as CSV and give that file: in Excel, File > "
-            "Save As > CSV UTF-8; in LibreOffice, File > Save As > Text CSV; in pandas, "
+            f"{sheets[0]} is a spreadsheet. Save its sheet as CSV and give that file: in Excel, "
+            "File > Save As > CSV UTF-8; in LibreOffice, File > Save As > Text CSV; in pandas, "
             'pd.read_excel(FILE).to_csv("documents.csv", index=False).'
         )
     if path.is_file():
