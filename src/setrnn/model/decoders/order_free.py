@@ -76,7 +76,7 @@ class OrderFreeDecoder(nn.Module):
         )
         self.phi = Linear(memory_size + 2 * units, units)
         self.output = Linear(units, self.n_labels + 1)
-        self.to_label_space = Linear(units, dimensions)
+        self.to_label_space = Linear(units, dimensions) if settings.label_output else None
         self.dropout = Dropout(settings.dropout)
         self._products = WeightProducts()
 
