@@ -36,6 +36,7 @@ import numpy.typing as npt
 from tokenizers import Encoding
 
 from setrnn.config import TextSettings, from_dict, settings_hash, to_dict
+from setrnn.data.document_sketch import hash_texts
 from setrnn.data.example import Example, name_example
 from setrnn.data.folders import whole_folder
 from setrnn.data.kept_vectors import check_vectors
@@ -47,7 +48,7 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.data.vocabulary import Vocabulary, learn_vocabulary
 from setrnn.errors import DataError
 
-FORMAT = 3
+FORMAT = 4
 DESCRIPTION_FILE = "prepared.json"
 UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
 BATCH = 4096
@@ -62,24 +63,26 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class PreparedSplit:
-    """One split: its tokens, label sets and ids, memory-mapped."""
+    """One split: its tokens, label sets, ids and hashes of texts, memory-mapped."""
 
     tokens: Ragged
     labels: Ragged
     id_bytes: Ragged
+    text_hashes: Ragged  # one per document, see `document_sketch`
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def is_sound(self, n_documents: int, n_tokens: int, n_labels: int) -> bool:
         """Return whether no offset and no id is out of range."""
-        all_rows = (self.tokens, self.labels, self.id_bytes)
+        all_rows = (self.tokens, self.labels, self.id_bytes, self.text_hashes)
         return (
             {len(rows) for rows in all_rows} == {n_documents}
             and self.tokens.is_sound(n_tokens)
             and self.labels.is_sound(n_labels)
             and self.labels.holds_sets()
             and self.id_bytes.is_sound(256)
+            and bool((self.text_hashes.lengths == 1).all())
         )
 
     def ids(self, start: int, stop: int) -> list[str]:
@@ -181,6 +184,7 @@ class Prepared:
             tokens=_open_ragged(part, "token", known["token_dtype"]),
             labels=_open_ragged(part, "label", "int32"),
             id_bytes=_open_ragged(part, "id", "uint8"),
+            text_hashes=_open_ragged(part, "fingerprint", "uint64"),
         )
         if name not in self._checked:
             n_labels = known["n_labels"] + len(known["unseen_labels"])
@@ -196,7 +200,12 @@ class SplitWriter:
     def __init__(self, folder: Path, token_dtype: npt.DTypeLike) -> None:
         folder.mkdir()
         self.n_documents = 0
-        self._dtypes = {"token": token_dtype, "label": np.int32, "id": np.uint8}
+        self._dtypes: dict[str, npt.DTypeLike] = {
+            "token": token_dtype,
+            "label": np.int32,
+            "id": np.uint8,
+            "fingerprint": np.uint64,
+        }
         self._ends = dict.fromkeys(self._dtypes, 0)
         kinds = [f"{name}{kind}.bin" for name in self._dtypes for kind in ("s", "_offsets")]
         self._files = {kind: (folder / kind).open("wb") for kind in kinds}
@@ -210,17 +219,20 @@ class SplitWriter:
         for file in self._files.values():
             file.close()
 
-    def append(self, ids: Sequence[str], tokens: Ragged, labels: Ragged) -> None:
+    def append(self, examples: Sequence[Example], tokens: Ragged, labels: Ragged) -> None:
         """Write a batch of documents."""
-        encoded = [each.encode() for each in ids]
+        encoded = [example.id.encode() for example in examples]
         id_bytes = np.frombuffer(b"".join(encoded), dtype=np.uint8)
         id_rows = Ragged.from_lengths(id_bytes, np.array([*map(len, encoded)], dtype=np.int64))
-        for name, rows in (("token", tokens), ("label", labels), ("id", id_rows)):
+        hashes = hash_texts(example.text for example in examples)
+        hash_rows = Ragged.from_lengths(hashes, np.ones(len(examples), dtype=np.int64))
+        all_rows = {"token": tokens, "label": labels, "id": id_rows, "fingerprint": hash_rows}
+        for name, rows in all_rows.items():
             self._files[f"{name}s.bin"].write(rows.values.astype(self._dtypes[name]).tobytes())
             ends = self._ends[name] + rows.offsets[1:]
             self._files[f"{name}_offsets.bin"].write(ends.tobytes())
             self._ends[name] += len(rows.values)
-        self.n_documents += len(ids)
+        self.n_documents += len(examples)
 
 
 def is_prepared(place: Path) -> bool:
@@ -278,7 +290,9 @@ def _read_description(folder: Path) -> dict[str, Any]:
 def _is_complete(values: Mapping[str, Any]) -> bool:
     """Return whether a description has all that is read from it, with the seal of every file."""
     arrays = (
-        f"{name}{kind}.bin" for name in ("token", "label", "id") for kind in ("s", "_offsets")
+        f"{name}{kind}.bin"
+        for name in ("token", "label", "id", "fingerprint")
+        for kind in ("s", "_offsets")
     )
     needed = {f"{split}/{name}" for split, name in product(values["n_documents"], arrays)}
     numbers = [values["n_tokens"], values["n_labels"], *values["n_documents"].values()]
@@ -385,8 +399,7 @@ def prepare(
             with SplitWriter(folder / split, dtype) as writer:
                 for examples, encodings in prefetch(tokenize, batched(stream(), BATCH), n_ahead=2):
                     tokens = encoder.pack(encodings, [example.features for example in examples])
-                    ids = [example.id for example in examples]
-                    writer.append(ids, tokens, _label_rows(examples, label_ids))
+                    writer.append(examples, tokens, _label_rows(examples, label_ids))
                     on_documents(split, len(examples))
             n_documents[split] = writer.n_documents
         encoder.save(folder / "tokenizer.json")

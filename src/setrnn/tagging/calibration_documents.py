@@ -95,7 +95,7 @@ class CalibrationDocuments:
         candidates: dict[str, list[SetCandidates]] = {key: [] for key in (*sources, *own)}
         with_marginals = [r for r in own if RULES[r].needs_thresholds or r == LABEL_RULE]
         marginals: dict[str, list[TrueMarginals]] = {key: [] for key in ("sets", *with_marginals)}
-        for batch, names in documents.batches(tagger):
+        for batch, names, _ in documents.batches(tagger):
             tokens.append(batch)
             label_sets.extend(map(frozenset, names))
             for source in sources:
