@@ -16,8 +16,9 @@ from setrnn.data.cache import Source, read_source
 from setrnn.data.document_sketch import DocumentSketch, Hashes, hash_texts
 from setrnn.data.example import Example, name_example
 from setrnn.data.formats import BadRows, choose_split
-from setrnn.data.prepared import Prepared, batched
+from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
+from setrnn.data.streaming import batched
 from setrnn.errors import DataError
 from setrnn.progress import Note, OnProgress, count_up
 from setrnn.systems.candidates import Ints

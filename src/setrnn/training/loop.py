@@ -16,7 +16,8 @@ from torch.optim import Optimizer
 
 from setrnn.config import Config, TrainingSettings
 from setrnn.data.batches import Batch, TrainingDocuments, training_batches
-from setrnn.data.prepared import Prepared, prefetch
+from setrnn.data.prepared import Prepared
+from setrnn.data.streaming import prefetch
 from setrnn.errors import ConfigError
 from setrnn.methods import Method, find_method
 from setrnn.metrics import is_better

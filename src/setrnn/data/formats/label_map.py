@@ -6,9 +6,8 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 from setrnn.data.example import Example, rename_labels
@@ -59,24 +58,33 @@ def save_label_map(label_map: Mapping[str, str], path: Path) -> None:
 
 def map_labels(splits: Mapping[str, Split], label_map: Mapping[str, str]) -> dict[str, Split]:
     """Rename the labels of all splits; note which labels of the map do not occur."""
-    unused = dict.fromkeys(label_map)
     noting = "train" if "train" in splits else next(iter(splits), "")
 
-    def renamed(name: str, split: Split) -> Split:
+    def renamed(name: str, split: Split, is_piece: bool = False) -> Split:
         def read(bad_rows: BadRows) -> Iterator[Example]:
+            unused = dict.fromkeys(label_map)
             for example in split.read(bad_rows):
                 for label in example.labels:
                     unused.pop(label, None)
                     unused.pop(label.strip(), None)
                 yield replace(example, labels=rename_labels(example.labels, label_map))
-            if unused and name == noting:
-                some = ", ".join(map(shown, islice(unused, N_SHOWN)))
-                more = f" and {len(unused) - N_SHOWN:,} more" if len(unused) > N_SHOWN else ""
-                bad_rows.note(f"The label map has labels that do not occur: {some}{more}.")
+            if name == noting and is_piece:
+                bad_rows.unused = list(unused)
+            elif name == noting:
+                note_unused(list(unused), bad_rows)
 
-        return Split(split.files, read)
+        pieces = tuple((prefix, renamed(name, each, True)) for prefix, each in split.joined)
+        return replace(split, read=read, joined=pieces)
 
     return {name: renamed(name, split) for name, split in splits.items()}
+
+
+def note_unused(unused: Sequence[str] | None, bad_rows: BadRows) -> None:
+    """Note which labels of the map do not occur."""
+    if unused:
+        some = ", ".join(map(shown, unused[:N_SHOWN]))
+        more = f" and {len(unused) - N_SHOWN:,} more" if len(unused) > N_SHOWN else ""
+        bad_rows.note(f"The label map has labels that do not occur: {some}{more}.")
 
 
 def find_twins(label_counts: Mapping[str, int]) -> dict[str, str]:
