@@ -179,7 +179,7 @@ class ModelSettings:
     repeats: bool = False  # whether the softmax has labels emitted before; none is emitted twice
     evidence: bool = True  # whether each label also attends to the words by itself
     wide: str = "auto"  # "on": start from the log-odds of br; "auto": below 3,000 documents
-    empty_sets: str = "auto"  # of sigmoid: "on", "off"; "auto": on if a training document has none
+    empty_sets: str = "auto"  # of products over labels; "auto": as frequent as in training
     max_labels: int = 50  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
@@ -351,6 +351,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "repeats": True,
             "evidence": False,
             "wide": "off",
+            "empty_sets": "on",
             "max_labels": 50,
         },
         "search": {"beam_width": 12},
