@@ -3,9 +3,9 @@
     python docs/results/make.py [COMPARISON...]
 
 COMPARISON is a folder of `setrnn compare` with its report. Its summary, tables and figures are
-copied to docs/results/NAME, or docs/results/paper/NAME if it has the preset `paper`. Then, also without any COMPARISON, everything that follows from these
-copies is written again: the table of objectives, the claims and verdicts in the summaries, and the
-tables of README.md and docs/results/README.md.
+copied to docs/results/NAME, or docs/results/paper/NAME if it has the preset `paper`. Then, also
+without any COMPARISON, everything that follows from these copies is written again: the table of
+objectives, the claims and verdicts in the summaries, and the tables of the pages.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def findings_table(places: tuple[str, ...]) -> str:
 def verdicts_table() -> str:
     """Lay out the verdicts alone, of both presets."""
     places = (*DATASETS, *WITH_PAPER)
-    headers = [f"{'`paper`' if data in WITH_PAPER else ''} {_name(data)}".strip() for data in places]
+    headers = [*DATASETS, *(f"`paper` {_name(data)}" for data in WITH_PAPER)]
     return _lay_out_findings(places, headers, lambda finding: str(finding["verdict"]))
 
 
