@@ -57,6 +57,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "training.epochs": (0, 1_000_000),
     "training.random_share": (0, 1),
     "training.batch_size": (0, 1_000_000),
+    "model.shortlist": (0, 1_000_000),
     "training.learning_rate": (1e-12, 100),
     "training.warm_up": (0, 1),
     "training.clip_norm": (0, 1e9),
@@ -171,6 +172,7 @@ class ModelSettings:
     word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 400,000 words on
     word_scale: float = 0.1  # of word vectors and of a random part added to each; 0: unchanged
     evidence: bool = True  # whether each label also attends to the words by itself
+    shortlist: int = 256  # labels per document scored in full, if there are 8 times as many; 0: all
     wide: str = "auto"  # "on": start from the log-odds of br; "auto": below 3,000 documents
     empty_sets: str = "auto"  # of sigmoid: "on", "off"; "auto": on if a training document has none
     max_labels: int = 50  # the most labels of a predicted set

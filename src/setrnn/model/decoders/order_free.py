@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
@@ -104,7 +105,8 @@ class OrderFreeDecoder(nn.Module):
         """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
         both, size, is_used = state
         # The input n_labels means no label yet and adds nothing.
-        both = both + nn.functional.embedding(previous, self._values_with_phi())
+        labels, values = self._find_values(encoding, previous)
+        both = both + nn.functional.embedding(labels, values)
         size = size + (previous < self.n_labels)
         is_used = is_used.scatter(-1, previous[..., None], True)
         is_used[..., self.n_labels] = False
@@ -117,7 +119,8 @@ class OrderFreeDecoder(nn.Module):
         """Return log-probabilities after each of many sets, in one call: (N, V)."""
         ordered = encoding.rows(subsets.documents)
         of_documents = self._with_phi(self.document(ordered.summary))  # (B, 2 H)
-        of_labels = subsets.sum_labels(self._values_with_phi())
+        labels, values = self._find_values(encoding, subsets.labels)
+        of_labels = replace(subsets, labels=labels).sum_labels(values)
         both = of_documents.index_select(0, subsets.rows) + of_labels  # (N, 2 H)
         together, of_phi = both.chunk(2, dim=1)
         size = subsets.is_member.sum(1)
@@ -158,10 +161,22 @@ class OrderFreeDecoder(nn.Module):
         blocks = [(B, K * (S + 1))]
         return self._logits(together.flatten(0, 2), size.flatten(), encoding, blocks)
 
-    def _values(self) -> Tensor:
+    def _values(self, vectors: Tensor | None = None) -> Tensor:
         """Return what each label adds to the state, (V, H); the last row, no label yet, is 0."""
-        values: Tensor = self.pool(self.dropout(self.labels.weight[:-1]))
+        vectors = self.labels.weight[:-1] if vectors is None else vectors
+        values: Tensor = self.pool(self.dropout(vectors))
         return nn.functional.pad(values, (0, 0, 0, 1))
+
+    def _find_values(self, encoding: Encoding, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Return rows of a table (R, 2 H) for some labels, and the table: `_values_with_phi`.
+
+        With many labels, the table has only the rows of these, unless all are known.
+        """
+        if encoding.shortlist is None or self._products.are_kept:
+            return labels, self._values_with_phi()
+        own, rows = labels.unique(return_inverse=True)
+        vectors = nn.functional.embedding(own[own < self.n_labels], self.labels.weight)
+        return rows, self._with_phi(self._values(vectors))
 
     def _values_with_phi(self) -> Tensor:
         """Return what each label adds to the state, and what phi makes of it: (V, 2 H)."""
@@ -201,8 +216,31 @@ class OrderFreeDecoder(nn.Module):
             weight = self.phi.weight[:, : features.shape[1]]
             features = linear(features, weight, self.phi.bias) + of_phi
         features = self.dropout(features.tanh())
+        if encoding.shortlist is not None:
+            return self._score_shortlists(features, encoding, blocks), weights
         logits = score_outputs(features, self.output, self.to_label_space, self.labels.weight)
         return _add_evidence(logits.float(), encoding, blocks), weights
+
+    def _score_shortlists(
+        self, features: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
+    ) -> Tensor:
+        """Score the outputs from the features (N, H) of sets: (N, V).
+
+        Labels that are not on the shortlist of their document have its evidence alone.
+        """
+        found = []
+        both = torch.cat((features, self.to_label_space(features)), dim=1)
+        for rows, part in _by_document(both, encoding, blocks):
+            assert part.shortlist is not None and part.evidence is not None
+            listed, Q = part.shortlist, rows.shape[1]  # (B, C + 1)
+            weights = nn.functional.embedding(listed, self.output.weight)  # (B, C + 1, H)
+            vectors = nn.functional.embedding(listed, self.labels.weight)
+            together = torch.cat((weights, vectors), dim=2)
+            scores = torch.baddbmm(self.output.bias[listed][:, None], rows, together.mT)
+            logits = part.evidence[:, None].expand(-1, Q, -1)
+            places = listed[:, None].expand(-1, Q, -1)
+            found.append(logits.scatter_add(2, places, scores.float()).flatten(0, 1))
+        return torch.cat(found) if len(found) > 1 else found[0]
 
 
 def _by_document(
