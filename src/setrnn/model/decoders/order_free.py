@@ -105,8 +105,7 @@ class OrderFreeDecoder(nn.Module):
         """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
         both, size, is_used = state
         # The input n_labels means no label yet and adds nothing.
-        labels, values = self._find_values(encoding, previous)
-        both = both + nn.functional.embedding(labels, values)
+        both = both + self._find_values(encoding, previous)
         size = size + (previous < self.n_labels)
         is_used = is_used.scatter(-1, previous[..., None], True)
         is_used[..., self.n_labels] = False
@@ -119,8 +118,7 @@ class OrderFreeDecoder(nn.Module):
         """Return log-probabilities after each of many sets, in one call: (N, V)."""
         ordered = encoding.rows(subsets.documents)
         of_documents = self._with_phi(self.document(ordered.summary))  # (B, 2 H)
-        labels, values = self._find_values(encoding, subsets.labels)
-        of_labels = replace(subsets, labels=labels).sum_labels(values)
+        of_labels = self._sum_values(encoding, subsets)
         both = of_documents.index_select(0, subsets.rows) + of_labels  # (N, 2 H)
         together, of_phi = both.chunk(2, dim=1)
         size = subsets.is_member.sum(1)
@@ -167,16 +165,25 @@ class OrderFreeDecoder(nn.Module):
         values: Tensor = self.pool(self.dropout(vectors))
         return nn.functional.pad(values, (0, 0, 0, 1))
 
-    def _find_values(self, encoding: Encoding, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Return rows of a table (R, 2 H) for some labels, and the table: `_values_with_phi`.
+    def _find_values(self, encoding: Encoding, labels: Tensor) -> Tensor:
+        """Return what some labels add to the state, and what phi makes of it: (..., 2 H)."""
+        if self._has_table(encoding):
+            return nn.functional.embedding(labels, self._values_with_phi())
+        values = self._with_phi(self.pool(self.dropout(self.labels(labels))))
+        return values * (labels < self.n_labels)[..., None]
 
-        With many labels, the table has only the rows of these, unless all are known.
-        """
-        if encoding.shortlist is None or self._products.are_kept:
-            return labels, self._values_with_phi()
-        own, rows = labels.unique(return_inverse=True)
-        vectors = nn.functional.embedding(own[own < self.n_labels], self.labels.weight)
-        return rows, self._with_phi(self._values(vectors))
+    def _has_table(self, encoding: Encoding) -> bool:
+        """Return whether to compute the values of all labels: not if there are many, each time."""
+        return encoding.shortlist is None or self._products.will_keep
+
+    def _sum_values(self, encoding: Encoding, subsets: Subsets) -> Tensor:
+        """Return what the labels of each subset add to the state together: (N, 2 H)."""
+        if self._has_table(encoding):
+            return subsets.sum_labels(self._values_with_phi())
+        own, labels = subsets.labels.unique(return_inverse=True)
+        return replace(subsets, labels=labels).sum_labels(
+            self._with_phi(self._values(self.labels(own)))
+        )
 
     def _values_with_phi(self) -> Tensor:
         """Return what each label adds to the state, and what phi makes of it: (V, 2 H)."""
@@ -188,7 +195,7 @@ class OrderFreeDecoder(nn.Module):
 
         Both are linear: the sums over many sets need few products.
         """
-        weight = self.phi.weight[:, -values.shape[1] :]
+        weight = self.phi.weight[:, -values.shape[-1] :]
         return torch.cat((values, nn.functional.linear(values, weight)), dim=-1)
 
     def _logits(
