@@ -109,7 +109,9 @@ def test_labels_not_listed_keep_their_evidence_after_any_labels():
         for previous in (N_LABELS, listed[0], listed[1]):
             last = torch.full((len(TEXTS), 1), previous)
             after, state = short.decoder.step(encoding, state, last)
-            torch.testing.assert_close(after[document, 0, one] - after[document, 0, other], expected)
+            torch.testing.assert_close(
+                after[document, 0, one] - after[document, 0, other], expected
+            )
 
 
 def test_the_labels_with_the_largest_linear_evidence_are_listed():

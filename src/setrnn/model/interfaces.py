@@ -51,8 +51,8 @@ class Encoding:
         return self._map(lambda part: part[start:stop])
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Encoding:
-        parts = (self.memory, self.closed, self.summary, self.details)
-        parts += (self.evidence, self.shortlist)
+        of_words = (self.memory, self.closed, self.summary, self.details)
+        parts = (*of_words, self.evidence, self.shortlist)
         return Encoding(*(part if part is None else change(part) for part in parts))  # type: ignore[arg-type]
 
     @property

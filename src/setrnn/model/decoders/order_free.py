@@ -180,7 +180,7 @@ class OrderFreeDecoder(nn.Module):
         """Return what the labels of each subset add to the state together: (N, 2 H)."""
         if self._has_table(encoding):
             return subsets.sum_labels(self._values_with_phi())
-        own, labels = subsets.labels.unique(return_inverse=True)
+        own, labels = torch.unique(subsets.labels, return_inverse=True)
         return replace(subsets, labels=labels).sum_labels(
             self._with_phi(self._values(self.labels(own)))
         )
@@ -238,7 +238,8 @@ class OrderFreeDecoder(nn.Module):
         found = []
         both = torch.cat((features, self.to_label_space(features)), dim=1)
         for rows, part in _by_document(both, encoding, blocks):
-            assert part.shortlist is not None and part.evidence is not None
+            assert part.shortlist is not None
+            assert part.evidence is not None
             listed, Q = part.shortlist, rows.shape[1]  # (B, C + 1)
             weights = nn.functional.embedding(listed, self.output.weight)  # (B, C + 1, H)
             vectors = nn.functional.embedding(listed, self.labels.weight)
