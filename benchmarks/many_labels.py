@@ -14,8 +14,9 @@ fifths of the words of a document are those of its labels.
 with a limit on its memory, and prints a row of JSON: time, processor time, peak memory. Training
 includes preparing the data, unless that is in the cache of a run before. Of a command that fails,
 the last line is shown. `speed` trains a network on its first batches, for some seconds in one
-thread, and lets it predict: documents per processor second. `tree` trains LibMultiLabel's tree of labels on the tf-idf vectors of `br`,
-with its defaults. It predicts the labels above a threshold, chosen on valid for instance-F1.
+thread, and lets it predict: documents per processor second. `tree` trains LibMultiLabel's tree of
+labels on the tf-idf vectors of `br`, with its defaults. It predicts the labels above a threshold,
+chosen on valid for instance-F1.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.config import ModelSettings
-from setrnn.model.decoders.rnn import log_softmax, score_outputs
+from setrnn.model.decoders.rnn import log_softmax, output_weights, score_outputs
 from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
@@ -80,6 +80,7 @@ class OrderFreeDecoder(nn.Module):
         self.to_label_space = Linear(units, dimensions)
         self.dropout = Dropout(settings.dropout)
         self._products = WeightProducts()
+        self._output_products = WeightProducts()
 
     @classmethod
     def from_weights(
@@ -235,20 +236,37 @@ class OrderFreeDecoder(nn.Module):
 
         Labels that are not on the shortlist of their document have its evidence alone.
         """
+        assert encoding.shortlist is not None
+        assert encoding.evidence is not None
+        features, weight, bias = self._list_outputs(features, encoding.shortlist)
+        of_documents = (encoding.shortlist, weight, bias, encoding.evidence)
+        n_documents = [each for each, _ in blocks]
+        parts = zip(*(torch.split(each, n_documents) for each in of_documents), strict=True)
         found = []
-        both = torch.cat((features, self.to_label_space(features)), dim=1)
-        for rows, part in _by_document(both, encoding, blocks):
-            assert part.shortlist is not None
-            assert part.evidence is not None
-            listed, Q = part.shortlist, rows.shape[1]  # (B, C + 1)
-            weights = nn.functional.embedding(listed, self.output.weight)  # (B, C + 1, H)
-            vectors = nn.functional.embedding(listed, self.labels.weight)
-            together = torch.cat((weights, vectors), dim=2)
-            scores = torch.baddbmm(self.output.bias[listed][:, None], rows, together.mT)
-            logits = part.evidence[:, None].expand(-1, Q, -1)
-            places = listed[:, None].expand(-1, Q, -1)
-            found.append(logits.scatter_add(2, places, scores.float()).flatten(0, 1))
+        for (own, _), part in zip(_by_document(features, encoding, blocks), parts, strict=True):
+            listed, weight, bias, evidence = part
+            scores = torch.baddbmm(bias[:, None], own, weight.mT).float()  # (B, Q, C + 1)
+            logits = evidence[:, None].expand(-1, own.shape[1], -1)  # (B, Q, V)
+            logits = logits.scatter_add(2, listed[:, None].expand(scores.shape), scores)
+            found.append(logits.flatten(0, 1))
         return torch.cat(found) if len(found) > 1 else found[0]
+
+    def _list_outputs(self, features: Tensor, listed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the features (N, M) that outputs are scored by, and what scores those listed.
+
+        These are weights (B, C + 1, M) and biases (B, C + 1). See `score_outputs`.
+        """
+        output, to_label_space, vectors = self.output, self.to_label_space, self.labels.weight
+        if self._products.will_keep:
+            sources = [*output.parameters(), *to_label_space.parameters(), vectors]
+            weight, bias = self._output_products.get(
+                sources, lambda: output_weights(output, to_label_space, vectors)
+            )
+            return features, nn.functional.embedding(listed, weight), bias[listed]
+        # Two products per output are cheaper than one table of all labels.
+        both = torch.cat((features, to_label_space(features)), dim=1)
+        weights = [nn.functional.embedding(listed, each) for each in (output.weight, vectors)]
+        return both, torch.cat(weights, dim=2), output.bias[listed]
 
 
 def _by_document(

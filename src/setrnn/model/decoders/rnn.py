@@ -93,7 +93,7 @@ class RNNDecoder(nn.Module):
 
         def multiply() -> State:
             inputs = nn.functional.linear(vectors, *of_inputs)
-            return inputs, *_output_weights(self.output, label_space, vectors)
+            return inputs, *output_weights(self.output, label_space, vectors)
 
         outputs = (*self.output.parameters(), *label_space.parameters())
         return self._products.get((vectors, *of_inputs, *outputs), multiply)
@@ -247,10 +247,10 @@ def score_outputs(
     if features.numel() < vectors.numel():  # few rows: two small products are cheaper
         scores: Tensor = output(features) + to_label_space(features) @ vectors.mT
         return scores
-    return linear(features, *_output_weights(output, to_label_space, vectors))
+    return linear(features, *output_weights(output, to_label_space, vectors))
 
 
-def _output_weights(
+def output_weights(
     output: nn.Linear, to_label_space: nn.Linear, vectors: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return one weight (V, H) and bias (V,) that score the outputs in both ways."""
