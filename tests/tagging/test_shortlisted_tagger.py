@@ -8,6 +8,7 @@ import pytest
 
 from setrnn import load
 from setrnn.data import newsroom
+from setrnn.model.shortlist import ShortlistEvidence
 from setrnn.tagging.calibrating import calibrate
 from setrnn.tagging.evaluation import evaluate
 from small_taggers import SMALL, trained_tagger
@@ -19,7 +20,7 @@ CONFIG = replace(SMALL, model=replace(SMALL.model, shortlist=3))
 def short(small_prepared, make_once):
     folder = make_once("shortlisted", trained_tagger(small_prepared, "set-rnn-exact", CONFIG).save)
     tagger = load(folder, device="cpu")
-    assert hasattr(tagger.system.network.evidence, "proposal")
+    assert isinstance(tagger.system.network.evidence, ShortlistEvidence)
     return tagger
 
 
