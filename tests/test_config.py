@@ -39,10 +39,12 @@ GROUPS = {
 
 # Of settings that take one of a few names, one that is not the default.
 CHOICES = {
+    "model.attention": "additive",
     "model.word_vectors": "frozen",
     "model.wide": "on",
     "model.empty_sets": "off",
     "training.metric": "label_f1",
+    "training.random_start": "shared",
     "training.precision": "bfloat16",
 }
 

@@ -46,6 +46,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "classical.beam_width": (1, 1_000),
     "encoder.learning_rate": (1e-12, 100),
     "model.encoder_units": (2, 16_384),
+    "model.encoder_layers": (1, 64),
     "model.decoder_units": (1, 16_384),
     "model.decoder_layers": (1, 64),
     "model.dropout": (0, 0.999999),
@@ -55,6 +56,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "search.beam_width": (1, 1_000),
     "search.exact_sets": (0, 1_000),
     "training.epochs": (0, 1_000_000),
+    "training.orders": (0, 1_000),
     "training.random_share": (0, 1),
     "training.batch_size": (0, 1_000_000),
     "model.shortlist": (0, 1_000_000),
@@ -165,12 +167,17 @@ class ModelSettings:
     """The sizes of a network, and its dropout."""
 
     encoder_units: int = 256  # of both directions of the GRU together
+    encoder_layers: int = 1  # of the GRU
     decoder_units: int = 300  # per layer
     decoder_layers: int = 2
     dropout: float = 0.3  # the share of values set to 0 in training
     word_dropout: float = 0.1  # the share of words replaced by the unknown word in training
     word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 400,000 words on
     word_scale: float = 0.1  # of word vectors and of a random part added to each; 0: unchanged
+    attention: str = "dot"  # of recurrent decoders: "dot" product, or "additive"
+    label_output: bool = True  # whether the vector of a label also scores it as an output
+    stop_vector: bool = False  # whether STOP has its own, not that of "no label yet"
+    repeats: bool = False  # whether the softmax has labels emitted before; none is emitted twice
     evidence: bool = True  # whether each label also attends to the words by itself
     shortlist: int = 256  # labels per document scored in full, if there are 8 times as many; 0: all
     wide: str = "auto"  # "on": start from the log-odds of br; "auto": below 3,000 documents
@@ -182,6 +189,7 @@ class ModelSettings:
         _check_numbers(self, "model.")
         if self.encoder_units % 2:
             raise ConfigError(f"'model.encoder_units' must be even, got {self.encoder_units}.")
+        _require_one_of("model.attention", self.attention, ("dot", "additive"))
         _require_one_of("model.word_vectors", self.word_vectors, ("auto", "tuned", "frozen"))
         _require_one_of("model.empty_sets", self.empty_sets, ("auto", "on", "off"))
         _require_one_of("model.wide", self.wide, ("auto", "on", "off"))
@@ -204,7 +212,11 @@ class TrainingSettings:
     """The training of networks."""
 
     epochs: int = 0  # 0: 10 (word vectors tuned), 20 (frozen), or 15 to 40 (few documents)
-    random_share: float = 0.5  # of the epochs: random orders before vinyals-sample and -max
+    orders: int = 0  # K in training; 0: search.beam_width
+    # What vinyals-sample and -max start from: "trained" (a vinyals-uniform network, its best
+    # epoch), or "shared" (random orders in the first share of the epochs)
+    random_start: str = "trained"
+    random_share: float = 0.5  # of the epochs, with random_start=shared
     batch_size: int = 0  # documents per step; 0: 16 to 128, by the number of documents
     learning_rate: float = 2e-3  # of all weights but those of a transformer
     warm_up: float = 0.06  # the share of the steps in which the learning rate increases
@@ -221,6 +233,7 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         """Raise ConfigError if a number is out of range or a name is unknown."""
         _check_numbers(self, "training.")
+        _require_one_of("training.random_start", self.random_start, ("trained", "shared"))
         _require_one_of("training.decay", self.decay, ("linear", "none"))
         _require_one_of("training.precision", self.precision, ("float32", "bfloat16", "float16"))
         _require_one_of("training.metric", self.metric, tuple(MEASURES))
@@ -317,27 +330,36 @@ class MixtureConfig(Config):
         return dataclasses.replace(self, search=search, members=tuple(members))
 
 
-# What each preset changes. `paper` has the settings of the paper; where it gives none, usual ones.
+# What each preset changes. `paper` has the settings of the paper; where it gives none, usual ones:
+# see docs/paper.md.
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {},
     "paper": {
-        "text": {"max_words": 500},
-        "vectors": {"dimensions": 300},
+        "text": {"max_words": 500, "max_vocabulary": 50_000, "min_count": 2},
+        "vectors": {"source": "word2vec", "dimensions": 300},
+        "classical": {"max_pairs": 0},
         "model": {
             "encoder_units": 600,
+            "encoder_layers": 2,
             "decoder_units": 300,
             "decoder_layers": 2,
             "dropout": 0.3,
             "word_dropout": 0.0,
             "word_vectors": "tuned",
             "word_scale": 0.0,
+            "attention": "additive",
+            "label_output": False,
+            "stop_vector": True,
+            "repeats": True,
             "evidence": False,
             "wide": "off",
             "max_labels": 50,
         },
         "search": {"beam_width": 12},
         "training": {
-            "epochs": 20,
+            "epochs": 60,
+            "patience": 5,
+            "random_start": "trained",
             "batch_size": 128,
             "learning_rate": 5e-4,
             "warm_up": 0.0,

@@ -33,7 +33,7 @@ class Method:
     colour: str  # in figures
     objective: str | None = None  # of a network; a name in OBJECTIVES
     decoder: str = "rnn"  # of a network; a name in DECODERS
-    first_objective: str | None = None  # for the first share of the epochs
+    first_method: str | None = None  # the network that it starts from
     rule: str = "set"  # the prediction rule of the paper; used in validation too
     is_in_paper: bool = True
     relative_cost: float = 8  # of one run, compared with the other systems
@@ -114,7 +114,7 @@ METHODS: dict[str, Method] = {
             purpose="as seq2seq-rnn, trained on orders that it draws itself: to compare with "
             "the paper.",
             objective="sampled-order",
-            first_objective="random-order",
+            first_method="vinyals-uniform",
             rule="sequence",
             relative_cost=15,
         ),
@@ -126,7 +126,7 @@ METHODS: dict[str, Method] = {
             purpose="as seq2seq-rnn, trained on the order that it finds best: to compare with "
             "the paper.",
             objective="best-order",
-            first_objective="random-order",
+            first_method="vinyals-uniform",
             rule="sequence",
             relative_cost=15,
         ),

@@ -107,17 +107,20 @@ def test_a_transformers_summary_is_the_mean_of_its_words():
 
 def packed_reading(encoder, batch):
     """What torch's own bidirectional GRU says of packed rows."""
-    gru = nn.GRU(4, encoder.memory_size // 2, batch_first=True, bidirectional=True)
-    for direction, weights in (("", encoder.rightward), ("_reverse", encoder.leftward)):
-        for name, weight in weights.named_parameters():
-            delattr(gru, name + direction)
-            setattr(gru, name + direction, weight)
+    n_layers = len(encoder.layers)
+    gru = nn.GRU(4, encoder.memory_size // 2, n_layers, batch_first=True, bidirectional=True)
+    for number, layer in enumerate(encoder.layers):
+        for direction, weights in (("", layer.rightward), ("_reverse", layer.leftward)):
+            for name, weight in weights.named_parameters():
+                place = name.replace("_l0", f"_l{number}") + direction
+                delattr(gru, place)
+                setattr(gru, place, weight)
     packed = pack_padded_sequence(
         encoder.words(batch.tokens), batch.lengths, batch_first=True, enforce_sorted=False
     )
     output, last = gru(packed)
     memory, _ = pad_packed_sequence(output, batch_first=True)
-    return memory, torch.cat((last[0], last[1]), dim=-1)
+    return memory, torch.cat((last[-2], last[-1]), dim=-1)
 
 
 def gradients(encoder, memory, summary):
@@ -133,8 +136,9 @@ def gradients(encoder, memory, summary):
     [TEXTS, TEXTS[::-1], [[3]], [[]], [[5, 6, 7], [8, 9, 10]], [[4], list(range(2, 19)), []]],
     ids=["mixed", "rising", "one word", "empty", "alike", "long and short"],
 )
-def test_turned_rows_are_read_as_torch_reads_packed_ones(texts):
-    encoder, batch = make_encoder(), batch_of(texts)
+@pytest.mark.parametrize("n_layers", [1, 2])
+def test_turned_rows_are_read_as_torch_reads_packed_ones(texts, n_layers):
+    encoder, batch = make_encoder(encoder_layers=n_layers), batch_of(texts)
     assert isinstance(encoder, GRUEncoder)
     encoding = read(encoder, texts)
     memory, summary = packed_reading(encoder, batch)

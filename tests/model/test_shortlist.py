@@ -24,14 +24,14 @@ from setrnn.search.subset_sums import set_log_prob_by_subsets
 N_LABELS = 5
 
 
-def shortened(decoder, n_listed, seed=0, is_proposing=True):
+def shortened(decoder, n_listed, seed=0, is_proposing=True, **settings):
     """A tiny network, and the same one with a shortlist."""
-    network = tiny_network(decoder, n_labels=N_LABELS, seed=seed).requires_grad_(False)
+    network = tiny_network(decoder, n_labels=N_LABELS, seed=seed, **settings).requires_grad_(False)
     evidence = ShortlistEvidence(network.encoder.word_size, N_LABELS, n_listed)
     evidence.load_state_dict(network.evidence.state_dict(), strict=False)
     if is_proposing:
         torch.nn.init.normal_(evidence.proposal.weight)
-    short = tiny_network(decoder, n_labels=N_LABELS, seed=seed).requires_grad_(False)
+    short = tiny_network(decoder, n_labels=N_LABELS, seed=seed, **settings).requires_grad_(False)
     short.evidence = evidence.requires_grad_(False)
     return network, short
 
@@ -40,9 +40,11 @@ def all_log_probs(network, encoding):
     return set_log_probs(network.decoder, encoding)
 
 
+@pytest.mark.parametrize("label_output", [True, False])
 @pytest.mark.parametrize("decoder", STEPPING_DECODERS)
-def test_a_shortlist_of_all_labels_changes_no_probability(decoder):
-    network, short = shortened(decoder, N_LABELS, is_proposing=False)
+def test_a_shortlist_of_all_labels_changes_no_probability(decoder, label_output):
+    settings = {"label_output": label_output}
+    network, short = shortened(decoder, N_LABELS, is_proposing=False, **settings)
     expected = all_log_probs(network, network.encode(batch_of()))
     found = all_log_probs(short, short.encode(batch_of()))
     for labels in expected:

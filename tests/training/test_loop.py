@@ -9,7 +9,7 @@ from tiny_runs import N_TRAIN, prepared_of, same_bits, tiny_config
 from brute_force_sequences import network_of
 from setrnn.config import TrainingSettings
 from setrnn.data.batches import make_batch
-from setrnn.errors import ConfigError
+from setrnn.errors import ConfigError, StoppedError
 from setrnn.methods import METHODS, find_method
 from setrnn.metrics import MEASURES
 from setrnn.objectives import find_objective
@@ -21,10 +21,11 @@ from setrnn.training.loop import (
     is_out_of_time,
 )
 from setrnn.training.run_folder import Position
-from setrnn.training.start import TrainOptions, make_fabric, train_system
+from setrnn.training.start import Start, TrainOptions, make_fabric, train_system
 
+SHARED = "training.random_start=shared"
 NETWORKS = [name for name, method in METHODS.items() if method.is_network]
-TWO_PHASES = [name for name, method in METHODS.items() if method.first_objective]
+TWO_PHASES = [name for name, method in METHODS.items() if method.first_method]
 
 
 def test_the_same_seed_gives_the_same_bits_and_another_others(train, never_stopped):
@@ -97,8 +98,43 @@ def _one_step(prepared, config):
 
 
 def test_vinyals_systems_switch_their_objective(train):
-    run = train(method="vinyals-max")
+    run = train(SHARED, method="vinyals-max")
     assert [row["objective"] for row in run.notes["epochs"]] == ["random-order", "best-order"]
+
+
+@pytest.mark.parametrize("method", TWO_PHASES)
+def test_vinyals_systems_start_from_a_trained_uniform_network(train, method):
+    first = train(method="vinyals-uniform")
+    run = train("training.learning_rate=1e-12", method=method)
+    own = find_method(method).objective
+    assert [row["objective"] for row in run.notes["epochs"]] == [own, own]
+    slow = train("training.learning_rate=1e-12", method="vinyals-uniform")
+    assert [row["loss"] for row in run.notes["first_epochs"]] == slow.losses
+    start = Start(first.weights, fits_wide=False)
+    started = train("training.learning_rate=1e-12", method=method, start=start)
+    for name, weight in started.weights.items():
+        torch.testing.assert_close(weight, first.weights[name], atol=1e-6, rtol=0)
+    assert started.notes.keys().isdisjoint({"first_epochs"})
+
+
+@pytest.mark.parametrize("n_steps", [6, 14])
+def test_a_run_stopped_before_or_after_its_start_is_resumed(
+    train, tmp_path, signal_at_step, n_steps
+):
+    whole = train(method="vinyals-max")
+    signal_at_step(n_steps)
+    with pytest.raises(StoppedError):
+        train(folder=tmp_path / "m.run", method="vinyals-max")
+    again = train(folder=tmp_path / "m.run", method="vinyals-max", resume=True)
+    assert same_bits(again.weights, whole.weights)
+    assert len(again.notes["first_epochs"]) == 2
+
+
+def test_training_may_search_other_orders_than_prediction(train):
+    few, usual = train("training.orders=1"), train()
+    beam = train("search.beam_width=1")
+    assert few.losses == beam.losses
+    assert few.losses != usual.losses
 
 
 def test_training_sets_smaller_than_a_batch_are_one_batch(train):
@@ -211,7 +247,7 @@ def test_no_epoch_begins_that_would_exceed_the_time():
 
 @pytest.mark.parametrize("method", TWO_PHASES)
 def test_patience_does_not_count_before_the_own_objective_begins(train, method):
-    run = train("training.epochs=6", "training.patience=1", method=method)
+    run = train("training.epochs=6", "training.patience=1", SHARED, method=method)
     objectives = [row["objective"] for row in run.notes["epochs"]]
     assert objectives[:3] == ["random-order"] * 3
     assert objectives[3] == find_method(method).objective
@@ -220,13 +256,14 @@ def test_patience_does_not_count_before_the_own_objective_begins(train, method):
 @pytest.mark.parametrize("method", TWO_PHASES)
 def test_the_best_epoch_is_one_of_the_own_objective(train, method):
     # Weights that hardly move score the same in every epoch: the first to count is the best.
-    run = train("training.epochs=4", "training.learning_rate=1e-9", method=method)
+    settings = ("training.epochs=4", "training.learning_rate=1e-9", SHARED)
+    run = train(*settings, method=method)
     assert run.notes["best_epoch"] == 3
 
 
 @pytest.mark.parametrize(("n_epochs", "share", "n_first"), [(2, 0.1, 1), (3, 0.9, 2), (5, 0, 0)])
 def test_each_objective_gets_an_epoch_unless_the_share_is_zero(n_epochs, share, n_first):
-    settings = TrainingSettings(epochs=n_epochs, random_share=share)
+    settings = TrainingSettings(epochs=n_epochs, random_share=share, random_start="shared")
     assert count_first_epochs(find_method("vinyals-max"), settings) == n_first
     assert count_first_epochs(find_method("vinyals-max-direct"), settings) == 0
 
@@ -234,4 +271,4 @@ def test_each_objective_gets_an_epoch_unless_the_share_is_zero(n_epochs, share, 
 @pytest.mark.parametrize("override", ["training.epochs=1", "training.random_share=1"])
 def test_an_objective_without_an_epoch_is_refused(train, override):
     with pytest.raises(ConfigError, match=r"Raise the epochs"):
-        train(override, method="vinyals-max")
+        train(override, SHARED, method="vinyals-max")

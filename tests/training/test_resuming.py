@@ -57,9 +57,9 @@ def test_finished_epochs_are_not_dropped(train, finished):
 
 def test_a_finished_epoch_keeps_its_objective(train, tmp_path):
     arguments = {"method": "vinyals-sample", "folder": tmp_path / "m.run"}
-    train(**arguments)
+    train("training.random_start=shared", **arguments)
     with pytest.raises(ConfigError, match=r"epoch 2 .* random-order"):
-        train("training.epochs=4", resume=True, **arguments)
+        train("training.epochs=4", "training.random_start=shared", resume=True, **arguments)
 
 
 def test_without_a_number_the_run_keeps_its_own(stopped, tmp_path):
@@ -102,7 +102,7 @@ def test_there_must_be_a_run_to_finish(train, tmp_path):
 
 @pytest.mark.parametrize(
     ("method", "n_steps", "words"),
-    [("set-rnn", 2, "no finished epoch"), ("vinyals-sample", 6, "epochs of random-order")],
+    [("set-rnn", 2, "no finished epoch"), ("vinyals-sample", 6, "epochs of vinyals-uniform")],
 )
 def test_without_an_epoch_of_its_own_there_is_nothing_to_finish(
     train, tmp_path, signal_at_step, method, n_steps, words

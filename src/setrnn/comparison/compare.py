@@ -15,6 +15,7 @@ from setrnn.comparison.plan import (
     add_command,
     check_members,
     find_methods,
+    find_start,
     list_members,
     list_seeds,
     make_plan,
@@ -237,6 +238,7 @@ def compare(
             keep_model=keep_models,
             treatment=treatment,
             members=list_members(names, seed) if find_method(method).is_mixture else (),
+            starts_from=find_start(method, seed, names, config) if keep_models else "",
         )
         for method in names
         for seed in list_seeds(method, n_seeds)

@@ -68,6 +68,19 @@ def list_members(methods: Sequence[str], seed: int) -> tuple[str, ...]:
     )
 
 
+def find_start(method: str, seed: int, methods: Sequence[str], config: Config) -> str:
+    """Return the run whose network a method starts from; "" if it trains that network itself.
+
+    Example:
+        >>> find_start("vinyals-max", 2, ["vinyals-uniform", "vinyals-max"], Config())
+        'vinyals-uniform-2'
+    """
+    first = find_method(method).first_method
+    if first is None or first not in methods or config.training.random_start != "trained":
+        return ""
+    return run_name(first, seed)
+
+
 def check_members(methods: Sequence[str], keeps_models: bool) -> None:
     """Raise ConfigError if a mixture would have nothing to mix."""
     mixtures = [method for method in methods if find_method(method).is_mixture]

@@ -41,8 +41,9 @@ from setrnn.tagging.explaining import explain_tokens
 from setrnn.tagging.fitting import train_prepared
 from setrnn.tagging.mixing import mix
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.tagger import Tagger
-from setrnn.training.start import TrainOptions
+from setrnn.tagging.tagger import Tagger, load
+from setrnn.training.schedule import fit_to_data
+from setrnn.training.start import Start, TrainOptions
 
 # The share of a run's time, roughly, that has passed when each step begins.
 STEPS = {"training": 0.0, "measuring": 0.9, "predicting": 0.96}
@@ -72,6 +73,7 @@ class Task:
     treatment: Mapping[str, Any] = field(default_factory=dict)
     trials: Sequence[Mapping[str, Any]] = ()
     members: tuple[str, ...] = ()  # the runs whose models a mixture is made of
+    starts_from: str = ""  # the run whose network this one starts from
 
     @property
     def name(self) -> str:
@@ -124,6 +126,7 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
             "budget_seconds": task.budget_seconds,
             "was_cut_by_budget": was_cut,
             **({"members": list(task.members)} if task.members else {}),
+            **({"starts_from": task.starts_from} if task.starts_from else {}),
         },
         environment=_environment(task, tagger),
         costs=Costs(
@@ -184,8 +187,18 @@ def _train(task: Task, method: Method, prepared: Prepared, on_progress: OnProgre
         max_seconds=task.budget_seconds,
         on_progress=report,
     )
+    options = replace(options, start=_find_start(task, prepared))
     out = task.folder / MODELS / task.name if task.keep_model else None
     return train_prepared(prepared, method, task.config, options, out)
+
+
+def _find_start(task: Task, prepared: Prepared) -> Start | None:
+    """Return the network to start from; None if there is none with these settings."""
+    folder = task.folder / MODELS / task.starts_from
+    if not task.starts_from or not folder.is_dir():
+        return None
+    tagger = load(folder, device="cpu")
+    return Start.of(tagger.system) if tagger.config == fit_to_data(task.config, prepared) else None
 
 
 def _mix(task: Task, method: Method, prepared: Prepared, on_progress: OnProgress) -> Tagger:

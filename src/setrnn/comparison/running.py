@@ -129,12 +129,17 @@ def _run_all(
     costs = {task.name: seconds[task.method] for task in plan.tasks}
     overall = Overall("runs", costs, on_progress, len(plan.done))
     n_jobs = max((task.n_jobs for task in plan.tasks), default=1)
-    for is_mixture in (False, True):  # mixtures need the models of the others
-        jobs = [_run_job(task) for task in plan.tasks if bool(task.members) == is_mixture]
+    for stage in range(3):  # mixtures need the models of all others
+        jobs = [_run_job(task) for task in plan.tasks if _stage(task) == stage]
         if n_jobs > 1:  # side by side, the longest must not begin last
             jobs.sort(key=lambda job: costs[job.name], reverse=True)
         _run_jobs(jobs, pool, overall, keep)
     return records
+
+
+def _stage(task: Task) -> int:
+    """Return how many other runs must end before: none, the one it starts from, or all."""
+    return 2 if task.members else 1 if task.starts_from else 0
 
 
 def _remove_checkpoints(record: Record, folder: Path) -> None:

@@ -158,7 +158,7 @@ def _find_student(method: str) -> Method:
             "is a set-rnn-exact, set-rnn or sigmoid model."
         )
     assert find_decoder(student.decoder).emits in SET_LOG_PROB
-    return replace(student, objective=OBJECTIVE, first_objective=None)
+    return replace(student, objective=OBJECTIVE, first_method=None)
 
 
 def _refuse_own_teacher(teacher: str | Path | Tagger, out: Path) -> None:

@@ -18,7 +18,7 @@ from setrnn.config import Config, TrainingSettings
 from setrnn.data.batches import Batch, TrainingDocuments, training_batches
 from setrnn.data.prepared import Prepared, prefetch
 from setrnn.errors import ConfigError
-from setrnn.methods import Method
+from setrnn.methods import Method, find_method
 from setrnn.metrics import is_better
 from setrnn.model.network import Network
 from setrnn.objectives import Objective, find_objective
@@ -82,7 +82,7 @@ class Trainer:
     def join(self, ranks: Ranks) -> None:
         """Train with other processes, or alone; with as many threads as torch has now."""
         self.ranks = ranks
-        n_orders = self.config.search.beam_width
+        n_orders = self.settings.orders or self.config.search.beam_width
         self.gradients = Gradients(self.network, self.fabric, n_orders, ranks)
 
     def fit(self, checkpoint: Checkpoint | None = None) -> None:
@@ -193,7 +193,7 @@ class Trainer:
         position, metric = self.position, self.settings.metric
         self.keeper.check_weights()
         scores = self._validate()
-        # An epoch of the first objective belongs to another system: it cannot be the best.
+        # An epoch of the first method belongs to another system: it cannot be the best.
         is_own = position.epoch >= count_first_epochs(self.method, self.settings)
         is_better = is_own and is_best(scores, position, metric)
         if is_better:
@@ -312,16 +312,17 @@ class Trainer:
 
 
 def count_first_epochs(method: Method, settings: TrainingSettings) -> int:
-    """Return how many epochs train the first objective, before the method's own.
+    """Return how many epochs train the objective of the first method, before the method's own.
 
-    Each objective gets at least one epoch, unless the share is 0.
+    None, if the network of the first method is trained before. Each objective gets at least one
+    epoch, unless the share is 0.
     """
     share, n_epochs = settings.random_share, settings.epochs
-    if method.first_objective is None or share == 0:
+    if method.first_method is None or settings.random_start != "shared" or share == 0:
         return 0
     if share == 1 or n_epochs < 2:
         raise ConfigError(
-            f"'{method.name}' trains {method.first_objective} first and {method.objective} then, "
+            f"'{method.name}' trains as {method.first_method} first and by itself then, "
             f"each for at least one epoch, but training.random_share={share:g} of "
             f"training.epochs={n_epochs} leaves none for one of them. Raise the epochs, or "
             "lower the share."
@@ -331,8 +332,10 @@ def count_first_epochs(method: Method, settings: TrainingSettings) -> int:
 
 def objective_at(method: Method, epoch: int, settings: TrainingSettings) -> str:
     """Return the objective of an epoch, counted from 0."""
-    is_first = epoch < count_first_epochs(method, settings)
-    objective = method.first_objective if is_first else method.objective
+    trained = method
+    if method.first_method is not None and epoch < count_first_epochs(method, settings):
+        trained = find_method(method.first_method)
+    objective = trained.objective
     assert objective is not None, "only networks are trained in epochs"
     return objective
 

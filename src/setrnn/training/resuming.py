@@ -10,14 +10,17 @@ from setrnn.errors import ConfigError, TrainingError
 from setrnn.methods import Method
 from setrnn.training.loop import objective_at
 from setrnn.training.optimizer import learning_rate
-from setrnn.training.run_folder import LAST, Checkpoint, Position, has_run, read_state
+from setrnn.training.run_folder import FIRST, LAST, Checkpoint, Position, has_run, read_state
 
 
 def keep_epochs(config: Config, folder: Path | None) -> Config:
     """Return the settings with the number of epochs of the run to resume, unless they have one."""
-    if config.training.epochs or folder is None or not has_run(folder):
+    if config.training.epochs or folder is None:
         return config
-    n_epochs = read_state(folder / LAST).identity["config"]["training"]["epochs"]
+    runs = [each for each in (folder, folder / FIRST) if has_run(each)]
+    if not runs:
+        return config
+    n_epochs = read_state(runs[0] / LAST).identity["config"]["training"]["epochs"]
     return replace(config, training=replace(config.training, epochs=n_epochs))
 
 
@@ -58,14 +61,14 @@ def change_epochs(
 
 def check_finishable(folder: Path, method: Method) -> None:
     """Raise if a run has no epoch that can become the model."""
-    if not has_run(folder):
+    if not has_run(folder) and not has_run(folder / FIRST):
         raise TrainingError(f"There is no run at {folder} to finish. Check --out.")
     objectives = list_objectives(folder)
     if method.objective in objectives:
         return
     what = "no finished epoch"
-    if objectives:  # the epochs of the first objective are those of another system
-        what = f"only finished epochs of {method.first_objective}, none of {method.objective}"
+    if objectives or list_objectives(folder / FIRST):  # epochs of another system
+        what = f"only finished epochs of {method.first_method}, none of {method.name}"
     raise TrainingError(f"{folder} has {what}: there is nothing to keep. Continue with --resume.")
 
 

@@ -7,6 +7,7 @@ MODEL.run/
     epochs.csv                 one row per epoch
     events.out.tfevents...     the same and the loss during each epoch, for TensorBoard
     saved                      empty; there once the model of a finished run is written
+    first/                     the run of the network that this one starts from, if there is one
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from setrnn.errors import ConfigError, ModelError
 
 FORMAT = 1
 LAST, TARGETS, EPOCHS, SAVED = "last.safetensors", "targets.safetensors", "epochs.csv", "saved"
+FIRST = "first"
 TEACHER = "teacher"  # in the identity of the run of a student
 PLAN = "plan.json"  # of a training without a method, in the same place
 BATCH_SIZE = "config.training.batch_size"
@@ -123,7 +125,7 @@ def check_run(folder: Path, resume: bool) -> None:
             f"{folder} holds the members of a model trained without a method. Remove it, or use "
             "another --out."
         )
-    if not all(_OURS.fullmatch(name) or name.startswith(".") for name in names):
+    if not all(_OURS.fullmatch(name) or name == FIRST or name.startswith(".") for name in names):
         raise ModelError(f"{folder} exists and is not a run of setrnn. Use another --out.")
     if resume or not has_run(folder):
         return

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import TrainingDocuments
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
-from setrnn.methods import Method
+from setrnn.methods import Method, find_method
 from setrnn.model.devices import find_device
 from setrnn.model.encoders import find_encoder
 from setrnn.model.network import make_network, rebuild_network
@@ -29,7 +30,7 @@ from setrnn.training.launching import several_processes
 from setrnn.training.loop import Trainer, count_first_epochs
 from setrnn.training.optimizer import speed_up_rows
 from setrnn.training.resuming import change_epochs, check_finishable
-from setrnn.training.run_folder import RunFolder
+from setrnn.training.run_folder import FIRST, LAST, RunFolder, has_run, read_state
 from setrnn.training.wide import add_wide
 
 if TYPE_CHECKING:
@@ -46,6 +47,13 @@ class Start:
     new_rows: Mapping[str, Tensor] = field(default_factory=dict)  # of weights that are added
     times_rate: float = 1.0  # how much faster these rows learn
     fits_wide: bool = True  # whether wide evidence is fitted again, on the train part
+
+    @classmethod
+    def of(cls, system: System) -> Start:
+        """Start from a network of the same kind that was trained on the same documents."""
+        arrays = system.arrays()
+        weights = {name: torch.tensor(each) for name, each in arrays.items()}
+        return cls(weights, fits_wide=False)
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,7 @@ def train_network(
     check_set_sizes(prepared, find_system(method).max_training_labels, method.name)
     count_first_epochs(method, config.training)  # raises if an objective gets no epoch
     run = checkpoint = None
+    first: dict[str, Any] = {}
     if options.run_folder is not None:
         identity = identify_run(prepared, config, method.name, options.identity)
         run = RunFolder(options.run_folder, identity)
@@ -118,6 +127,10 @@ def train_network(
         note = change_epochs(checkpoint, method, config.training, run.folder)
         if note is not None:
             options.on_progress(Note(note))
+    starts_from_other = method.first_method is not None and options.start is None
+    if starts_from_other and config.training.random_start == "trained":
+        is_begun = checkpoint is not None
+        options, first = train_first(method, prepared, config, options, is_begun)
     fabric = make_fabric(place, config.training.precision)
     trainer = make_trainer(method, prepared, config, options, fabric, run)
     if options.finish_now:
@@ -132,8 +145,36 @@ def train_network(
         "epochs": position.history,
         "best_epoch": position.best_epoch,
         "training_seconds": round(position.seconds, 2),
+        **first,
     }
     return Trained(find_system(method)(network.eval(), config, fabric.device), notes)
+
+
+def train_first(
+    method: Method, prepared: Prepared, config: Config, options: TrainOptions, is_begun: bool
+) -> tuple[TrainOptions, dict[str, Any]]:
+    """Train the network that a method starts from; return options to start from its best epoch.
+
+    Returns also a note of its epochs. If the method's own run has begun, there is nothing to train.
+    """
+    assert method.first_method is not None
+    other = find_method(method.first_method)
+    folder = None if options.run_folder is None else options.run_folder / FIRST
+    if is_begun:
+        assert folder is not None
+        epochs = read_state(folder / LAST).position.history if has_run(folder) else []
+        return options, {"first_epochs": epochs}
+    if folder is not None and not options.resume:
+        shutil.rmtree(folder, ignore_errors=True)
+    options.on_progress(Note(f"{method.name} starts from {other.name}, which is trained first."))
+    limit = options.max_seconds
+    first_options = replace(
+        options, run_folder=folder, max_seconds=None if limit is None else limit / 2
+    )
+    first = train_network(other, prepared, config, first_options)
+    left = None if limit is None else max(limit - first.notes["training_seconds"], 0.0)
+    notes = {"first_epochs": first.notes["epochs"]}
+    return replace(options, start=Start.of(first.system), max_seconds=left), notes
 
 
 def make_trainer(

@@ -77,7 +77,7 @@ class OrderFreeDecoder(nn.Module):
         )
         self.phi = Linear(memory_size + 2 * units, units)
         self.output = Linear(units, self.n_labels + 1)
-        self.to_label_space = Linear(units, dimensions)
+        self.to_label_space = Linear(units, dimensions) if settings.label_output else None
         self.dropout = Dropout(settings.dropout)
         self._products = WeightProducts()
         self._output_products = WeightProducts()
@@ -257,6 +257,9 @@ class OrderFreeDecoder(nn.Module):
         These are weights (B, C + 1, M) and biases (B, C + 1). See `score_outputs`.
         """
         output, to_label_space, vectors = self.output, self.to_label_space, self.labels.weight
+        if to_label_space is None:
+            weight = nn.functional.embedding(listed, output.weight)
+            return features, weight, output.bias[listed]
         if self._products.will_keep:
             sources = [*output.parameters(), *to_label_space.parameters(), vectors]
             weight, bias = self._output_products.get(

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+# Of additive attention, B x Q x T x H values: more are computed in parts, and again for gradients.
+MOST_FEATURES = 2**25
+
+
 class RNNDecoder(nn.Module):
     """Emits labels one by one.
 
@@ -33,6 +37,7 @@ class RNNDecoder(nn.Module):
 
     emits: ClassVar[str] = "sequences"
     computes_rows: ClassVar[bool] = True
+    reads_outputs: ClassVar[bool] = False  # whether it reads the vectors of the outputs
 
     def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
         super().__init__()
@@ -50,10 +55,15 @@ class RNNDecoder(nn.Module):
             batch_first=True,
             dropout=settings.dropout if layers > 1 else 0.0,
         )
-        self.query = Linear(units, memory_size, bias=False)
+        is_additive = settings.attention == "additive"
+        self.query = Linear(units, units if is_additive else memory_size, bias=False)
+        self.align = AdditiveScore(memory_size, units) if is_additive else None
         self.phi = Linear(memory_size + units + dimensions, units)
         self.output = Linear(units, self.n_labels + 1)
-        self.to_label_space = Linear(units, dimensions)
+        self.to_label_space = Linear(units, dimensions) if settings.label_output else None
+        has_stop = settings.stop_vector and (settings.label_output or self.reads_outputs)
+        self.stop = nn.Parameter(torch.zeros(1, dimensions)) if has_stop else None
+        self.has_repeats = settings.repeats
         self.dropout = Dropout(settings.dropout)
         self._products = WeightProducts()
 
@@ -80,7 +90,7 @@ class RNNDecoder(nn.Module):
         hidden = self._advance(inputs, hidden)
         context = self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
         logits = add_evidence(self._phi(context, hidden[-1], inputs), encoding)
-        return log_softmax(logits, is_used), (*hidden, is_used)
+        return self._log_softmax(logits, is_used), (*hidden, is_used)
 
     def prepare_rows(self) -> State:
         """Compute from the weights what the steps of all rows share.
@@ -93,9 +103,11 @@ class RNNDecoder(nn.Module):
 
         def multiply() -> State:
             inputs = nn.functional.linear(vectors, *of_inputs)
-            return inputs, *output_weights(self.output, label_space, vectors)
+            return inputs, *output_weights(self.output, label_space, self._output_vectors())
 
-        outputs = (*self.output.parameters(), *label_space.parameters())
+        outputs = [*self.output.parameters()]
+        outputs += [] if label_space is None else label_space.parameters()
+        outputs += [] if self.stop is None else [self.stop]
         return self._products.get((vectors, *of_inputs, *outputs), multiply)
 
     def step_rows(
@@ -119,7 +131,7 @@ class RNNDecoder(nn.Module):
         logits = linear(self.phi(together).tanh_(), weight, bias)
         if encoding.evidence is not None:
             logits += encoding.evidence[documents]
-        return log_softmax(logits, is_used), (*after, is_used)
+        return self._log_softmax(logits, is_used), (*after, is_used)
 
     def _context_of_rows(self, encoding: Encoding, documents: Tensor, hidden: Tensor) -> Tensor:
         """Attend to the words of each row's document: (R, M)."""
@@ -134,7 +146,7 @@ class RNNDecoder(nn.Module):
         rank = torch.empty_like(order)
         rank[order] = torch.arange(len(order)) - first[documents[order]]
         place = documents * Q + rank
-        query = hidden.new_zeros(B * Q, encoding.memory.shape[2])
+        query = hidden.new_zeros(B * Q, self.query.out_features)
         query[place] = self.query(hidden)
         context = self._attention(encoding, query.view(B, Q, -1)) @ encoding.memory
         return context.flatten(0, 1)[place]
@@ -150,7 +162,7 @@ class RNNDecoder(nn.Module):
         logits = self._phi(context, hidden, inputs)  # (N, V)
         if encoding.evidence is not None:
             logits = logits + encoding.evidence[steps.document[steps.row]]
-        log_probs = log_softmax(logits, steps.used_labels(self.n_labels))
+        log_probs = self._log_softmax(logits, steps.used_labels(self.n_labels))
         chosen = log_probs.gather(1, steps.targets(self.n_labels)[:, None])[:, 0]
         return steps.sum_by_order(chosen)
 
@@ -168,7 +180,7 @@ class RNNDecoder(nn.Module):
         logits = self._phi(context, hidden, inputs)
         if encoding.evidence is not None:
             logits = logits + encoding.evidence.index_select(0, prefixes.document)
-        return prefixes.sum_by_order(log_softmax(logits, prefixes.is_used))
+        return prefixes.sum_by_order(self._log_softmax(logits, prefixes.is_used))
 
     def _run_prefixes(self, encoding: Encoding, prefixes: Prefixes, inputs: Tensor) -> Tensor:
         """Return the state of the last layer after each prefix, from its inputs (N, D): (N, H)."""
@@ -219,8 +231,11 @@ class RNNDecoder(nn.Module):
         return after
 
     def _attention(self, encoding: Encoding, query: Tensor) -> Tensor:
-        """Return the weight of each word for queries (B, Q, M): (B, Q, T)."""
-        scores = torch.baddbmm(encoding.closed[:, None], query, encoding.memory.mT)
+        """Return the weight of each word for queries (B, Q, M), or (B, Q, H): (B, Q, T)."""
+        if self.align is not None:
+            scores: Tensor = self.align(encoding.memory, query) + encoding.closed[:, None]
+        else:
+            scores = torch.baddbmm(encoding.closed[:, None], query, encoding.memory.mT)
         return scores.softmax(-1)
 
     def _phi(self, context: Tensor, hidden: Tensor, inputs: Tensor) -> Tensor:
@@ -228,7 +243,20 @@ class RNNDecoder(nn.Module):
         # The memory and the inputs had dropout before.
         together = torch.cat((context, self.dropout(hidden), inputs), dim=-1)
         features = self.dropout(self.phi(together).tanh())
-        return score_outputs(features, self.output, self.to_label_space, self.labels.weight).float()
+        vectors = self._output_vectors()
+        return score_outputs(features, self.output, self.to_label_space, vectors).float()
+
+    def _output_vectors(self) -> Tensor:
+        """Return the vector of each output, (V, D): the last is that of STOP."""
+        if self.stop is None:
+            return self.labels.weight
+        return torch.cat((self.labels.weight[:-1], self.stop))
+
+    def _log_softmax(self, logits: Tensor, is_used: Tensor) -> Tensor:
+        """Return log-probabilities over the outputs; -inf for labels that were emitted."""
+        if self.has_repeats:  # sequences with repeats have a probability, and are left out
+            return logits.log_softmax(-1).masked_fill(is_used, -torch.inf)
+        return log_softmax(logits, is_used)
 
     def _mark_used(self, is_used: Tensor, previous: Tensor) -> Tensor:
         """Mark the previous labels (...,) among those used (..., V), never STOP."""
@@ -237,13 +265,45 @@ class RNNDecoder(nn.Module):
         return is_used
 
 
+class AdditiveScore(nn.Module):
+    """Additive attention, v . tanh(U m + W h) (Bahdanau et al., 2014): the paper cites it."""
+
+    def __init__(self, memory_size: int, units: int) -> None:
+        super().__init__()
+        self.key = Linear(memory_size, units)
+        self.score = Linear(units, 1, bias=False)
+
+    def forward(self, memory: Tensor, query: Tensor) -> Tensor:
+        """Score words (B, T, M) for queries W h (B, Q, H): (B, Q, T)."""
+        keys = self.key(memory)[:, None]  # (B, 1, T, H)
+        n_queries = max(MOST_FEATURES // max(keys.numel(), 1), 1)
+        if query.shape[1] <= n_queries:
+            return self._score(keys, query)
+        parts = query.split(n_queries, dim=1)
+        if not torch.is_grad_enabled():
+            return torch.cat([self._score(keys, part) for part in parts], dim=1)
+        from torch.utils.checkpoint import checkpoint
+
+        found = [
+            checkpoint(self._score, keys, part, use_reentrant=False, preserve_rng_state=False)
+            for part in parts
+        ]
+        return torch.cat(found, dim=1)
+
+    def _score(self, keys: Tensor, query: Tensor) -> Tensor:
+        scores: Tensor = self.score((query[:, :, None] + keys).tanh())
+        return scores[..., 0]
+
+
 def score_outputs(
-    features: Tensor, output: nn.Linear, to_label_space: nn.Linear, vectors: Tensor
+    features: Tensor, output: nn.Linear, to_label_space: nn.Linear | None, vectors: Tensor
 ) -> Tensor:
     """Score the outputs (..., V) by their own weights and by the label vectors (V, D).
 
     The vector of a label as an input helps to score it as an output.
     """
+    if to_label_space is None:
+        return output(features)  # type: ignore[no-any-return]
     if features.numel() < vectors.numel():  # few rows: two small products are cheaper
         scores: Tensor = output(features) + to_label_space(features) @ vectors.mT
         return scores
@@ -251,9 +311,11 @@ def score_outputs(
 
 
 def output_weights(
-    output: nn.Linear, to_label_space: nn.Linear, vectors: Tensor
+    output: nn.Linear, to_label_space: nn.Linear | None, vectors: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return one weight (V, H) and bias (V,) that score the outputs in both ways."""
+    if to_label_space is None:
+        return output.weight, output.bias
     weight = output.weight + vectors @ to_label_space.weight
     return weight, output.bias + vectors @ to_label_space.bias
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.config import ModelSettings
-from setrnn.model.decoders.rnn import RNNDecoder, add_evidence, log_softmax
+from setrnn.model.decoders.rnn import RNNDecoder, add_evidence
 from setrnn.model.interfaces import Encoding, State
 
 
@@ -25,6 +25,7 @@ class SGMDecoder(RNNDecoder):
     """
 
     computes_rows: ClassVar[bool] = False
+    reads_outputs: ClassVar[bool] = True
 
     def __init__(self, memory_size: int, label_vectors: Tensor, settings: ModelSettings) -> None:
         super().__init__(memory_size, label_vectors, settings)
@@ -47,7 +48,7 @@ class SGMDecoder(RNNDecoder):
         hidden = self._advance(inputs, hidden)
         context = self._attention(encoding, self.query(hidden[-1])) @ encoding.memory
         logits = add_evidence(self._phi(context, hidden[-1], inputs), encoding)
-        log_probs = log_softmax(logits, is_used)
+        log_probs = self._log_softmax(logits, is_used)
         return log_probs, (*hidden, is_used, log_probs.exp())
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
@@ -86,7 +87,7 @@ class SGMDecoder(RNNDecoder):
     def _global_embedding(self, previous: Tensor, probs: Tensor) -> Tensor:
         """Blend the vectors of the previous labels with the mean of all vectors: (B, K, D)."""
         chosen = self.labels(previous)
-        mean = probs.to(chosen.dtype) @ self.labels.weight
+        mean = probs.to(chosen.dtype) @ self._output_vectors()
         gate: Tensor = self.gate(torch.cat((chosen, mean), dim=-1)).sigmoid()
         # Under mixed precision, products have another type than the vectors.
         blended: Tensor = chosen.lerp(mean.to(chosen.dtype), gate.to(chosen.dtype))

@@ -39,8 +39,8 @@ class GRUEncoder(nn.Module):
         self.words = nn.Embedding(n_tokens, dimensions, padding_idx=0, _weight=word_vectors)
         self.words.weight.requires_grad_(settings.word_vectors != "frozen")
         self.dropout = Dropout(settings.dropout)
-        self.rightward = nn.GRU(dimensions, units, batch_first=True)
-        self.leftward = nn.GRU(dimensions, units, batch_first=True)
+        sizes = (dimensions, *[self.memory_size] * (settings.encoder_layers - 1))
+        self.layers = nn.ModuleList(_Layer(size, units) for size in sizes)
 
     @classmethod
     def check(cls, config: Config) -> None:
@@ -77,11 +77,10 @@ class GRUEncoder(nn.Module):
         is_word = positions < lengths[:, None]  # (B, T)
         turned = (lengths[:, None] - 1 - positions).clamp(min=0)
         vectors = self.dropout(self.words(self._drop_words(tokens)))  # (B, T, D)
-        right, _ = self.rightward(vectors)  # (B, T, H)
-        left, _ = self.leftward(_take(vectors, turned))
         last = (lengths - 1)[:, None]
-        summary = torch.cat((_take(right, last), _take(left, last)), dim=-1)[:, 0]  # (B, M)
-        memory = torch.cat((right, _take(left, turned)), dim=-1)  # (B, T, M)
+        memory = summary = vectors
+        for number, layer in enumerate(self.layers):
+            memory, summary = layer(self.dropout(memory) if number else memory, turned, last)
         memory = memory.masked_fill(~is_word[..., None], 0.0)
         closed = memory.new_zeros(is_word.shape).masked_fill(~is_word, -torch.inf)
         memory = self.dropout(memory)
@@ -96,6 +95,25 @@ class GRUEncoder(nn.Module):
         numbers = torch.rand(tokens.shape, device=tokens.device, generator=self.dropout.generator)
         is_dropped = numbers < self.word_dropout
         return tokens.masked_fill(is_dropped & (tokens > UNKNOWN), UNKNOWN)
+
+
+class _Layer(nn.Module):
+    """A GRU in each direction."""
+
+    def __init__(self, size: int, units: int) -> None:
+        super().__init__()
+        self.rightward = nn.GRU(size, units, batch_first=True)
+        self.leftward = nn.GRU(size, units, batch_first=True)
+
+    def forward(self, words: Tensor, turned: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the states at the words (B, T, M), and those after reading all of them (B, M).
+
+        `turned` (B, T) is the position of each word from the end, `last` (B, 1) that of the last.
+        """
+        right, _ = self.rightward(words)  # (B, T, H)
+        left, _ = self.leftward(_take(words, turned))
+        summary = torch.cat((_take(right, last), _take(left, last)), dim=-1)[:, 0]
+        return torch.cat((right, _take(left, turned)), dim=-1), summary
 
 
 def _take(vectors: Tensor, positions: Tensor) -> Tensor:

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from matplotlib.figure import Figure as Drawing
 from matplotlib.ticker import MaxNLocator
 
-from setrnn.methods import METHODS
 from setrnn.report.figures.style import (
     BOTTOM,
     LEFT,
@@ -70,14 +69,19 @@ def draw_learning(systems: Systems) -> Picture | None:
         "Learning",
         "Instance-F1 on the valid part after each epoch, by the system's own rule, "
         f"{systems.over_seeds}, for the epochs that all runs have. The dot is the epoch kept."
-        + _note_first_objectives(curves),
+        + _note_first_epochs(systems, curves),
         f"Lines of instance-F1 on valid by epoch. Kept: {join_names(values)}.",
         _draw(systems, curves),
     )
 
 
-def _note_first_objectives(names: Iterable[str]) -> str:
-    two = [name for name in names if name in METHODS and METHODS[name].first_objective]
+def _note_first_epochs(systems: Systems, curves: Iterable[str]) -> str:
+    two = [
+        system.name
+        for system in systems.all
+        if system.name in curves
+        and any(len({row.get("objective") for row in run.epochs}) > 1 for run in system.runs)
+    ]
     return f" The first epochs of {join_names(two)} train as vinyals-uniform." if two else ""
 
 

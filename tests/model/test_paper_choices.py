@@ -1,0 +1,145 @@
+"""The choices of the paper that the defaults differ from: each means what its name says."""
+
+import pytest
+import torch
+
+from brute_force_sequences import (
+    TEXTS,
+    all_sequences,
+    batch_of,
+    sequence_log_probs,
+    tiny_network,
+)
+from setrnn.config import load_config
+from setrnn.search import search_sequences
+from setrnn.search.set_search import score_sets
+
+PAPER = {"attention": "additive", "label_output": False, "stop_vector": True, "evidence": False}
+RECURRENT = pytest.mark.parametrize("decoder", ["rnn", "sgm"])
+
+
+def encoded(decoder="rnn", **settings):
+    network = tiny_network(decoder, **settings)
+    return network.decoder, network.encode(batch_of(TEXTS))
+
+
+@RECURRENT
+def test_with_the_papers_choices_all_sequences_sum_to_one(decoder):
+    scores = sequence_log_probs(*encoded(decoder, encoder_layers=2, **PAPER))
+    total = torch.stack(list(scores.values())).exp().sum(0)
+    torch.testing.assert_close(total, torch.ones(len(TEXTS)))
+
+
+def test_additive_attention_is_that_of_the_formula():
+    decoder, encoding = encoded(attention="additive")
+    hidden = torch.randn(len(TEXTS), 2, 5)
+    found = decoder._attention(encoding, decoder.query(hidden))
+    for document, memory in enumerate(encoding.memory):
+        n_words = int(encoding.is_word[document].sum())
+        for row in range(2):
+            scores = [
+                decoder.align.score.weight[0]
+                @ (
+                    decoder.query.weight @ hidden[document, row]
+                    + decoder.align.key.weight @ word
+                    + decoder.align.key.bias
+                ).tanh()
+                for word in memory[:n_words]
+            ]
+            expected = torch.stack(scores).softmax(0)
+            torch.testing.assert_close(found[document, row, :n_words], expected)
+            assert (found[document, row, n_words:] == 0).all()
+
+
+def test_additive_attention_in_parts_is_the_same(monkeypatch):
+    found = []
+    for most in (2**25, 100):
+        monkeypatch.setattr("setrnn.model.decoders.rnn.MOST_FEATURES", most)
+        network = tiny_network(attention="additive")
+        orders = torch.tensor([[2, 0, 1], [0, 3, -1]]).expand(len(TEXTS), -1, -1)
+        scores = network.decoder.score(network.encode(batch_of(TEXTS)), orders)
+        scores.sum().backward()
+        found.append([scores.detach(), *(each.grad for each in network.parameters())])
+    torch.testing.assert_close(*found)
+
+
+@RECURRENT
+def test_repeats_take_probability_from_all_that_is_left(decoder):
+    masked, encoding = encoded(decoder)
+    allowed, _ = encoded(decoder, repeats=True)
+    scores = sequence_log_probs(allowed, encoding)
+    total = torch.stack(list(scores.values())).exp().sum(0)
+    assert (total < 1).all()
+    if decoder == "sgm":  # it reads the probabilities of the step before
+        return
+    before = sequence_log_probs(masked, encoding)
+    for sequence in all_sequences(4):
+        if not sequence:
+            torch.testing.assert_close(scores[sequence], before[sequence])
+        if sequence:
+            assert (scores[sequence] < before[sequence]).all()
+
+
+def test_searches_emit_no_label_twice_if_repeats_have_a_probability():
+    decoder, encoding = encoded(repeats=True)
+    found = search_sequences(decoder, encoding, 8, 4)
+    truth = sequence_log_probs(decoder, encoding)
+    for document, rows in enumerate(found.labels[:, 0]):
+        for row, log_prob in zip(rows.tolist(), found.log_probs[document, 0], strict=True):
+            labels = tuple(label for label in row if label >= 0)
+            assert len(labels) == len(set(labels))
+            torch.testing.assert_close(log_prob, truth[labels][document])
+    sets = score_sets(decoder, encoding, found, 24)
+    assert (sets.log_probs.exp().sum(1) < 1).all()
+
+
+def test_without_the_output_term_label_vectors_are_only_read():
+    decoder, encoding = encoded(label_output=False)
+    before = sequence_log_probs(decoder, encoding)[()]
+    with torch.no_grad():
+        decoder.labels.weight[:-1] += 1.0
+    torch.testing.assert_close(sequence_log_probs(decoder, encoding)[()], before)
+    decoder, encoding = encoded()
+    before = sequence_log_probs(decoder, encoding)[()]
+    with torch.no_grad():
+        decoder.labels.weight[:-1] += 1.0
+    assert (sequence_log_probs(decoder, encoding)[()] != before).any()
+
+
+def test_a_vector_of_its_own_scores_stop_and_starts_nothing():
+    decoder, encoding = encoded(stop_vector=True)
+    state, nothing = decoder.start(encoding), torch.full((len(TEXTS), 1), 4)
+    before, after = decoder.step(encoding, state, nothing)
+    with torch.no_grad():
+        decoder.stop += 1.0
+    found, after_too = decoder.step(encoding, state, nothing)
+    torch.testing.assert_close(after, after_too)  # the recurrence has not read it
+    assert (found[..., 4] != before[..., 4]).all()
+    odds = [each[..., 0] - each[..., 1] for each in (before, found)]
+    torch.testing.assert_close(*odds)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("settings", [{}, PAPER, {"stop_vector": True}, {"repeats": True}])
+def test_searches_on_a_cpu_agree_with_the_steps(settings):
+    decoder, encoding = encoded(**settings)
+    B = len(TEXTS)
+    state, previous = decoder.start(encoding), torch.full((B, 1), 4)
+    shared, documents = decoder.prepare_rows(), torch.arange(B)
+    rows = tuple(each[:, 0] for each in state)
+    for label in (4, 2, 0):
+        previous = torch.full((B, 1), label)
+        found, state = decoder.step(encoding, state, previous)
+        others, rows = decoder.step_rows(encoding, shared, documents, rows, previous[:, 0])
+        torch.testing.assert_close(found[:, 0], others)
+
+
+def test_the_preset_names_every_choice_of_the_paper():
+    config = load_config("paper")
+    assert (config.model.attention, config.model.label_output) == ("additive", False)
+    assert config.model.repeats
+    assert config.model.stop_vector
+    assert not config.model.evidence
+    assert config.training.random_start == "trained"
+    assert config.training.learning_rate == 0.0005
+    assert config.search.beam_width == 12
