@@ -13,7 +13,7 @@ N_DOCUMENTS, LABELS = (
     300,
     ("sport", "football", "economy", "oil", "markets", "weather", "storm", "arts"),
 )
-# The share of labels each system gets wrong, a way to tell them apart.
+# The share of labels each system of "all" gets wrong, a way to tell them apart.
 ERRORS = {
     "br": 0.30,
     "br-support": 0.27,

@@ -39,6 +39,7 @@ class Method:
     relative_cost: float = 8  # of one run, compared with the other systems
     is_mixture: bool = False  # made from trained models
     purpose: str = ""  # what the system is for, in words
+    is_later: bool = False  # proposed after the paper, by others; in the group "later"
 
     @property
     def is_network(self) -> bool:
@@ -197,6 +198,48 @@ METHODS: dict[str, Method] = {
             is_in_paper=False,
             relative_cost=2,
             is_mixture=True,
+        ),
+        # Later papers, as training objectives of the same network (docs/later.md).
+        Method(
+            "ocd-rnn",
+            "maximise Σ Σ_t mean_l log p(l | x, s_1 … s_{t-1}), s ~ p(s | x), l the labels of y "
+            "not in s_1 … s_{t-1}, then STOP",
+            BEST_SEQUENCE,
+            colour="#7a8b00",
+            purpose="as seq2seq-rnn, but learns what should follow its own labels, in any order: "
+            "to compare with Tsai and Lee (2020).",
+            objective="optimal-completion",
+            rule="sequence",
+            is_in_paper=False,
+            is_later=True,
+            relative_cost=9,
+        ),
+        Method(
+            "seq2set-rnn",
+            "maximise Σ (1 - λ) log p(s | x) + λ E_{z ~ p(z | x)} F1(set(z), y), labels of s in "
+            "descending order of frequency, λ = 1/2",
+            BEST_SEQUENCE,
+            colour="#4f8f3a",
+            purpose="as seq2seq-rnn, with a reward for the F1 of the set that it writes: to "
+            "compare with Yang et al. (2019).",
+            objective="set-reward",
+            rule="sequence",
+            is_in_paper=False,
+            is_later=True,
+            relative_cost=12,
+        ),
+        Method(
+            "greedy-order-rnn",
+            "maximise Σ log p(s | x), s_t the most probable label of y not in s_1 … s_{t-1}",
+            BEST_SEQUENCE,
+            colour="#2a9d9d",
+            purpose="as seq2seq-rnn, in the order that it predicts the true labels in: to compare "
+            "with Chen et al. (2018).",
+            objective="greedy-order",
+            rule="sequence",
+            is_in_paper=False,
+            is_later=True,
+            relative_cost=8,
         ),
     )
 }

@@ -158,3 +158,7 @@ def test_methods_says_what_each_is_for_before_the_formulas(setrnn):
     assert "Without --method" in words
     assert "argmax" in formulas
     assert "argmax" not in words
+    ours, later = words.split("Systems of later papers")
+    assert all((each.purpose[:40] in later) == each.is_later for each in METHODS.values())
+    assert all((each.purpose[:40] in ours) != each.is_later for each in METHODS.values())
+    assert "--methods all,later" in later

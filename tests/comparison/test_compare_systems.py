@@ -57,6 +57,19 @@ def test_the_same_call_continues_also_with_more_methods_and_seeds(compare, ran, 
     assert len(ran) == len(result.records)
 
 
+def test_later_methods_are_added_to_a_comparison_of_all_and_leave_its_mixture(compare, ran):
+    compare("br,pcc,mixture", seeds=1)
+    result = compare("later", seeds=1)
+    assert sorted(ran[3:]) == ["greedy-order-rnn-0", "ocd-rnn-0", "seq2set-rnn-0"]
+    assert len(result.mean_scores()) == 6
+
+
+def test_all_and_later_without_models_are_all_but_the_mixture(compare, ran):
+    compare("all,later", seeds=1, keep_models=False)
+    assert len(ran) == 12 + 3
+    assert "mixture-0" not in ran
+
+
 def test_a_mixture_of_more_members_is_made_again(compare, ran):
     compare("br,pcc,mixture")
     assert ran == ["br-0", "pcc-0", "mixture-0"]

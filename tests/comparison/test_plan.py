@@ -46,14 +46,31 @@ def done(task):
     return record
 
 
-def test_all_is_every_method_and_names_keep_the_order_of_the_table():
-    assert find_methods("all") == list(METHODS)
+def test_all_is_every_method_but_later_ones_and_names_keep_the_order_of_the_table():
+    later = [name for name, method in METHODS.items() if method.is_later]
+    assert find_methods("all") == [name for name in METHODS if name not in later]
+    assert find_methods("later") == later
+    assert find_methods("later, all") == find_methods(["all", "later"]) == list(METHODS)
     assert find_methods("set-rnn, br") == ["br", "set-rnn"]
+    assert find_methods("later,set-rnn") == ["set-rnn", *later]
+
+
+def test_without_models_all_has_no_mixture():
+    assert set(find_methods("all,later")) - set(find_methods("all,later", keeps_models=False)) == {
+        "mixture"
+    }
+    assert find_methods("br,mixture", keeps_models=False) == ["br", "mixture"]  # refused later
 
 
 @pytest.mark.parametrize(
     ("names", "message"),
-    [("br,set-rn", "Did you mean 'set-rnn'"), ("br,br", "twice"), (" ,", "names no method")],
+    [
+        ("br,set-rn", "Did you mean 'set-rnn'"),
+        ("br,latter", "Did you mean 'later'"),
+        ("br,br", "twice"),
+        ("all,br", "twice"),
+        (" ,", "names no method"),
+    ],
 )
 def test_names_that_are_no_methods_are_refused(names, message):
     with pytest.raises(ConfigError, match=message):

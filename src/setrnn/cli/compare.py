@@ -39,8 +39,9 @@ def compare(
     methods: Annotated[
         str,
         typer.Option(
-            metavar="all|A,B,C",
-            help="The systems; `setrnn methods` lists them, and mixture mixes the others.",
+            metavar="all|later|A,B,C",
+            help="The systems; `setrnn methods` lists them, and mixture mixes the others. later "
+            "stands for those of later papers, which are not in all.",
         ),
     ] = "all",
     seeds: Annotated[

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from setrnn.comparison.added import check_names, make_added_records
 from setrnn.comparison.plan import (
-    ALL,
     PREPARED,
     add_command,
     check_members,
@@ -148,8 +147,8 @@ def compare(
     Args:
         data: a file, a folder with train/valid/test files, a prepared folder, `hf:NAME` or
             "newsroom"; a `Source` says how to read it. Without a valid part, one is cut from train.
-        methods: "all", or names of `setrnn.methods.METHODS` as a list or as "a,b,c"; mixture
-            mixes the others.
+        methods: "all", "later", or names of `setrnn.methods.METHODS`, as a list or as "a,b,c";
+            mixture mixes the others.
         out: the folder of the comparison; a comparison already there is continued.
         seeds: runs per network, with seeds 0 to N-1; 3 by default, 1 with `quick`.
         jobs: runs at a time; 1 by default, 2 with `quick`, and as many as there is room for with
@@ -192,9 +191,8 @@ def compare(
         raise ConfigError("quick has settings of its own: omit preset and config.")
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
     config = choose_config(preset, config, overrides)
-    names, folder, source = find_methods(methods), Path(out), make_source(data, valid)
-    if methods == ALL and not keep_models:
-        names = [name for name in names if not find_method(name).is_mixture]
+    names = find_methods(methods, keep_models)
+    folder, source = Path(out), make_source(data, valid)
     files = {name: Path(file) for name, file in (added or {}).items()}
     check_names(list(files))
     refuse_other_folder(folder)

@@ -24,26 +24,38 @@ from setrnn.config import Config, TextSettings, flatten, settings_hash, to_dict
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.formats import Dataset
 from setrnn.data.prepared import Prepared
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import ConfigError, DataError, nearest_name
 from setrnn.methods import METHODS, find_method
 from setrnn.progress import OnProgress, ignore_progress
 
-ALL = "all"
+ALL, LATER = "all", "later"  # groups of methods
 PREPARED = "prepared"  # prepared data may be kept in the folder too
 DIFFERENCES_SHOWN = 3
 # The parts of `Record.treatment` that must be the same for all runs.
 EQUAL_TREATMENT = ("n_trials", "budget_minutes")
 
 
-def find_methods(names: str | Sequence[str]) -> list[str]:
-    """Return the methods of "all", "a,b,c" or a list, in the order of the paper's tables."""
+def find_methods(names: str | Sequence[str], keeps_models: bool = True) -> list[str]:
+    """Return the methods of "a,b,c" or of a list, in the order of the paper's tables.
+
+    "all" stands for the paper's systems and ours, "later" for those of later papers. A mixture
+    is made from kept models: without them, it is not in "all".
+    """
     if isinstance(names, str):
-        names = list(METHODS) if names.strip() == ALL else names.split(",")
-    wanted = [name.strip() for name in names if name.strip()]
+        names = names.split(",")
+    makable = [each for each in METHODS.values() if keeps_models or not each.is_mixture]
+    groups = {
+        ALL: [each.name for each in makable if not each.is_later],
+        LATER: [each.name for each in makable if each.is_later],
+    }
+    given = [name.strip() for name in names if name.strip()]
+    wanted = [method for name in given for method in groups.get(name, [name])]
     if not wanted:
         raise ConfigError('--methods names no method. Write "all", or names: br,set-rnn.')
     for name in wanted:
-        find_method(name)
+        if name not in METHODS:
+            known = nearest_name(name, [*METHODS, *groups])
+            raise ConfigError(f"There is no method '{name}'. {known}")
         if wanted.count(name) > 1:
             raise ConfigError(f"--methods names '{name}' twice: two runs would have one name.")
     return [name for name in METHODS if name in wanted]

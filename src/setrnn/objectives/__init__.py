@@ -7,11 +7,14 @@ from setrnn.objectives import (
     best_order,
     exact_set,
     fixed_order,
+    greedy_order,
     independent_labels,
+    optimal_completion,
     random_order,
     sampled_order,
     set_distribution,
     set_probability,
+    set_reward,
 )
 from setrnn.objectives.objective import LabelSets, Objective, OrderObjective, Orders
 
@@ -25,6 +28,10 @@ OBJECTIVES: dict[str, Objective] = {
     # For decoders that ignore the order, and for those without one.
     "exact-set-probability": exact_set.objective,
     "independent-labels": independent_labels.objective,
+    # Of later papers.
+    "optimal-completion": optimal_completion.objective,
+    "set-reward": set_reward.objective,
+    "greedy-order": greedy_order.OBJECTIVE,
     # For a student of any of these decoders.
     "set-distribution": set_distribution.objective,
 }

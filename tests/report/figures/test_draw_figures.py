@@ -10,7 +10,7 @@ import matplotlib as mpl
 import pytest
 from matplotlib.colors import to_rgb
 
-from made_comparison import made_comparison
+from made_comparison import ERRORS, made_comparison
 from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
 from setrnn.methods import METHODS
 from setrnn.report.figures import FIGURES, draw_figures
@@ -88,7 +88,7 @@ def test_names_at_the_ends_of_lines_are_apart(name):
     heights = sorted(
         float(text.get("y")) for text in root.iter(f"{SVG}text") if text.text in METHODS
     )
-    assert len(heights) == (9 if name == "learning" else len(METHODS))
+    assert len(heights) == (9 if name == "learning" else len(ERRORS))
     assert min(b - a for a, b in pairwise(heights)) > SMALL_SIZE
 
 

@@ -1,0 +1,70 @@
+"""A reward for the set, whatever its order: Seq2Set's policy gradient (Yang et al. 2019).
+
+The model draws a sequence and is rewarded by the F1 of its labels. The reward of its greedy
+sequence is the baseline (self-critical training): only what is better than prediction is raised.
+The likelihood of the labels in descending order of frequency is a part of the objective.
+"""
+
+# B documents, S labels of the longest, L labels; rows of labels are padded with -1
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from setrnn.model.interfaces import Decoder, Encoding
+from setrnn.objectives import fixed_order
+from setrnn.objectives.objective import LabelSets
+from setrnn.objectives.own_sequences import draw, emit, take_best
+
+REWARD_WEIGHT = 0.5  # lambda; the rest is that of the likelihood
+
+
+def objective(decoder: Decoder, encoding: Encoding, label_sets: LabelSets, n_orders: int) -> Tensor:
+    """Return (1 - λ) log p(fixed order) + λ (reward - baseline) log p(drawn sequence): (B,).
+
+    The gradient of the second part is, in expectation, that of λ times the expected F1.
+    """
+    likelihood = fixed_order.OBJECTIVE(decoder, encoding, label_sets, n_orders)
+    advantage, log_prob = draw_sequences(decoder, label_sets.expand(encoding), label_sets)
+    return (1 - REWARD_WEIGHT) * likelihood + REWARD_WEIGHT * advantage * log_prob
+
+
+def draw_sequences(
+    decoder: Decoder, encoding: Encoding, label_sets: LabelSets
+) -> tuple[Tensor, Tensor]:
+    """Draw one sequence per document; return its reward minus the baseline, and its log p: (B,).
+
+    A sequence that is cut has no STOP, and log p is that of its labels.
+    """
+    steps = list(emit(decoder, encoding, label_sets.sizes, draw))
+    none = torch.zeros(len(label_sets.labels), device=label_sets.labels.device)
+    log_prob = none
+    for step in steps:
+        # Also under `model.repeats`, where labels emitted before have a share, none is drawn.
+        drawn_from = step.log_probs.log_softmax(1)
+        of_chosen = drawn_from.gather(1, step.chosen[:, None])[:, 0]
+        log_prob = log_prob + of_chosen.where(step.is_open, 0.0)
+    was_training = decoder.training
+    decoder.train(False)  # the baseline is what prediction does, without dropout
+    with torch.no_grad():
+        greedy = list(emit(decoder, encoding, label_sets.sizes, take_best))
+    decoder.train(was_training)
+    truth = _mark(label_sets.labels, decoder.n_labels)
+    reward, baseline = (
+        f1(_mark(torch.stack([step.chosen for step in sequence], dim=1), decoder.n_labels), truth)
+        for sequence in (steps, greedy)
+    )
+    return reward - baseline, log_prob
+
+
+def f1(predicted: Tensor, truth: Tensor) -> Tensor:
+    """Return the F1 of sets as marks (B, L): (B,). It is 1 if both are empty, as in `metrics`."""
+    n_right, n_both = (predicted & truth).sum(1), predicted.sum(1) + truth.sum(1)
+    return (2 * n_right / n_both.clamp(min=1)).where(n_both > 0, 1.0)
+
+
+def _mark(labels: Tensor, n_labels: int) -> Tensor:
+    """Mark the labels of each row (B, S): (B, L). Padding and STOP mark nothing."""
+    marks = torch.zeros(len(labels), n_labels + 1, dtype=torch.bool, device=labels.device)
+    return marks.scatter(1, labels.where(labels >= 0, n_labels), True)[:, :n_labels]
