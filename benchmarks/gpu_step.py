@@ -145,7 +145,7 @@ def make_trainer(method: str, chosen: argparse.Namespace) -> Any:  # noqa: ANN40
 
 
 def trainer_prefetch(trainer: Any, rows: list[Any]) -> Any:  # noqa: ANN401
-    from setrnn.data.prepared import prefetch
+    from setrnn.data.streaming import prefetch
 
     return prefetch(trainer._make_batch, rows)
 

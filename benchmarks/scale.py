@@ -1,7 +1,9 @@
 """Tag many documents by several workers: speed, and what kills do to the output.
 
     python benchmarks/scale.py MODEL [--documents N] [--shard-rows N] [--kills N] [--ray]
+    python benchmarks/scale.py --network set-rnn-exact [...]
 
+With --network, the model is a small network of this method, trained on the newsroom first.
 Documents are those of the newsroom, each with another number at its end. Measured, in one run:
 
 1. one worker and two, as processes of this machine; with --ray also on a simulated cluster of three
@@ -31,10 +33,14 @@ from typing import Any
 
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 
+SMALL = ("model.encoder_units=32", "model.decoder_units=32", "vectors.dimensions=32")
+SMALL += ("vectors.source=none", "training.epochs=3")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("model")
+    parser.add_argument("model", nargs="?")
+    parser.add_argument("--network", metavar="METHOD")
     parser.add_argument("--documents", type=int, default=100_000)
     parser.add_argument("--shard-rows", type=int, default=5_000)
     parser.add_argument("--kills", type=int, default=0)
@@ -42,18 +48,31 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     chosen = parser.parse_args()
+    if (chosen.model is None) == (chosen.network is None):
+        parser.error("give a MODEL, or --network METHOD")
     with tempfile.TemporaryDirectory() as name:
+        if chosen.network:
+            chosen.model = train_network(chosen.network, Path(name) / "model")
         found = measure(chosen, Path(name))
     print(json.dumps(found, indent=2))
     if chosen.out:
         chosen.out.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
 
 
+def train_network(method: str, out: Path) -> str:
+    """Train a small network, and return its folder."""
+    command = [sys.executable, "-m", "setrnn", "train", "newsroom", "--method", method]
+    command += ["--out", str(out), *(f"--set={each}" for each in SMALL)]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    return str(out)
+
+
 def measure(chosen: argparse.Namespace, folder: Path) -> dict[str, Any]:
     data = folder / "data.jsonl"
     write_documents(data, chosen.documents)
     run = Run(chosen, data, folder)
-    found: dict[str, Any] = {"documents": chosen.documents, "shard_rows": chosen.shard_rows}
+    found: dict[str, Any] = {"model": chosen.network or chosen.model}
+    found |= {"documents": chosen.documents, "shard_rows": chosen.shard_rows}
     alone = run.undisturbed("one", ["--workers", "1"])
     two = run.undisturbed("two", ["--workers", "2"])
     found |= {"one_worker_seconds": alone["seconds"], "two_workers_seconds": two["seconds"]}

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     )
     from setrnn.report.build import build_report
     from setrnn.report.figures.reliability import draw_reliability
-    from setrnn.scale.predict_files import Crew, TaggedFiles, predict_files
+    from setrnn.scale.crew import Crew
+    from setrnn.scale.predict_files import TaggedFiles, predict_files
+    from setrnn.scale.prepare_files import prepare
     from setrnn.systems.limits import Limits
     from setrnn.tagging.calibrating import calibrate
     from setrnn.tagging.choosing import ChosenDocument, choose, write_chosen
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.prediction import Completion, Prediction
     from setrnn.tagging.predictions import Predictions
     from setrnn.tagging.tagger import Tagger, load
-    from setrnn.tagging.train import prepare, train
+    from setrnn.tagging.train import train
     from setrnn.tagging.updating import update
 
 __version__ = "0.1.0"
@@ -48,7 +50,7 @@ __version__ = "0.1.0"
 # Each public name and its module. It is imported when first used: torch and scikit-learn take
 # seconds, and `setrnn --help` must not.
 _HOMES = {
-    "prepare": "setrnn.tagging.train",
+    "prepare": "setrnn.scale.prepare_files",
     "train": "setrnn.tagging.train",
     "load": "setrnn.tagging.tagger",
     "evaluate": "setrnn.tagging.evaluation",
@@ -71,7 +73,7 @@ _HOMES = {
     "Explanation": "setrnn.tagging.explanation",
     "Evaluation": "setrnn.tagging.evaluation",
     "predict_files": "setrnn.scale.predict_files",
-    "Crew": "setrnn.scale.predict_files",
+    "Crew": "setrnn.scale.crew",
     "TaggedFiles": "setrnn.scale.predict_files",
     "Limits": "setrnn.systems.limits",
     "Example": "setrnn.data.example",

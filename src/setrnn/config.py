@@ -181,7 +181,7 @@ class ModelSettings:
     evidence: bool = True  # whether each label also attends to the words by itself
     shortlist: int = 256  # labels per document scored in full, if there are 8 times as many; 0: all
     wide: str = "auto"  # "on": start from the log-odds of br; "auto": below 3,000 documents
-    empty_sets: str = "auto"  # of sigmoid: "on", "off"; "auto": on if a training document has none
+    empty_sets: str = "auto"  # of products over labels; "auto": as frequent as in training
     max_labels: int = 50  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
@@ -353,6 +353,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "repeats": True,
             "evidence": False,
             "wide": "off",
+            "empty_sets": "on",
             "max_labels": 50,
         },
         "search": {"beam_width": 12},

@@ -1,6 +1,5 @@
 import json
 import shutil
-import threading
 
 import numpy as np
 import pytest
@@ -8,13 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setrnn.config import settings_hash
+from setrnn.data.encoding import SplitWriter
+from setrnn.data.example import Example
 from setrnn.data.prepared import (
     DESCRIPTION_FILE,
     Prepared,
-    SplitWriter,
-    batched,
     is_prepared,
-    prefetch,
     smallest_dtype,
     write_description,
 )
@@ -22,7 +20,9 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, SetRNNError
 
 ARRAY_FILES = [
-    f"{name}{kind}.bin" for name in ("token", "label", "id") for kind in ("s", "_offsets")
+    f"{name}{kind}.bin"
+    for name in ("token", "label", "id", "fingerprint")
+    for kind in ("s", "_offsets")
 ]
 ids = st.text(st.characters(exclude_categories=("Cs",)), max_size=5)
 
@@ -47,7 +47,7 @@ def write_split(folder, batches, dtype=np.uint16, n_tokens=2**16):
     with SplitWriter(folder / "train", dtype) as writer:
         for batch in batches:
             writer.append(
-                [each for each, _, _ in batch],
+                [Example(each, f"text of {each}") for each, _, _ in batch],
                 Ragged.from_lists([tokens for _, tokens, _ in batch]),
                 Ragged.from_lists([labels for _, _, labels in batch]),
             )
@@ -286,42 +286,3 @@ def test_the_smallest_type_holds_every_id(n_values):
     last = n_values - 1
     assert np.array([last], dtype=np.int64).astype(dtype)[0] == last
     assert dtype.itemsize == (2 if n_values <= 2**16 else 4)
-
-
-@given(st.lists(st.integers(), max_size=30), st.integers(1, 8))
-def test_batches_hold_everything_in_order(items, size):
-    batches = list(batched(iter(items), size))
-    assert [item for batch in batches for item in batch] == items
-    assert all(len(batch) == size for batch in batches[:-1])
-    assert all(batches)
-
-
-@pytest.mark.parametrize("n", [0, 1, 3, 20])
-def test_the_order_stays(n):
-    assert list(prefetch(lambda item: item * item, range(n))) == [i * i for i in range(n)]
-
-
-def test_only_a_few_are_made_ahead():
-    made = []
-    stream = prefetch(made.append, range(100), n_ahead=4)
-    next(stream)
-    stream.close()
-    assert len(made) <= 5
-
-
-def test_an_error_comes_where_its_item_would():
-    def make(item):
-        return 1 // item
-
-    stream = prefetch(make, [1, 0])
-    assert next(stream) == 1
-    with pytest.raises(ZeroDivisionError):
-        next(stream)
-
-
-def test_no_thread_is_left():
-    before = threading.active_count()
-    stream = prefetch(str, range(10))
-    next(stream)
-    stream.close()
-    assert threading.active_count() == before

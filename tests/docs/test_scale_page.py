@@ -1,5 +1,6 @@
-"""The command of docs/scale.md, run as it is printed, and the files that it writes."""
+"""The commands of docs/scale.md, run as they are printed, and the files that they write."""
 
+import gzip
 import json
 import re
 import shlex
@@ -8,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import setrnn
 from setrnn.cli import main
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
-COMMAND = re.search(r"<!-- run by tests/docs/test_scale_page.py -->\n    (setrnn .*)\n", PAGE)[1]
+PREDICT, PREPARE = re.findall(
+    r"<!-- run by tests/docs/test_scale_page.py -->\n    (setrnn .*)\n", PAGE
+)
 
 
 @pytest.fixture
@@ -24,12 +28,22 @@ def two_inputs(taggers, tmp_path, monkeypatch):
         Path(f"in/{name}.jsonl").write_text("\n".join(rows), encoding="utf-8")
 
 
+@pytest.fixture
+def run(monkeypatch, capsys):
+    def call(command):
+        monkeypatch.setattr(sys, "argv", shlex.split(command))
+        with pytest.raises(SystemExit) as stop:
+            main()
+        printed = capsys.readouterr()
+        assert not stop.value.code, printed.err
+        return printed.out.strip()
+
+    return call
+
+
 @pytest.mark.usefixtures("two_inputs")
-def test_the_folder_has_the_files_of_the_page(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", shlex.split(COMMAND))
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert not stop.value.code, capsys.readouterr().err
+def test_the_folder_has_the_files_of_the_page(run):
+    run(PREDICT)
     manifest = json.loads(Path("tags/manifest.json").read_text(encoding="utf-8"))
     assert [each["n_rows"] for each in manifest["shards"]] == [100, 50, 60]
     ids = [
@@ -41,3 +55,16 @@ def test_the_folder_has_the_files_of_the_page(monkeypatch, capsys):
     found = {each.name for each in Path("tags").iterdir()}
     named = re.findall(r"^\| `([a-z]+(?:\.[a-z]+)?)/?` \|", PAGE, flags=re.MULTILINE)
     assert set(named) - {"bad.jsonl"} == {each for each in found if not each.startswith("shard-")}
+
+
+def test_files_are_prepared_side_by_side(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("in").mkdir()
+    for name in "ab":
+        rows = [json.dumps({"id": f"{name}{n}", "text": "rain", "labels": [name]}) for n in "123"]
+        with gzip.open(f"in/{name}.jsonl.gz", "wt") as file:
+            file.write("\n".join(rows))
+    prepared = setrnn.Prepared(Path(run(PREPARE)))
+    assert prepared.split("train").ids(0, 6) == ["a1", "a2", "a3", "b1", "b2", "b3"]
+    alone = setrnn.prepare("in/*.jsonl.gz", out="alone")
+    assert alone.description == prepared.description  # with the hash of every file

@@ -14,43 +14,9 @@ import setrnn
 from setrnn.data.formats import ReadOptions
 from setrnn.errors import BusyError, ConfigError, DataError, SetRNNError
 from setrnn.scale import predict_files as module
-from setrnn.scale.worker import Worker
-from setrnn.scale.workers import Outcome, describe_failure
+from workers_here import WorkersHere
 
 TEXTS = [f"The storm number {n} hit the coast, parliament debates the budget." for n in range(50)]
-
-
-class WorkersHere:
-    """One worker in this process; it may be told to stop after some tasks."""
-
-    n_workers = 1
-
-    def __init__(self, work, n_tasks=None):
-        self.worker, self.n_tasks, self.task = Worker(work), n_tasks, None
-
-    def has_room(self):
-        return self.task is None
-
-    def submit(self, task):
-        self.task = task
-
-    def wait(self, seconds):
-        if self.task is None:
-            return []
-        task, self.task = self.task, None
-        if self.n_tasks == 0:
-            raise KeyboardInterrupt
-        self.n_tasks = None if self.n_tasks is None else self.n_tasks - 1
-        try:
-            return [Outcome(task, self.worker(task, lambda n: None))]
-        except Exception as error:  # noqa: BLE001
-            return [Outcome(task, failure=describe_failure(error))]
-
-    def n_documents(self):
-        return 0
-
-    def close(self):
-        pass
 
 
 @pytest.fixture
@@ -58,7 +24,7 @@ def here(monkeypatch):
     """Do all work in this process."""
 
     def stop_after(n_tasks):
-        monkeypatch.setattr(module, "_hire", lambda work, *_: WorkersHere(work, n_tasks))
+        monkeypatch.setattr(module, "hire", lambda work, *_: WorkersHere(work, n_tasks))
 
     stop_after(None)
     return stop_after

@@ -2,7 +2,8 @@
 
 import pytest
 
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import ConfigError, DataError, SetRNNError
+from setrnn.scale import stores
 from setrnn.scale.stores import find_inputs, local_copy, open_input, open_store
 
 
@@ -54,3 +55,20 @@ def test_an_unknown_scheme_is_refused():
 def test_a_missing_object_is_said(tmp_path):
     with pytest.raises(DataError, match="does not exist"), open_input(f"file://{tmp_path}/x"):
         pass
+
+
+def test_a_store_that_does_not_answer_is_named(monkeypatch):
+    class Silent:
+        def __getattr__(self, name):
+            raise OSError("could not connect.")
+
+    monkeypatch.setattr(stores, "_file_system", lambda address: (Silent(), "bucket/tags"))
+    store = open_store("s3://bucket/tags")
+    for ask in (
+        lambda: find_inputs("s3://bucket/in/*.jsonl"),
+        lambda: store.names(),
+        lambda: store.read("plan.json"),
+        lambda: store.write("plan.json", b""),
+    ):
+        with pytest.raises(SetRNNError, match=r"s3://bucket/.*could not connect"):
+            ask()

@@ -181,6 +181,24 @@ def prepare_folder(
     ] = None,
     valid: Valid = None,
     unlabelled: Unlabelled = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Read the files of DATA side by side, by N processes of this machine, or N "
+            "workers of the Ray cluster. The folder is the same for any N.",
+            show_default="this process; with --ray, one per core",
+        ),
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Read the files of DATA on a Ray cluster: auto for that of this machine, or its "
+            "address. All nodes must see DATA and OUT.",
+            show_default=False,
+        ),
+    ] = None,
     config: ConfigFile = None,
     settings: SetOption = None,
 ) -> None:
@@ -189,7 +207,14 @@ def prepare_folder(
     source = replace(reading.source(data, valid), unlabelled=tuple(unlabelled or ()))
     with terminal_progress() as show:
         prepared = setrnn.prepare(
-            source, out=out, config=config, settings=overrides, vectors=True, on_progress=show
+            source,
+            out=out,
+            config=config,
+            settings=overrides,
+            vectors=True,
+            workers=workers,
+            ray=ray,
+            on_progress=show,
         )
     place = str(prepared.folder)  # for scripts as it is; on a terminal without control characters
     typer.echo(escape_controls(place) if stdout.is_terminal else place)

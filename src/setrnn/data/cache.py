@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -15,7 +14,16 @@ from setrnn.data.example import Example
 from setrnn.data.folders import file_hash, locked_after, recovered, remove_stale_lock
 from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.data.formats.reader import OnBadRow, file_errors
-from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared, prepare
+from setrnn.data.formats.several import join_splits
+from setrnn.data.pieces import PieceHands, list_pieces
+from setrnn.data.prepared import (
+    FORMAT,
+    UNLABELLED,
+    OnDocuments,
+    Prepared,
+    is_prepared,
+    prepare_by,
+)
 from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, with_valid
 from setrnn.data.subwords import pretrained_encoder
 from setrnn.data.tokenizing import read_stop_words
@@ -88,11 +96,7 @@ class Source:
         if not all(part.files for part in parts):
             raise DataError("Texts without labels must be in files. Write them to a .jsonl file.")
 
-        def read(bad_rows: BadRows) -> Iterator[Example]:
-            for example in chain.from_iterable(part.read(bad_rows) for part in parts):
-                yield replace(example, labels=())
-
-        return Split(tuple(file for part in parts for file in part.files), read)
+        return join_splits([(part.files[0], _without_labels(part)) for part in parts], "none")
 
     def _open_data(self) -> Dataset:
         dataset = open_dataset(self.places, self.options, self.reader)
@@ -121,6 +125,7 @@ def open_prepared(
     settings: TextSettings,
     folder: Path | None = None,
     on_progress: OnProgress = ignore_progress,
+    gather: Callable[[PieceHands], PieceHands] = lambda hands: hands,
 ) -> Prepared:
     """Return the prepared form of a DATA argument; make it if it does not exist.
 
@@ -132,6 +137,7 @@ def open_prepared(
         settings: how texts become words.
         folder: the folder of prepared folders; the cache if not given.
         on_progress: called with the progress and with notes for the user.
+        gather: returns who reads the data instead of this process.
     """
     place = source.prepared_folder
     if place is not None:
@@ -144,42 +150,43 @@ def open_prepared(
         return Prepared(place)
     dataset = source.open()
     dataset.require("train")
+    pieces = list_pieces(dataset)  # before their files are hashed, so that later changes are found
     target = prepared_path(source, dataset, settings, folder)
     if not is_prepared(recovered(target)):
         with locked_after(target, lambda busy: on_progress(Note(busy))):
             if not is_prepared(recovered(target)):
-                return _prepare(source, dataset, settings, target, on_progress)
+                count = _counter(on_progress)
+                hands = PieceHands(dataset, pieces, settings, source.on_bad_row, count)
+                return _prepare(source, gather(hands), settings, target, on_progress)
     else:
         remove_stale_lock(target)
     return Prepared(target)
 
 
 def _prepare(
-    source: Source, dataset: Dataset, settings: TextSettings, target: Path, on_progress: OnProgress
+    source: Source, hands: PieceHands, settings: TextSettings, target: Path, on_progress: OnProgress
 ) -> Prepared:
-    bad_rows = {name: BadRows(source.on_bad_row) for name in dataset.splits}
-    streams = {
-        name: partial(_read_again, split, bad_rows, name) for name, split in dataset.splits.items()
+    dataset = hands.dataset
+    about = {
+        "name": dataset.name,
+        "source": {"data": dataset.name, "synthetic": source.places == (EMBEDDED,)},
+        **({"valid_is_cut": True} if dataset.valid_is_cut else {}),
     }
+    prepared = prepare_by(hands, target, settings, about)
+    for text in dict.fromkeys(chain(*(rows.notes for rows in hands.bad_rows.values()))):
+        on_progress(Note(text))
+    return prepared
+
+
+def _counter(on_progress: OnProgress) -> OnDocuments:
+    """Return a function that adds up the documents of each step, and reports them."""
     n_done: dict[str, int] = {}
 
     def count(step: str, n_documents: int) -> None:
         n_done[step] = n_done.get(step, 0) + n_documents
         on_progress(Progress(step, n_done[step]))
 
-    prepared = prepare(
-        streams,
-        target,
-        dataset.name,
-        settings,
-        {"data": dataset.name, "synthetic": source.places == (EMBEDDED,)},
-        count,
-        count_skipped=lambda: {name: rows.n_skipped for name, rows in bad_rows.items()},
-        valid_is_cut=dataset.valid_is_cut,
-    )
-    for text in dict.fromkeys(chain(*(rows.notes for rows in bad_rows.values()))):
-        on_progress(Note(text))
-    return prepared
+    return count
 
 
 def prepared_path(
@@ -218,10 +225,12 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "setrnn"
 
 
-def _read_again(split: Split, bad_rows: dict[str, BadRows], name: str) -> Iterator[Example]:
-    """Stream a split; bad rows are counted from zero each time."""
-    bad_rows[name] = BadRows(bad_rows[name].on_bad_row)
-    return split.read(bad_rows[name])
+def _without_labels(split: Split) -> Split:
+    def read(bad_rows: BadRows) -> Iterator[Example]:
+        for example in split.read(bad_rows):
+            yield replace(example, labels=())
+
+    return Split(split.files, read)
 
 
 def _content_hash(file: Path) -> str:

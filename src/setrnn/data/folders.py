@@ -24,12 +24,12 @@ _TEMPORARY = re.compile(r"\..+\.setrnn-(?P<host>[0-9a-f]{6})-(?P<pid>\d+)-[0-9a-
 
 
 @contextmanager
-def explain_failed_write(place: Path, way_out: str = "") -> Iterator[None]:
+def explain_failed_write(place: Path | str, way_out: str = "") -> Iterator[None]:
     """Turn the errors of writing a file or folder into a DataError of one line."""
     try:
         yield
     except OSError as error:
-        reason = error.strerror or error
+        reason = str(error.strerror or error).rstrip(".")
         raise DataError(f"{place} cannot be written: {reason}.{way_out}") from error
 
 

@@ -14,29 +14,26 @@ test that train lacks has an id after the others: see `unseen_labels`.
 A damaged folder is refused before anything is learned from it. Opening it checks the size of every
 file and, up to HASHED_BYTES, its hash; opening a split checks that all ids are in range.
 
-`prepare` makes the folder in two passes and bounded memory. The first pass over these texts counts
-labels and features and collects texts for the vocabulary. The second turns every split into ids:
-the tokenizer uses all cores, in a thread of its own.
+`prepare` makes the folder in two passes and bounded memory: `counting` and `encoding`.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import chain, islice, product
+from itertools import chain, product
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
-from tokenizers import Encoding
 
 from setrnn.config import TextSettings, from_dict, settings_hash, to_dict
-from setrnn.data.example import Example, name_example
+from setrnn.data.counting import Counts, count_documents
+from setrnn.data.encoding import SplitWriter, encode_documents
+from setrnn.data.example import Example
 from setrnn.data.folders import whole_folder
 from setrnn.data.kept_vectors import check_vectors
 from setrnn.data.labels import LabelVocabulary, distinct_sets
@@ -47,39 +44,40 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.data.vocabulary import Vocabulary, learn_vocabulary
 from setrnn.errors import DataError
 
-FORMAT = 3
+FORMAT = 4
 DESCRIPTION_FILE = "prepared.json"
 UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
-BATCH = 4096
+VOCABULARY_SPLITS = ("train", UNLABELLED)
 HASHED_BYTES = 1 << 30  # a larger folder is hashed only on request: about a second per GiB
 TOKEN_DTYPES = ("uint16", "int32")
 AGAIN = "Remove the folder and prepare the data again: setrnn data prepare DATA."
 
 Stream = Callable[[], Iterable[Example]]
-T = TypeVar("T")
-Made = TypeVar("Made")
+OnDocuments = Callable[[str, int], None]
 
 
 @dataclass(frozen=True)
 class PreparedSplit:
-    """One split: its tokens, label sets and ids, memory-mapped."""
+    """One split: its tokens, label sets, ids and hashes of texts, memory-mapped."""
 
     tokens: Ragged
     labels: Ragged
     id_bytes: Ragged
+    text_hashes: Ragged  # one per document, see `document_sketch`
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def is_sound(self, n_documents: int, n_tokens: int, n_labels: int) -> bool:
         """Return whether no offset and no id is out of range."""
-        all_rows = (self.tokens, self.labels, self.id_bytes)
+        all_rows = (self.tokens, self.labels, self.id_bytes, self.text_hashes)
         return (
             {len(rows) for rows in all_rows} == {n_documents}
             and self.tokens.is_sound(n_tokens)
             and self.labels.is_sound(n_labels)
             and self.labels.holds_sets()
             and self.id_bytes.is_sound(256)
+            and bool((self.text_hashes.lengths == 1).all())
         )
 
     def ids(self, start: int, stop: int) -> list[str]:
@@ -181,6 +179,7 @@ class Prepared:
             tokens=_open_ragged(part, "token", known["token_dtype"]),
             labels=_open_ragged(part, "label", "int32"),
             id_bytes=_open_ragged(part, "id", "uint8"),
+            text_hashes=_open_ragged(part, "fingerprint", "uint64"),
         )
         if name not in self._checked:
             n_labels = known["n_labels"] + len(known["unseen_labels"])
@@ -188,39 +187,6 @@ class Prepared:
                 raise _damaged(self.folder, name)
             self._checked.add(name)
         return split
-
-
-class SplitWriter:
-    """Appends documents to the files of one split; a context manager."""
-
-    def __init__(self, folder: Path, token_dtype: npt.DTypeLike) -> None:
-        folder.mkdir()
-        self.n_documents = 0
-        self._dtypes = {"token": token_dtype, "label": np.int32, "id": np.uint8}
-        self._ends = dict.fromkeys(self._dtypes, 0)
-        kinds = [f"{name}{kind}.bin" for name in self._dtypes for kind in ("s", "_offsets")]
-        self._files = {kind: (folder / kind).open("wb") for kind in kinds}
-        for name in self._dtypes:
-            self._files[f"{name}_offsets.bin"].write(bytes(8))  # the first row begins at 0
-
-    def __enter__(self) -> SplitWriter:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        for file in self._files.values():
-            file.close()
-
-    def append(self, ids: Sequence[str], tokens: Ragged, labels: Ragged) -> None:
-        """Write a batch of documents."""
-        encoded = [each.encode() for each in ids]
-        id_bytes = np.frombuffer(b"".join(encoded), dtype=np.uint8)
-        id_rows = Ragged.from_lengths(id_bytes, np.array([*map(len, encoded)], dtype=np.int64))
-        for name, rows in (("token", tokens), ("label", labels), ("id", id_rows)):
-            self._files[f"{name}s.bin"].write(rows.values.astype(self._dtypes[name]).tobytes())
-            ends = self._ends[name] + rows.offsets[1:]
-            self._files[f"{name}_offsets.bin"].write(ends.tobytes())
-            self._ends[name] += len(rows.values)
-        self.n_documents += len(ids)
 
 
 def is_prepared(place: Path) -> bool:
@@ -278,7 +244,9 @@ def _read_description(folder: Path) -> dict[str, Any]:
 def _is_complete(values: Mapping[str, Any]) -> bool:
     """Return whether a description has all that is read from it, with the seal of every file."""
     arrays = (
-        f"{name}{kind}.bin" for name in ("token", "label", "id") for kind in ("s", "_offsets")
+        f"{name}{kind}.bin"
+        for name in ("token", "label", "id", "fingerprint")
+        for kind in ("s", "_offsets")
     )
     needed = {f"{split}/{name}" for split, name in product(values["n_documents"], arrays)}
     numbers = [values["n_tokens"], values["n_labels"], *values["n_documents"].values()]
@@ -297,31 +265,49 @@ def smallest_dtype(n_values: int) -> np.dtype[Any]:
     return np.dtype(np.uint16 if n_values <= 2**16 else np.int32)
 
 
-def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Cut a stream into lists of at most `size` items."""
-    batch = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+class Hands(Protocol):
+    """Who reads the documents, twice: one process, or several with a piece of the data each."""
+
+    def count(self, folder: Path) -> Counts:
+        """Return the counts of train and of texts without labels; files in `folder` may help."""
+
+    def encode(self, folder: Path, encoder: TextEncoder, labels: LabelVocabulary) -> Encoded:
+        """Write the files of all splits into `folder`; that holds the vocabulary already."""
 
 
-def prefetch(make: Callable[[T], Made], items: Iterable[T], n_ahead: int = 4) -> Iterator[Made]:
-    """Yield `make(item)` in order; a thread makes a few ahead while the caller computes."""
-    remaining = iter(items)
-    with ThreadPoolExecutor(1) as thread:
-        waiting = deque(thread.submit(make, item) for item in islice(remaining, n_ahead))
-        try:
-            while waiting:
-                made = waiting.popleft().result()
-                waiting.extend(thread.submit(make, item) for item in islice(remaining, 1))
-                yield made
-        finally:
-            for future in waiting:
-                future.cancel()
+@dataclass
+class Encoded:
+    """What the second pass over the documents has found."""
+
+    n_documents: dict[str, int] = field(default_factory=dict)  # by split
+    n_skipped: dict[str, int] = field(default_factory=dict)
+    label_ids: dict[str, int] = field(default_factory=dict)  # also of labels that train lacks
+
+
+@dataclass(frozen=True)
+class OneProcess:
+    """Reads streams one after the other; the tokenizer uses all cores."""
+
+    splits: Mapping[str, Stream]
+    settings: TextSettings
+    on_documents: OnDocuments
+
+    def count(self, folder: Path) -> Counts:
+        """Count the documents of train and those without labels."""
+        documents = chain.from_iterable(
+            self.splits[name]() for name in VOCABULARY_SPLITS if name in self.splits
+        )
+        return count_documents(documents, self.settings, partial(self.on_documents, "vocabulary"))
+
+    def encode(self, folder: Path, encoder: TextEncoder, labels: LabelVocabulary) -> Encoded:
+        """Write one split after the other."""
+        found = Encoded(label_ids=dict(labels.index))
+        for name, stream in self.splits.items():
+            with SplitWriter(folder / name, smallest_dtype(encoder.n_tokens)) as writer:
+                report = partial(self.on_documents, name)
+                encode_documents(stream(), writer, encoder, found.label_ids, report)
+            found.n_documents[name] = writer.n_documents
+        return found
 
 
 def prepare(
@@ -330,12 +316,10 @@ def prepare(
     name: str,
     settings: TextSettings,
     source: Mapping[str, Any],
-    on_documents: Callable[[str, int], None] = lambda step, n_documents: None,
-    count_skipped: Callable[[], Mapping[str, int]] = dict,
-    valid_is_cut: bool = False,
+    on_documents: OnDocuments = lambda step, n_documents: None,
     known: Vocabulary | None = None,
 ) -> Prepared:
-    """Write the prepared form of a dataset to `target`, completely or not at all.
+    """Write the prepared form of documents to `target`, completely or not at all.
 
     Args:
         splits: a function per split that streams it, any number of times; train is required.
@@ -345,8 +329,6 @@ def prepare(
         source: where the data came from, kept in the description.
         on_documents: called with the step and the number of documents processed since the last
             call.
-        count_skipped: called at the end; returns the number of skipped rows per split.
-        valid_is_cut: whether the valid split was cut from train, kept in the description.
         known: the vocabulary of a model, to which that of the data is added.
 
     Example:
@@ -359,82 +341,41 @@ def prepare(
     """
     if "train" not in splits:
         raise DataError(f"{name} has no 'train' part: found {', '.join(splits) or 'nothing'}.")
+    hands = OneProcess(splits, settings, on_documents)
+    return prepare_by(hands, target, settings, {"name": name, "source": dict(source)}, known)
+
+
+def prepare_by(
+    hands: Hands,
+    target: Path,
+    settings: TextSettings,
+    about: Mapping[str, Any],
+    known: Vocabulary | None = None,
+) -> Prepared:
+    """Write a prepared folder, completely or not at all; `about` is kept in the description."""
     if target.exists() and not is_prepared(target) and any(target.iterdir()):
         raise DataError(
             f"{target} exists and is not a prepared folder. Remove it, or name another."
         )
-    documents = chain.from_iterable(
-        splits[name]() for name in ("train", UNLABELLED) if name in splits
-    )
-    label_counts, texts, features = _count(
-        documents, settings, lambda n: on_documents("vocabulary", n)
-    )
-    extend = learn_vocabulary if known is None else known.extend
-    encoder, labels = extend(label_counts, texts, features, settings)
-    label_ids = dict(labels.index)  # labels that train lacks are added
-    dtype = smallest_dtype(encoder.n_tokens)
-    n_documents = {}
-
-    def tokenize(batch: list[Example]) -> tuple[list[Example], list[Encoding]]:
-        return batch, encoder.tokenize(
-            [example.text for example in batch], partial(name_example, batch)
-        )
-
     with whole_folder(target) as folder:
-        for split, stream in splits.items():
-            with SplitWriter(folder / split, dtype) as writer:
-                for examples, encodings in prefetch(tokenize, batched(stream(), BATCH), n_ahead=2):
-                    tokens = encoder.pack(encodings, [example.features for example in examples])
-                    ids = [example.id for example in examples]
-                    writer.append(ids, tokens, _label_rows(examples, label_ids))
-                    on_documents(split, len(examples))
-            n_documents[split] = writer.n_documents
+        counts = hands.count(folder)
+        extend = learn_vocabulary if known is None else known.extend
+        encoder, labels = extend(
+            counts.labels, counts.frequent_words, counts.frequent_features(), settings
+        )
         encoder.save(folder / "tokenizer.json")
         labels.save(folder / "labels.json")
+        del counts
+        found = hands.encode(folder, encoder, labels)
         description = {
-            "name": name,
-            "source": dict(source),
+            **about,
             "text": to_dict(settings),
-            "n_documents": n_documents,
-            "n_skipped_rows": dict(count_skipped()),
+            "n_documents": found.n_documents,
+            "n_skipped_rows": found.n_skipped,
             "n_tokens": encoder.n_tokens,
             "n_labels": len(labels),
-            "unseen_labels": list(label_ids)[len(labels) :],
-            "token_dtype": dtype.name,
-            **({"valid_is_cut": True} if valid_is_cut else {}),
+            "unseen_labels": list(found.label_ids)[len(labels) :],
+            "token_dtype": smallest_dtype(encoder.n_tokens).name,
         }
         write_description(folder, description)
     return Prepared(target)
-
-
-def _count(
-    examples: Iterable[Example], settings: TextSettings, on_documents: Callable[[int], None]
-) -> tuple[Counter[str], list[str], list[str]]:
-    """Return the count of each label, texts for the vocabulary, and the most frequent features.
-
-    The texts are an even sample of the stream, whose length is not known: when the sample is
-    full, every second text is dropped, and from then on half as many are taken.
-    """
-    labels, features, texts = Counter[str](), Counter[str](), list[str]()
-    n_seen, stride = 0, 1
-    for batch in batched(examples, BATCH):
-        labels.update(chain.from_iterable(example.labels for example in batch))
-        features.update(chain.from_iterable(example.features for example in batch))
-        sample = batch[-n_seen % stride :: stride]
-        texts.extend(example.text[: 20 * settings.max_words] for example in sample)
-        n_seen += len(batch)
-        while len(texts) > settings.vocabulary_documents:
-            del texts[1::2]
-            stride *= 2
-        on_documents(len(batch))
-    ranked = sorted(features.items(), key=lambda item: (-item[1], item[0]))
-    frequent = [name for name, count in ranked if count >= settings.min_count]
-    return labels, texts, frequent[: settings.max_features]
-
-
-def _label_rows(examples: list[Example], label_ids: dict[str, int]) -> Ragged:
-    rows = []
-    for example in examples:
-        ids = [label_ids.setdefault(label, len(label_ids)) for label in example.labels]
-        rows.append(sorted(ids))
-    return Ragged.from_lists(rows)

@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import chain
+from functools import cache, cached_property
+from itertools import chain, filterfalse, islice
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
@@ -197,23 +197,31 @@ def read_tokenizer(file: Path) -> Tokenizer:
 def learn_tokenizer(
     texts: Iterable[str], features: Iterable[str], settings: TextSettings
 ) -> Tokenizer:
-    """Build a tokenizer whose vocabulary is the most frequent words of the texts.
+    """Build a tokenizer whose vocabulary is the most frequent words of texts."""
+    return choose_tokenizer(rank_words(texts, settings.min_count), features, settings)
+
+
+def choose_tokenizer(
+    words: Iterable[str], features: Iterable[str], settings: TextSettings
+) -> Tokenizer:
+    """Build a tokenizer whose vocabulary is the most frequent words.
 
     Args:
-        texts: the training texts.
+        words: the words, in descending order of frequency.
         features: the features, in descending order of frequency.
         settings: sizes and stop words.
     """
     stop_words = read_stop_words(settings.stop_words)
-    words = _rank_words(texts, settings, stop_words | {NUMBER})[: settings.max_vocabulary]
+    without = stop_words | {NUMBER}
+    kept = islice((word for word in words if word not in without), settings.max_vocabulary)
     tags = (FEATURE_PREFIX + name for name in features)
-    return _make_tokenizer(words, tags, sorted(stop_words))
+    return _make_tokenizer(kept, tags, sorted(stop_words))
 
 
 def extend_tokenizer(
-    encoder: TextEncoder, texts: Iterable[str], features: Iterable[str], settings: TextSettings
+    encoder: TextEncoder, new_words: Iterable[str], features: Iterable[str], settings: TextSettings
 ) -> Tokenizer:
-    """Add frequent words of texts, and features, to a tokenizer; its stop words stay.
+    """Add words and features, the most frequent first, to a tokenizer; its stop words stay.
 
     New words follow the others, and new features theirs, so that only ids of features change.
     """
@@ -224,22 +232,32 @@ def extend_tokenizer(
     words = [token for token in tokens if not token.startswith(FEATURE_PREFIX)]
     tags = [token for token in tokens if token.startswith(FEATURE_PREFIX)]
     n_free = max(settings.max_vocabulary - len(words), 0)
-    words += _rank_words(texts, settings, {*own})[:n_free]
+    is_own = {*own}.__contains__
+    words += islice(filterfalse(is_own, new_words), n_free)
     known = {*tags}
     tags += [tag for name in features if (tag := FEATURE_PREFIX + name) not in known]
     n_tags = max(settings.max_features, len(known))
     return _make_tokenizer(words, tags[:n_tags], stop_words)
 
 
-def _rank_words(texts: Iterable[str], settings: TextSettings, without: set[str]) -> list[str]:
-    """Return words that occur often enough, in descending order of frequency."""
+def rank_words(texts: Iterable[str], min_count: int) -> list[str]:
+    """Return words that occur often enough, in descending order of frequency, then by name.
+
+    The tokenizer uses all cores.
+    """
     tokenizer = _blank_tokenizer({})
     trainer = trainers.WordLevelTrainer(
-        vocab_size=2**31 - 1, min_frequency=settings.min_count, show_progress=False
+        vocab_size=2**31 - 1, min_frequency=min_count, show_progress=False
     )
     tokenizer.train_from_iterator(map(break_runs, texts), trainer)
-    ranked = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
-    return [word for word, _ in ranked if word not in without]
+    return [word for word, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text, as `rank_words` counts them."""
+    normalizer, splitter = _steps()
+    found = splitter.pre_tokenize_str(normalizer.normalize_str(break_runs(text)))
+    return [word for word, _ in found]
 
 
 def _make_tokenizer(
@@ -269,11 +287,17 @@ def read_stop_words(name: str) -> set[str]:
 
 def _blank_tokenizer(vocabulary: dict[str, int]) -> Tokenizer:
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
-    tokenizer.normalizer = normalizers.Sequence(
+    tokenizer.normalizer, tokenizer.pre_tokenizer = _steps()
+    return tokenizer
+
+
+@cache
+def _steps() -> tuple[normalizers.Normalizer, pre_tokenizers.PreTokenizer]:
+    """Return what is done to a text before its words are looked up."""
+    normalizer = normalizers.Sequence(
         [normalizers.Lowercase(), normalizers.Replace(Regex(WHOLE_NUMBER), NUMBER)]
     )
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(WORD), "removed", invert=True)
-    return tokenizer
+    return normalizer, pre_tokenizers.Split(Regex(WORD), "removed", invert=True)
 
 
 def whole_characters(text: str) -> str:

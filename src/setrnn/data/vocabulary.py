@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from setrnn.config import WORDS, TextSettings
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.subwords import pretrained_encoder
-from setrnn.data.tokenizing import TextEncoder, extend_tokenizer, learn_tokenizer
+from setrnn.data.tokenizing import TextEncoder, choose_tokenizer, extend_tokenizer
 
 
 def learn_vocabulary(
     label_counts: Mapping[str, int],
-    texts: Iterable[str],
+    words: Callable[[], Iterable[str]],
     features: Sequence[str],
     settings: TextSettings,
 ) -> tuple[TextEncoder, LabelVocabulary]:
-    """Return the frequent words and features, or those of a pretrained encoder, and the labels."""
+    """Return the frequent words and features, or those of a pretrained encoder, and the labels.
+
+    `words` is called only if words are needed.
+    """
     labels = LabelVocabulary.from_counts(label_counts)
     if settings.tokenizer != WORDS:
         return pretrained_encoder(settings), labels
-    tokenizer = learn_tokenizer(texts, features, settings)
+    tokenizer = choose_tokenizer(words(), features, settings)
     return TextEncoder(tokenizer, settings.max_words), labels
 
 
@@ -36,13 +39,13 @@ class Vocabulary:
     def extend(
         self,
         label_counts: Mapping[str, int],
-        texts: Iterable[str],
+        words: Callable[[], Iterable[str]],
         features: Sequence[str],
         settings: TextSettings,
     ) -> tuple[TextEncoder, LabelVocabulary]:
         """Add frequent words and features of new texts, unless the words are fixed, and labels."""
         encoder = self.encoder
         if self.adds_words and type(encoder) is TextEncoder:
-            tokenizer = extend_tokenizer(encoder, texts, features, settings)
+            tokenizer = extend_tokenizer(encoder, words(), features, settings)
             encoder = TextEncoder(tokenizer, encoder.max_words)
         return encoder, self.labels.extend(label_counts, keeps_counts=not self.adds_words)

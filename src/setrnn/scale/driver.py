@@ -43,7 +43,7 @@ class Driver:
 
     def __init__(
         self,
-        workers: Workers,
+        workers: Workers[Task, Record | None],
         shards: Sequence[Shard],
         limit_seconds: float,
         on_progress: OnProgress,
@@ -74,7 +74,7 @@ class Driver:
             self._cancel_late()
             self._report()
 
-    def _end(self, outcome: Outcome) -> None:
+    def _end(self, outcome: Outcome[Task, Record | None]) -> None:
         task = outcome.task
         del self.started[task]
         state = self.states[task.shard.number]
@@ -88,8 +88,8 @@ class Driver:
             late = TOO_LONG.format(self.limit_seconds / 60) if task in self.is_late else ""
             self.is_late.discard(task)
             self._count_death(state, task, late or f"its worker {outcome.death.rstrip('.')}")
-        elif outcome.record is not None:
-            self._count_done(outcome.record)
+        elif outcome.result is not None:
+            self._count_done(outcome.result)
         else:
             self._end_trial(state)
 

@@ -26,17 +26,16 @@ from setrnn.data.folders import locked
 from setrnn.data.formats import choose_split
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.scale.crew import Crew, hire
 from setrnn.scale.driver import Driver
 from setrnn.scale.plan import FORMATS_OUT, PLAN, Plan, check_same, list_inputs, read_plan
 from setrnn.scale.stores import Store, find_inputs, is_address, open_store
-from setrnn.scale.worker import RECORDS, Record, Work, describe_version
-from setrnn.scale.workers import Workers
+from setrnn.scale.worker import RECORDS, Record, TagWork, describe_version
 from setrnn.systems.limits import Limits
 from setrnn.tagging.prediction_rows import check_separator
 
 MANIFEST, BAD, LOG = "manifest.json", "bad.jsonl", "log.txt"
 SHARD_ROWS = 50_000
-SHARD_MINUTES = 60.0
 N_READERS = 16  # records that are read at once
 BUSY = " Wait for it, or choose another folder."
 
@@ -56,30 +55,6 @@ class TaggedFiles:
     files: tuple[str, ...]
     n_documents: int
     n_bad: int
-
-
-@dataclass(frozen=True)
-class Crew:
-    """Who does the work.
-
-    Attributes:
-        workers: the number of workers; None for one per core, or per GPU or share of one.
-        ray: the address of a Ray cluster, "auto" for that of this machine; None for processes.
-        gpus_per_worker: the GPUs of each worker on a Ray cluster, which may be a fraction.
-        shard_minutes: a shard that takes longer is tried by another worker.
-    """
-
-    workers: int | None = None
-    ray: str | None = None
-    gpus_per_worker: float = 0.0
-    shard_minutes: float = SHARD_MINUTES
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError if a value cannot be used."""
-        if self.workers is not None and self.workers < 1:
-            raise ConfigError(f"There must be at least 1 worker, got {self.workers}.")
-        if not self.gpus_per_worker >= 0 or not self.shard_minutes > 0:
-            raise ConfigError("GPUs per worker must be 0 or more, and shard minutes more than 0.")
 
 
 def predict_files(
@@ -136,7 +111,7 @@ def predict_files(
     tagger.known_limits(limits)
     if format_out == "csv":
         check_separator(tagger.labels.names, source.options.label_separator)
-    work = Work(
+    work = TagWork(
         model=model,
         model_version=describe_version(tagger),
         setrnn_version=setrnn.__version__,
@@ -186,7 +161,7 @@ def _alone(place: str) -> Iterator[None]:
 
 
 def _settle_plan(
-    store: Store, work: Work, places: Sequence[str], shard_rows: int, on_progress: OnProgress
+    store: Store, work: TagWork, places: Sequence[str], shard_rows: int, on_progress: OnProgress
 ) -> Plan:
     """Write the plan, or check that it is the one that the folder has."""
     before = read_plan(store, work.out)
@@ -199,7 +174,7 @@ def _settle_plan(
     return before
 
 
-def _settings(work: Work, shard_rows: int) -> dict[str, Any]:
+def _settings(work: TagWork, shard_rows: int) -> dict[str, Any]:
     """Return all that decides the bytes of the output, as JSON values."""
     values = asdict(work)
     options = values.pop("options")
@@ -212,7 +187,9 @@ def _settings(work: Work, shard_rows: int) -> dict[str, Any]:
     return plain
 
 
-def _tag(store: Store, work: Work, plan: Plan, crew: Crew, on_progress: OnProgress) -> TaggedFiles:
+def _tag(
+    store: Store, work: TagWork, plan: Plan, crew: Crew, on_progress: OnProgress
+) -> TaggedFiles:
     shards = plan.shards()
     records = _read_records(store, work.out)
     missing = [each for each in shards if each.number not in records]
@@ -223,7 +200,10 @@ def _tag(store: Store, work: Work, plan: Plan, crew: Crew, on_progress: OnProgre
             on_progress(Note(text))
         n_rows = plan.n_rows
         rows_done = n_rows - sum(each.rows.n_rows for each in missing)
-        with _logging(work.out) as say, closing(_hire(work, crew, len(missing))) as workers:
+        with (
+            _logging(work.out) as say,
+            closing(hire(work, crew, len(missing), work.device)) as workers,
+        ):
             say(f"{len(missing):,} shards to tag, {workers.n_workers} workers")
             driver = Driver(
                 workers,
@@ -263,20 +243,6 @@ def _read_records(store: Store, place: str) -> dict[int, Record]:
         return {record.number: record for record in readers.map(read, names)}
 
 
-def _hire(work: Work, crew: Crew, n_shards: int) -> Workers:
-    """Start the workers; no more than there are shards."""
-    if crew.ray is not None:
-        from setrnn.scale.ray_workers import RayWorkers, connect
-
-        connect(crew.ray)
-        return RayWorkers(work, crew.workers, n_shards, crew.gpus_per_worker)
-    from setrnn.model.devices import count_gpus, n_cores
-    from setrnn.scale.processes import Processes
-
-    n_gpus = 0 if work.device == "cpu" else count_gpus()
-    return Processes(work, min(crew.workers or n_gpus or n_cores(), n_shards), n_gpus)
-
-
 @contextmanager
 def _logging(place: str) -> Iterator[Callable[[str], None]]:
     """Yield a function that writes a line to the log of a folder, with the time."""
@@ -287,7 +253,7 @@ def _logging(place: str) -> Iterator[Callable[[str], None]]:
         yield lambda text: print(time.strftime("%Y-%m-%d %H:%M:%S"), text, file=log)
 
 
-def _finish(store: Store, work: Work, plan: Plan, records: Mapping[int, Record]) -> TaggedFiles:
+def _finish(store: Store, work: TagWork, plan: Plan, records: Mapping[int, Record]) -> TaggedFiles:
     """Check that all is there, remove what no record names, and write the manifest."""
     ordered = [records[each.number] for each in plan.shards()]
     for shard, record in zip(plan.shards(), ordered, strict=True):

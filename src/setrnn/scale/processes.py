@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
@@ -10,26 +9,28 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
+from typing import Generic
 
 from setrnn.errors import SetRNNError
-from setrnn.scale.worker import Record, Task, Work, Worker
-from setrnn.scale.workers import Failure, Outcome, describe_failure, is_death
-from setrnn.training.pool import (
-    describe_death,
-    ignored_interrupts,
-    stop_with_parent,
-    threads_in_children,
+from setrnn.scale.workers import (
+    Outcome,
+    ResultT,
+    TaskT,
+    Work,
+    describe_failure,
+    is_death,
 )
+from setrnn.training.pool import describe_death, end_child, start_child, stop_with_parent
 
 LEAVING_SECONDS = 10.0
 MOST_STILLBORN = 8
 LEAST_PAUSE = 0.5  # seconds between two messages of progress
 
 
-class Processes:
-    """Processes that each hold the model."""
+class Processes(Generic[TaskT, ResultT]):
+    """Processes that each hold a worker."""
 
-    def __init__(self, work: Work, n_workers: int, n_gpus: int = 0) -> None:
+    def __init__(self, work: Work[TaskT, ResultT], n_workers: int, n_gpus: int = 0) -> None:
         self.n_workers, self._work, self._n_gpus = n_workers, work, n_gpus
         self._n_stillborn = 0  # that died before they were ready, one after the other
         self._children = [self._start(place) for place in range(n_workers)]
@@ -38,13 +39,14 @@ class Processes:
         """Return whether a worker is ready and has nothing to do."""
         return any(child.is_ready and child.task is None for child in self._children)
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: TaskT) -> None:
         """Give a task to a worker that has nothing to do."""
         child = next(each for each in self._children if each.is_ready and each.task is None)
         child.task, child.n_documents = task, 0
-        child.messages.send(task)
+        with suppress(OSError):  # it has just died: the next wait finds out
+            child.messages.send(task)
 
-    def wait(self, seconds: float) -> list[Outcome]:
+    def wait(self, seconds: float) -> list[Outcome[TaskT, ResultT]]:
         """Wait until tasks have ended, but not longer; replace workers that died."""
         outcomes = []
         for messages in wait([child.messages for child in self._children], seconds):
@@ -64,7 +66,7 @@ class Processes:
         """Return how many documents of unfinished tasks are done."""
         return sum(child.n_documents for child in self._children)
 
-    def cancel(self, task: Task) -> None:
+    def cancel(self, task: TaskT) -> None:
         """Kill the worker of a task; it is replaced."""
         for child in self._children:
             if child.task == task:
@@ -77,32 +79,24 @@ class Processes:
                 child.messages.send(None)
         deadline = time.monotonic() + LEAVING_SECONDS
         for child in self._children:
-            if child.task is None:
-                child.process.join(max(0.0, deadline - time.monotonic()))
-            child.process.kill()
-            child.process.join()
+            end_child(child.process, 0 if child.task else deadline - time.monotonic())
             child.messages.close()
 
-    def _start(self, place: int) -> _Child:
+    def _start(self, place: int) -> _Child[TaskT, ResultT]:
         return _Child(self._work, str(place % self._n_gpus) if self._n_gpus else None)
 
 
-class _Child:
+class _Child(Generic[TaskT, ResultT]):
     """A process, seen from the driver."""
 
-    def __init__(self, work: Work, gpu: str | None) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.messages, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(work, gpu, theirs), daemon=True)
-        with threads_in_children(1), ignored_interrupts():
-            self.process.start()
-        theirs.close()
-        self.task: Task | None = None
+    def __init__(self, work: Work[TaskT, ResultT], gpu: str | None) -> None:
+        self.process, self.messages = start_child(_serve, work, gpu)
+        self.task: TaskT | None = None
         self.n_documents = 0
         self.is_ready = self.was_ready = self.is_dead = False
         self.death = ""
 
-    def read(self) -> Outcome | None:
+    def read(self) -> Outcome[TaskT, ResultT] | None:
         """Read one message; return how the task has ended, if it has."""
         try:
             kind, content = self.messages.recv()
@@ -120,31 +114,29 @@ class _Child:
         assert task is not None
         return Outcome(task, **{kind: content})
 
-    def _bury(self) -> Outcome | None:
-        self.process.join(LEAVING_SECONDS)
-        self.process.kill()
-        self.process.join()
+    def _bury(self) -> Outcome[TaskT, ResultT] | None:
+        end_child(self.process, LEAVING_SECONDS)
         self.messages.close()
         self.is_ready, self.is_dead, self.n_documents = False, True, 0
         self.death = describe_death(self.process.exitcode).message
         return None if self.task is None else Outcome(self.task, death=self.death)
 
 
-def _serve(work: Work, gpu: str | None, messages: Connection) -> None:
+def _serve(work: Work[TaskT, ResultT], gpu: str | None, messages: Connection) -> None:
     """Do tasks until there are no more; the function of a process."""
     threading.Thread(target=stop_with_parent, daemon=True).start()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     try:
-        worker = Worker(work)
-    except Exception as error:  # noqa: BLE001 (any error ends the prediction)
+        worker = work.start()
+    except Exception as error:  # noqa: BLE001 (any error ends all work)
         messages.send(("broken", describe_failure(error)))
         return
     messages.send(("ready", None))
     while (task := messages.recv()) is not None:
         try:
-            content: tuple[str, Record | Failure | None] = "record", worker(task, _sender(messages))
+            content: tuple[str, object] = "result", worker(task, _sender(messages))
         except Exception as error:  # noqa: BLE001 (the worker lives on)
             if is_death(error):
                 os._exit(1)

@@ -18,6 +18,7 @@ from typing import Any
 import setrnn
 from setrnn.errors import ConfigError
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
+from setrnn.scale.ray_workers import end_actor, explain_loss, start_actor
 from setrnn.training.pool import STOPPING_SECONDS, TICK, Ended, Failure, Job, run_jobs
 
 MOST_LOSSES = 5  # of the workers of one job
@@ -50,7 +51,7 @@ def run_jobs_on_ray(
                 ended = each.read()
                 if ended is not None:
                     running.remove(each)
-                    each.end()
+                    end_actor(each.actor)
                     yield ended
             if any(each.is_started for each in running):
                 clock = float("inf")
@@ -77,13 +78,7 @@ class _Remote:
 
     def _start(self) -> None:
         """Ask for a worker: it starts as soon as a node has room."""
-        options: dict[str, Any] = {
-            "num_cpus": 1,
-            "num_gpus": self._gpus,
-            "max_restarts": 0,
-            "max_concurrency": 3,  # the job, a question for its progress, and the stop
-        }
-        self.actor = self._ray.remote(_Actor).options(**options).remote()
+        self.actor = start_actor(_Actor, self._gpus, 3)  # the job, its progress, and the stop
         self.answer = self.actor.do.remote(self.job, setrnn.__version__)
         self.question = self.actor.progress.remote()
         self._asked, self.is_started = time.monotonic(), False
@@ -101,11 +96,6 @@ class _Remote:
             self._asked, self.question = time.monotonic(), self.actor.progress.remote()
         return None
 
-    def end(self) -> None:
-        """End the worker."""
-        with suppress(self._ray.exceptions.RayError):
-            self._ray.kill(self.actor)
-
     def _is_ready(self, reference: object) -> bool:
         return bool(self._ray.wait([reference], timeout=0)[0])
 
@@ -113,10 +103,7 @@ class _Remote:
         try:
             answer: Ended | Failure = self._ray.get(self.answer)
         except self._ray.exceptions.RayError as error:
-            if "No module named 'setrnn'" in str(error):
-                raise ConfigError(
-                    "A node of the Ray cluster has no setrnn. Install the same version everywhere."
-                ) from error
+            explain_loss(error)
             return self._lose()
         if isinstance(answer, Failure):
             raise ConfigError(answer.message)
@@ -124,7 +111,7 @@ class _Remote:
 
     def _lose(self) -> Ended | None:
         """Give the job to another worker, or give it up."""
-        self.end()
+        end_actor(self.actor)
         self._n_losses += 1
         if self._n_losses >= MOST_LOSSES:
             message = f"its worker or node was lost {self._n_losses} times. Is there enough memory?"
@@ -157,7 +144,7 @@ def _stop(running: Sequence[_Remote]) -> None:
             ray.wait(answers, num_returns=len(answers), timeout=STOPPING_SECONDS)
     finally:
         for each in running:
-            each.end()
+            end_actor(each.actor)
             each.job.log.unlink(missing_ok=True)  # a stop is not a failure
 
 

@@ -1,4 +1,4 @@
-"""Workers that are actors of a Ray cluster: only tasks and records pass through Ray."""
+"""Workers that are actors of a Ray cluster: only tasks and small results pass through Ray."""
 
 from __future__ import annotations
 
@@ -7,11 +7,19 @@ import os
 import socket
 import time
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic
 
 from setrnn.errors import ConfigError
-from setrnn.scale.worker import Record, Task, Work, Worker
-from setrnn.scale.workers import Failure, Outcome, describe_failure, is_death
+from setrnn.scale.workers import (
+    Failure,
+    Outcome,
+    ResultT,
+    TaskT,
+    Work,
+    Worker,
+    describe_failure,
+    is_death,
+)
 from setrnn.training.pool import THREAD_VARIABLES
 
 SECONDS_TO_ANSWER = 5.0
@@ -32,7 +40,7 @@ def connect(address: str) -> None:
         raise ConfigError(NEEDS_RAY) from None
     if ray.is_initialized():
         return
-    _check_address(address)
+    is_answered = _check_address(address)
     try:
         ray.init(
             address=None if address == "local" else address,
@@ -41,18 +49,27 @@ def connect(address: str) -> None:
             logging_level=logging.ERROR,
         )
     except (ConnectionError, ValueError, RuntimeError) as error:
+        if is_answered:
+            raise ConfigError(
+                f"'{address}' answers, but does not accept this machine. Check that it is a Ray "
+                "cluster, its version and its authentication."
+            ) from error
         raise _no_cluster(address) from error
 
 
-def _check_address(address: str) -> None:
-    """Raise ConfigError if nobody listens at an address: Ray itself would wait for minutes."""
+def _check_address(address: str) -> bool:
+    """Return whether somebody listens at an address; False if it is a word, such as auto.
+
+    Raises ConfigError if nobody does: Ray itself would wait for minutes.
+    """
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if not host or not port.isdigit():
-        return  # a word, such as auto
+        return False
     try:
         socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
     except (OSError, OverflowError) as error:
         raise _no_cluster(address) from error
+    return True
 
 
 def _no_cluster(address: str) -> ConfigError:
@@ -78,11 +95,46 @@ def count_room(gpus_each: float) -> int:
     return n
 
 
-class RayWorkers:
-    """Actors that each hold the model."""
+def start_actor(made: type, gpus: float, n_calls: int, *arguments: object) -> Any:  # noqa: ANN401 (Ray has no types)
+    """Ask for an actor with one CPU, which answers some calls at once; nobody starts it again."""
+    import ray
+
+    options: dict[str, Any] = {
+        "num_cpus": 1,
+        "num_gpus": gpus,
+        "max_restarts": 0,
+        "max_concurrency": n_calls,
+    }
+    return ray.remote(made).options(**options).remote(*arguments)
+
+
+def end_actor(actor: object) -> None:
+    """End an actor, dead or alive."""
+    import ray
+
+    with suppress(ray.exceptions.RayError):
+        ray.kill(actor)
+
+
+def explain_loss(error: Exception) -> str:
+    """Return why an actor was lost; raise ConfigError if its node has no setrnn."""
+    if "No module named 'setrnn'" in str(error):
+        raise ConfigError(
+            "A node of the Ray cluster has no setrnn. Install the same version everywhere."
+        ) from error
+    first = str(error).strip().splitlines()
+    return " ".join(first[0].split())[:200] if first else type(error).__name__
+
+
+class RayWorkers(Generic[TaskT, ResultT]):
+    """Actors that each hold a worker."""
 
     def __init__(
-        self, work: Work, n_workers: int | None, n_most: int, gpus_per_worker: float = 0.0
+        self,
+        work: Work[TaskT, ResultT],
+        n_workers: int | None,
+        n_most: int,
+        gpus_per_worker: float = 0.0,
     ) -> None:
         """Start at most `n_most` workers: those wanted, or as many as the cluster has room for."""
         import ray
@@ -98,13 +150,13 @@ class RayWorkers:
         """Return whether a worker is ready and has nothing to do."""
         return any(each.is_ready and each.task is None for each in self._actors)
 
-    def submit(self, task: Task) -> None:
+    def submit(self, task: TaskT) -> None:
         """Give a task to a worker that has nothing to do."""
         actor = next(each for each in self._actors if each.is_ready and each.task is None)
         actor.task, actor.n_documents = task, 0
         actor.answer = actor.handle.do.remote(task)
 
-    def wait(self, seconds: float) -> list[Outcome]:
+    def wait(self, seconds: float) -> list[Outcome[TaskT, ResultT]]:
         """Wait until tasks have ended, but not longer; replace workers that died."""
         answers = {each.answer: each for each in self._actors if each.answer is not None}
         if not answers:
@@ -130,7 +182,7 @@ class RayWorkers:
                     asked[each].n_documents = self._ray.get(each)
         return sum(each.n_documents for each in self._actors)
 
-    def cancel(self, task: Task) -> None:
+    def cancel(self, task: TaskT) -> None:
         """Kill the worker of a task; it is replaced."""
         for each in self._actors:
             if each.task == task:
@@ -139,27 +191,21 @@ class RayWorkers:
     def close(self) -> None:
         """End all workers."""
         for each in self._actors:
-            with suppress(self._ray.exceptions.RayError):
-                self._ray.kill(each.handle)
+            end_actor(each.handle)
 
-    def _start(self) -> _Handle:
-        options: dict[str, Any] = {
-            "num_cpus": 1,
-            "num_gpus": self._gpus,
-            "max_restarts": 0,
-            "max_concurrency": 2,  # a task, and questions for its progress
-        }
-        handle = self._ray.remote(_Actor).options(**options).remote(self._work)
+    def _start(self) -> _Handle[TaskT]:
+        handle = start_actor(_Actor, self._gpus, 2, self._work)  # a task, and its progress
         return _Handle(handle, handle.start.remote())
 
-    def _read(self, actor: _Handle) -> Outcome | None:
+    def _read(self, actor: _Handle[TaskT]) -> Outcome[TaskT, ResultT] | None:
         """Read what an actor has answered; replace it if it is dead."""
         task = actor.task
         try:
             content = self._ray.get(actor.answer)
         except self._ray.exceptions.RayError as error:
-            self._replace(actor, _why(error))
-            return None if task is None else Outcome(task, death=_why(error))
+            why = explain_loss(error)
+            self._replace(actor, why)
+            return None if task is None else Outcome(task, death=why)
         actor.answer, actor.task, actor.n_documents = None, None, 0
         if task is None:
             if content is not None:
@@ -168,12 +214,11 @@ class RayWorkers:
             return None
         if isinstance(content, Failure):
             return Outcome(task, failure=content)
-        return Outcome(task, record=content)
+        return Outcome(task, result=content)
 
-    def _replace(self, actor: _Handle, why: str) -> None:
+    def _replace(self, actor: _Handle[TaskT], why: str) -> None:
         """Start another actor; pause before that if this one has never been ready."""
-        with suppress(self._ray.exceptions.RayError):
-            self._ray.kill(actor.handle)
+        end_actor(actor.handle)
         if not actor.is_ready:
             self._n_stillborn += 1
             if self._n_stillborn > MOST_STILLBORN:
@@ -192,35 +237,32 @@ class RayWorkers:
             )
 
 
-class _Handle:
+class _Handle(Generic[TaskT]):
     """An actor, seen from the driver."""
 
     def __init__(self, handle: Any, answer: Any) -> None:  # noqa: ANN401 (Ray has no types)
         self.handle, self.answer = handle, answer
         self.is_ready, self.n_documents = False, 0
-        self.task: Task | None = None
+        self.task: TaskT | None = None
 
 
 class _Actor:
     """A worker in a process of the cluster."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: Work[Any, Any]) -> None:
         self._work, self._n_documents = work, 0
-        self._worker: Worker | None = None
+        self._worker: Worker[Any, Any] | None = None
 
     def start(self) -> Failure | None:
-        """Load the model; return what went wrong."""
+        """Make the worker; return what went wrong."""
         os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
         try:
-            import torch
-
-            torch.set_num_threads(1)
-            self._worker = Worker(self._work)
-        except Exception as error:  # noqa: BLE001 (any error ends the prediction)
+            self._worker = self._work.start()
+        except Exception as error:  # noqa: BLE001 (any error ends all work)
             return describe_failure(error)
         return None
 
-    def do(self, task: Task) -> Record | Failure | None:
+    def do(self, task: object) -> object:
         """Do a task."""
         self._n_documents = 0
         assert self._worker is not None
@@ -237,8 +279,3 @@ class _Actor:
 
     def _count(self, n: int) -> None:
         self._n_documents += n
-
-
-def _why(error: Exception) -> str:
-    first = str(error).strip().splitlines()
-    return " ".join(first[0].split())[:200] if first else type(error).__name__

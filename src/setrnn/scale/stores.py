@@ -87,7 +87,7 @@ class _Objects:
 
     def read(self, name: str) -> bytes | None:
         try:
-            with self._system.open_input_file(self._path(name)) as stream:
+            with _reaching(self._address), self._system.open_input_file(self._path(name)) as stream:
                 return cast(bytes, stream.read())
         except FileNotFoundError:
             return None
@@ -109,7 +109,8 @@ class _Objects:
                     shutil.copyfileobj(source, stream, 1 << 20)
 
     def names(self, folder: str = ".") -> list[str]:
-        return sorted(Path(path).name for path in _list_files(self._system, self._path(folder)))
+        with _reaching(self._address):
+            return sorted(Path(path).name for path in _list_files(self._system, self._path(folder)))
 
     def remove(self, name: str) -> None:
         try:
@@ -124,7 +125,7 @@ class _Objects:
         self._system.create_dir(self._path(name).rpartition("/")[0], recursive=True)
 
     def _explained(self, name: str) -> AbstractContextManager[None]:
-        return explain_failed_write(Path(f"{self._address}/{name}"))
+        return explain_failed_write(f"{self._address}/{name}")
 
 
 @contextmanager
@@ -136,7 +137,8 @@ def open_input(place: str) -> Iterator[BinaryIO]:
         return
     system, path = _file_system(place)
     try:
-        stream = system.open_input_file(path)
+        with _reaching(place):
+            stream = system.open_input_file(path)
     except FileNotFoundError:
         raise DataError(f"{place} does not exist. Check the address.") from None
     with stream:
@@ -162,7 +164,8 @@ def modified_at(place: str) -> int:
         with file_errors(Path(place)):
             return Path(place).stat().st_mtime_ns
     system, path = _file_system(place)
-    return system.get_file_info(path).mtime_ns or 0
+    with _reaching(place):
+        return system.get_file_info(path).mtime_ns or 0
 
 
 def find_inputs(address: str) -> list[str]:
@@ -171,13 +174,14 @@ def find_inputs(address: str) -> list[str]:
     folder, _, pattern = path.rstrip("/").rpartition("/")
     if any(sign in folder for sign in "*?["):
         raise DataError(f"{address} has a wildcard in a folder. Use them in file names only.")
-    if any(sign in pattern for sign in "*?["):
-        system, place = _file_system(f"{scheme}://{folder}")
-        found = [each for each in _list_files(system, place) if _fits(each, pattern)]
-    else:
-        system, place = _file_system(address.rstrip("/"))
-        is_file = system.get_file_info(place).is_file
-        found = [place] if is_file else _list_files(system, place)
+    with _reaching(address):
+        if any(sign in pattern for sign in "*?["):
+            system, place = _file_system(f"{scheme}://{folder}")
+            found = [each for each in _list_files(system, place) if _fits(each, pattern)]
+        else:
+            system, place = _file_system(address.rstrip("/"))
+            is_file = system.get_file_info(place).is_file
+            found = [place] if is_file else _list_files(system, place)
     if not found:
         raise DataError(f"No file matches {address}. Check the pattern.")
     start = f"{scheme}:///" if path.startswith("/") else f"{scheme}://"
@@ -209,8 +213,19 @@ def _file_system(address: str) -> tuple[Any, str]:
         raise _unopened(address, error) from error
 
 
+@contextmanager
+def _reaching(address: str) -> Iterator[None]:
+    """Turn the errors of a store that does not answer into a ConfigError of one line."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise _unopened(address, error) from error
+
+
 def _unopened(address: str, error: Exception) -> ConfigError:
-    message = " ".join(str(error).split())[:200]
+    message = " ".join(str(error).split())[:200].rstrip(".")
     return ConfigError(f"{address} cannot be opened: {message}. Check the address.")
 
 

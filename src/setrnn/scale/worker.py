@@ -21,9 +21,11 @@ from setrnn.data.folders import file_hash
 from setrnn.data.formats import BadRows, ReadOptions
 from setrnn.data.formats.ranges import has_changed, read_file, read_stream
 from setrnn.data.formats.reader import OnBadRow, file_stem
+from setrnn.data.formats.several import add_prefix
 from setrnn.errors import BadRowError, ConfigError
 from setrnn.scale.plan import Shard
 from setrnn.scale.stores import local_copy, open_input, open_store
+from setrnn.scale.workers import check_version
 from setrnn.systems.limits import Limits
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.prediction_rows import write_predictions
@@ -54,7 +56,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Work:
+class TagWork:
     """How to tag; it is sent to every worker."""
 
     model: str
@@ -72,6 +74,13 @@ class Work:
     calibrated: bool = True
     beam_width: int | None = None
 
+    def start(self) -> TagWorker:
+        """Load the model; raise ConfigError if it is not the one of the plan."""
+        import torch
+
+        torch.set_num_threads(1)
+        return TagWorker(self)
+
 
 @dataclass(frozen=True)
 class Task:
@@ -82,16 +91,12 @@ class Task:
     only: tuple[int, int] | None = None  # try only the documents of some places
 
 
-class Worker:
+class TagWorker:
     """Tags shards."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: TagWork) -> None:
         """Load the model; raise ConfigError if it is not the one of the plan."""
-        if setrnn.__version__ != work.setrnn_version:
-            raise ConfigError(
-                f"A worker has setrnn {setrnn.__version__}, the plan was made with "
-                f"{work.setrnn_version}. Install the same version everywhere."
-            )
+        check_version(work.setrnn_version)
         tagger = setrnn.load(work.model, work.device)
         if describe_version(tagger) != work.model_version:
             raise ConfigError(
@@ -144,7 +149,7 @@ def describe_version(tagger: Tagger) -> str:
 
 
 @contextmanager
-def _reading(shard: Shard, work: Work, bad_rows: BadRows) -> Iterator[Iterator[Example]]:
+def _reading(shard: Shard, work: TagWork, bad_rows: BadRows) -> Iterator[Iterator[Example]]:
     """Yield the documents of a shard."""
     place = shard.source.place
     if shard.source.is_streamed:
@@ -155,19 +160,13 @@ def _reading(shard: Shard, work: Work, bad_rows: BadRows) -> Iterator[Iterator[E
             examples = read_stream(name, stream, shard.rows, work.options, bad_rows)
             if work.options.source_feature:
                 examples = _add_feature(examples, f"source:{file_stem(Path(name))}")
-            yield _add_prefix(examples, shard.source.prefix)
+            yield add_prefix(examples, shard.source.prefix)
         return
     with local_copy(place) as path:
         if path.stat().st_size != shard.source.n_bytes:
             raise has_changed(place)
         examples = read_file(path, shard.rows, work.options, work.reader, bad_rows)
-        yield _add_prefix(examples, shard.source.prefix)
-
-
-def _add_prefix(examples: Iterator[Example], prefix: str) -> Iterator[Example]:
-    if not prefix:
-        return examples
-    return (replace(each, id=f"{prefix}:{each.id}") for each in examples)
+        yield add_prefix(examples, shard.source.prefix)
 
 
 def _add_feature(examples: Iterator[Example], feature: str) -> Iterator[Example]:

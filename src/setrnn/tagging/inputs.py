@@ -13,8 +13,8 @@ import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.example import KnownLabels
 from setrnn.data.formats.label_cells import find_separator, show_separator
-from setrnn.data.prepared import batched
 from setrnn.data.ragged import Ragged
+from setrnn.data.streaming import batched
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, DataError
 

@@ -6,8 +6,6 @@ import time
 from pathlib import Path
 
 from setrnn.config import Config
-from setrnn.data.cache import open_prepared
-from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
 from setrnn.methods import find_method
 from setrnn.model.devices import find_device
@@ -25,15 +23,10 @@ from setrnn.tagging.learning import check_learned
 from setrnn.tagging.opening import (
     Data,
     Settings,
-    choose_config,
-    list_overrides,
-    make_source,
     make_training_source,
-    make_vectors,
     open_training_data,
     read_budget,
     read_settings,
-    warn_of_skipped_rows,
 )
 from setrnn.tagging.planning import Clock
 from setrnn.tagging.tagger import Tagger
@@ -150,36 +143,3 @@ def train(
         tagger = train_prepared(prepared, chosen, full, options, target)
         check_learned(tagger, prepared, full.training.metric, on_progress)
         return tagger
-
-
-def prepare(
-    data: Data,
-    *,
-    out: str | Path | None = None,
-    valid: str | Path | None = None,
-    preset: str = "default",
-    config: Config | str | Path | None = None,
-    settings: Settings = (),
-    vectors: bool = False,
-    on_progress: OnProgress = ignore_progress,
-) -> Prepared:
-    """Turn data into a memory-mapped folder for training, or find the folder made before.
-
-    The prepared folder is made in `out`, or in the cache if that is None. With `vectors`, it also
-    gets the word vectors that networks start from. The other arguments are those of `train`.
-
-    Example:
-        >>> import setrnn
-        >>> prepared = setrnn.prepare("newsroom")
-        >>> prepared.description["n_documents"]["train"]
-        4800
-        >>> tagger = setrnn.train(prepared, "br")
-    """
-    full = choose_config(preset, config, list_overrides(settings))
-    source = make_source(data, valid)
-    folder = None if out is None else Path(out)
-    prepared = open_prepared(source, full.text, folder, on_progress)
-    warn_of_skipped_rows(prepared, on_progress)
-    if vectors:
-        make_vectors(prepared, full, on_progress)
-    return prepared

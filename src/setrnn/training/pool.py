@@ -169,16 +169,9 @@ class _Child:
 
     def __init__(self, job: Job, n_threads: int, on_progress: OnProgress) -> None:
         self.job, self._on_progress = job, on_progress
-        context = multiprocessing.get_context("spawn")
-        self.messages, theirs = context.Pipe(duplex=False)
-        self.process: SpawnProcess = context.Process(
-            target=_work, args=(job, theirs), name=job.name, daemon=True
-        )
         job.log.parent.mkdir(parents=True, exist_ok=True)
         self._start = time.monotonic()
-        with threads_in_children(n_threads), ignored_interrupts():
-            self.process.start()
-        theirs.close()
+        self.process, self.messages = start_child(_work, job, n_threads=n_threads)
         self._report(Progress("", 0.0, 1.0, unit="", detail="starting"))
 
     @property
@@ -196,29 +189,22 @@ class _Child:
         try:
             kind, content = self.messages.recv()
         except Exception:  # noqa: BLE001 (a dying process may send anything, or nothing)
-            self._wait()
+            end_child(self.process, LEAVING_SECONDS)
             return self._end(failure=describe_death(self.process.exitcode))
         if kind == "progress":
             self._report(content)
             return None
-        self._wait()
+        end_child(self.process, LEAVING_SECONDS)
         return self._end(**{kind: content})
 
     def kill_over_budget(self) -> Ended:
-        self.process.kill()
-        self.process.join()
+        end_child(self.process, 0)
         minutes = self.seconds / 60
         message = f"killed after {minutes:.1f} minutes, far over its budget. Raise --budget."
         return self._end(failure=Failure(OVER_BUDGET, message))
 
     def _report(self, event: Progress) -> None:
         self._on_progress(replace(event, activity=self.job.name, part_of=self.job.part_of))
-
-    def _wait(self) -> None:
-        """Wait until the process has ended; kill it if it does not."""
-        self.process.join(LEAVING_SECONDS)
-        self.process.kill()
-        self.process.join()
 
     def _end(self, value: object = None, failure: Failure | None = None) -> Ended:
         self.messages.close()
@@ -238,10 +224,32 @@ def _stop(children: Sequence[_Child]) -> None:
             child.process.join(max(0.0, deadline - time.monotonic()))
     finally:
         for child in children:
-            child.process.kill()
-            child.process.join()
+            end_child(child.process, 0)
             child.messages.close()
             child.job.log.unlink(missing_ok=True)
+
+
+def start_child(
+    work: Callable[..., None], *arguments: object, n_threads: int = 1
+) -> tuple[SpawnProcess, Connection]:
+    """Start a process that does `work(*arguments, messages)`; return it and our end of the pipe.
+
+    It does not hear Ctrl-C: its parent asks it to stop.
+    """
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=work, args=(*arguments, theirs), daemon=True)
+    with threads_in_children(n_threads), ignored_interrupts():
+        process.start()
+    theirs.close()
+    return process, ours
+
+
+def end_child(process: SpawnProcess, seconds: float) -> None:
+    """Wait until a process has ended; kill it if it does not."""
+    process.join(max(0.0, seconds))
+    process.kill()
+    process.join()
 
 
 def describe_death(exit_code: int | None) -> Failure:

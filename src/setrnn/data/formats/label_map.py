@@ -6,9 +6,8 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 from setrnn.data.example import Example, rename_labels
@@ -22,6 +21,7 @@ FROM, TO = "from", "to"
 N_SHOWN = 5  # labels in a note
 
 _WORD = re.compile(r"[^\W_]+[+#]*")  # C, C++ and C# are three
+_POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 
 def read_label_map(path: str | Path, encoding: str | None = None) -> dict[str, str]:
@@ -58,30 +58,40 @@ def save_label_map(label_map: Mapping[str, str], path: Path) -> None:
 
 def map_labels(splits: Mapping[str, Split], label_map: Mapping[str, str]) -> dict[str, Split]:
     """Rename the labels of all splits; note which labels of the map do not occur."""
-    unused = dict.fromkeys(label_map)
     noting = "train" if "train" in splits else next(iter(splits), "")
 
-    def renamed(name: str, split: Split) -> Split:
+    def renamed(name: str, split: Split, is_piece: bool = False) -> Split:
         def read(bad_rows: BadRows) -> Iterator[Example]:
+            unused = dict.fromkeys(label_map)
             for example in split.read(bad_rows):
                 for label in example.labels:
                     unused.pop(label, None)
                     unused.pop(label.strip(), None)
                 yield replace(example, labels=rename_labels(example.labels, label_map))
-            if unused and name == noting:
-                some = ", ".join(map(shown, islice(unused, N_SHOWN)))
-                more = f" and {len(unused) - N_SHOWN:,} more" if len(unused) > N_SHOWN else ""
-                bad_rows.note(f"The label map has labels that do not occur: {some}{more}.")
+            if name == noting and is_piece:
+                bad_rows.unused = list(unused)
+            elif name == noting:
+                note_unused(list(unused), bad_rows)
 
-        return Split(split.files, read)
+        pieces = tuple((prefix, renamed(name, each, True)) for prefix, each in split.joined)
+        return replace(split, read=read, joined=pieces)
 
     return {name: renamed(name, split) for name, split in splits.items()}
+
+
+def note_unused(unused: Sequence[str] | None, bad_rows: BadRows) -> None:
+    """Note which labels of the map do not occur."""
+    if unused:
+        some = ", ".join(map(shown, unused[:N_SHOWN]))
+        more = f" and {len(unused) - N_SHOWN:,} more" if len(unused) > N_SHOWN else ""
+        bad_rows.note(f"The label map has labels that do not occur: {some}{more}.")
 
 
 def find_twins(label_counts: Mapping[str, int]) -> dict[str, str]:
     """Return labels that are probably spellings of another: a map to the most frequent of them.
 
-    Case, accents, punctuation, spaces, the order of words and plural endings are not compared.
+    Case, accents, punctuation, spaces, the order of words, plural endings and the 's of Children's
+    are not compared; the signs of C++ and C# are.
 
     Example:
         >>> find_twins({"Drama": 40, "Dramas": 90, "drama ": 1, "TV Shows": 3, "Sci-Fi": 1})
@@ -103,7 +113,8 @@ def _keys(label: str) -> set[str]:
     """Return values of which spellings of one label share one: words in their order, and sorted."""
     plain = unicodedata.normalize("NFKD", label.casefold().replace("&", " and "))
     letters = "".join(each for each in plain if not unicodedata.combining(each))
-    words = [_singular(word) for word in _WORD.findall(letters) if word != "and"]
+    words = _WORD.findall(_POSSESSIVE.sub("", letters))
+    words = [_singular(word) for word in words if word != "and"]
     joined = "".join(words)
     # Short names and names with digits are often codes, of which each letter counts.
     if not joined.isalpha() or len(joined) <= 3:

@@ -6,9 +6,9 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, cast
@@ -130,6 +130,7 @@ class BadRows:
     n_skipped: int = 0
     first: list[str] = field(default_factory=list)  # at most five messages
     notes: list[str] = field(default_factory=list)  # what else a user should know of the reading
+    unused: list[str] | None = None  # labels of the map that a piece lacks; None if none was read
 
     def add(self, error: BadRowError) -> None:
         """Raise the error, or count the row and keep the first five messages."""
@@ -144,13 +145,38 @@ class BadRows:
         if text not in self.notes:
             self.notes.append(text)
 
+    def join(self, other: BadRows) -> None:
+        """Add the bad rows of the next piece of the same data."""
+        self.n_skipped += other.n_skipped
+        self.first = (self.first + other.first)[:5]
+        for text in other.notes:
+            self.note(text)
+        if self.unused is None or other.unused is None:
+            self.unused = other.unused if self.unused is None else self.unused
+        else:
+            self.unused = [label for label in self.unused if label in other.unused]
+
 
 @dataclass(frozen=True)
 class Split:
-    """One part of a dataset: its files, and a function that streams it, any number of times."""
+    """One part of a dataset: its files, and a function that streams it, any number of times.
+
+    Attributes:
+        files: its files.
+        read: streams its documents.
+        joined: of several files, each alone, with the prefix that its ids may have.
+        id_prefix: whether they have it: see ReadOptions.
+    """
 
     files: tuple[Path, ...]
     read: Callable[[BadRows], Iterator[Example]]
+    joined: tuple[tuple[str, Split], ...] = ()
+    id_prefix: str = "none"
+
+    @property
+    def pieces(self) -> tuple[Split, ...]:
+        """What can be read side by side: the files, or all at once if there is only one."""
+        return tuple(each for _, each in self.joined) or (self,)
 
 
 # Looks at a file or folder and returns the splits that it holds in one format: none if there is
@@ -245,27 +271,33 @@ def file_stem(path: Path) -> str:
 
 
 def refuse_empty(split: Split, name: str) -> Split:
-    """Return a split that raises DataError if it yields no document."""
-    if split.files:
-        n_more = len(split.files) - 1
-        name = split.files[0].name + (f" (and {n_more} more)" if n_more else "")
+    """Return a split that raises DataError if it yields no document; its pieces may be empty."""
 
     def read(bad_rows: BadRows) -> Iterator[Example]:
         n_before = bad_rows.n_skipped
         examples = split.read(bad_rows)
         first = next(examples, None)
         if first is None:
-            n_skipped = bad_rows.n_skipped - n_before
-            if n_skipped == 0:
-                raise DataError(f"{name} holds no documents. Add at least one row.")
-            shown = f" First: {bad_rows.first[n_before]}" if n_before < len(bad_rows.first) else ""
-            raise DataError(
-                f"{name} holds no documents that can be read: {n_skipped} rows skipped.{shown}"
+            raise no_documents(
+                split, name, bad_rows.n_skipped - n_before, bad_rows.first[n_before:]
             )
         yield first
         yield from examples
 
-    return Split(split.files, read)
+    return replace(split, read=read)
+
+
+def no_documents(split: Split, name: str, n_skipped: int, messages: Sequence[str]) -> DataError:
+    """Return the error for a split without documents, given what was skipped."""
+    if split.files:
+        n_more = len(split.files) - 1
+        name = split.files[0].name + (f" (and {n_more} more)" if n_more else "")
+    if n_skipped == 0:
+        return DataError(f"{name} holds no documents. Add at least one row.")
+    shown = f" First: {messages[0]}" if messages else ""
+    return DataError(
+        f"{name} holds no documents that can be read: {n_skipped} rows skipped.{shown}"
+    )
 
 
 def numbered_lines(

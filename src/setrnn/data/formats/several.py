@@ -61,7 +61,7 @@ def note_unread(splits: Mapping[str, Split], unread: Sequence[Path]) -> dict[str
         bad_rows.note(text)
         return split.read(bad_rows)
 
-    return {name: Split(split.files, partial(read, split)) for name, split in splits.items()}
+    return {name: replace(split, read=partial(read, split)) for name, split in splits.items()}
 
 
 def find_part(file: Path, files: Sequence[Path]) -> str:
@@ -95,17 +95,29 @@ def join_splits(parts: Sequence[tuple[Path, Split]], id_prefix: str) -> Split:
     def read(bad_rows: BadRows) -> Iterator[Example]:
         shared = shared_id() if id_prefix == "auto" else None
         if shared is not None:
-            name, prefix = map(printable, shared)
-            bad_rows.note(
-                f"The id '{name}' occurs in two files: each id now begins with the name of its "
-                f"file, as in '{prefix}:{name}'. To keep ids as they are: --id-prefix none."
-            )
+            note_shared_id(*shared, bad_rows)
         has_prefix = id_prefix == "file" or shared is not None
         for prefix, split in zip(prefixes, splits, strict=True):
-            for example in split.read(bad_rows):
-                yield replace(example, id=f"{prefix}:{example.id}") if has_prefix else example
+            yield from add_prefix(split.read(bad_rows), prefix if has_prefix else "")
 
-    return Split(tuple(file for split in splits for file in split.files), read)
+    files = tuple(file for split in splits for file in split.files)
+    return Split(files, read, tuple(zip(prefixes, splits, strict=True)), id_prefix)
+
+
+def add_prefix(examples: Iterator[Example], prefix: str) -> Iterator[Example]:
+    """Put a prefix in front of all ids, if it is not empty."""
+    if not prefix:
+        return examples
+    return (replace(each, id=f"{prefix}:{each.id}") for each in examples)
+
+
+def note_shared_id(name: str, prefix: str, bad_rows: BadRows) -> None:
+    """Note an id that occurs in two files, and the prefix that it has in the second."""
+    name, prefix = printable(name), printable(prefix)
+    bad_rows.note(
+        f"The id '{name}' occurs in two files: each id now begins with the name of its file, as in "
+        f"'{prefix}:{name}'. To keep ids as they are: --id-prefix none."
+    )
 
 
 def _find_shared_id(splits: Sequence[Split], prefixes: Sequence[str]) -> tuple[str, str] | None:

@@ -279,7 +279,7 @@ class AdditiveScore(nn.Module):
         n_queries = max(MOST_FEATURES // max(keys.numel(), 1), 1)
         if query.shape[1] <= n_queries:
             return self._score(keys, query)
-        parts = query.split(n_queries, dim=1)
+        parts = torch.split(query, n_queries, dim=1)
         if not torch.is_grad_enabled():
             return torch.cat([self._score(keys, part) for part in parts], dim=1)
         from torch.utils.checkpoint import checkpoint
