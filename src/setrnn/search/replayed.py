@@ -108,6 +108,8 @@ class _Recorded:
         own.summary[:B].copy_(encoding.summary)
         if own.evidence is not None and encoding.evidence is not None:
             own.evidence[:B].copy_(encoding.evidence)
+        if own.shortlist is not None and encoding.shortlist is not None:
+            own.shortlist[:B].copy_(encoding.shortlist)
         self.label_sets[:B, :C].copy_(label_sets)
         self.graph.replay()
         return self.orders[:B, :, :C].clone()
@@ -132,7 +134,7 @@ def pad_search(encoding: Encoding, label_sets: Tensor, shape: Shape) -> tuple[En
     B, T = encoding.closed.shape
     more, words, labels = shape[0] - B, shape[1] - T, shape[2] - label_sets.shape[1]
     closed = pad(encoding.closed, (0, words), value=-torch.inf)
-    evidence = encoding.evidence
+    evidence, shortlist = encoding.evidence, encoding.shortlist
     padded = replace(
         encoding,
         memory=pad(encoding.memory, (0, 0, 0, words, 0, more)),
@@ -140,5 +142,6 @@ def pad_search(encoding: Encoding, label_sets: Tensor, shape: Shape) -> tuple[En
         summary=pad(encoding.summary, (0, 0, 0, more)),
         details=None,
         evidence=None if evidence is None else pad(evidence, (0, 0, 0, more)),
+        shortlist=None if shortlist is None else pad(shortlist, (0, 0, 0, more)),
     )
     return padded, pad(label_sets, (0, labels, 0, more), value=-1)
