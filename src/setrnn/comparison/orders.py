@@ -89,9 +89,7 @@ def choose_summed_documents(true_sets: Ragged) -> Rows:
     return np.concatenate(chosen)
 
 
-def sum_orders(
-    system: RecurrentSystem, tokens: Ragged, sets: Ids, width: int
-) -> list[float]:
+def sum_orders(system: RecurrentSystem, tokens: Ragged, sets: Ids, width: int) -> list[float]:
     """Return log of the summed probabilities of the orders that a search of a width finds."""
     _, log_probs = system.orders(tokens, sets, width)
     sums = np.logaddexp.reduce(log_probs.astype(np.float64), axis=1)
