@@ -297,9 +297,9 @@ def resample(
     for _ in range(N_DRAWS // BLOCK):
         taken = random.integers(n, size=(BLOCK, n)) + n * np.arange(BLOCK)[:, None]
         weights = np.bincount(taken.ravel(), minlength=BLOCK * n).reshape(BLOCK, n).astype(float)
-        values = _average_drawn_runs(first(weights), random)
+        values = average_drawn_runs(first(weights), random)
         if second is not None:
-            values = values - _average_drawn_runs(second(weights), random)
+            values = values - average_drawn_runs(second(weights), random)
         drawn.append(values)
     draws = np.concatenate(drawn)
     everyone = np.ones((1, n))
@@ -311,7 +311,8 @@ def resample(
     return Difference(float(mean), float(low), float(high), p)
 
 
-def _average_drawn_runs(values: Values, random: np.random.Generator) -> Values:
+def average_drawn_runs(values: Values, random: np.random.Generator) -> Values:
+    """Average values (D, runs) over the runs that each draw takes: one fewer than there are."""
     n_draws, n_runs = values.shape
     n_taken = max(1, n_runs - 1)
     taken = random.multinomial(n_taken, np.full(n_runs, 1 / n_runs), size=n_draws)

@@ -1,24 +1,14 @@
-"""Tables of what only sets can show: unseen sets, trust in probabilities, and what a search misses.
-
-All are made from the records of the runs.
-"""
-
-# n documents, R runs, D draws
+"""Tables of what only sets can show: unseen sets, and what a search misses of a set."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
-
-from setrnn.comparison.records import Comparison, Record, TestResults, order_systems
+from setrnn.comparison.records import Comparison, Record, TestResults
 from setrnn.comparison.statistics import bootstrap
-from setrnn.report.evidence import CONFIDENCE, fit_acceptances
 from setrnn.report.score_tables import (
     MARKS,
-    make_mean_cell,
     make_rows,
     make_score_column,
     own_entries,
@@ -26,18 +16,7 @@ from setrnn.report.score_tables import (
 from setrnn.report.set_sums import SumsOfSize, list_set_sums
 from setrnn.report.table import NO_CELL, Cell, Row, Table
 from setrnn.report.wording import format_decimal
-from setrnn.tagging.acceptance import Acceptance
 
-Values = npt.NDArray[np.float64]
-
-TARGETS = (0.8, 0.9, 0.95)  # the least accuracy of accepted predictions
-# By header: the calibration errors in the scores of a record.
-ERRORS = {
-    "sets: error before": "calibration_error_raw",
-    "sets: error after": "calibration_error",
-    "labels: error before": "label_calibration_error_raw",
-    "labels: error after": "label_calibration_error",
-}
 # By header: a measure of the documents of a group.
 ON_UNSEEN = {"recall": "subset_accuracy", "F1": "instance_f1"}
 
@@ -88,38 +67,6 @@ def restrict(
     return replace(comparison, ids=ids, truth=truth), [keep(record) for record in records]
 
 
-def calibration_table(comparison: Comparison, records: Sequence[Record]) -> Table:
-    """List how far probabilities of sets and of labels can be trusted, and what is accepted."""
-    rows = []
-    for name in order_systems(records):
-        runs = [record for record in records if record.method == name and record.test is not None]
-        cells = [
-            make_mean_cell(
-                [record.scores.get("test", {}).get(record.own_rule, {}).get(key) for record in runs]
-            )
-            for key in ERRORS.values()
-        ]
-        for target in TARGETS:
-            accepted = fit_acceptances(comparison, runs, target)
-            cells.append(_make_accepted_cell(accepted))
-        if any(cell.text for cell in cells):
-            rows.append(Row(name, cells))
-    return Table(
-        name="calibration",
-        title="Calibration and acceptance",
-        caption=(
-            "The expected calibration error of the probabilities of whole sets (by each system's "
-            "own rule) and of labels (of those with more than 5%), before and after the "
-            "calibration on valid; smaller is better. Accepted: the share of the documents that "
-            "can be accepted without review, so that the given share of the accepted sets is "
-            f"exactly right with {CONFIDENCE:.0%} confidence; below it, the share that is. The "
-            "threshold is chosen on the same test documents. Mean over seeds ± standard deviation."
-        ),
-        headers=[*ERRORS, *(f"accepted at {format_decimal(each, 2)}" for each in TARGETS)],
-        rows=rows,
-    )
-
-
 def set_sums_table(comparison: Comparison, records: Sequence[Record]) -> Table:
     """List how much of the probability of a true set a search of width K misses, by set size."""
     found = list_set_sums(comparison, records)
@@ -166,14 +113,3 @@ def _make_sum_cell(found: SumsOfSize | None) -> Cell:
             "log p exact": found.exact_log_prob,
         },
     )
-
-
-def _make_accepted_cell(accepted: Sequence[Acceptance]) -> Cell:
-    """Write the share that is accepted; below it, its deviation, and the accuracy."""
-    cell = make_mean_cell([each.share for each in accepted])
-    if cell.value is None:
-        return cell
-    std, right = cell.more["std"], [each.accuracy for each in accepted if each.n_accepted]
-    notes = [] if std is None else [f"± {std:.1%}"]
-    notes += [f"{float(np.mean(right)):.1%} right"] if right else []
-    return replace(cell, text=f"{cell.value:.1%}", note="; ".join(notes))

@@ -10,6 +10,7 @@ from setrnn.comparison.records import Comparison, Record, order_systems
 from setrnn.comparison.statistics import Bootstrap
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
+from setrnn.report.calibration_table import calibration_table
 from setrnn.report.label_table import labels_table
 from setrnn.report.score_tables import (
     MARKS,
@@ -22,7 +23,7 @@ from setrnn.report.score_tables import (
     rules_table,
     systems_table,
 )
-from setrnn.report.set_tables import calibration_table, set_sums_table, unseen_sets_table
+from setrnn.report.set_tables import set_sums_table, unseen_sets_table
 from setrnn.report.table import NO_CELL, Cell, Row, Table
 
 ADDED = ("added: predictions made elsewhere", "as they were given")
