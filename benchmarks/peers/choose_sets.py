@@ -30,12 +30,7 @@ from sklearn.linear_model import LogisticRegression
 from setrnn.metrics import evaluate_sets, is_better
 from setrnn.systems.candidates import Floats32, Ids, Ints, SetCandidates, list_columns
 from setrnn.systems.limits import no_limits
-from setrnn.systems.products import (
-    most_probable_non_empty,
-    most_probable_products,
-    non_empty_log_probs,
-    product_log_probs,
-)
+from setrnn.systems.products import most_probable_products, product_log_probs
 from setrnn.systems.rules import MANY_SETS, RULES, choose_sets, rule_for
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import Thresholds, choose_thresholds
@@ -67,13 +62,13 @@ def choose(row: str, scores: dict[str, np.ndarray], about: dict, data: Data) -> 
         name = f"{row}.threshold-{rule_for(measure)}"
         yield Chosen(name, list_columns(scores["test"] >= threshold))
     valid, test = to_log_odds(scores["valid"], scores["test"], targets, about["is_probability"])
-    may_be_empty = not all(data.train.label_sets)
+    empty_shift = -np.inf if all(data.train.label_sets) else 0.0
     thresholds = choose_thresholds(
-        find_candidates(valid, may_be_empty).marginals(valid.shape[1]), targets.astype(bool)
+        find_candidates(valid, empty_shift).marginals(valid.shape[1]), targets.astype(bool)
     )
     for measure in MEASURES:
         rule = rule_for(measure)
-        sets, log_probs = choose_by_rule(test, rule, thresholds, may_be_empty)
+        sets, log_probs = choose_by_rule(test, rule, thresholds, empty_shift)
         yield Chosen(f"{row}.rule-{rule}", sets, np.exp(np.minimum(log_probs, 0)))
 
 
@@ -106,22 +101,20 @@ def to_log_odds(
     return valid, test
 
 
-def find_candidates(log_odds: Floats32, may_be_empty: bool) -> SetCandidates:
-    """Return the most probable sets of independent labels."""
-    find = most_probable_products if may_be_empty else most_probable_non_empty
-    return find(log_odds, MANY_SETS)
+def find_candidates(log_odds: Floats32, empty_shift: float) -> SetCandidates:
+    """Return the most probable sets of independent labels; a shift of -inf leaves out the empty."""
+    return most_probable_products(log_odds, MANY_SETS, empty_shift=empty_shift)
 
 
 def choose_by_rule(
-    log_odds: Floats32, rule: str, thresholds: Thresholds, may_be_empty: bool
+    log_odds: Floats32, rule: str, thresholds: Thresholds, empty_shift: float
 ) -> tuple[Ids, np.ndarray]:
     """Choose a set per document (n, L) by a rule of setrnn: (n, S), and its log-probability."""
-    score = product_log_probs if may_be_empty else non_empty_log_probs
 
     def set_log_probs(rows: Ints, sets: Ids) -> np.ndarray:
-        return score(log_odds[rows], sets)
+        return product_log_probs(log_odds[rows], sets, empty_shift)
 
-    candidates = find_candidates(log_odds, may_be_empty)
+    candidates = find_candidates(log_odds, empty_shift)
     choice = Choice(candidates, no_limits(log_odds.shape[1]), set_log_probs, thresholds)
     return choose_sets(RULES[rule], choice)
 

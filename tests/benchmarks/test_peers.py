@@ -74,7 +74,7 @@ def test_rules_choose_the_best_of_all_sets():
     probs = np.exp(log_probs) / np.exp(log_probs).sum(1, keepdims=True)
     f1 = np.array([[2 * len(set(a) & set(b)) / (len(a) + len(b)) for b in sets] for a in sets])
     for rule, value in (("set", probs), ("f1", probs @ f1)):
-        found, log_prob = choose_sets.choose_by_rule(log_odds, rule, THRESHOLDS, False)
+        found, log_prob = choose_sets.choose_by_rule(log_odds, rule, THRESHOLDS, -np.inf)
         numbers = [sets.index(tuple(label for label in row if label >= 0)) for row in found]
         rows = np.arange(40)
         np.testing.assert_allclose(value[rows, numbers], value.max(1), rtol=1e-5)
