@@ -31,7 +31,7 @@ from choose_sets import choose_and_write
 from exchange import PARTS, read_data
 
 from setrnn.comparison.added import make_added_records
-from setrnn.comparison.records import Comparison, load_records
+from setrnn.comparison.records import Comparison
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows
@@ -154,9 +154,7 @@ def add(comparison_folder: Path, files: Sequence[Path]) -> None:
     """Add predictions to a comparison, as `setrnn compare --add` does, without its data."""
     comparison = Comparison.load(comparison_folder)
     added = {file.stem: file for file in files}
-    for record in make_added_records(
-        comparison, added, load_records(comparison_folder, comparison)
-    ):
+    for record in make_added_records(comparison, added):  # those of before are replaced
         record.save(comparison_folder)
         scores = record.scores["test"]["given"]
         names = ("instance_f1", "label_f1", "micro_f1", "subset_accuracy")
