@@ -137,6 +137,7 @@ def run_peer(
     parser.add_argument("--seed", type=int, default=0)
     add_options(parser)
     options = parser.parse_args()
+    options.data, options.out = options.data.resolve(), options.out.resolve()  # a peer may chdir
     random.seed(options.seed)
     np.random.seed(options.seed)  # noqa: NPY002 (peers draw from it)
     data = read_data(options.data)
