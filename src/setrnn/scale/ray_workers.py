@@ -48,11 +48,16 @@ def connect(address: str) -> None:
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        if _is_about_a_token(error):
+            raise ConfigError(
+                f"The Ray cluster at '{address}' asks for its token. Set RAY_AUTH_MODE=token, and "
+                "the token in RAY_AUTH_TOKEN or in ~/.ray/auth_token."
+            ) from error
         if is_answered:
             raise ConfigError(
                 f"'{address}' answers, but does not accept this machine. Check that it is a Ray "
-                "cluster, its version and its authentication."
+                "cluster, and its version."
             ) from error
         raise _no_cluster(address) from error
 
@@ -70,6 +75,15 @@ def _check_address(address: str) -> bool:
     except (OSError, OverflowError) as error:
         raise _no_cluster(address) from error
     return True
+
+
+def _is_about_a_token(error: BaseException | None) -> bool:
+    """Return whether Ray has refused the token of this machine, or found none."""
+    while error is not None:
+        if "InvalidAuthToken" in str(error) or type(error).__name__ == "AuthenticationError":
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _no_cluster(address: str) -> ConfigError:
