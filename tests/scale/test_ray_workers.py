@@ -42,5 +42,5 @@ def test_a_cluster_that_wants_a_token_names_the_way_to_give_it(error, address, m
             raise ConnectionError("Failed to connect") from None
 
     monkeypatch.setattr(ray, "init", refuse)
-    with pytest.raises(ConfigError, match="RAY_AUTH_MODE=token.*RAY_AUTH_TOKEN"):
+    with pytest.raises(ConfigError, match=r"RAY_AUTH_MODE=token.*RAY_AUTH_TOKEN"):
         connect(address)

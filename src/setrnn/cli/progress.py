@@ -135,6 +135,8 @@ def _write_detail(event: Progress, speed: float | None) -> str:
         return f"{epoch.activity}  loss {epoch.loss:.2f}  {speed_text}"
     if event.detail:
         return event.detail
+    if event.counts:  # the time left must fit beside it
+        return event.counts + (f", {speed:,.0f} {event.unit}/s" if speed else "")
     of_total = "" if event.n_total is None else f" of {event.n_total:,.0f}"
     speed_text = f"  {speed:,.0f}/s" if speed else ""
     return f"{event.n_done:,.0f}{of_total} {event.unit}{speed_text}"

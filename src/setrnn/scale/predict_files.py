@@ -255,6 +255,11 @@ def _logging(place: str) -> Iterator[Callable[[str], None]]:
 
 def _finish(store: Store, work: TagWork, plan: Plan, records: Mapping[int, Record]) -> TaggedFiles:
     """Check that all is there, remove what no record names, and write the manifest."""
+    if unrecorded := [each.name for each in plan.shards() if each.number not in records]:
+        raise DataError(
+            f"{len(unrecorded):,} shards have no record in {work.out}, such as {unrecorded[0]}. "
+            "Run the same command again: they are tagged again."
+        )
     ordered = [records[each.number] for each in plan.shards()]
     for shard, record in zip(plan.shards(), ordered, strict=True):
         n_found, n_rows = record.n_rows + len(record.bad_rows), shard.rows.n_rows
