@@ -193,6 +193,7 @@ def test_a_machine_that_does_not_see_all_is_named(model, news, tmp_path, here):
             patch.setattr(module, "hire", hire_elsewhere(lost))
             with pytest.raises(ConfigError, match=f"does not see {lost}"):
                 tag(model, news, done.place)
+        assert f"does not see {lost}" in (tmp_path / "tags/log.txt").read_text().splitlines()[-1]
         (tmp_path / "elsewhere").rename(lost)
 
 

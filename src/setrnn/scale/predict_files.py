@@ -12,6 +12,7 @@ manifest.json   all shards in the order of the input; written last
 from __future__ import annotations
 
 import json
+import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -204,7 +205,10 @@ def _tag(
             _logging(work.out) as say,
             closing(hire(work, crew, len(missing), work.device)) as workers,
         ):
-            say(f"{len(missing):,} shards to tag, {workers.n_workers} workers")
+            say(
+                f"setrnn {work.setrnn_version} on {platform.node()}: {len(missing):,} of "
+                f"{len(shards):,} shards to tag, {workers.n_workers} workers"
+            )
             driver = Driver(
                 workers,
                 missing,
@@ -245,12 +249,21 @@ def _read_records(store: Store, place: str) -> dict[int, Record]:
 
 @contextmanager
 def _logging(place: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that writes a line to the log of a folder, with the time."""
+    """Yield a function that writes a line to the log of a folder, with the time; log the end."""
     if is_address(place):
         yield lambda text: None
         return
     with (Path(place) / LOG).open("a", encoding="utf-8", buffering=1) as log:
-        yield lambda text: print(time.strftime("%Y-%m-%d %H:%M:%S"), text, file=log)
+
+        def say(text: str) -> None:
+            print(time.strftime("%Y-%m-%d %H:%M:%S"), text, file=log)
+
+        try:
+            yield say
+        except BaseException as error:
+            say(f"stopped: {error if isinstance(error, SetRNNError) else type(error).__name__}")
+            raise
+        say("no shard is left")
 
 
 def _finish(store: Store, work: TagWork, plan: Plan, records: Mapping[int, Record]) -> TaggedFiles:
