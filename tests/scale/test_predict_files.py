@@ -165,6 +165,9 @@ def test_what_cannot_be_is_said(model, news, tmp_path, here):
     for how, word in (
         ({"format_out": "xml"}, "xml"),
         ({"shard_rows": 0}, "shard-rows"),
+        ({"crew": setrnn.Crew(gpus_per_worker=0.5)}, "--ray"),
+        ({"crew": setrnn.Crew(ray="auto", gpus_per_worker=1.5)}, "whole number"),
+        ({"crew": setrnn.Crew(ray="auto"), "device": "cuda"}, "--gpus-per-worker"),
         ({"rule": "best"}, "best"),
         ({"limits": setrnn.Limits(required=["no such label"])}, "no such label"),
     ):

@@ -20,7 +20,7 @@ from setrnn.scale.workers import Outcome, Workers
 MOST_DEATHS = 3  # of the workers of one shard, before its documents are tried
 MOST_TRIAL_DEATHS = 2  # of the workers of some of its documents
 TICK = 1.0
-TOO_LONG = "took longer than {:.0f} minutes"
+TOO_LONG = "took longer than {:g} minutes"
 
 Say: TypeAlias = Callable[[str], None]
 

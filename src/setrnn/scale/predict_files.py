@@ -27,7 +27,7 @@ from setrnn.data.folders import locked
 from setrnn.data.formats import choose_split
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.progress import Note, OnProgress, ignore_progress
-from setrnn.scale.crew import Crew, hire
+from setrnn.scale.crew import Crew, choose_device, hire
 from setrnn.scale.driver import Driver
 from setrnn.scale.plan import FORMATS_OUT, PLAN, Plan, check_same, list_inputs, read_plan
 from setrnn.scale.stores import Store, find_inputs, is_address, open_store
@@ -104,6 +104,7 @@ def predict_files(
         raise ConfigError(f"--shard-rows must be at least 1, got {shard_rows}.")
     if format_out != "jsonl":
         source = replace(source, options=replace(source.options, keep_columns=True))
+    device = choose_device(device, crew.ray, crew.gpus_per_worker, "--gpus-per-worker")
     model = str(Path(model).absolute())
     tagger = setrnn.load(model, "cpu")
     if beam_width is not None:

@@ -120,7 +120,7 @@ def check_version(version: str) -> None:
     """Raise ConfigError if a worker has another version of setrnn than its driver."""
     if setrnn.__version__ != version:
         raise ConfigError(
-            f"A worker has setrnn {setrnn.__version__} on {platform.node()}, instead of {version}. "
+            f"A worker on {platform.node()} has setrnn {setrnn.__version__} instead of {version}. "
             "Install the same version everywhere."
         )
 
