@@ -26,14 +26,15 @@ from setrnn.errors import DataError
 from setrnn.metrics import MEASURES
 from setrnn.progress import OnProgress, ignore_progress, show_step
 from setrnn.report.caveats import list_caveats
+from setrnn.report.drift import SUMMARY, Drift, find_drift, read_summary
 from setrnn.report.figures import draw_figures
 from setrnn.report.findings import Findings, find
-from setrnn.report.page import MAIN, Content, render_page
+from setrnn.report.page import MAIN, SETTINGS, Content, render_page, split_settings
 from setrnn.report.score_tables import own_entries
 from setrnn.report.table import Table, to_csv, to_latex, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
 
-PAGE, SUMMARY = "index.html", "summary.json"
+PAGE = "index.html"
 FORMS = {"csv": to_csv, "tex": to_latex, "md": to_markdown}
 
 
@@ -46,6 +47,7 @@ class Report:
     systems: Table | None  # None where no run succeeded
     findings: Findings
     caveats: tuple[str, ...]
+    drift: Drift | None = None  # None if there was nothing to compare with
 
 
 def build_report(
@@ -53,6 +55,7 @@ def build_report(
     out: str | Path | None = None,
     beside: Sequence[str | Path] = (),
     on_progress: OnProgress = ignore_progress,
+    against: str | Path | None = None,
 ) -> Report:
     """Read the records of a comparison and write its report, completely or not at all.
 
@@ -61,6 +64,8 @@ def build_report(
         out: where to write the report, instead of `folder/report`.
         beside: other comparisons; one more table puts the systems of all side by side.
         on_progress: called with the progress.
+        against: the stored report of the same data; one more table has the scores of both, and
+            which of them have drifted.
 
     Example:
         >>> import setrnn
@@ -74,6 +79,7 @@ def build_report(
     others = [_read(Path(each), damage.append) for each in beside]
     target = folder / REPORT if out is None else Path(out)
     _check_target(target, folder)
+    stored = None if against is None else read_summary(Path(against))
     step = partial(show_step, "the report", on_progress=on_progress, part_of="comparing")
     with threadpool_limits(1):  # many small products, where waiting for a busy core costs more
         with step("intervals and p-values"):
@@ -88,11 +94,14 @@ def build_report(
         with step("findings"):
             findings = find(comparison, records, draws)
     caveats = damage + list_caveats(comparison, records)
+    summary = summarise(comparison, records, draws, findings, caveats)
+    drift = None if stored is None else find_drift(summary, stored)
+    if drift is not None:
+        tables.append(drift.table())
     texts = {
         f"{table.name}.{ending}": form(table) for table in tables for ending, form in FORMS.items()
     }
     content = Content(comparison, records, findings, caveats, tables, figures, texts)
-    summary = summarise(comparison, records, draws, findings, caveats)
     contents = {
         PAGE: render_page(content),
         SUMMARY: json.dumps(summary, indent=1, ensure_ascii=False) + "\n",
@@ -110,6 +119,7 @@ def build_report(
         systems=next((table for table in tables if table.name == MAIN), None),
         findings=findings,
         caveats=tuple(caveats),
+        drift=drift,
     )
 
 
@@ -127,6 +137,7 @@ def summarise(
         "synthetic": comparison.synthetic,
         "valid_is_cut": comparison.valid_is_cut,
         "commands": list(comparison.commands),
+        "setups": {field: asdict(split_settings(records, field)) for field in SETTINGS},
         "best": list(findings.best),
         "papers_findings": [{**asdict(each), "verdict": each.verdict} for each in findings.papers],
         "beyond": [{**asdict(each), "verdict": each.verdict} for each in findings.beyond],
