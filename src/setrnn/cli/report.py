@@ -64,8 +64,8 @@ def report(
 def show_drift(drift: Drift) -> None:
     """Print the scores that have drifted, and what differs from the stored comparison."""
     stdout.print()
-    if drift.drifted:
-        stdout.print(systems_table(drift.table(drifted_only=True)))
+    for change in drift.drifted:
+        stdout.print(f"drift: {change}", markup=False, highlight=False, soft_wrap=True)
     for line in drift.notes:
         warn(line)
     if drift.settings:

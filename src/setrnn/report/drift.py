@@ -3,13 +3,13 @@
 Both sides are the `summary.json` of a report, so that neither needs its records or models. A score
 has drifted if it differs from the stored one by more than
 
-    the larger of  3 s √(1/n + 1/m)  and  e / 4
+    the larger of  4 s √(1/n + 1/m)  and  e / 4
 
 where n and m are the numbers of seeds, s is the spread over seeds, and e is the standard error over
 test documents. With few seeds, s is uncertain: it is the larger of the system's own standard
 deviation (of both comparisons together) and the median of those of all systems. A classical system
-has no seeds, and s is 0. A network with one seed on both sides, where no system has more, is allowed
-a difference of 3 e.
+has no seeds, and s is 0. Where no system has two seeds, s is taken as e / 2. If nothing but the
+seeds differs, 1 to 5 scores of 1,000 exceed this by chance, with three seeds on both sides.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ from setrnn.report.table import Cell, Row, Table
 from setrnn.report.wording import format_change, format_count, format_score, join_names
 
 SUMMARY = "summary.json"
-N_DEVIATIONS = 3
+N_DEVIATIONS = 4
 SHARE_OF_ERROR = 0.25
+UNKNOWN_SPREAD = 0.5  # in standard errors over documents
 WIDTH_95 = 3.92  # of a 95% interval, in standard errors
 SAME, WITHIN, DRIFT = "same", "within", "drift"
 
@@ -83,6 +84,15 @@ class Change:
             return SAME
         return DRIFT if abs(self.difference) > self.allowed else WITHIN
 
+    def __str__(self) -> str:
+        stored, now = (each.write(self.measure) for each in (self.stored, self.now))
+        difference = format_change(self.difference, self.measure)
+        allowed = format_score(self.allowed, self.measure)
+        return (
+            f"{self.system}, {MEASURES[self.measure]} by {self.rule}: {stored} → {now} "
+            f"({difference}; allowed {allowed})"
+        )
+
 
 @dataclass(frozen=True)
 class SettingChange:
@@ -124,11 +134,11 @@ class Drift:
             f"spread, {verdicts.count(DRIFT)} drifted."
         )
 
-    def table(self, drifted_only: bool = False) -> Table:
-        """Return the scores as a table, one per row."""
+    def table(self) -> Table:
+        """Return all scores as a table, one per row."""
         return Table(
             name="drift",
-            title=f"Scores that drifted on {self.data}" if drifted_only else "Drift",
+            title="Drift",
             caption=(
                 "Each score beside the stored one: the mean over seeds ± standard deviation. "
                 f"Drift: a difference above what the spread allows, which is {N_DEVIATIONS} "
@@ -136,7 +146,7 @@ class Drift:
                 "over test documents if that is larger."
             ),
             headers=["measure", "stored", "now", "difference", "allowed", "verdict"],
-            rows=[_row(each) for each in (self.drifted if drifted_only else self.changes)],
+            rows=[_row(each) for each in self.changes],
         )
 
 
@@ -156,18 +166,21 @@ def find_drift(now: Summary, stored: Summary) -> Drift:
     notes = []
     if now["data_hash"] != stored["data_hash"]:
         notes.append(
-            "The prepared data differ: other texts, other settings of their preparation, or another "
-            "version of it."
+            "The prepared data differ: other texts, or another version or other settings of their "
+            "preparation."
         )
     if "setups" not in stored:
         notes.append(
             "The stored summary has no settings and versions. It was made by: "
             + "; ".join(stored.get("commands", ["unknown"]))
         )
+    changes = _find_changes(now, stored)
+    if not changes:
+        raise DataError("The comparison has no system in common with the stored one.")
     return Drift(
         data=str(now["data"]),
-        changes=_find_changes(now, stored),
-        settings=_find_setting_changes(now, stored) if "setups" in stored else [],
+        changes=changes,
+        settings=_find_setting_changes(now, stored),
         missing=[system for system in stored["scores"] if system not in now["scores"]],
         notes=notes,
     )
@@ -246,14 +259,15 @@ def _allow(system: str, stored: Score, now: Score, spreads: Sequence[float]) -> 
     least = SHARE_OF_ERROR * error
     if system in METHODS and METHODS[system].family == "classical":
         return least
-    if not spreads:
-        return N_DEVIATIONS * error
-    spread = max(_own_spread(stored, now) or 0.0, median(spreads))
+    typical = median(spreads) if spreads else UNKNOWN_SPREAD * error
+    spread = max(_own_spread(stored, now) or 0.0, typical)
     return max(least, N_DEVIATIONS * spread * math.sqrt(1 / stored.n_seeds + 1 / now.n_seeds))
 
 
 def _find_setting_changes(now: Summary, stored: Summary) -> list[SettingChange]:
     """List the settings that differ; a setting that only one side has is "not there"."""
+    if "setups" not in stored or "setups" not in now:
+        return []
     systems = [system for system in stored["scores"] if system in now["scores"]]
     found: dict[tuple[str, str, str], list[str]] = {}
     for field, setup in now["setups"].items():
@@ -261,9 +275,9 @@ def _find_setting_changes(now: Summary, stored: Summary) -> list[SettingChange]:
         names = dict.fromkeys(name for each in (before, setup) for name in _list_names(each))
         for name in names:
             for system in systems:
-                values = [_value(each, name, system) for each in (before, setup)]
-                if values[0] != values[1]:
-                    found.setdefault((name, *values), []).append(system)
+                was, value = _value(before, name, system), _value(setup, name, system)
+                if was != value:
+                    found.setdefault((name, was, value), []).append(system)
     return [
         SettingChange(*key, () if len(changed) == len(systems) else tuple(changed))
         for key, changed in found.items()
