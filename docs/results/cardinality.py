@@ -33,6 +33,7 @@ COLUMNS = (
     "p",
 )
 COLOURS = {"default": "#1b6ca8", "paper": "#b3541e", PAPER: "#6b6b6b"}
+SHIFTS = {"paper": 0.12}  # to the right, beside the point of the same data
 SHOWN = ("vinyals-uniform", "set-rnn")  # in the figure
 
 
@@ -174,8 +175,9 @@ def draw(gains: list[Gain]) -> str:
                     if (each.system, each.source, each.measure) == (system, source, MEASURES[0])
                 ]
                 label = _write_source(source)
+                shift = SHIFTS.get(source, 0.0)
                 axes.plot(
-                    [each.n_labels for each in found],
+                    [each.n_labels + shift for each in found],
                     [each.gain for each in found],
                     "s" if source == PAPER else "o",
                     color=colour,
@@ -184,12 +186,17 @@ def draw(gains: list[Gain]) -> str:
                 )
                 for each in found:
                     if each.low is not None:
-                        axes.plot([each.n_labels] * 2, [each.low, each.high], color=colour)
+                        axes.plot([each.n_labels + shift] * 2, [each.low, each.high], color=colour)
+                    if source == "paper":  # the name is below the point of preset default
+                        continue
+                    is_ours = each.low is not None
                     axes.annotate(
                         each.data,
-                        (each.n_labels, each.gain),
-                        xytext=(4, 3),
+                        (each.n_labels, each.low if is_ours else each.gain),
+                        xytext=(0, -3 if is_ours else 6),
                         textcoords="offset points",
+                        horizontalalignment="center",
+                        verticalalignment="top" if is_ours else "bottom",
                         fontsize=7,
                         color=colour,
                     )
