@@ -160,9 +160,9 @@ class Study:
             f"Document {self.comparison.ids[self.best.document]}, whose true set is {{{true}}}. In "
             f"{times}, `{FIRST}` predicts {names[1]} (wrong) and misses {names[2]} (right); "
             f"`{SECOND}` predicts the true set. In train, in descending order of frequency, "
-            f"{names[0]} is immediately followed by {names[1]} in {adjacent[a, b]:,} documents, and "
-            f"by {names[2]} in {adjacent[a, c]:,}. They are in the same set in {together[a, b]:,} and "
-            f"{together[a, c]:,} documents."
+            f"{names[0]} is immediately followed by {names[1]} in {adjacent[a, b]:,} documents, "
+            f"and by {names[2]} in {adjacent[a, c]:,}. They are in the same set in "
+            f"{together[a, b]:,} and {together[a, c]:,} documents."
         )
 
 
