@@ -2,6 +2,7 @@
 
     python benchmarks/many_labels.py make DATA --labels 5000 [--documents 50000]
     python benchmarks/many_labels.py measure DATA [--methods br-support br] [--gigabytes 8]
+    python benchmarks/many_labels.py speed DATA [--method set-rnn-exact] [--set model.shortlist=0]
     python benchmarks/many_labels.py tree DATA        # needs libmultilabel
 
 `make` writes synthetic documents in parts train, valid and test (80, 10, 10 percent). The frequency
@@ -12,8 +13,10 @@ fifths of the words of a document are those of its labels.
 `measure` runs the commands train, evaluate and predict for each method, each in its own process
 with a limit on its memory, and prints a row of JSON: time, processor time, peak memory. Training
 includes preparing the data, unless that is in the cache of a run before. Of a command that fails,
-the last line is shown. `tree` trains LibMultiLabel's tree of labels on the tf-idf vectors of `br`,
-with its defaults. It predicts the labels above a threshold, chosen on valid for instance-F1.
+the last line is shown. `speed` trains a network on its first batches, for some seconds in one
+thread, and lets it predict: documents per processor second. `tree` trains LibMultiLabel's tree of
+labels on the tf-idf vectors of `br`, with its defaults. It predicts the labels above a threshold,
+chosen on valid for instance-F1.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +160,41 @@ def measure(arguments: argparse.Namespace) -> None:
                     break
 
 
+def measure_network(arguments: argparse.Namespace) -> None:
+    """Print how many documents a network trains on and predicts per processor second."""
+    import torch
+
+    from setrnn.config import load_config
+    from setrnn.data.cache import Source, open_prepared
+    from setrnn.methods import find_method
+    from setrnn.model.network import Network
+    from setrnn.systems.registry import find_system
+    from setrnn.training.schedule import fit_to_data
+    from setrnn.training.speed import time_prediction
+    from setrnn.training.start import TrainOptions, make_fabric, make_trainer
+
+    torch.set_num_threads(1)
+    config = load_config(overrides=["vectors.source=none", "model.wide=off", *arguments.set])
+    prepared = open_prepared(Source(str(arguments.data)), config.text)
+    config, method = fit_to_data(config, prepared), find_method(arguments.method)
+    fabric = make_fabric(torch.device("cpu"), config.training.precision)
+    trainer = make_trainer(method, prepared, config, TrainOptions(device="cpu"), fabric)
+
+    def count(per_document: Callable[[], float]) -> float:
+        start, start_cpu = time.perf_counter(), time.process_time()
+        seconds = per_document()
+        share = (time.process_time() - start_cpu) / (time.perf_counter() - start)
+        return round(1 / (seconds * share), 1)
+
+    row: dict[str, Any] = {"method": method.name, "labels": len(prepared.labels)}
+    row["trained_per_second"] = count(lambda: trainer.time_steps(arguments.seconds))
+    network: Network = trainer.network.eval()
+    system = find_system(method)(network, config, fabric.device)
+    row["predicted_per_second"] = count(lambda: time_prediction(system, prepared))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(json.dumps(row | {"gigabytes": round(memory, 2)}), flush=True)
+
+
 def measure_tree(arguments: argparse.Namespace) -> None:
     """Print the measures of LibMultiLabel's tree."""
     from libmultilabel import linear
@@ -219,10 +258,17 @@ def main(given: list[str] | None = None) -> None:
     measuring.add_argument("--set", nargs="+", default=[], help="settings, as of setrnn train")
     measuring.add_argument("--train", nargs="+", default=[], help="more arguments of setrnn train")
     measuring.add_argument("--keep", type=Path, help="where models and scores stay")
+    timing = commands.add_parser("speed")
+    timing.add_argument("data", type=Path)
+    timing.add_argument("--method", default="set-rnn-exact")
+    timing.add_argument("--seconds", type=float, default=20, help="of training")
+    timing.add_argument("--set", nargs="+", default=[], help="settings, as of setrnn train")
     commands.add_parser("tree").add_argument("data", type=Path)
     arguments = parser.parse_args(given)
     if arguments.command == "make":
         make_data(arguments.data, arguments.labels, arguments.documents, arguments.seed)
+    elif arguments.command == "speed":
+        measure_network(arguments)
     elif arguments.command == "tree":
         measure_tree(arguments)
     else:

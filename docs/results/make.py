@@ -3,9 +3,9 @@
     python docs/results/make.py [COMPARISON...]
 
 COMPARISON is a folder of `setrnn compare` with its report. Its summary, tables and figures are
-copied to docs/results/NAME. Then, also without any COMPARISON, everything that follows from these
-copies is written again: the table of objectives, the claims and verdicts in the summaries, and the
-tables of README.md and docs/results/README.md.
+copied to docs/results/NAME, or docs/results/paper/NAME if it has the preset `paper`. Then, also
+without any COMPARISON, everything that follows from these copies is written again: the table of
+objectives, the claims and verdicts in the summaries, and the tables of the pages.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import json
 import re
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,6 +27,7 @@ from setrnn.report.tables import objectives_table
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 DATASETS = ("arxiv", "debtags", "reuters21578")
+WITH_PAPER = ("paper/debtags", "paper/reuters21578")  # with the preset `paper`
 # The columns of a page's table, by the name of the report's table they come from.
 PAGES = {
     ROOT / "README.md": {
@@ -47,6 +49,11 @@ PAGES = {
         ),
         "findings": (),
     },
+    ROOT / "docs" / "replication.md": {
+        "systems": ("instance-F1", "label-F1", "micro-F1", "subset accuracy", "hamming loss"),
+        "verdicts": (),
+        "findings": (),
+    },
 }
 MARKS = {"best": "**{}**", "tied": "*{}*"}
 
@@ -55,7 +62,7 @@ def main() -> None:
     """Copy the given reports, and write what follows from the copies."""
     for folder in map(Path, sys.argv[1:]):
         copy_report(folder)
-    for data in DATASETS:
+    for data in (*DATASETS, *WITH_PAPER):
         for file, text in refreshed_files(data).items():
             file.write_text(text, encoding="utf-8")
     for page in PAGES:
@@ -65,8 +72,9 @@ def main() -> None:
 def copy_report(folder: Path) -> None:
     """Copy the parts of a report that hold no text of a document."""
     report = folder / "report"
-    name = json.loads((report / "summary.json").read_text(encoding="utf-8"))["data"]
-    target = HERE / name
+    summary = json.loads((report / "summary.json").read_text(encoding="utf-8"))
+    has_paper = any("--preset paper" in command for command in summary["commands"])
+    target = HERE / "paper" / summary["data"] if has_paper else HERE / summary["data"]
     shutil.rmtree(target, ignore_errors=True)
     for part in ("tables", "figures"):
         shutil.copytree(report / part, target / part)
@@ -100,18 +108,23 @@ def with_tables(page: Path) -> str:
     """Return a page with its tables written again, each between two comments."""
     text = page.read_text(encoding="utf-8")
     for name, columns in PAGES[page].items():
-        table = findings_table() if name == "findings" else scores_table(name, columns, page)
+        table = make_table(name, columns, page)
         place = re.search(rf"<!-- {name}: .*?-->\n(.*?)\n<!-- end -->", text, re.DOTALL)
         assert place, f"{page} has no place for the table {name}"
         text = text[: place.start(1)] + table + text[place.end(1) :]
     return text
 
 
-def scores_table(name: str, columns: tuple[str, ...], page: Path) -> str:
-    """Lay out columns of one table per dataset: side by side, or one below the other."""
+def make_table(name: str, columns: tuple[str, ...], page: Path) -> str:
+    """Lay out one table of a page: scores of datasets, or verdicts on findings."""
+    if name == "verdicts":
+        return verdicts_table()
     if page == ROOT / "README.md":
         return _side_by_side(name, columns)
-    return "\n\n".join(f"{data}:\n\n{_one(data, name, columns)}" for data in DATASETS)
+    places = WITH_PAPER if page.name == "replication.md" else DATASETS
+    if name == "findings":
+        return findings_table(places)
+    return "\n\n".join(f"{_name(data)}:\n\n{_one(data, name, columns)}" for data in places)
 
 
 def _side_by_side(name: str, columns: tuple[str, ...]) -> str:
@@ -140,15 +153,32 @@ def _one(data: str, name: str, columns: tuple[str, ...]) -> str:
     return "\n".join(lines)
 
 
-def findings_table() -> str:
-    """Lay out the verdicts on the paper's findings, by dataset."""
-    found = {data: {each["name"]: each for each in _summary(data)} for data in DATASETS}
-    lines = ["| the paper's finding | " + " | ".join(DATASETS) + " |"]
-    lines.append("|---" * (len(DATASETS) + 1) + "|")
-    for name, finding in found[DATASETS[0]].items():
-        cells = [_evidence(found[data][name]) for data in DATASETS]
+def findings_table(places: tuple[str, ...]) -> str:
+    """Lay out the verdicts on the paper's findings with their evidence, by dataset."""
+    return _lay_out_findings(places, [_name(data) for data in places], _evidence)
+
+
+def verdicts_table() -> str:
+    """Lay out the verdicts alone, of both presets."""
+    places = (*DATASETS, *WITH_PAPER)
+    headers = [*DATASETS, *(f"`paper` {_name(data)}" for data in WITH_PAPER)]
+    return _lay_out_findings(places, headers, lambda finding: str(finding["verdict"]))
+
+
+def _lay_out_findings(
+    places: tuple[str, ...], headers: list[str], show: Callable[[dict], str]
+) -> str:
+    found = {data: {each["name"]: each for each in _summary(data)} for data in places}
+    lines = ["| the paper's finding | " + " | ".join(headers) + " |"]
+    lines.append("|---" * (len(headers) + 1) + "|")
+    for name, finding in found[places[0]].items():
+        cells = [show(found[data][name]) if name in found[data] else "-" for data in places]
         lines.append(f"| {finding['claim']} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _name(data: str) -> str:
+    return data.rpartition("/")[2]
 
 
 def _evidence(finding: dict) -> str:

@@ -59,6 +59,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "training.orders": (0, 1_000),
     "training.random_share": (0, 1),
     "training.batch_size": (0, 1_000_000),
+    "model.shortlist": (0, 1_000_000),
     "training.learning_rate": (1e-12, 100),
     "training.warm_up": (0, 1),
     "training.clip_norm": (0, 1e9),
@@ -178,8 +179,9 @@ class ModelSettings:
     stop_vector: bool = False  # whether STOP has its own, not that of "no label yet"
     repeats: bool = False  # whether the softmax has labels emitted before; none is emitted twice
     evidence: bool = True  # whether each label also attends to the words by itself
+    shortlist: int = 256  # labels per document scored in full, if there are 8 times as many; 0: all
     wide: str = "auto"  # "on": start from the log-odds of br; "auto": below 3,000 documents
-    empty_sets: str = "auto"  # of sigmoid: "on", "off"; "auto": on if a training document has none
+    empty_sets: str = "auto"  # of products over labels; "auto": as frequent as in training
     max_labels: int = 50  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
@@ -351,6 +353,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "repeats": True,
             "evidence": False,
             "wide": "off",
+            "empty_sets": "on",
             "max_labels": 50,
         },
         "search": {"beam_width": 12},

@@ -55,3 +55,12 @@ def test_many_labels_are_trained_calibrated_and_measured_without_dense_weights(d
 def test_made_up_words_are_distinct():
     words = {many.spell(number) for number in range(many.VOCABULARY)}
     assert len(words) == many.VOCABULARY
+
+
+def test_the_speed_of_a_network_with_a_shortlist_is_measured(data, capsys):
+    sizes = ["vectors.dimensions=8", "model.encoder_units=8", "model.decoder_units=8"]
+    many.main(["speed", str(data), "--seconds", "0.1", "--set", *sizes, "model.shortlist=32"])
+    row = json.loads(capsys.readouterr().out)
+    assert row["labels"] >= MANY_LABELS
+    assert row["trained_per_second"] > 0
+    assert row["predicted_per_second"] > 0

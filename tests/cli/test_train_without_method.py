@@ -24,8 +24,10 @@ def test_it_says_what_it_tried_what_it_chose_and_what_would_help(setrnn, corpus,
     ended = setrnn("train", corpus, *options)
     assert ended.code == 0, ended.err
     assert all(each in ended.out for each in ("br-support", "pcc", "mixture", "held out"))
-    for word in ("sigmoid is left out", "Chosen by label-F1", "--budget 15", "A GPU"):
+    for word in ("Left out: ", "Chosen by label-F1", "--budget 15", "A GPU"):
         assert word in ended.err
+    assert ended.err.count("set-rnn-exact-2") == 1, "each thing is said once"
+    assert "Weights" not in ended.out, "setrnn mix shows them"
     config = json.loads((out / "config.json").read_text())
     assert config["rule"] == "label-f1"
     assert (out / "README.md").read_text().startswith("<!--")

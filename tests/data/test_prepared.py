@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from setrnn.config import settings_hash
 from setrnn.data.encoding import SplitWriter
+from setrnn.data.example import Example
 from setrnn.data.prepared import (
     DESCRIPTION_FILE,
     Prepared,
@@ -19,7 +20,9 @@ from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, SetRNNError
 
 ARRAY_FILES = [
-    f"{name}{kind}.bin" for name in ("token", "label", "id") for kind in ("s", "_offsets")
+    f"{name}{kind}.bin"
+    for name in ("token", "label", "id", "fingerprint")
+    for kind in ("s", "_offsets")
 ]
 ids = st.text(st.characters(exclude_categories=("Cs",)), max_size=5)
 
@@ -44,7 +47,7 @@ def write_split(folder, batches, dtype=np.uint16, n_tokens=2**16):
     with SplitWriter(folder / "train", dtype) as writer:
         for batch in batches:
             writer.append(
-                [each for each, _, _ in batch],
+                [Example(each, f"text of {each}") for each, _, _ in batch],
                 Ragged.from_lists([tokens for _, tokens, _ in batch]),
                 Ragged.from_lists([labels for _, _, labels in batch]),
             )

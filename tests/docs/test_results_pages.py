@@ -20,13 +20,13 @@ def test_the_tables_of_a_page_are_those_of_the_records(page):
     assert page.read_text(encoding="utf-8") == make.with_tables(page)
 
 
-@pytest.mark.parametrize("data", make.DATASETS)
+@pytest.mark.parametrize("data", [*make.DATASETS, *make.WITH_PAPER])
 def test_objectives_claims_and_verdicts_are_those_of_the_code(data):
     for file, text in make.refreshed_files(data).items():
         assert file.read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize("data", make.DATASETS)
+@pytest.mark.parametrize("data", [*make.DATASETS, *make.WITH_PAPER])
 def test_tables_and_summary_have_the_same_scores(data):
     scores = json.loads((RESULTS / data / "summary.json").read_text())["scores"]
     own = json.loads((RESULTS / data / "summary.json").read_text())["own_rules"]

@@ -4,7 +4,9 @@ import pytest
 import torch
 
 from brute_force_sequences import STEPPING_DECODERS, TEXTS, batch_of, tiny_network
-from setrnn.search.replayed import pad_search, padded_shape, search_again, search_once
+from setrnn.objectives.few_orders import find_orders
+from setrnn.search.replayed import pad_search, padded_shape, replay
+from setrnn.search.subset_sums import _search_subsets
 
 K = 3
 LABEL_SETS = torch.tensor([[0, 2, 3, -1], [1, 2, -1, -1], [0, 1, 2, 3]])
@@ -20,9 +22,18 @@ def network_and_encoding(decoder, device="cpu"):
 def test_padding_changes_no_order(decoder):
     network, encoding = network_and_encoding(decoder)
     shape = padded_shape(encoding, LABEL_SETS, K)
-    padded = search_once(network.decoder, *pad_search(encoding, LABEL_SETS, shape), K)
-    plain = search_once(network.decoder, encoding, LABEL_SETS, K)
+    padded = find_orders(network.decoder, *pad_search(encoding, LABEL_SETS, shape), K)
+    plain = find_orders(network.decoder, encoding, LABEL_SETS, K)
     assert torch.equal(padded[:3, :, :4], plain)
+
+
+def test_padding_changes_no_subset():
+    network, encoding = network_and_encoding("order-free")
+    shape = (16, 32, 6, K)
+    padded = _search_subsets(network.decoder, *pad_search(encoding, LABEL_SETS, shape), K)
+    plain = _search_subsets(network.decoder, encoding, LABEL_SETS, K)
+    assert torch.equal(padded[:3, :5], plain)
+    assert (padded[:, 5:] == -1).all()
 
 
 def test_a_larger_search_has_no_shape():
@@ -39,5 +50,19 @@ def test_a_replay_finds_the_same_orders_also_with_other_weights(decoder):
         with torch.no_grad():
             for each in network.decoder.parameters():
                 each.add_(0.3 * torch.randn_like(each))
-        found = search_again(network.decoder, encoding, label_sets, K)
-        assert torch.equal(found, search_once(network.decoder, encoding, label_sets, K))
+        found = replay(find_orders, network.decoder, encoding, label_sets, K)
+        again = find_orders(network.decoder, encoding, label_sets, K)
+        assert torch.equal(found[:, :, :4], again)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_replay_finds_the_same_subsets_also_with_other_weights():
+    network, encoding = network_and_encoding("order-free", "cuda")
+    label_sets = LABEL_SETS.cuda()
+    for _ in range(5):
+        with torch.no_grad():
+            for each in network.decoder.parameters():
+                each.add_(0.3 * torch.randn_like(each))
+            found = replay(_search_subsets, network.decoder, encoding, label_sets, K)
+            again = _search_subsets(network.decoder, encoding, label_sets, K)
+        assert torch.equal(found[:, :5], again)

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -9,6 +7,7 @@ from brute_force_sequences import TEXTS, tiny_network
 from setrnn.config import Config
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError
+from setrnn.systems.empty_set import NEVER
 from setrnn.systems.independent import IndependentSystem
 from setrnn.systems.known import Known
 
@@ -49,8 +48,7 @@ def test_given_sets_sum_to_one(system):
 
 
 def test_where_every_document_has_a_label_no_set_is_empty(system):
-    model = replace(system.config.model, empty_sets="off")
-    never_empty = replace(system, config=replace(system.config, model=model))
+    never_empty = system.with_empty_shift(NEVER)
     found = never_empty.candidates(TOKENS, 15)
     assert (found.labels >= 0).any(axis=2).all()
     np.testing.assert_allclose(np.exp(found.log_probs).sum(axis=1), 1, rtol=1e-6)

@@ -8,11 +8,10 @@ from scipy.special import expit
 from brute_force import all_sets as every_set
 from brute_force import found_sets, product_probability
 from choices import all_sets, as_sets, choice_of, expected_f1
+from setrnn.systems.empty_set import NEVER
 from setrnn.systems.limits import Limits, no_limits
 from setrnn.systems.products import (
-    most_probable_non_empty,
     most_probable_products,
-    non_empty_log_probs,
     product_log_probs,
 )
 from setrnn.systems.rules.choice import Choice
@@ -130,7 +129,7 @@ def test_asking_for_more_sets_adds_behind(logits, n_sets, n_more):
 @settings(deadline=None)
 def test_sets_that_are_not_empty_share_the_probability_of_the_empty_one(logits, n_sets):
     n, n_labels = logits.shape
-    candidates = most_probable_non_empty(logits, n_sets)
+    candidates = most_probable_products(logits, n_sets, None, NEVER)
     marginals = candidates.marginals(n_labels)
     sizes = candidates.label_size_probs(n_labels)
     assert not sizes.empty.any()
@@ -151,9 +150,9 @@ def test_sets_that_are_not_empty_share_the_probability_of_the_empty_one(logits, 
         of_sizes = sizes.probs[document].sum(axis=1)
         expected = marginals[document, sizes.labels[document]]
         np.testing.assert_allclose(of_sizes, expected, rtol=1e-4)
-    given_sets = np.exp(non_empty_log_probs(logits, candidates.labels))
+    given_sets = np.exp(product_log_probs(logits, candidates.labels, NEVER))
     np.testing.assert_allclose(given_sets, np.exp(candidates.log_probs), rtol=1e-6)
-    assert (non_empty_log_probs(logits, np.full((n, 1, 2), -1)) == -np.inf).all()
+    assert (product_log_probs(logits, np.full((n, 1, 2), -1), NEVER) == -np.inf).all()
 
 
 def test_labels_without_an_opinion_give_equal_sets():

@@ -27,7 +27,7 @@ def many():
 def calibrated(taggers, many):
     """A BR tagger that accepts some of its predictions."""
     tagger = taggers["br"]
-    found = calibrate(tagger, many, target=0.6)
+    found = calibrate(tagger, many, target=0.5)
     return replace(tagger, calibration=found.calibration), found
 
 
@@ -127,8 +127,8 @@ def test_unseen_documents_are_better_calibrated(calibrated, taggers):
     plain = evaluate(taggers["br"], unseen)
     assert plain.calibration_error == plain.calibration_error_raw
     assert evaluation.calibration_error_raw == plain.calibration_error_raw
-    assert evaluation.calibration_error < plain.calibration_error * 0.6
-    assert found.after.error < found.before.error / 2
+    assert evaluation.calibration_error < plain.calibration_error * 0.7
+    assert found.after.error < found.before.error * 0.6
     accuracy = evaluation.scores.subset_accuracy
     assert abs(evaluation.mean_probability - accuracy) < abs(plain.mean_probability - accuracy)
     assert evaluation.scores == plain.scores

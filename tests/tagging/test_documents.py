@@ -1,9 +1,11 @@
 """Were the documents trained on?"""
 
+import json
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 
+import numpy as np
 import pytest
 
 from setrnn.data import newsroom
@@ -15,7 +17,7 @@ from setrnn.data.prepared import prepare
 from setrnn.errors import DataError
 from setrnn.progress import Note, ignore_progress
 from setrnn.tagging.calibrating import calibrate
-from setrnn.tagging.documents import SeenCounts, open_unseen
+from setrnn.tagging.documents import SeenCounts, example_batches, open_unseen
 from setrnn.tagging.evaluation import evaluate
 from setrnn.tagging.mixing import join, mix
 from setrnn.tagging.opening import make_source, open_training_data
@@ -55,7 +57,7 @@ def texts_of(notes):
 
 
 def count_documents(tagger, documents):
-    return sum(len(labels) for _, labels in documents.batches(tagger))
+    return sum(len(batch.labels) for batch in documents.batches(tagger))
 
 
 def test_the_file_that_valid_was_cut_from_calibrates_with_that_part(cut_tagger, one_file):
@@ -99,20 +101,57 @@ def test_a_file_that_a_model_was_trained_on_is_refused_or_gives_a_warning(
     assert "trained on about 100%" in " ".join(texts_of(notes))
 
 
+def test_a_calibration_on_training_documents_says_so(taggers, small_examples, tmp_path):
+    """The override left no trace: nobody could see later what the accuracy was promised from."""
+    train, new = small_examples["train"], list(islice(newsroom.examples("test"), 60, 180))
+    for name in ("br", "mixture"):
+        found = calibrate(taggers[name], train, allow_training_documents=True)
+        folder = tmp_path / name
+        found.tagger.save(folder)
+        assert found.calibration.share_trained_on == found.as_dict()["share_trained_on"] == 1
+        saved = json.loads((folder / "calibration.json").read_text())
+        assert saved["calibration"]["share_trained_on"] == 1
+        assert load(folder).calibration.share_trained_on == 1
+        assert "trained on about 100%" in (folder / "README.md").read_text()
+        # A later calibration on new documents removes the warning.
+        saved = load(folder)
+        again = calibrate(saved, new).tagger.save_calibration(folder)
+        assert again.calibration.share_trained_on == 0
+        assert "trained on about" not in (folder / "README.md").read_text()
+    models = [taggers["br"], taggers["br-support"]]
+    mixed = mix(models, train, allow_training_documents=True)
+    assert mixed.calibration.share_trained_on == 1
+
+
 def test_a_few_copies_in_a_sample_are_no_reason_to_refuse(taggers, small_examples):
     """With a sample of the documents, one copy among few that are examined may be chance."""
     tagger, train = taggers["br"], small_examples["train"]
-    (whole,) = tagger.trained_documents
+    whole = tagger.trained_documents
     sketch = DocumentSketch(whole.hashes[:30], whole.hashes[29])
-    sample = replace(tagger, trained_documents=(sketch,))
+    sample = replace(tagger, trained_documents=sketch)
     counts = SeenCounts(sample)
-    encoded = [tagger.encoder.encode([each.text], [each.features]) for each in train]
-    copy = next(each for each in encoded if sketch.has(sketch.examine(each)[0]).any())
-    counts.add(copy)
+    batches = list(example_batches(tagger, train, 1))
+    counts.add(next(each for each in batches if sketch.recognise(each.text_hashes).any()))
     assert counts.share == 0
-    texts, features = zip(*((each.text, each.features) for each in train), strict=True)
-    counts.add(tagger.encoder.encode(texts, features))
+    for batch in batches:
+        counts.add(batch)
     assert counts.share == 1
+
+
+def test_texts_with_other_numbers_and_names_are_new(taggers, small_examples):
+    """For the model they are the same: a number is one token, and so is an unknown word."""
+    train = [replace(each, text=f"{each.text} qzqzq 4711") for each in small_examples["train"][:40]]
+    tagger = taggers["br"]
+    hashes = [batch.text_hashes for batch in example_batches(tagger, train)]
+    known = replace(tagger, trained_documents=DocumentSketch.of(np.concatenate(hashes)))
+    with pytest.raises(DataError, match="trained on about 100%"):
+        open_unseen(known, train, None, ignore_progress)
+    for old, new in (("4711", "4712"), ("qzqzq", "xzxzx")):
+        others = [replace(each, text=each.text.replace(old, new)) for each in train]
+        rows = [batch.tokens.values for batch in example_batches(tagger, [train[0], others[0]])]
+        assert len(rows[0]) % 2 == 0
+        assert (rows[0][: len(rows[0]) // 2] == rows[0][len(rows[0]) // 2 :]).all()
+        assert open_unseen(known, others, None, ignore_progress).n_documents == 40
 
 
 def test_short_texts_that_occur_everywhere_are_no_reason_to_refuse(small_examples, tmp_path):
@@ -150,7 +189,7 @@ def test_evaluation_on_training_documents_warns(taggers, small_prepared, small_e
 
 def test_a_mixture_knows_the_documents_of_every_member(cut_tagger, taggers, small_examples):
     both = join([taggers["br"], cut_tagger])  # two vocabularies
-    assert len(both.trained_documents) == 2
+    assert len(both.encoder.parts) == 2
     notes = []
     seen = small_examples["valid"]  # three quarters, by one member
     evaluate(both, seen, on_progress=collect_notes(notes))

@@ -603,7 +603,7 @@ def test_texts_set_aside_calibrate_where_they_are_enough():
     raw = found.tagger_.tag(NEW_TEXTS[:5], calibrated=False)
     for one, own in zip(found.predict_sets(NEW_TEXTS[:5], top=1), raw, strict=True):
         assert one.labels == own.labels
-        assert one.probability != own.probability
+        assert one.probability != own.probability or own.probability == 0
 
 
 def test_a_label_only_in_texts_set_aside_is_a_class_that_is_never_predicted():

@@ -14,6 +14,7 @@ from setrnn.metrics import LOWER_IS_BETTER
 from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES
+from setrnn.tagging.documents import example_batches
 from setrnn.tagging.mixing import join
 from setrnn.tagging.mixture_outputs import Pairs, collect
 from setrnn.tagging.mixture_weights import fit_likelihood, label_log_probs
@@ -266,8 +267,7 @@ def test_labels_are_likely_if_true_ones_are_probable_and_others_are_not():
 def test_only_an_even_sample_of_many_documents_is_fitted_on(members, valid, monkeypatch):
     monkeypatch.setattr("setrnn.tagging.mixture_outputs.MOST_TO_FIT", 30)
     tagger = join(members)
-    tokens = tagger.encoder.encode([each.text for each in valid])
-    outputs = collect(tagger, [(tokens, [each.labels for each in valid])])
+    outputs = collect(tagger, list(example_batches(tagger, valid)))
     assert len(outputs.fold) == outputs.truth.shape[0] == 30
 
 

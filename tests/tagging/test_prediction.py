@@ -182,3 +182,14 @@ def test_what_was_not_read_is_not_accepted(note):
     assert add_notes(Prediction(("a",), 0.9), (note,)).accepted is None
     cut = add_notes(found, ("The text was cut: the model read 5 of its 9 words.",))
     assert cut.accepted
+
+
+def test_a_set_of_probability_0_says_why(taggers, test_texts):
+    """br-support by rule f1 may choose a set that no training document has."""
+    found = taggers["br-support"].tag(test_texts, rule="f1", top=4)
+    assert any(each.probability == 0 for each in found)
+    for each in found:
+        assert any("probability of this set is 0" in note for note in each.notes) == (
+            each.probability == 0
+        )
+        assert all(other.probability > 0 for other in each.alternatives)

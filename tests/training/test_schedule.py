@@ -2,9 +2,7 @@
 
 import pytest
 
-from setrnn.config import TextSettings, load_config
-from setrnn.data.example import Example
-from setrnn.data.prepared import prepare
+from setrnn.config import load_config
 from setrnn.training import schedule
 from setrnn.training.schedule import choose_batch_size, choose_epochs, fit_to_data
 
@@ -50,16 +48,6 @@ def test_few_documents_start_from_br_and_need_fewer_epochs(small_prepared, monke
     monkeypatch.setattr(schedule, "FEW_DOCUMENTS", 1)
     assert fit_to_data(load_config(), small_prepared).model.wide == "off"
     assert fit_to_data(given, small_prepared).model.wide == "on"
-
-
-def test_sets_may_be_empty_where_a_training_document_has_no_label(small_prepared, tmp_path):
-    assert fit_to_data(load_config(), small_prepared).model.empty_sets == "on"
-    given = load_config(overrides=["model.empty_sets=off"])
-    assert fit_to_data(given, small_prepared).model.empty_sets == "off"
-    examples = [Example("1", "rain", ("weather",)), Example("2", "goal", ("sport",))]
-    streams = {"train": lambda: iter(examples)}
-    never_empty = prepare(streams, tmp_path / "p", "never", TextSettings(min_count=1), {})
-    assert fit_to_data(load_config(), never_empty).model.empty_sets == "off"
 
 
 def test_given_settings_are_kept_and_chosen_ones_are_not_chosen_again(small_prepared):

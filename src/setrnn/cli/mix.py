@@ -70,12 +70,12 @@ def mix(
 
 def print_mixture(found: Mapping[str, Any]) -> None:
     """Print what each member and the mixture give, and the weights."""
-    stdout.print(_scores_table(found), _weights_table(found), sep="\n")
+    stdout.print(scores_of_members(found), _weights_table(found), sep="\n")
 
 
-def _scores_table(found: Mapping[str, Any]) -> Table:
+def scores_of_members(found: Mapping[str, Any]) -> Table:
     """Show the measure of each rule for each member and the mixture; the best is bold."""
-    title = f"Each measure by its own rule, on the {found['n_documents']:,} documents fitted on"
+    title = f"On {found['n_documents']:,} documents, each measure by the rule made for it"
     names = [*found["members"], "mixture"]
     held_out = "mixture,\nheld out"
     table = Table(title=title, title_justify="left")

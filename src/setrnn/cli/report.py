@@ -49,7 +49,7 @@ def report(
 ) -> None:
     """Make the report of a comparison again from its records: one page, tables and figures."""
     with terminal_progress() as show:
-        built = setrnn.build_report(folder, out, beside or [], show, against)
+        built = setrnn.build_report(folder, out, beside or [], show, against=against)
     if built.systems is not None:
         stdout.print(systems_table(built.systems))
     for each in built.caveats:

@@ -9,7 +9,7 @@ import typer
 
 import setrnn
 from setrnn.cli.console import note, scores_table, stdout
-from setrnn.cli.mix import print_mixture
+from setrnn.cli.mix import scores_of_members
 from setrnn.cli.options import Data, FinishNow, Reading, TrainingOptions, with_training
 from setrnn.cli.progress import terminal_progress
 
@@ -84,7 +84,7 @@ def train(
     note(f"Wrote {out}")
     if "automatic" in tagger.notes:
         if "mixture" in tagger.notes:
-            print_mixture(tagger.notes["mixture"])
+            stdout.print(scores_of_members(tagger.notes["mixture"]))
         for line in summarise(tagger):
             note(line)
     elif valid := open_valid(source, training.valid, not training.no_valid):

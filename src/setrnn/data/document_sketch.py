@@ -1,29 +1,29 @@
 """Recognise documents that a model was trained on, from hashes of some of them.
 
-The hashes are those of token ids: the documents themselves cannot be read from them. Of many
-documents only the smallest hashes are kept, those of a random sample (bottom-k sketch). A document
-is examined if its hash is as small; then it is known whether it was trained on.
+The hashes are those of texts, without case and white space: the texts cannot be read from them. Of
+many documents only the smallest hashes are kept, those of a random sample (bottom-k sketch). A
+document is examined if its hash is as small; then it is known whether it was trained on.
 """
 
-# n documents, T tokens of all documents, H hashes
+# n documents, H hashes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.data.ragged import Ragged
-
-ARRAY = "trained_documents"  # in a model folder, followed by the number of the tokenizer
+ARRAY = "trained_texts"  # in a model folder
+OLD_ARRAY = "trained_documents."  # of hashes of token ids, which are ignored
 Hashes = npt.NDArray[np.uint64]
 
 MOST_HASHES = 1 << 16  # half a megabyte
-HASHED_AT_ONCE = 1 << 15  # documents
 LARGEST = np.uint64(2**64 - 1)
+NOTHING = np.uint64(0)  # the hash of a text without words, which is never recognised
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,18 @@ class DocumentSketch:
     """The hashes of all trained documents that are not above the limit.
 
     Example:
-        >>> trained, new = Ragged.from_lists([[1, 2], [3]]), Ragged.from_lists([[3], [2, 1]])
-        >>> DocumentSketch.of(trained).has(hash_rows(new)).tolist()
-        [True, False]
+        >>> sketch = DocumentSketch.of(hash_texts(["Rates rise to 4%", "A late goal"]))
+        >>> sketch.recognise(hash_texts(["rates  rise to 4%", "Rates rise to 5%", ""])).tolist()
+        [True, False, False]
     """
 
     hashes: Hashes  # (H,) increasing
     limit: np.uint64  # the largest hash if there are more documents
 
     @classmethod
-    def of(cls, tokens: Ragged, most: int = MOST_HASHES) -> DocumentSketch:
-        """Return the sketch of the documents with these token ids."""
-        found = np.unique(hash_rows(tokens))
+    def of(cls, hashes: Hashes, most: int = MOST_HASHES) -> DocumentSketch:
+        """Return the sketch of the documents with these hashes."""
+        found = np.unique(hashes[hashes != NOTHING])
         if len(found) <= most:
             return cls(found, LARGEST)
         return cls(found[:most], found[most - 1])
@@ -59,69 +59,51 @@ class DocumentSketch:
         """Whether there are hashes of all documents, not of a sample."""
         return bool(self.limit == LARGEST)
 
-    def examine(self, tokens: Ragged) -> tuple[Hashes, npt.NDArray[np.int64]]:
-        """Return the hashes of the documents that can be recognised, and their lengths."""
-        found, lengths = hash_rows(tokens), np.asarray(tokens.lengths, dtype=np.int64)
-        is_examined = found <= self.limit
-        return found[is_examined], lengths[lengths > 0][is_examined]
+    def examines(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
+        """Return which documents can be recognised, (n,)."""
+        return np.asarray((hashes <= self.limit) & (hashes != NOTHING))
 
-    def has(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
-        """Return which of the examined documents were trained on."""
+    def recognise(self, hashes: Hashes) -> npt.NDArray[np.bool_]:
+        """Return which documents were trained on, (n,); of a sample, only some are found."""
         return np.isin(hashes, self.hashes)
 
-    def find_seen(self, tokens: Ragged) -> npt.NDArray[np.bool_]:
-        """Return whether each document was trained on, (n,); of a sample, only some are found."""
-        is_seen = np.zeros(len(tokens), dtype=bool)
-        is_seen[tokens.lengths > 0] = np.isin(hash_rows(tokens), self.hashes)
-        return is_seen
 
-    def recognise(self, tokens: Ragged) -> npt.NDArray[np.bool_]:
-        """Return which documents were trained on; only a complete sketch knows that of each."""
-        is_seen = tokens.lengths > 0
-        is_seen[is_seen] = np.isin(hash_rows(tokens), self.hashes)
-        return is_seen
+def pack_sketch(sketch: DocumentSketch | None) -> dict[str, npt.NDArray[Any]]:
+    """Return the array of a model folder; none if the documents are not known."""
+    if sketch is None:
+        return {}
+    return {ARRAY: np.concatenate([[sketch.limit], sketch.hashes]).astype(np.uint64)}
 
 
-def pack_sketches(sketches: Sequence[DocumentSketch]) -> dict[str, npt.NDArray[Any]]:
-    """Return the arrays of a model folder: one sketch per tokenizer."""
-    return {
-        f"{ARRAY}.{number}": np.concatenate([[each.limit], each.hashes]).astype(np.uint64)
-        for number, each in enumerate(sketches)
-    }
+def unpack_sketch(arrays: dict[str, npt.NDArray[Any]]) -> DocumentSketch | None:
+    """Take the sketch out of the arrays of a model folder; raise ValueError if it is damaged."""
+    for name in [name for name in arrays if name.startswith(OLD_ARRAY)]:
+        del arrays[name]
+    if ARRAY not in arrays:
+        return None
+    found = arrays.pop(ARRAY)
+    if found.dtype != np.uint64 or found.ndim != 1 or not found.size:
+        raise ValueError("the hashes of the trained documents are damaged.")
+    return DocumentSketch(found[1:], found[0])
 
 
-def unpack_sketches(
-    arrays: dict[str, npt.NDArray[Any]], n_parts: int
-) -> tuple[DocumentSketch, ...]:
-    """Take the sketches out of the arrays of a model folder; raise ValueError if one is damaged."""
-    found = [arrays.pop(name) for name in sorted(arrays) if name.startswith(f"{ARRAY}.")]
-    if not found:
-        return ()
-    is_sound = all(each.dtype == np.uint64 and each.ndim == 1 and each.size for each in found)
-    if not is_sound or len(found) != n_parts:
-        raise ValueError("the hashes of the trained documents do not fit the tokenizers.")
-    return tuple(DocumentSketch(each[1:], each[0]) for each in found)
+def hash_texts(texts: Iterable[str]) -> Hashes:
+    """Return the hash of each text, (n,)."""
+    hashes = b"".join(text_hash(text) if text.strip() else bytes(8) for text in texts)
+    return np.frombuffer(hashes, dtype="<u8").astype(np.uint64)
 
 
-def hash_rows(tokens: Ragged) -> Hashes:
-    """Return a hash of each document, of its token ids in their order; empty ones have none."""
-    parts = [np.zeros(0, dtype=np.uint64)]
-    for start in range(0, len(tokens), HASHED_AT_ONCE):
-        rows = tokens.rows(start, min(start + HASHED_AT_ONCE, len(tokens)))
-        lengths = rows.lengths
-        place = np.arange(len(rows.values)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        ids = np.asarray(rows.values).astype(np.uint64)
-        mixed = _mix(ids + (place.astype(np.uint64) << np.uint64(32)))  # (T,)
-        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-        ends = np.cumsum(lengths)
-        parts.append(_mix(sums[ends] - sums[ends - lengths])[lengths > 0])
-    return np.concatenate(parts)
+def text_hash(text: str) -> bytes:
+    """Return a hash of a text that ignores case and white space."""
+    return words_hash(text.split())
 
 
-def _mix(values: Hashes) -> Hashes:
-    """Return pseudo-random numbers that depend on values: splitmix64."""
-    values = values + np.uint64(0x9E3779B97F4A7C15)
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: Hashes = values ^ (values >> np.uint64(31))
-    return mixed
+def words_hash(words: Sequence[str]) -> bytes:
+    """Return the hash of a text with these words."""
+    return string_hash(" ".join(words).lower())
+
+
+def string_hash(text: str) -> bytes:
+    """Return a hash of a string, eight bytes."""
+    # JSON may hold half of a surrogate pair, which plain UTF-8 refuses.
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()

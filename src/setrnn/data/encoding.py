@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Encoding
 
+from setrnn.data.document_sketch import hash_texts
 from setrnn.data.example import Example, name_example
 from setrnn.data.ragged import Ragged
 from setrnn.data.streaming import batched, prefetch
@@ -29,7 +30,12 @@ class SplitWriter:
     def __init__(self, folder: Path, token_dtype: npt.DTypeLike) -> None:
         folder.mkdir()
         self.n_documents = 0
-        self._dtypes = {"token": token_dtype, "label": np.int32, "id": np.uint8}
+        self._dtypes: dict[str, npt.DTypeLike] = {
+            "token": token_dtype,
+            "label": np.int32,
+            "id": np.uint8,
+            "fingerprint": np.uint64,
+        }
         self._ends = dict.fromkeys(self._dtypes, 0)
         kinds = [f"{name}{kind}.bin" for name in self._dtypes for kind in ("s", "_offsets")]
         self._files = {kind: (folder / kind).open("wb") for kind in kinds}
@@ -43,17 +49,20 @@ class SplitWriter:
         for file in self._files.values():
             file.close()
 
-    def append(self, ids: Sequence[str], tokens: Ragged, labels: Ragged) -> None:
+    def append(self, examples: Sequence[Example], tokens: Ragged, labels: Ragged) -> None:
         """Write a batch of documents."""
-        encoded = [each.encode() for each in ids]
+        encoded = [example.id.encode() for example in examples]
         id_bytes = np.frombuffer(b"".join(encoded), dtype=np.uint8)
         id_rows = Ragged.from_lengths(id_bytes, np.array([*map(len, encoded)], dtype=np.int64))
-        for name, rows in (("token", tokens), ("label", labels), ("id", id_rows)):
+        hashes = hash_texts(example.text for example in examples)
+        hash_rows = Ragged.from_lengths(hashes, np.ones(len(examples), dtype=np.int64))
+        all_rows = {"token": tokens, "label": labels, "id": id_rows, "fingerprint": hash_rows}
+        for name, rows in all_rows.items():
             self._files[f"{name}s.bin"].write(rows.values.astype(self._dtypes[name]).tobytes())
             ends = self._ends[name] + rows.offsets[1:]
             self._files[f"{name}_offsets.bin"].write(ends.tobytes())
             self._ends[name] += len(rows.values)
-        self.n_documents += len(ids)
+        self.n_documents += len(examples)
 
     def append_piece(self, folder: Path, label_ids: npt.NDArray[np.int32]) -> None:
         """Write the documents of a piece: the folder of another writer.
@@ -101,7 +110,7 @@ def encode_documents(
 
     for batch, encodings in prefetch(tokenize, batched(examples, BATCH), n_ahead=2):
         tokens = encoder.pack(encodings, [example.features for example in batch])
-        writer.append([example.id for example in batch], tokens, _label_rows(batch, label_ids))
+        writer.append(batch, tokens, _label_rows(batch, label_ids))
         on_documents(len(batch))
 
 

@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.data.cache import Source
+from setrnn.data.document_sketch import text_hash
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, Dataset, Split
 from setrnn.data.formats.reader import file_stem
 from setrnn.data.prepared import Stream
 from setrnn.data.splits import LEAST_VALID, VALID_SHARE, cut_train, with_valid
-from setrnn.data.statistics import text_hash
 from setrnn.data.streaming import batched
 from setrnn.errors import DataError
 

@@ -44,7 +44,7 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.data.vocabulary import Vocabulary, learn_vocabulary
 from setrnn.errors import DataError
 
-FORMAT = 3
+FORMAT = 4
 DESCRIPTION_FILE = "prepared.json"
 UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
 VOCABULARY_SPLITS = ("train", UNLABELLED)
@@ -58,24 +58,26 @@ OnDocuments = Callable[[str, int], None]
 
 @dataclass(frozen=True)
 class PreparedSplit:
-    """One split: its tokens, label sets and ids, memory-mapped."""
+    """One split: its tokens, label sets, ids and hashes of texts, memory-mapped."""
 
     tokens: Ragged
     labels: Ragged
     id_bytes: Ragged
+    text_hashes: Ragged  # one per document, see `document_sketch`
 
     def __len__(self) -> int:
         return len(self.tokens)
 
     def is_sound(self, n_documents: int, n_tokens: int, n_labels: int) -> bool:
         """Return whether no offset and no id is out of range."""
-        all_rows = (self.tokens, self.labels, self.id_bytes)
+        all_rows = (self.tokens, self.labels, self.id_bytes, self.text_hashes)
         return (
             {len(rows) for rows in all_rows} == {n_documents}
             and self.tokens.is_sound(n_tokens)
             and self.labels.is_sound(n_labels)
             and self.labels.holds_sets()
             and self.id_bytes.is_sound(256)
+            and bool((self.text_hashes.lengths == 1).all())
         )
 
     def ids(self, start: int, stop: int) -> list[str]:
@@ -177,6 +179,7 @@ class Prepared:
             tokens=_open_ragged(part, "token", known["token_dtype"]),
             labels=_open_ragged(part, "label", "int32"),
             id_bytes=_open_ragged(part, "id", "uint8"),
+            text_hashes=_open_ragged(part, "fingerprint", "uint64"),
         )
         if name not in self._checked:
             n_labels = known["n_labels"] + len(known["unseen_labels"])
@@ -241,7 +244,9 @@ def _read_description(folder: Path) -> dict[str, Any]:
 def _is_complete(values: Mapping[str, Any]) -> bool:
     """Return whether a description has all that is read from it, with the seal of every file."""
     arrays = (
-        f"{name}{kind}.bin" for name in ("token", "label", "id") for kind in ("s", "_offsets")
+        f"{name}{kind}.bin"
+        for name in ("token", "label", "id", "fingerprint")
+        for kind in ("s", "_offsets")
     )
     needed = {f"{split}/{name}" for split, name in product(values["n_documents"], arrays)}
     numbers = [values["n_tokens"], values["n_labels"], *values["n_documents"].values()]

@@ -20,10 +20,10 @@ import numpy as np
 import scipy
 
 from setrnn.config import check_bounds
+from setrnn.data.document_sketch import text_hash
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, Dataset, Split
 from setrnn.data.formats.reader import OnBadRow
-from setrnn.data.statistics import text_hash
 from setrnn.errors import DataError
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from hashlib import blake2b
 from itertools import chain, combinations, islice
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from setrnn.data.document_sketch import string_hash, words_hash
 from setrnn.data.example import Example
 from setrnn.data.formats.label_map import find_twins
 
@@ -182,11 +182,11 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         words = example.text.split()
         n_words[len(words)] += 1
         if words:
-            texts += _words_hash(words)
+            texts += words_hash(words)
         set_sizes[len(example.labels)] += 1
         label_frequencies.update(example.labels)
-        label_sets += _hash("\0".join(sorted(example.labels)))
-        ids += _hash(example.id)
+        label_sets += string_hash("\0".join(sorted(example.labels)))
+        ids += string_hash(example.id)
         n_with_features += bool(example.features)
     n_documents = set_sizes.total()
     by_frequency = sorted(label_frequencies.items(), key=lambda item: (-item[1], item[0]))
@@ -209,20 +209,6 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         n_repeated_ids=len(id_hashes) - len(np.unique(id_hashes)),
     )
     return _Counted(statistics, text_hashes, set_hashes, label_frequencies)
-
-
-def text_hash(text: str) -> bytes:
-    """Return a hash of a text that ignores case and white space."""
-    return _words_hash(text.split())
-
-
-def _words_hash(words: list[str]) -> bytes:
-    return _hash(" ".join(words).lower())
-
-
-def _hash(text: str) -> bytes:
-    # JSON may hold half of a surrogate pair, which plain UTF-8 refuses.
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def _length_statistics(word_counts: Counter[int]) -> LengthStatistics:

@@ -34,6 +34,8 @@ class Encoding:
     summary: Tensor  # (B, M) one vector per document
     details: Tensor | None = None  # (B, T, W) what label evidence reads instead of the memory
     evidence: Tensor | None = None  # (B, V) added to the logits of the outputs at every step
+    # (B, C + 1) the labels whose logits depend on those so far, then STOP; None for all labels
+    shortlist: Tensor | None = None
 
     @property
     def words(self) -> Tensor:
@@ -49,7 +51,8 @@ class Encoding:
         return self._map(lambda part: part[start:stop])
 
     def _map(self, change: Callable[[Tensor], Tensor]) -> Encoding:
-        parts = (self.memory, self.closed, self.summary, self.details, self.evidence)
+        of_words = (self.memory, self.closed, self.summary, self.details)
+        parts = (*of_words, self.evidence, self.shortlist)
         return Encoding(*(part if part is None else change(part) for part in parts))  # type: ignore[arg-type]
 
     @property

@@ -82,12 +82,16 @@ class WeightProducts:
     def __reduce__(self) -> tuple[type[WeightProducts], tuple[()]]:
         return WeightProducts, ()
 
+    @property
+    def will_keep(self) -> bool:
+        """Whether products that are computed now are kept."""
+        return self.are_kept and torch.is_inference_mode_enabled()
+
     def get(
         self, weights: Sequence[Tensor], multiply: Callable[[], tuple[Tensor, ...]]
     ) -> tuple[Tensor, ...]:
         """Return the products of these weights."""
-        is_kept = self.are_kept and torch.is_inference_mode_enabled()
-        if not is_kept or any(each.is_inference() for each in weights):
+        if not self.will_keep or any(each.is_inference() for each in weights):
             return multiply()
         versions = [each._version for each in weights]
         if self._kept is not None:

@@ -18,6 +18,7 @@ from setrnn.model.encoders import find_encoder
 from setrnn.model.evidence import LabelEvidence
 from setrnn.model.interfaces import Encoding
 from setrnn.model.linear import keep_products
+from setrnn.model.shortlist import LABELS_PER_PLACE, ShortlistEvidence
 from setrnn.model.wide import WideEvidence
 from setrnn.progress import OnProgress, ignore_progress
 
@@ -56,6 +57,8 @@ class Network(nn.Module):
         encoding: Encoding = self.encoder(batch.tokens, batch.lengths)
         if self.evidence is None and self.wide is None:
             return encoding
+        if isinstance(self.evidence, ShortlistEvidence):
+            return self.evidence.shorten(encoding, None if self.wide is None else self.wide(batch))
         parts = [] if self.evidence is None else [self.evidence(encoding)]
         parts += [] if self.wide is None else [self.wide(batch)]
         return replace(encoding, evidence=sum(parts[1:], parts[0]))
@@ -71,8 +74,19 @@ def make_network(
     torch.manual_seed(config.seed)
     encoder, labels = find_encoder(config.encoder.name).from_data(prepared, config, on_progress)
     made = find_decoder(decoder)(encoder.memory_size, labels, config.model)
-    evidence = LabelEvidence(encoder.word_size, len(labels)) if config.model.evidence else None
+    evidence = None
+    if config.model.evidence:
+        n_listed = config.model.shortlist
+        is_short = 0 < n_listed * LABELS_PER_PLACE <= len(labels)
+        evidence = make_evidence(encoder.word_size, len(labels), n_listed if is_short else 0)
     return Network(encoder, made, evidence)
+
+
+def make_evidence(word_size: int, n_labels: int, n_listed: int) -> LabelEvidence:
+    """Build label evidence, with a shortlist of labels per document unless `n_listed` is 0."""
+    if n_listed:
+        return ShortlistEvidence(word_size, n_labels, n_listed)
+    return LabelEvidence(word_size, n_labels)
 
 
 def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str = "rnn") -> Network:
@@ -85,7 +99,10 @@ def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str 
     encoder = find_encoder(config.encoder.name).from_weights(own["encoder"], settings)
     made = find_decoder(decoder).from_weights(own["decoder"], encoder.memory_size, settings)
     with without_values():
-        evidence = LabelEvidence(encoder.word_size, made.n_labels) if own["evidence"] else None
+        n_listed = settings.shortlist if "proposal.weight" in own["evidence"] else 0
+        evidence = (
+            make_evidence(encoder.word_size, made.n_labels, n_listed) if own["evidence"] else None
+        )
     wide = WideEvidence(own["wide"]) if own["wide"] else None
     network = Network(encoder, made, evidence, wide)
     for name, each in network.state_dict().items():

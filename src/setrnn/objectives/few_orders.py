@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import permutations
 from math import factorial
 
@@ -14,13 +14,14 @@ from torch import Tensor
 from setrnn.data.batches import send
 from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.objectives.objective import LabelSets
+from setrnn.search.beam_search import search_orders
 from setrnn.search.prefix_tree import (
     PrefixTree,
     as_row_decoder,
     can_share_prefixes,
     search_in_tree,
 )
-from setrnn.search.replayed import search_again, search_once
+from setrnn.search.replayed import replay
 
 SIZE_CLASSES = (1, 2, 3, 4, 6, 9, 13)  # the least set size of each group that is searched together
 
@@ -73,11 +74,18 @@ def search_large_sets(
     for rows in _group_by_size(label_sets.sizes, largest_known, on_gpu=labels.is_cuda):
         size = int(label_sets.sizes[rows].max())
         rows = send(rows, labels.device)
-        search = search_again if labels.is_cuda else search_once
+        search = partial(replay, find_orders) if labels.is_cuda else find_orders
         found = search(decoder, encoding.rows(rows), labels[rows, :size], n_orders)
-        K, S = found.shape[1:]
-        orders[rows, :K, :S] = found
+        found = found[:, :, :size]
+        orders[rows, : found.shape[1], : found.shape[2]] = found
     return orders
+
+
+def find_orders(
+    decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
+) -> Tensor:
+    """Return the best orders (B, K, S) of given sets (B, S), padded with -1."""
+    return search_orders(decoder, encoding, label_sets[:, None], beam_width).labels[:, 0]
 
 
 def _group_by_size(sizes: Tensor, largest_known: int, on_gpu: bool) -> list[Tensor]:

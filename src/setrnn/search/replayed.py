@@ -1,16 +1,17 @@
-"""Algorithm 1 on a GPU: the search for the orders of given sets is recorded once, then replayed.
+"""Searches through given sets on a GPU: each is recorded once, then replayed.
 
 A search is a few hundred small operations, and a GPU waits for each to be started. A CUDA graph
 starts them all at once. It has fixed shapes: documents, words and labels are padded to a few sizes,
 and a size is recorded when it has been met often enough to pay.
 """
 
-# B documents, T words, C labels of a set, K beams, S steps
+# B documents, T words, C labels of a set, K beams
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -20,7 +21,6 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from setrnn.model.interfaces import Decoder, Encoding
-from setrnn.search.beam_search import search_orders
 
 DOCUMENTS = (16, 32, 64, 96, 128)
 WORDS = (32, 64, 96, 128, 192, 256, 384, 512)
@@ -29,45 +29,47 @@ N_BEFORE = 2  # searches of a size that are not recorded
 MOST_RECORDED = 200
 
 Shape = tuple[int, int, int, int]  # B, T, C, K
+# From a decoder, documents, sets (B, C) padded with -1 and a beam width K to a tensor (B, ...). It
+# waits for nothing on the GPU, and padded documents, words and labels change nothing but its shape.
+Search = Callable[[Any, Encoding, Tensor, int], Tensor]
 
 
-def search_once(
-    decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
+def replay(
+    search: Search, decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
 ) -> Tensor:
-    """Return the best orders (B, K, S) of given sets (B, C), padded with -1."""
-    return search_orders(decoder, encoding, label_sets[:, None], beam_width).labels[:, 0]
-
-
-def search_again(
-    decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
-) -> Tensor:
-    """Do the same on a GPU, by a recorded search."""
+    """Return what a search finds, for all documents: with more labels than given, padded."""
     replays = _REPLAYS.setdefault(decoder, _Replays())
-    return replays.search(decoder, encoding, label_sets, beam_width)
+    return replays.search(search, decoder, encoding, label_sets, beam_width)
 
 
 class _Replays:
     """The recorded searches of one decoder."""
 
     def __init__(self) -> None:
-        self.searches: dict[Shape, _Recorded] = {}
-        self.n_met: Counter[Shape] = Counter()
+        self.searches: dict[tuple[Search, Shape], _Recorded] = {}
+        self.n_met: Counter[tuple[Search, Shape]] = Counter()
         self.pool: Any = None  # of memory, which all graphs share
 
     def search(
-        self, decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
+        self,
+        search: Search,
+        decoder: Decoder,
+        encoding: Encoding,
+        label_sets: Tensor,
+        beam_width: int,
     ) -> Tensor:
         shape = padded_shape(encoding, label_sets, beam_width)
         if shape is None or torch.is_autocast_enabled("cuda"):
-            return search_once(decoder, encoding, label_sets, beam_width)
-        self.n_met[shape] += 1
-        known = self.searches.get(shape)
+            return search(decoder, encoding, label_sets, beam_width)
+        key = (search, shape)
+        self.n_met[key] += 1
+        known = self.searches.get(key)
         if known is None:
-            is_worth = self.n_met[shape] > N_BEFORE and len(self.searches) < MOST_RECORDED
+            is_worth = self.n_met[key] > N_BEFORE and len(self.searches) < MOST_RECORDED
             if not is_worth:
-                return search_once(decoder, encoding, label_sets, beam_width)
-            known = self.searches[shape] = _Recorded(
-                decoder, encoding, label_sets, shape, self.pool
+                return search(decoder, encoding, label_sets, beam_width)
+            known = self.searches[key] = _Recorded(
+                search, decoder, encoding, label_sets, shape, self.pool
             )
             self.pool = known.graph.pool()
         return known.replay(encoding, label_sets)
@@ -78,6 +80,7 @@ class _Recorded:
 
     def __init__(
         self,
+        search: Search,
         decoder: Decoder,
         encoding: Encoding,
         label_sets: Tensor,
@@ -89,12 +92,12 @@ class _Recorded:
         side: Any = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):  # the first call of an operation may allocate
-            search_once(decoder, self.encoding, self.label_sets, K)
+            search(decoder, self.encoding, self.label_sets, K)
         torch.cuda.current_stream().wait_stream(side)
         self.graph = torch.cuda.CUDAGraph()
         # Another thread prepares the next batch meanwhile.
         with torch.cuda.graph(self.graph, pool=pool, capture_error_mode="thread_local"):
-            self.orders = search_once(decoder, self.encoding, self.label_sets, K)
+            self.found = search(decoder, self.encoding, self.label_sets, K)
 
     def replay(self, encoding: Encoding, label_sets: Tensor) -> Tensor:
         B, T = encoding.closed.shape
@@ -108,9 +111,11 @@ class _Recorded:
         own.summary[:B].copy_(encoding.summary)
         if own.evidence is not None and encoding.evidence is not None:
             own.evidence[:B].copy_(encoding.evidence)
+        if own.shortlist is not None and encoding.shortlist is not None:
+            own.shortlist[:B].copy_(encoding.shortlist)
         self.label_sets[:B, :C].copy_(label_sets)
         self.graph.replay()
-        return self.orders[:B, :, :C].clone()
+        return self.found[:B].clone()
 
 
 _REPLAYS: WeakKeyDictionary[Decoder, _Replays] = WeakKeyDictionary()
@@ -132,7 +137,7 @@ def pad_search(encoding: Encoding, label_sets: Tensor, shape: Shape) -> tuple[En
     B, T = encoding.closed.shape
     more, words, labels = shape[0] - B, shape[1] - T, shape[2] - label_sets.shape[1]
     closed = pad(encoding.closed, (0, words), value=-torch.inf)
-    evidence = encoding.evidence
+    evidence, shortlist = encoding.evidence, encoding.shortlist
     padded = replace(
         encoding,
         memory=pad(encoding.memory, (0, 0, 0, words, 0, more)),
@@ -140,5 +145,6 @@ def pad_search(encoding: Encoding, label_sets: Tensor, shape: Shape) -> tuple[En
         summary=pad(encoding.summary, (0, 0, 0, more)),
         details=None,
         evidence=None if evidence is None else pad(evidence, (0, 0, 0, more)),
+        shortlist=None if shortlist is None else pad(shortlist, (0, 0, 0, more)),
     )
     return padded, pad(label_sets, (0, labels, 0, more), value=-1)

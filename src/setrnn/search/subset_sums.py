@@ -13,19 +13,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from setrnn.data.batches import send
 from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.model.layouts import Subsets
 from setrnn.search.beam_search import take
 from setrnn.search.lattice import merge_equal
+from setrnn.search.replayed import replay
 
 EXACT_UP_TO = 10  # labels: 1,024 subsets
 MOST_LABELS = 62  # in a set: the bits of a number mark a subset
@@ -210,10 +211,21 @@ def best_subsets(
 
     The mass of a subset is the sum over all orders that reached it. Masks are padded with -1.
     """
-    B, S = label_sets.shape
+    S = label_sets.shape[1]
     assert S <= MOST_LABELS, "larger sets are refused before"
     was_training = decoder.training
     decoder.train(False)  # the search is without the noise of dropout
+    search = partial(replay, _search_subsets) if label_sets.is_cuda else _search_subsets
+    found = search(decoder, encoding, label_sets, width)
+    decoder.train(was_training)
+    return [found[:, t, : min(width, comb(S, t))] for t in range(int(sizes.max()) + 1)]
+
+
+def _search_subsets(
+    decoder: OrderFree, encoding: Encoding, label_sets: Tensor, width: int
+) -> Tensor:
+    """Return the best subsets of 0 ... S labels of sets (B, S), as bit masks: (B, S + 1, W)."""
+    B, S = label_sets.shape
     is_label = label_sets >= 0
     columns = label_sets.clamp(min=0)[:, None]  # (B, 1, S)
     bits = 1 << torch.arange(S, device=label_sets.device)
@@ -222,7 +234,7 @@ def best_subsets(
     state = decoder.start(encoding)
     previous = label_sets.new_full((B, 1), decoder.n_labels)
     levels = [masks]
-    for t in range(int(sizes.max())):
+    for t in range(S):
         log_probs, state = decoder.step(encoding, state, previous)  # (B, W, V)
         W = masks.shape[1]
         own = log_probs.gather(2, columns.expand(-1, W, -1))
@@ -235,8 +247,8 @@ def best_subsets(
         previous = label_sets.gather(1, slot).clamp(min=0)
         state = tuple(take(each, parent) for each in state)
         levels.append(masks)
-    decoder.train(was_training)
-    return levels
+    filled = [nn.functional.pad(each, (0, width - each.shape[1]), value=-1) for each in levels]
+    return torch.stack(filled, dim=1)
 
 
 def _sum_through(
@@ -258,15 +270,11 @@ def _sum_through(
     widths = [each.shape[1] for each in levels]
     mass = own.new_zeros(B, 1)
     masses = [mass]
-    for before, now, of_before in zip(
-        levels, levels[1:], torch.split(own, widths, dim=1), strict=False
-    ):
-        # A child is a parent and one new label.
-        is_edge = (now[:, :, None, None] == (before[:, None, :, None] | bits)) & (
-            (before[:, None, :, None] & bits) == 0
-        )
-        is_edge &= (before >= 0)[:, None, :, None] & (now >= 0)[:, :, None, None]
-        paths = (mass[:, None, :, None] + of_before[:, None]).where(is_edge, NOTHING)
+    is_step = _find_steps(levels, bits)
+    of_levels = torch.split(own, widths, dim=1)
+    for t, (before, now) in enumerate(pairwise(levels)):
+        is_edge = is_step[:, t, : now.shape[1], : before.shape[1]]
+        paths = (mass[:, None, :, None] + of_levels[t][:, None]).where(is_edge, NOTHING)
         mass = paths.flatten(2).logsumexp(2)  # (B, W)
         masses.append(mass)
     # The whole set is the only node of its level.
@@ -278,3 +286,17 @@ def _sum_through(
         for each, stop, mask in zip(masses, stops, levels, strict=True)
     ]
     return torch.cat(ends, dim=1).logsumexp(1)
+
+
+def _find_steps(levels: list[Tensor], bits: Tensor) -> Tensor:
+    """Mark where a subset of t + 1 labels is one of t labels and the label of a bit, for all t.
+
+    Levels are masks (B, W), bits (S,); the marks are (B, T, W, W, S): of each subset of t + 1
+    labels, from each of t labels.
+    """
+    W = max(each.shape[1] for each in levels)
+    masks = torch.stack(
+        [nn.functional.pad(each, (0, W - each.shape[1]), value=-1) for each in levels], dim=1
+    )
+    before, now = masks[:, :-1, None, :, None], masks[:, 1:, :, None, None]
+    return (now == (before | bits)) & ((before & bits) == 0) & (before >= 0)

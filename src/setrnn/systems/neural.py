@@ -107,7 +107,7 @@ class NeuralSystem(System):
         network = self.network
         if self.device.type != "cpu":
             network = deepcopy(network).cpu()
-        return {"network": network, "config": self.config, "device": self.device}
+        return {**self.__dict__, "network": network}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Move the weights to the device they were on, or to the CPU if there is no GPU."""

@@ -22,6 +22,13 @@ from setrnn.systems.candidates import (
     log_sigmoid,
     pack_labels,
 )
+from setrnn.systems.empty_set import (
+    NEVER,
+    log_empty_of,
+    log_total,
+    shift_candidates,
+    shift_log_probs,
+)
 from setrnn.systems.known import Known, make_completions
 
 if TYPE_CHECKING:
@@ -34,17 +41,23 @@ LEAST_PROB, MAX_LABELS = 1e-3, 128
 
 @dataclass(frozen=True)
 class ProductCandidates(SetCandidates):
-    """The best sets if p(set) is the product over all labels."""
+    """The best sets if p(set) is the product over all labels, with a shift of the empty set."""
 
     logits: Floats32  # (n, L)
+    empty_shift: float = 0.0  # added to the log-odds of the empty set
 
     def take(self, rows: Ints) -> Self:
         """Return the candidates of some of the documents."""
-        return type(self)(self.labels[rows], self.log_probs[rows], self.logits[rows])
+        return type(self)(
+            self.labels[rows], self.log_probs[rows], self.logits[rows], self.empty_shift
+        )
 
     def marginals(self, n_labels: int) -> Floats32:
         """Return the probability of each label: (n, L)."""
-        return np.asarray(scipy.special.expit(self.logits))
+        if self.empty_shift == 0:
+            return np.asarray(scipy.special.expit(self.logits))
+        probs = scipy.special.expit(self.logits.astype(np.float64)) / self._total
+        return np.asarray(np.minimum(probs, 1.0), dtype=np.float32)
 
     def missing_mass(self) -> Floats:
         """Return 0: the marginals are exact."""
@@ -52,7 +65,7 @@ class ProductCandidates(SetCandidates):
 
     def log_probs_of(self, label_sets: Ids) -> Floats:
         """Return log p of given sets, (n, G, S): (n, G)."""
-        return product_log_probs(self.logits, label_sets)
+        return product_log_probs(self.logits, label_sets, self.empty_shift)
 
     def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
         """Return p(label in the set, size): p(label) times p(the others have size - 1 labels)."""
@@ -60,63 +73,40 @@ class ProductCandidates(SetCandidates):
         labels = list_likely_labels(probs, also)
         of_sizes = _size_probs(probs, _bound_size(probs.sum(axis=1), n_labels))
         chosen = np.take_along_axis(probs, labels, axis=1)  # (n, M)
-        others = _without_label(of_sizes, chosen)
-        return LabelSizeProbs(labels, chosen[:, :, None] * others, of_sizes[:, 0])
+        others = _without_label(of_sizes, chosen) / self._total[:, :, None]
+        empty = of_sizes[:, 0] * np.exp(self.empty_shift) / self._total[:, 0]
+        return LabelSizeProbs(labels, chosen[:, :, None] * others, empty)
 
-
-@dataclass(frozen=True)
-class NonEmptyCandidates(ProductCandidates):
-    """The best sets if p(set) is the product, given that a document has at least one label."""
-
-    def marginals(self, n_labels: int) -> Floats32:
-        """Return the probability of each label: (n, L)."""
-        probs = scipy.special.expit(self.logits.astype(np.float64)) / np.exp(
-            _log_not_empty(self.logits)
-        )
-        return np.asarray(np.minimum(probs, 1.0), dtype=np.float32)
-
-    def log_probs_of(self, label_sets: Ids) -> Floats:
-        """Return log p of given sets, (n, G, S): (n, G)."""
-        return non_empty_log_probs(self.logits, label_sets)
-
-    def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
-        """Return p(label in the set, size)."""
-        found = super().label_size_probs(n_labels, also)
-        probs = found.probs / np.exp(_log_not_empty(self.logits))[:, :, None]
-        return LabelSizeProbs(found.labels, probs, np.zeros(len(self)))
-
-
-def most_probable_non_empty(
-    logits: Floats32, n_sets: int, known: Known | None = None
-) -> SetCandidates:
-    """Return the K best sets of independent labels that are not empty, exactly."""
-    found = most_probable_products(logits, n_sets + 1, known)
-    is_empty = (found.labels < 0).all(axis=2)
-    log_probs = np.where(is_empty, -np.inf, found.log_probs - _log_not_empty(logits))
-    order = np.argsort(-log_probs, axis=1, kind="stable")[:, : max(log_probs.shape[1] - 1, 1)]
-    log_probs = np.take_along_axis(log_probs, order, axis=1)
-    labels = np.take_along_axis(found.labels, order[:, :, None], axis=1)
-    if known is not None:
-        return make_completions(SetCandidates(labels, log_probs), known)
-    return NonEmptyCandidates(labels, log_probs, logits)
-
-
-def non_empty_log_probs(logits: Floats32, label_sets: Ids) -> Floats:
-    """Return log p (n, G) of given sets (n, G, S), padded with -1; -inf for the empty set."""
-    log_probs = product_log_probs(logits, label_sets) - _log_not_empty(logits)
-    return np.where((label_sets >= 0).any(axis=2), log_probs, -np.inf)
-
-
-def _log_not_empty(logits: Floats32) -> Floats:
-    """Return the log-probability that a document has at least one label: (n, 1)."""
-    log_empty = log_sigmoid(-logits.astype(np.float64)).sum(axis=1, keepdims=True)
-    return np.asarray(np.log(-np.expm1(np.minimum(log_empty, -1e-300))))
+    @property
+    def _total(self) -> Floats:
+        """The sum over all sets before it is made 1 again: (n, 1)."""
+        return np.exp(log_total(log_empty_of(self.logits), self.empty_shift))[:, None]
 
 
 def most_probable_products(
-    logits: Floats32, n_sets: int, known: Known | None = None
+    logits: Floats32, n_sets: int, known: Known | None = None, empty_shift: float = 0.0
 ) -> SetCandidates:
     """Return the K best sets of independent labels, exactly.
+
+    The log-odds of the empty set are shifted: -inf leaves it out.
+    """
+    if empty_shift == 0:
+        found = _find_products(logits, n_sets, known)
+    else:
+        n_all = 2 ** min(logits.shape[1], 30) - int(empty_shift == NEVER)
+        found = _find_products(logits, n_sets + 1, known)  # one of them may be the empty set
+        sets, log_probs = shift_candidates(
+            found.labels, found.log_probs, log_empty_of(logits), empty_shift, known
+        )
+        n_sets = max(min(n_sets, n_all), 1)
+        found = SetCandidates(sets[:, :n_sets], log_probs[:, :n_sets])
+    if known is not None:
+        return make_completions(found, known)
+    return ProductCandidates(pack_labels(found.labels), found.log_probs, logits, empty_shift)
+
+
+def _find_products(logits: Floats32, n_sets: int, known: Known | None) -> SetCandidates:
+    """Return the K best sets of independent labels.
 
     The best set has the labels of positive log-odds; flipping a label costs its |log-odds|.
     The K best combinations of flipped labels use only the K - 1 cheapest ones. Flipping a known
@@ -154,17 +144,14 @@ def most_probable_products(
     is_in = np.take_along_axis(is_in_best, cheapest, axis=1)[:, None] ^ flipped
     flexible = np.where(is_in, cheapest[:, None], -1)  # (n, K, K - 1)
     labels = np.concatenate([fixed, flexible.astype(np.int32)], axis=2)
-    log_probs = best[:, None] - total
-    if known is not None:
-        return make_completions(SetCandidates(labels, log_probs), known)
-    return ProductCandidates(pack_labels(labels), log_probs, logits)
+    return SetCandidates(labels, best[:, None] - total)
 
 
-def product_log_probs(logits: Floats32, label_sets: Ids) -> Floats:
+def product_log_probs(logits: Floats32, label_sets: Ids, empty_shift: float = 0.0) -> Floats:
     """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-    log_odds = logits.astype(np.float64)
-    of_none = log_sigmoid(-log_odds).sum(axis=1, keepdims=True)
-    return np.asarray(of_none + sum_over_sets(log_odds, label_sets))
+    log_empty = log_empty_of(logits)
+    log_probs = log_empty[:, None] + sum_over_sets(logits.astype(np.float64), label_sets)
+    return shift_log_probs(log_probs, label_sets, log_empty, empty_shift)
 
 
 def list_likely_labels(probs: Floats, also: Sequence[int]) -> Ids:

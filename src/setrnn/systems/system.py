@@ -103,6 +103,15 @@ class System(Protocol):
         """Return the same system with another beam width; None if it has no search to widen."""
         return None
 
+    @property
+    def shifts_empty_set(self) -> bool:
+        """Whether p(empty set) is fitted after training; a recurrent system learns it."""
+        return False
+
+    def with_empty_shift(self, shift: float) -> Self:
+        """Return the same system with the log-odds of the empty set shifted, if it shifts them."""
+        return self
+
     def check_sizes(self, n_tokens: int, n_labels: int) -> None:
         """Raise ValueError if the weights are for another vocabulary or other labels."""
 

@@ -387,7 +387,9 @@ class Automatic:
 
     def _leave_out(self, candidate: Candidate, reason: str, is_warning: bool = False) -> None:
         self.left_out[candidate.name] = reason.rstrip(".")
-        self.on_progress(Note(f"{candidate.name} is left out: {reason.rstrip('.')}.", is_warning))
+        if is_warning:  # the summary has the others
+            text = f"{candidate.name} is left out: {reason.rstrip('.')}."
+            self.on_progress(Note(text, is_warning=True))
 
     def _mix(self) -> Tagger:
         """Mix the members on the valid part; with equal weights if that is too small."""

@@ -63,6 +63,7 @@ class Calibrated:
         return {
             "rule": self.rule,
             "n_documents": self.calibration.n_documents,
+            "share_trained_on": self.calibration.share_trained_on,
             "subset_accuracy": self.accuracy,
             "calibration_error": self.after.error,
             "calibration_error_raw": self.before.error,

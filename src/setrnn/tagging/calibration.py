@@ -213,6 +213,9 @@ class Calibration:
     acceptance: Mapping[str, Acceptance] = field(default_factory=dict)  # by rule
     label_curves: LabelCurves | None = None
     label_acceptance: LabelAcceptance | None = None
+    share_trained_on: float = (
+        0.0  # of these documents that the model was trained on, if more than a few
+    )
 
     @property
     def is_fitted(self) -> bool:
@@ -265,6 +268,7 @@ class Calibration:
                 {rule: Acceptance(**each) for rule, each in acceptance.items()},
                 _read_if_there(LabelCurves, values.get("label_curves")),
                 _read_if_there(LabelAcceptance, values.get("label_acceptance")),
+                float(values.get("share_trained_on", 0.0)),
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ModelError(

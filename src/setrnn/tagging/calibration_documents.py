@@ -79,6 +79,7 @@ class CalibrationDocuments:
     true_rank: dict[str, Ints]  # (n,) by the same key; -1 if no candidate is true
     # Of "sets", of rules with thresholds and own weights, and of LABEL_RULE for labels.
     marginals: dict[str, TrueMarginals]
+    share_trained_on: float = 0.0  # of documents that the model was trained on
 
     @classmethod
     def collect(
@@ -94,7 +95,7 @@ class CalibrationDocuments:
         candidates: dict[str, list[SetCandidates]] = {key: [] for key in (*sources, *own)}
         with_marginals = [r for r in own if RULES[r].needs_thresholds or r == LABEL_RULE]
         marginals: dict[str, list[TrueMarginals]] = {key: [] for key in ("sets", *with_marginals)}
-        for batch, names in documents.batches(tagger):
+        for batch, names, _ in documents.batches(tagger):
             tokens.append(batch)
             label_sets.extend(map(frozenset, names))
             for source in sources:
@@ -115,7 +116,8 @@ class CalibrationDocuments:
         }
         all_tokens = Ragged.concatenate(tokens)
         all_marginals = {key: TrueMarginals.concatenate(each) for key, each in marginals.items()}
-        return cls(all_tokens, label_sets, joined, ranks, all_marginals)
+        share_trained_on = documents.share_trained_on
+        return cls(all_tokens, label_sets, joined, ranks, all_marginals, share_trained_on)
 
     def fit(self, tagger: Tagger) -> Calibration:
         """Fit thresholds and scalings."""
@@ -133,6 +135,7 @@ class CalibrationDocuments:
                 for key, found in self.candidates.items()
             },
             label_curves=self._fit_label_curves(),
+            share_trained_on=self.share_trained_on,
         )
 
     def _fit_label_curves(self) -> LabelCurves:

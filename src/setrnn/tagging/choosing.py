@@ -21,11 +21,11 @@ import numpy as np
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.cache import Source, read_source
-from setrnn.data.example import Example, name_example
+from setrnn.data.document_sketch import hash_texts
+from setrnn.data.example import Example
 from setrnn.data.folders import whole_file
 from setrnn.data.formats import BadRows, choose_split
 from setrnn.data.formats.tables import is_table, write_table
-from setrnn.data.joint_encoder import split_rows
 from setrnn.data.streaming import batched
 from setrnn.errors import ConfigError, DataError
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
@@ -103,16 +103,10 @@ class _Seen:
         return kept
 
     def _find_trained(self, examples: list[Example]) -> Bools:
-        sketches, is_trained = self.tagger.trained_documents, np.zeros(len(examples), dtype=bool)
-        if sketches:
-            tokens = self.tagger.encoder.encode(
-                [each.text for each in examples],
-                [each.features for each in examples],
-                lambda index: name_example(examples, index),
-            )
-            for sketch, part in zip(sketches, split_rows(tokens, len(sketches)), strict=True):
-                is_trained |= sketch.find_seen(part)
-        return is_trained
+        sketch = self.tagger.trained_documents
+        if sketch is None:
+            return np.zeros(len(examples), dtype=bool)
+        return sketch.recognise(hash_texts(each.text for each in examples))
 
     def describe(self) -> str:
         """Say what was left out; empty if nothing was."""
@@ -306,7 +300,8 @@ def _note_left_out(
         raise DataError(f"{what}: nothing is left to choose from. Give another pool.")
     if left_out:
         on_progress(Note(f"Left out of {seen.n_read:,} documents: {left_out}."))
-    if not all(each.is_complete for each in seen.tagger.trained_documents):
+    sketch = seen.tagger.trained_documents
+    if sketch is not None and not sketch.is_complete:
         text = "The model recognises only a sample of the many documents it was trained on."
         on_progress(Note(text))
     if n_left < n:

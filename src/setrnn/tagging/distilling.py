@@ -298,8 +298,8 @@ def choose_weights(system: System) -> System:
 def _read_tokens(teacher: Tagger, source: Source, names: Sequence[str]) -> Iterator[Ragged]:
     """Yield the texts as the teacher reads them, in batches."""
     for name in names:
-        for tokens, _ in open_documents(source, name).batches(teacher):
-            yield tokens
+        for batch in open_documents(source, name).batches(teacher):
+            yield batch.tokens
 
 
 def aim(

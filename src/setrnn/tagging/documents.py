@@ -7,16 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source, read_source
-from setrnn.data.document_sketch import DocumentSketch
+from setrnn.data.document_sketch import DocumentSketch, Hashes, hash_texts
 from setrnn.data.example import Example, name_example
 from setrnn.data.formats import BadRows, choose_split
-from setrnn.data.joint_encoder import split_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.streaming import batched
@@ -43,7 +42,13 @@ MEASURED_ON_SEEN = (
     "Measure it on documents that it has not seen."
 )
 
-Batch: TypeAlias = tuple[Ragged, list[tuple[str, ...]]]  # token ids, and each document's labels
+
+class Batch(NamedTuple):
+    """Some documents with labels."""
+
+    tokens: Ragged
+    labels: list[tuple[str, ...]]  # of each document
+    text_hashes: Hashes
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,9 @@ class LabelledDocuments:
     batches: Callable[[Tagger], Iterator[Batch]]
     bad_rows: BadRows = field(default_factory=BadRows)
     n_documents: int | None = None  # None if not known before reading
+    share_trained_on: float = (
+        0.0  # of documents that a model is fitted on though it was trained on them
+    )
 
     def note_skipped(self, on_progress: OnProgress) -> None:
         """Report how many rows were skipped, and the first few of them."""
@@ -136,18 +144,22 @@ def open_unseen(
     documents = open_documents(data, split, "valid")
     read, counts = [], SeenCounts(tagger)
     count = count_up("reading", on_progress, documents.n_documents)
-    for tokens, labels in documents.batches(tagger):
-        read.append((tokens, labels))
-        counts.add(tokens)
-        count(len(labels))
+    for batch in documents.batches(tagger):
+        read.append(batch)
+        counts.add(batch)
+        count(len(batch.labels))
     documents.note_skipped(on_progress)
     if counts.share > MOST_SEEN:
         problem = FITTED_ON_SEEN.format(share=counts.share)
         if not allow_training_documents:
             raise DataError(problem + GIVE_UNSEEN)
         on_progress(Note(problem, is_warning=True))
-    n_documents = sum(len(labels) for _, labels in read)
-    return LabelledDocuments(documents.split, lambda _: iter(read), n_documents=n_documents)
+    return LabelledDocuments(
+        documents.split,
+        lambda _: iter(read),
+        n_documents=sum(len(batch.labels) for batch in read),
+        share_trained_on=counts.share if counts.share > MOST_SEEN else 0.0,
+    )
 
 
 def _cut_valid(data: Documents) -> Source | None:
@@ -162,8 +174,8 @@ def _cut_valid(data: Documents) -> Source | None:
 def is_seen(tagger: Tagger, documents: LabelledDocuments) -> bool:
     """Return whether a model was trained on some of the first documents."""
     counts = SeenCounts(tagger)
-    for tokens, _ in islice(documents.batches(tagger), BATCHES_LOOKED_AT):
-        counts.add(tokens)
+    for batch in islice(documents.batches(tagger), BATCHES_LOOKED_AT):
+        counts.add(batch)
     return counts.share > MOST_SEEN
 
 
@@ -175,37 +187,35 @@ class SeenCounts:
     """
 
     def __init__(self, tagger: Tagger) -> None:
-        self.sketches = tagger.trained_documents
-        self._lengths: list[dict[int, int]] = [{} for _ in self.sketches]  # of texts, by hash
+        self.sketch = tagger.trained_documents
+        self._lengths: dict[int, int] = {}  # of texts, by hash
 
-    def add(self, tokens: Ragged) -> None:
+    def add(self, batch: Batch) -> None:
         """Count more documents."""
-        if self.sketches:
-            parts = split_rows(tokens, len(self.sketches))
-            for sketch, part, known in zip(self.sketches, parts, self._lengths, strict=True):
-                hashes, lengths = sketch.examine(part)
-                known.update(zip(hashes.tolist(), lengths.tolist(), strict=True))
+        if self.sketch is not None:
+            is_examined = self.sketch.examines(batch.text_hashes)
+            hashes, lengths = batch.text_hashes[is_examined], batch.tokens.lengths[is_examined]
+            self._lengths.update(zip(hashes.tolist(), lengths.tolist(), strict=True))
 
     def watch(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """Yield the same batches, and count their documents."""
-        for tokens, labels in batches:
-            self.add(tokens)
-            yield tokens, labels
+        for batch in batches:
+            self.add(batch)
+            yield batch
 
     @property
     def share(self) -> float:
         """The share of documents that were trained on; 0 if that may be chance."""
-        pairs = zip(self.sketches, self._lengths, strict=True)
-        return max((_share_seen(sketch, known) for sketch, known in pairs), default=0.0)
+        return 0.0 if self.sketch is None else _share_seen(self.sketch, self._lengths)
 
 
 def _share_seen(sketch: DocumentSketch, known: dict[int, int]) -> float:
     """Return the share of the words that are in texts a model was trained on."""
     lengths = np.fromiter(known.values(), dtype=np.int64, count=len(known))
-    is_seen = sketch.has(np.fromiter(known, dtype=np.uint64, count=len(known)))
+    is_seen = sketch.recognise(np.fromiter(known, dtype=np.uint64, count=len(known)))
     if is_seen.sum() < (1 if sketch.is_complete else LEAST_SEEN):
         return 0.0
-    return float(lengths[is_seen].sum() / lengths.sum())
+    return float(lengths[is_seen].sum() / max(lengths.sum(), 1))
 
 
 def example_batches(
@@ -220,7 +230,8 @@ def example_batches(
             [example.features for example in batch],
             partial(name_example, batch),
         )
-        yield tokens, [example.labels for example in batch]
+        hashes = hash_texts(example.text for example in batch)
+        yield Batch(tokens, [example.labels for example in batch], hashes)
 
 
 def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator[Batch]:
@@ -237,7 +248,8 @@ def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator
     for start in range(0, len(part), tagger.batch_size):
         stop = min(start + tagger.batch_size, len(part))
         truth = [tuple(names[label] for label in row) for row in part.labels.rows(start, stop)]
-        yield part.tokens.rows(start, stop), truth
+        hashes = np.asarray(part.text_hashes.rows(start, stop).values)
+        yield Batch(part.tokens.rows(start, stop), truth, hashes)
 
 
 def take_documents(documents: LabelledDocuments, rows: Ints) -> LabelledDocuments:
@@ -245,10 +257,10 @@ def take_documents(documents: LabelledDocuments, rows: Ints) -> LabelledDocument
 
     def batches(tagger: Tagger) -> Iterator[Batch]:
         start = 0
-        for tokens, labels in documents.batches(tagger):
+        for tokens, labels, hashes in documents.batches(tagger):
             own = rows[(rows >= start) & (rows < start + len(labels))] - start
             start += len(labels)
             if len(own):
-                yield take_rows(tokens, own), [labels[row] for row in own]
+                yield Batch(take_rows(tokens, own), [labels[row] for row in own], hashes[own])
 
-    return LabelledDocuments(documents.split, batches, documents.bad_rows, len(rows))
+    return replace(documents, batches=batches, n_documents=len(rows))

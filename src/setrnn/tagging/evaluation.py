@@ -248,7 +248,7 @@ def measure_rules(
     missing: list[Floats] = []
     log_probs: list[Floats] = []
     pairs = LabelPairs()
-    for tokens, labels in batches:
+    for tokens, labels, _ in batches:
         search = BatchSearch(tagger.system, tokens, n_sets)
         true_sets = _true_sets(tagger, labels)
         chosen = search.choose_all(rules, known_limits, tagger.thresholds, [true_sets])

@@ -248,7 +248,7 @@ def _tune(
         on_progress(Progress("choosing penalties on valid", n_done, len(GRID), unit="trials"))
 
     model = find_system(method).model_class
-    chosen = tune_penalties(model, prepared, config.classical, count)
+    chosen = tune_penalties(model, prepared, config.classical, count, config.model.empty_sets)
     text = f"Chosen on valid: classical.l1={chosen.l1} classical.l2={chosen.l2}"
     on_progress(Note(text))
     return chosen

@@ -58,10 +58,8 @@ def _count_epochs(training: TrainingSettings) -> int:
 
 
 def fit_to_sets(config: Config, prepared: Prepared) -> Config:
-    """Return the settings of a model for data that may have empty or larger label sets."""
+    """Return the settings of a model for data that may have larger label sets."""
     sizes, model = prepared.split("train").labels.lengths, config.model
-    if model.empty_sets == "off" and bool((sizes == 0).any()):
-        model = replace(model, empty_sets="on")
     most = max(model.max_labels, int(sizes.max(initial=0)))
     return replace(config, model=replace(model, max_labels=most))
 

@@ -85,7 +85,7 @@ def measure_documents(
     truth: list[tuple[str, ...]] = []
     predicted: list[tuple[str, ...]] = []
     count = count_up(f"measuring on {kind} documents", on_progress, documents.n_documents)
-    for tokens, true_sets in seen.watch(documents.batches(tagger)):
+    for tokens, true_sets, _ in seen.watch(documents.batches(tagger)):
         truth += true_sets
         predicted += [each.labels for each in tagger.tag_tokens(tokens)]
         count(len(true_sets))

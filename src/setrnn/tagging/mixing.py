@@ -139,8 +139,8 @@ def _fit_mixture(
     for text in _list_notes(names, kept, fitted):
         on_progress(Note(text))
     chosen = _choose_tokens(every, kept, batches)
-    n_documents = sum(len(labels) for _, labels in chosen)
-    read = LabelledDocuments(documents.split, lambda _: iter(chosen), n_documents=n_documents)
+    n_documents = sum(len(batch.labels) for batch in chosen)
+    read = replace(documents, batches=lambda _: iter(chosen), n_documents=n_documents)
     return mixture, read
 
 
@@ -210,23 +210,14 @@ def join(members: Sequence[Tagger], weights: Weights | None = None) -> Tagger:
         labels,
         MixtureSystem(tuple(systems), parts, weights, len(labels)),
         seen_sets=_join_seen_sets(members, labels),
-        trained_documents=_join_sketches(members, parts),
+        trained_documents=_join_sketches(members),
     )
 
 
-def _join_sketches(members: Sequence[Tagger], parts: Sequence[int]) -> tuple[DocumentSketch, ...]:
-    """Return the documents that a member was trained on, of each tokenizer; () if one lacks them.
-
-    Args:
-        members: the members.
-        parts: the number of the tokenizer of each.
-    """
-    if not all(each.trained_documents for each in members):
-        return ()
-    of_part: dict[int, list[DocumentSketch]] = {}
-    for member, part in zip(members, parts, strict=True):
-        of_part.setdefault(part, []).extend(member.trained_documents)
-    return tuple(DocumentSketch.union(of_part[part]) for part in sorted(of_part))
+def _join_sketches(members: Sequence[Tagger]) -> DocumentSketch | None:
+    """Return the documents that any member was trained on; None if one does not know its own."""
+    sketches = [each.trained_documents for each in members if each.trained_documents is not None]
+    return DocumentSketch.union(sketches) if len(sketches) == len(members) else None
 
 
 def _join_seen_sets(members: Sequence[Tagger], labels: LabelVocabulary) -> Ragged | None:
@@ -307,8 +298,9 @@ def _choose_tokens(every: Tagger, kept: Sequence[int], batches: Sequence[Batch])
     if len(numbers) == n_parts:
         return list(batches)
     chosen = []
-    for tokens, labels in batches:
-        parts = split_rows(tokens, n_parts)
+    for batch in batches:
+        parts = split_rows(batch.tokens, n_parts)
         wanted = [parts[number] for number in numbers]
-        chosen.append((wanted[0] if len(wanted) == 1 else join_rows(wanted), labels))
+        tokens = wanted[0] if len(wanted) == 1 else join_rows(wanted)
+        chosen.append(batch._replace(tokens=tokens))
     return chosen

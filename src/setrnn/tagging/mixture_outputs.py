@@ -87,8 +87,8 @@ def collect(
     mixture: Tagger, batches: Sequence[Batch], on_progress: OnProgress = ignore_progress
 ) -> Outputs:
     """Run all members on documents with labels, once, and keep what the weights are fitted to."""
-    tokens = Ragged.concatenate(batch for batch, _ in batches)
-    label_sets = [labels for _, names in batches for labels in names]
+    tokens = Ragged.concatenate(batch.tokens for batch in batches)
+    label_sets = [labels for batch in batches for labels in batch.labels]
     if len(label_sets) < LEAST_TO_FIT or not any(label_sets):
         raise DataError(
             f"The weights of a mixture need {LEAST_TO_FIT} documents with labels or more, got "

@@ -112,6 +112,7 @@ def _describe_calibration(tagger: Tagger) -> dict[str, Any] | None:
         return None
     return {
         "n_documents": calibration.n_documents,
+        "share_trained_on": calibration.share_trained_on,
         "temperatures": {key: each.temperature for key, each in calibration.scalings.items()},
     }
 
@@ -173,6 +174,13 @@ def _list_facts(card: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         else f"on {found['n_documents']:,} documents, temperature "
         + ", ".join(f"{each:.2f} ({key})" for key, each in found["temperatures"].items()),
     )
+    if found is not None and found["share_trained_on"]:
+        yield (
+            "warning",
+            f"the model was trained on about {found['share_trained_on']:.0%} of the documents that "
+            "it was calibrated on: its probabilities and acceptance promise an accuracy that new "
+            "documents do not reach",
+        )
     yield from (("acceptance", each) for each in _list_acceptance(card))
     versions = card["versions"] or {}
     yield "versions", ", ".join(f"{key} {each}" for key, each in versions.items()) or NOT_KNOWN

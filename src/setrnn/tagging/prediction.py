@@ -32,6 +32,11 @@ from setrnn.systems.rules.choice import Choice
 from setrnn.systems.system import System
 from setrnn.tagging.html import write_prediction
 
+IMPOSSIBLE = (
+    "The probability of this set is 0: the model knows only the sets of training documents. The "
+    "rule chose it by the probabilities of its labels."
+)
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -60,7 +65,7 @@ class Prediction:
     # p(label | document) of each of `labels`; None if the search was only for the best sets.
     label_probabilities: Mapping[str, float] | None = None
     accepted_labels: tuple[str, ...] | None = None  # None if the model has no acceptance of labels
-    notes: tuple[str, ...] = ()  # what the model did not read of the text, in words
+    notes: tuple[str, ...] = ()  # what the model did not read, or why its answer is odd
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain JSON values: a row of `setrnn predict`, without its id."""
@@ -167,7 +172,7 @@ def add_notes(found: Found, notes: tuple[str, ...]) -> Found:
     """Return what was found with notes on the text; nothing is accepted that was not read."""
     if not notes:
         return found
-    changes: dict[str, Any] = {"notes": notes}
+    changes: dict[str, Any] = {"notes": (*notes, *found.notes)}
     if isinstance(found, Prediction) and is_unread(notes):
         changes["accepted"] = None if found.accepted is None else False
         changes["accepted_labels"] = None if found.accepted_labels is None else ()
@@ -207,6 +212,7 @@ def name_predictions(
                 to_probability(candidates.log_probs[document, rank]),
             )
             for rank in np.flatnonzero(choice.fits[document])
+            if candidates.log_probs[document, rank] > -np.inf
         )
         # The predicted set may be any candidate, or none of them.
         alternatives = islice((each for each in others if each.labels != predicted), top - 1)
@@ -220,6 +226,7 @@ def name_predictions(
             None
             if is_accepted is None
             else name_labels(labels, np.where(is_accepted[document], row, -1)),
+            (IMPOSSIBLE,) if log_probs[document] == -np.inf else (),
         )
 
 

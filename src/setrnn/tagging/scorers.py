@@ -1,7 +1,9 @@
 """Scorers for scikit-learn: `cross_val_score(..., scoring=setrnn.scorers.label_f1)`.
 
 They take what `SetRNNClassifier.fit` takes: lists of labels, sets, or an indicator matrix. A label
-that was not seen in training counts as missed.
+that was not seen in training counts as missed. scikit-learn's own scorers, such as "f1_samples",
+read the true labels themselves, and only from an indicator matrix: with lists of labels they fail,
+and `cross_val_score` gives nan. `instance_f1` is the same measure for lists.
 
 Example:
     >>> import setrnn

@@ -15,7 +15,7 @@ import numpy as np
 from setrnn import __version__
 from setrnn.config import Config, MemberSettings, MixtureConfig
 from setrnn.data.arrays import share_arrays
-from setrnn.data.document_sketch import DocumentSketch, pack_sketches, unpack_sketches
+from setrnn.data.document_sketch import DocumentSketch, pack_sketch, unpack_sketch
 from setrnn.data.example import KnownLabels
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import (
@@ -99,7 +99,7 @@ class Tagger:
     seen_sets: Ragged | None = None  # the label sets of the training documents, for limits
     version: ModelVersion = NOWHERE  # of the folder that it was read from or written to
     rule: str | None = None  # for the measure that it was trained for; None: the method's own
-    trained_documents: tuple[DocumentSketch, ...] = ()  # of each tokenizer; () if not known
+    trained_documents: DocumentSketch | None = None  # None if not known
 
     def __repr__(self) -> str:
         calibrated = "calibrated" if self.is_calibrated else "not calibrated"
@@ -125,7 +125,9 @@ class Tagger:
             {} if notes is None else notes,
             seen_sets=prepared.seen_sets(),
             rule=rule,
-            trained_documents=(DocumentSketch.of(prepared.split("train").tokens),),
+            trained_documents=DocumentSketch.of(
+                np.asarray(prepared.split("train").text_hashes.values)
+            ),
         )
 
     def tag(
@@ -513,7 +515,7 @@ class Tagger:
         if self.seen_sets is not None:
             arrays[SEEN_SETS] = self.seen_sets.values.astype(np.int32)
             arrays[SEEN_SETS_OFFSETS] = np.asarray(self.seen_sets.offsets, dtype=np.int64)
-        arrays |= pack_sketches(self.trained_documents)
+        arrays |= pack_sketch(self.trained_documents)
         saved = SavedModel(
             self.method,
             self.config,
@@ -593,7 +595,7 @@ def load(folder: str | Path, device: str = "auto", *, shared: str | Path | None 
         if SEEN_SETS in arrays:
             seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
             seen_sets.check_ids(len(saved.labels))
-        sketches = unpack_sketches(arrays, len(saved.encoder.parts))
+        trained_documents = unpack_sketch(arrays)
         system = find_system(method).from_arrays(arrays, method, saved.config, device)
         tagger = Tagger(saved.method, saved.config, saved.encoder, saved.labels, system)
         for each in (tagger, *tagger.members):
@@ -616,7 +618,7 @@ def load(folder: str | Path, device: str = "auto", *, shared: str | Path | None 
         seen_sets=seen_sets,
         version=saved.version,
         rule=saved.rule,
-        trained_documents=sketches,
+        trained_documents=trained_documents,
     )
 
 

@@ -10,14 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from setrnn.config import Config, MixtureConfig, settings_hash
 from setrnn.data.cache import cache_folder
-from setrnn.data.document_sketch import DocumentSketch
+from setrnn.data.document_sketch import DocumentSketch, hash_texts
 from setrnn.data.example import Example
 from setrnn.data.folders import explain_failed_write, temporary_folder
-from setrnn.data.joint_encoder import split_rows
 from setrnn.data.labels import distinct_sets
 from setrnn.data.merging import Bools, Merged, WasTrainedOn, merge
 from setrnn.data.model_folder import check_model_place
@@ -32,7 +29,7 @@ from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.tagging.calibrating import calibrate_on_valid
 from setrnn.tagging.distilling import fingerprint
-from setrnn.tagging.documents import LabelledDocuments, example_batches
+from setrnn.tagging.documents import LabelledDocuments
 from setrnn.tagging.fitting import (
     check_out,
     explain_stop,
@@ -178,15 +175,12 @@ def _folder_for_data() -> Iterator[Path]:
 
 def _recognise(tagger: Tagger) -> WasTrainedOn | None:
     """Return what says of each document whether a model was trained on it; None if it cannot."""
-    sketches = tagger.trained_documents
-    if not sketches or not all(each.is_complete for each in sketches):
+    sketch = tagger.trained_documents
+    if sketch is None or not sketch.is_complete:
         return None
 
     def was_trained_on(examples: Sequence[Example]) -> Bools:
-        ((tokens, _),) = example_batches(tagger, examples, len(examples))
-        parts = split_rows(tokens, len(sketches))
-        found = [each.recognise(part) for each, part in zip(sketches, parts, strict=True)]
-        return np.asarray(np.any(found, axis=0))
+        return sketch.recognise(hash_texts(example.text for example in examples))
 
     return was_trained_on
 
@@ -310,21 +304,20 @@ class Update:
         tagger = train_uncalibrated(prepared, method, used, options)
         # The next update starts from the settings of the training, not from those of this update.
         config = replace(tagger.config, training=config.training, encoder=config.encoder)
-        return self._remember(replace(tagger, config=config), part)
+        return self._remember(replace(tagger, config=config))
 
-    def _remember(self, tagger: Tagger, part: int) -> Tagger:
+    def _remember(self, tagger: Tagger) -> Tagger:
         """Add what the model before was trained on, if that is not a part of the data."""
         if self.has_old:
             return tagger
         before = self.before
-        sketches: tuple[DocumentSketch, ...] = ()
-        if before.trained_documents:
-            own = [before.trained_documents[part], *tagger.trained_documents]
-            sketches = (DocumentSketch.union(own),)
+        sketch = None
+        if before.trained_documents is not None and tagger.trained_documents is not None:
+            sketch = DocumentSketch.union([before.trained_documents, tagger.trained_documents])
         seen_sets = None
         if before.seen_sets is not None and tagger.seen_sets is not None:
             seen_sets = distinct_sets(Ragged.concatenate([before.seen_sets, tagger.seen_sets]))[0]
-        return replace(tagger, trained_documents=sketches, seen_sets=seen_sets)
+        return replace(tagger, trained_documents=sketch, seen_sets=seen_sets)
 
     # A mixture
 
@@ -368,10 +361,9 @@ class Update:
                 self.on_progress(Note(text, is_warning=True))
                 return None
             self.on_progress(Note(f"{name} stays as it is: it is not fitted without --data."))
-            sketches = self.before.trained_documents
             return replace(
                 member,
-                trained_documents=sketches[part : part + 1],
+                trained_documents=self.before.trained_documents,
                 seen_sets=self.before.seen_sets,
             )
         found = folder.find(name, self.device)

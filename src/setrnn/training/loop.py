@@ -24,6 +24,7 @@ from setrnn.metrics import is_better
 from setrnn.model.network import Network
 from setrnn.objectives import Objective, find_objective
 from setrnn.progress import Epoch, Note, OnProgress, Progress, ignore_progress
+from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import find_system
 from setrnn.training.failures import (
     explain_full_gpu,
@@ -231,8 +232,9 @@ class Trainer:
         way_out = "Stop other work on the GPU, and resume with --resume."
         with explain_full_gpu("Measuring on the valid part", way_out):
             network = self.keeper.average.network
+            system = find_system(self.method)(network, self.config, self.fabric.device)
             return validate(
-                find_system(self.method)(network, self.config, self.fabric.device),
+                fit_empty_set(system, self.prepared, self.config.model.empty_sets),
                 self.prepared,
                 self.rule,
                 self.settings.valid_documents,

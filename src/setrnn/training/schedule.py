@@ -31,9 +31,6 @@ def fit_to_data(config: Config, prepared: Prepared) -> Config:
         n_words = sum(len(prepared.split(name).tokens.values) for name in parts)
         model = replace(model, word_vectors=_tune_or_freeze(config, n_words))
     model = replace(model, wide=_use_wide(config, len(train)))
-    if model.empty_sets == "auto":
-        has_empty = bool((train.labels.lengths == 0).any())
-        model = replace(model, empty_sets="on" if has_empty else "off")
     if not training.batch_size:
         training = replace(training, batch_size=choose_batch_size(len(train)))
     if not training.epochs:

@@ -23,6 +23,7 @@ from setrnn.model.devices import find_device
 from setrnn.model.encoders import find_encoder
 from setrnn.model.network import make_network, rebuild_network
 from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.training.failures import check_data, check_set_sizes
@@ -87,8 +88,11 @@ def train_system(
 ) -> Trained:
     """Train any system on the train part of prepared data."""
     if method.is_network:
-        return train_network(method, prepared, config, options)
-    return Trained(find_system(method).train(prepared, config, options.on_progress))
+        trained = train_network(method, prepared, config, options)
+    else:
+        trained = Trained(find_system(method).train(prepared, config, options.on_progress))
+    system = fit_empty_set(trained.system, prepared, config.model.empty_sets)
+    return replace(trained, system=system)
 
 
 def check_method(method: Method, config: Config) -> None:

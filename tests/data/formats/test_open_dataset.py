@@ -102,8 +102,8 @@ def test_a_path_called_newsroom_is_meant_only_when_written_as_a_path(tmp_path, m
 
 
 def test_an_unknown_suffix_names_the_known_ones_and_the_way_out(tmp_path):
-    (tmp_path / "data.xlsx").write_text("")
-    message = refusal(tmp_path / "data.xlsx")
+    (tmp_path / "data.docx").write_text("")
+    message = refusal(tmp_path / "data.docx")
     for part in (".jsonl", ".csv", ".tsv", ".parquet", "--format"):
         assert part in message
 
@@ -240,8 +240,8 @@ class TestAFormatFromOutside:
         assert self.read(dataset) == [("one", ("x",))]
 
     def test_messages_list_it(self, tmp_path):
-        (tmp_path / "data.xlsx").write_text("")
-        message = refusal(tmp_path / "data.xlsx")
+        (tmp_path / "data.docx").write_text("")
+        message = refusal(tmp_path / "data.docx")
         assert ".toy" in message
         assert "toy" in message.partition("--format")[2]
         assert ".toy" in refusal(tmp_path)
@@ -281,3 +281,11 @@ def test_the_format_that_the_docs_add_can_be_read(tmp_path, monkeypatch):
     (tmp_path / "news.lines").write_text("Rates rise | economy markets\n")
     (example,) = open_dataset(tmp_path / "news.lines").require("train").read(BadRows())
     assert (example.text, example.labels) == ("Rates rise", ("economy", "markets"))
+
+
+@pytest.mark.parametrize("name", ["films.xlsx", "Films.XLS", "films.ods"])
+def test_a_spreadsheet_is_refused_with_the_way_to_csv(tmp_path, name):
+    (tmp_path / name).write_bytes(b"PK\x03\x04")
+    for place in (tmp_path / name, tmp_path):
+        assert "is a spreadsheet" in refusal(place)
+        assert "CSV UTF-8" in refusal(place)

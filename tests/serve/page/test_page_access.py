@@ -189,6 +189,25 @@ def test_a_phone_needs_no_sideways_scrolling(browser, site, test_texts):
         assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
+@pytest.mark.parametrize("options", [{}, {"viewport": PHONE, "has_touch": True, "is_mobile": True}])
+def test_no_rule_is_cut_off(browser, site, options):
+    """Each name would fit into a list that is as wide as it needs."""
+    needed = """(list) => [...list.options].map(({ textContent }) => {
+        const alone = list.cloneNode(false);
+        alone.append(new Option(textContent));
+        alone.style.cssText = "position: absolute; width: auto; max-width: none";
+        list.after(alone);
+        const width = alone.offsetWidth;
+        alone.remove();
+        return width;
+    })"""
+    with opened(browser, site, **options) as tab:
+        width = tab.eval_on_selector("#rule", "(list) => list.offsetWidth")
+        widths = tab.eval_on_selector("#rule", needed)
+        assert len(widths) >= 5
+        assert max(widths) <= width
+
+
 def test_less_motion_is_no_motion(tab):
     moving = "getComputedStyle(document.getElementById('results')).transitionProperty"
     tab.emulate_media(reduced_motion="no-preference")

@@ -175,6 +175,7 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_line(tab):
         ("empty.jsonl", "\n\n", "empty.jsonl is empty."),
         ("empty.txt", "", "empty.txt is empty."),
         ("picture.png", b"\x89PNG\r\n\x1a\n\xff\xd8", "picture.png is not a text in UTF-8."),
+        ("films.xlsx", b"PK\x03\x04", "films.xlsx is a spreadsheet. Save its sheet as CSV"),
         ("program.txt", b"\x7fELF\0\0", "program.txt is not a text in UTF-8."),
     ]:
         drop(tab, name, content)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from brute_force import all_sets, found_sets, identity_weights, sigmoid
-from setrnn.config import ClassicalSettings, Config, TextSettings
+from setrnn.config import ClassicalSettings, Config, ModelSettings, TextSettings
 from setrnn.data.prepared import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.methods import METHODS
@@ -208,7 +208,7 @@ def tiny_tagger(method, corpus, folder):
     text = TextSettings(min_count=1, stop_words="none")
     prepared = prepare({"train": lambda: iter(examples)}, folder, "tiny", text, {})
     classical = ClassicalSettings(l1=1e-3, l2=1e-3, max_pairs=0, max_steps=300, tolerance=1e-6)
-    config = Config(text=text, classical=classical)
+    config = Config(text=text, classical=classical, model=ModelSettings(empty_sets="on"))
     trained = train_system(METHODS[method], prepared, config, TrainOptions())
     return Tagger(method, config, prepared.encoder, prepared.labels, trained.system)
 

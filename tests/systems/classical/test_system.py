@@ -16,10 +16,12 @@ from setrnn.systems.classical import CLASSICAL
 from setrnn.systems.classical import system as classical_system
 from setrnn.systems.classical.system import (
     GRID,
+    ClassicalSystem,
     LinearWeights,
     make_training_data,
     tune_penalties,
 )
+from setrnn.systems.empty_set import fit_empty_set
 
 EVERY_BASELINE = pytest.mark.parametrize("system_class", CLASSICAL.values(), ids=CLASSICAL)
 MODELS = {name: system.model_class for name, system in CLASSICAL.items()}
@@ -229,7 +231,8 @@ def sum_of_f1(model, prepared, settings):
     tfidf, data = make_training_data(prepared, settings)
     fitted = model.fit(data, settings, lambda n_labels: None)
     valid = prepared.split("valid")
-    candidates = fitted.candidates(tfidf.transform(valid.tokens), 1)
+    system = fit_empty_set(ClassicalSystem(tfidf, fitted), prepared, "auto")
+    candidates = system.candidates(valid.tokens, 1)
     names = prepared.labels.names
     scores = evaluate_label_sets(
         [tuple(names[i] for i in row if i < len(names)) for row in valid.labels],

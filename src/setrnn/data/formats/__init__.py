@@ -64,6 +64,7 @@ READERS: dict[str, Format] = {
 }
 
 # A synthetic newsroom, which `tools/make_newsroom.py` of the repository writes.
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")  # which are saved as CSV first
 EMBEDDED = "newsroom"
 _EMBEDDED_FOLDER = Path(__file__).parents[1] / EMBEDDED
 
@@ -252,6 +253,14 @@ def _check_place(path: Path, place: str) -> None:
 def _nothing_found(path: Path, reader: str | None) -> DataError:
     if reader:
         return DataError(f"{path} holds nothing in the format '{reader}'. Leave out --format.")
+    files = [path] if path.is_file() else sorted(path.iterdir())
+    sheets = [file for file in files if file.suffix.lower() in SPREADSHEETS]
+    if sheets:
+        return DataError(
+            f"{sheets[0]} is a spreadsheet. Save its sheet as CSV and give that file: in Excel, "
+            "File > Save As > CSV UTF-8; in LibreOffice, File > Save As > Text CSV; in pandas, "
+            'pd.read_excel(FILE).to_csv("documents.csv", index=False).'
+        )
     if path.is_file():
         with_suffix = {name: each.suffixes for name, each in READERS.items() if each.suffixes}
         return DataError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-N_SHOWN = 20
+N_COLUMNS, N_FIELDS = 1_000, 20  # that are listed: of a table, and of one row of JSON Lines
 LONGEST = 60  # characters of a name that is not near
 
 # What such columns are often called.
@@ -38,7 +38,7 @@ def near_names(name: str, columns: Iterable[str]) -> list[str]:
     return [column for each in dict.fromkeys(ranked) for column in by_plain.get(each, ())]
 
 
-def list_names(name: str, columns: Iterable[str]) -> str:
+def list_names(name: str, columns: Iterable[str], n_shown: int = N_COLUMNS) -> str:
     """List columns, near ones first and never shortened.
 
     Example:
@@ -48,7 +48,7 @@ def list_names(name: str, columns: Iterable[str]) -> str:
     columns = list(columns)
     near = near_names(name, columns)
     others = [each for each in columns if each not in near]
-    n_others = max(N_SHOWN - len(near), 0)
+    n_others = max(n_shown - len(near), 0)
     shown = [each if len(each) <= LONGEST else f"{each[:LONGEST]}..." for each in others[:n_others]]
     more = f" and {len(others) - n_others} more" if len(others) > n_others else ""
     return (", ".join([*near, *shown]) or "none") + more

@@ -21,6 +21,7 @@ FROM, TO = "from", "to"
 N_SHOWN = 5  # labels in a note
 
 _WORD = re.compile(r"[^\W_]+[+#]*")  # C, C++ and C# are three
+_POSSESSIVE = re.compile(r"['\u2019]s\b")
 
 
 def read_label_map(path: str | Path, encoding: str | None = None) -> dict[str, str]:
@@ -89,7 +90,8 @@ def note_unused(unused: Sequence[str] | None, bad_rows: BadRows) -> None:
 def find_twins(label_counts: Mapping[str, int]) -> dict[str, str]:
     """Return labels that are probably spellings of another: a map to the most frequent of them.
 
-    Case, accents, punctuation, spaces, the order of words and plural endings are not compared.
+    Case, accents, punctuation, spaces, the order of words, plural endings and the 's of Children's
+    are not compared; the signs of C++ and C# are.
 
     Example:
         >>> find_twins({"Drama": 40, "Dramas": 90, "drama ": 1, "TV Shows": 3, "Sci-Fi": 1})
@@ -111,7 +113,8 @@ def _keys(label: str) -> set[str]:
     """Return values of which spellings of one label share one: words in their order, and sorted."""
     plain = unicodedata.normalize("NFKD", label.casefold().replace("&", " and "))
     letters = "".join(each for each in plain if not unicodedata.combining(each))
-    words = [_singular(word) for word in _WORD.findall(letters) if word != "and"]
+    words = _WORD.findall(_POSSESSIVE.sub("", letters))
+    words = [_singular(word) for word in words if word != "and"]
     joined = "".join(words)
     # Short names and names with digits are often codes, of which each letter counts.
     if not joined.isalpha() or len(joined) <= 3:

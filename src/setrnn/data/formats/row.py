@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from setrnn.data.example import Example, KnownLabels, rename_labels
-from setrnn.data.formats.column_names import advise_name, list_names
+from setrnn.data.formats.column_names import N_FIELDS, advise_name, list_names
 from setrnn.data.formats.encodings import guess_encoding
 from setrnn.data.formats.label_cells import split_joined
 from setrnn.data.formats.printing import printable, shown
@@ -193,9 +193,9 @@ def _known_labels(row: Mapping[str, Any], options: ReadOptions) -> KnownLabels:
 
 
 def _missing(row: Mapping[str, Any], name: str, advice: str, flag: str) -> RowProblem:
+    fields = printable(list_names(name, row, N_FIELDS))
     return RowProblem(
-        f"'{name}' is missing, the row has {printable(list_names(name, row))}. {advice}, or name "
-        f"another field with {flag}."
+        f"'{name}' is missing, the row has {fields}. {advice}, or name another field with {flag}."
     )
 
 

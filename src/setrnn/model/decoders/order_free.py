@@ -7,13 +7,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from setrnn.config import ModelSettings
-from setrnn.model.decoders.rnn import log_softmax, score_outputs
+from setrnn.model.decoders.rnn import log_softmax, output_weights, score_outputs
 from setrnn.model.devices import without_values
 from setrnn.model.dropout import Dropout
 from setrnn.model.interfaces import Encoding, State
@@ -79,6 +80,7 @@ class OrderFreeDecoder(nn.Module):
         self.to_label_space = Linear(units, dimensions) if settings.label_output else None
         self.dropout = Dropout(settings.dropout)
         self._products = WeightProducts()
+        self._output_products = WeightProducts()
 
     @classmethod
     def from_weights(
@@ -104,7 +106,7 @@ class OrderFreeDecoder(nn.Module):
         """Return log-probabilities (B, K, V) after the previous labels (B, K), and the state."""
         both, size, is_used = state
         # The input n_labels means no label yet and adds nothing.
-        both = both + nn.functional.embedding(previous, self._values_with_phi())
+        both = both + self._find_values(encoding, previous)
         size = size + (previous < self.n_labels)
         is_used = is_used.scatter(-1, previous[..., None], True)
         is_used[..., self.n_labels] = False
@@ -117,7 +119,7 @@ class OrderFreeDecoder(nn.Module):
         """Return log-probabilities after each of many sets, in one call: (N, V)."""
         ordered = encoding.rows(subsets.documents)
         of_documents = self._with_phi(self.document(ordered.summary))  # (B, 2 H)
-        of_labels = subsets.sum_labels(self._values_with_phi())
+        of_labels = self._sum_values(encoding, subsets)
         both = of_documents.index_select(0, subsets.rows) + of_labels  # (N, 2 H)
         together, of_phi = both.chunk(2, dim=1)
         size = subsets.is_member.sum(1)
@@ -158,10 +160,31 @@ class OrderFreeDecoder(nn.Module):
         blocks = [(B, K * (S + 1))]
         return self._logits(together.flatten(0, 2), size.flatten(), encoding, blocks)
 
-    def _values(self) -> Tensor:
+    def _values(self, vectors: Tensor | None = None) -> Tensor:
         """Return what each label adds to the state, (V, H); the last row, no label yet, is 0."""
-        values: Tensor = self.pool(self.dropout(self.labels.weight[:-1]))
+        vectors = self.labels.weight[:-1] if vectors is None else vectors
+        values: Tensor = self.pool(self.dropout(vectors))
         return nn.functional.pad(values, (0, 0, 0, 1))
+
+    def _find_values(self, encoding: Encoding, labels: Tensor) -> Tensor:
+        """Return what some labels add to the state, and what phi makes of it: (..., 2 H)."""
+        if self._has_table(encoding):
+            return nn.functional.embedding(labels, self._values_with_phi())
+        values = self._with_phi(self.pool(self.dropout(self.labels(labels))))
+        return values * (labels < self.n_labels)[..., None]
+
+    def _has_table(self, encoding: Encoding) -> bool:
+        """Return whether to compute the values of all labels: not if there are many, each time."""
+        return encoding.shortlist is None or self._products.will_keep
+
+    def _sum_values(self, encoding: Encoding, subsets: Subsets) -> Tensor:
+        """Return what the labels of each subset add to the state together: (N, 2 H)."""
+        if self._has_table(encoding):
+            return subsets.sum_labels(self._values_with_phi())
+        own, labels = torch.unique(subsets.labels, return_inverse=True)
+        return replace(subsets, labels=labels).sum_labels(
+            self._with_phi(self._values(self.labels(own)))
+        )
 
     def _values_with_phi(self) -> Tensor:
         """Return what each label adds to the state, and what phi makes of it: (V, 2 H)."""
@@ -173,7 +196,7 @@ class OrderFreeDecoder(nn.Module):
 
         Both are linear: the sums over many sets need few products.
         """
-        weight = self.phi.weight[:, -values.shape[1] :]
+        weight = self.phi.weight[:, -values.shape[-1] :]
         return torch.cat((values, nn.functional.linear(values, weight)), dim=-1)
 
     def _logits(
@@ -201,8 +224,52 @@ class OrderFreeDecoder(nn.Module):
             weight = self.phi.weight[:, : features.shape[1]]
             features = linear(features, weight, self.phi.bias) + of_phi
         features = self.dropout(features.tanh())
+        if encoding.shortlist is not None:
+            return self._score_shortlists(features, encoding, blocks), weights
         logits = score_outputs(features, self.output, self.to_label_space, self.labels.weight)
         return _add_evidence(logits.float(), encoding, blocks), weights
+
+    def _score_shortlists(
+        self, features: Tensor, encoding: Encoding, blocks: Sequence[tuple[int, int]]
+    ) -> Tensor:
+        """Score the outputs from the features (N, H) of sets: (N, V).
+
+        Labels that are not on the shortlist of their document have its evidence alone.
+        """
+        assert encoding.shortlist is not None
+        assert encoding.evidence is not None
+        features, weight, bias = self._list_outputs(features, encoding.shortlist)
+        of_documents = (encoding.shortlist, weight, bias, encoding.evidence)
+        n_documents = [each for each, _ in blocks]
+        parts = zip(*(torch.split(each, n_documents) for each in of_documents), strict=True)
+        found = []
+        for (own, _), part in zip(_by_document(features, encoding, blocks), parts, strict=True):
+            listed, weight, bias, evidence = part
+            scores = torch.baddbmm(bias[:, None], own, weight.mT).float()  # (B, Q, C + 1)
+            logits = evidence[:, None].expand(-1, own.shape[1], -1)  # (B, Q, V)
+            logits = logits.scatter_add(2, listed[:, None].expand(scores.shape), scores)
+            found.append(logits.flatten(0, 1))
+        return torch.cat(found) if len(found) > 1 else found[0]
+
+    def _list_outputs(self, features: Tensor, listed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the features (N, M) that outputs are scored by, and what scores those listed.
+
+        These are weights (B, C + 1, M) and biases (B, C + 1). See `score_outputs`.
+        """
+        output, to_label_space, vectors = self.output, self.to_label_space, self.labels.weight
+        if to_label_space is None:
+            weight = nn.functional.embedding(listed, output.weight)
+            return features, weight, output.bias[listed]
+        if self._products.will_keep:
+            sources = [*output.parameters(), *to_label_space.parameters(), vectors]
+            weight, bias = self._output_products.get(
+                sources, lambda: output_weights(output, to_label_space, vectors)
+            )
+            return features, nn.functional.embedding(listed, weight), bias[listed]
+        # Two products per output are cheaper than one table of all labels.
+        both = torch.cat((features, to_label_space(features)), dim=1)
+        weights = [nn.functional.embedding(listed, each) for each in (output.weight, vectors)]
+        return both, torch.cat(weights, dim=2), output.bias[listed]
 
 
 def _by_document(

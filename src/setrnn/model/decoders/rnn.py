@@ -103,7 +103,7 @@ class RNNDecoder(nn.Module):
 
         def multiply() -> State:
             inputs = nn.functional.linear(vectors, *of_inputs)
-            return inputs, *_output_weights(self.output, label_space, self._output_vectors())
+            return inputs, *output_weights(self.output, label_space, self._output_vectors())
 
         outputs = [*self.output.parameters()]
         outputs += [] if label_space is None else label_space.parameters()
@@ -307,10 +307,10 @@ def score_outputs(
     if features.numel() < vectors.numel():  # few rows: two small products are cheaper
         scores: Tensor = output(features) + to_label_space(features) @ vectors.mT
         return scores
-    return linear(features, *_output_weights(output, to_label_space, vectors))
+    return linear(features, *output_weights(output, to_label_space, vectors))
 
 
-def _output_weights(
+def output_weights(
     output: nn.Linear, to_label_space: nn.Linear | None, vectors: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return one weight (V, H) and bias (V,) that score the outputs in both ways."""

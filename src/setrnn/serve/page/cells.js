@@ -16,11 +16,16 @@ const LINE_END = /\r\n|\n|\r/g;
 const UNCLOSED = 'opens a quote (") that is not closed';
 const UNDOUBLED = "has a quote inside a quoted cell that is not doubled";
 
-// UTF-8 or, by its byte order mark, UTF-16. Other files are most likely in UTF-16 if every second
-// byte is NUL, otherwise in Windows-1252.
+// UTF-8 or, by its byte order mark, UTF-16; null if a person must choose.
 export function encodingOf(bytes) {
   const marked = MARKS[`${bytes[0]} ${bytes[1]}`];
   if (marked) return marked;
+  return likelyEncoding(bytes) === "utf-8" ? "utf-8" : null;
+}
+
+// Files without a mark are most likely in UTF-16 if every second byte is NUL, in Windows-1252 if they
+// are not UTF-8.
+export function likelyEncoding(bytes) {
   const nuls = [0, 1].map((odd) => bytes.subarray(0, 1000).filter((byte, i) => !byte && i % 2 === odd).length);
   if (3 * Math.max(...nuls) >= Math.min(bytes.length, 1000)) return nuls[1] > nuls[0] ? "utf-16le" : "utf-16be";
   try {

@@ -6,12 +6,12 @@ import { chooseModel, loadModels, server } from "./tagging.js";
 
 const KEPT = "setrnn-choice";
 const RULES = {
-  set: "the most probable set",
-  sequence: "the set of the best sequence",
-  f1: "the set with the best expected F1",
+  set: "most probable set",
+  sequence: "best sequence",
+  f1: "best expected F1",
   hamming: "labels above 50%",
-  "micro-f1": "labels above one threshold",
-  "label-f1": "labels above their own thresholds",
+  "micro-f1": "one threshold",
+  "label-f1": "a threshold per label",
 };
 
 const choice = keptChoice();

@@ -7,7 +7,7 @@ import { at, key, make, saveFile, say } from "./elements.js";
 import { keepDraft, mayGo, resume as resumeText, startOver, tagText } from "./pasted.js";
 import * as queue from "./queue_page.js";
 import { showAll } from "./results.js";
-import { asLine, isQueue, isTable, readRows, textOf } from "./rows.js";
+import { asLine, isQueue, isSpreadsheet, isTable, readRows, textOf } from "./rows.js";
 import { makeSearch } from "./search.js";
 import { tableOf } from "./table.js";
 import { chooseColumns } from "./table_page.js";
@@ -93,6 +93,9 @@ async function changeModel() {
 }
 
 async function openFile(file) {
+  if (isSpreadsheet(file.name)) {
+    throw new Error(`${file.name} is a spreadsheet. Save its sheet as CSV (UTF-8), and open that file.`);
+  }
   const isText = !isQueue(file.name);
   if (isText && desk.queue) throw new Error("A queue is open. Clear it before you tag a single text.");
   if (isText) return takeText(await textOf(file));

@@ -42,6 +42,7 @@ export async function textOf(file) {
   return text;
 }
 
+export const isSpreadsheet = (name) => /\.(xlsx|xls|xlsm|ods|numbers)$/i.test(name);
 export const isTable = (name) => /\.(csv|tsv)$/i.test(name);
 export const isQueue = (name) => isTable(name) || /\.(jsonl|ndjson|json)$/i.test(name);
 

@@ -1,6 +1,6 @@
 // A CSV file as documents: which of its columns hold what, and how labels are separated.
 
-import { decode, delimiterOf, encodingOf, namedDelimiter, rowsOf } from "./cells.js";
+import { decode, delimiterOf, encodingOf, likelyEncoding, namedDelimiter, rowsOf } from "./cells.js";
 import { count } from "./elements.js";
 import { findSeparator, ONE_LABEL, readList, splitCell } from "./label_cells.js";
 import { asDocument, leaveOut } from "./rows.js";
@@ -17,8 +17,9 @@ const NAMES = {
   features: ["features", "feature"],
 };
 
-// Read a file; what is not given is recognised.
-export function tableOf(name, bytes, { encoding = encodingOf(bytes), delimiter = null } = {}) {
+// Read a file; what is not given is recognised. An encoding that is only likely must be confirmed.
+export function tableOf(name, bytes, { encoding: given = encodingOf(bytes), delimiter = null } = {}) {
+  const encoding = given ?? likelyEncoding(bytes);
   const wrong = (why) => new Error(`${name} ${why}`);
   let text;
   try {
@@ -32,7 +33,7 @@ export function tableOf(name, bytes, { encoding = encodingOf(bytes), delimiter =
   const chosen = delimiter ?? named ?? delimiterOf(name, text);
   const [head, ...rows] = rowsOf(text.slice(hint.length), chosen);
   if (head.trouble) throw wrong(`has no header that can be read: line ${head.line} ${head.trouble}.`);
-  return { name, encoding, delimiter: chosen, header: head.cells.map((each) => each.trim()), rows };
+  return { name, encoding, isGuessed: given === null, delimiter: chosen, header: head.cells.map((each) => each.trim()), rows };
 }
 
 function columnOf(table, role) {

@@ -33,7 +33,8 @@ export async function chooseColumns(file) {
   read(tableOf(file.name, bytes));
   at("table-reading").open = table.encoding !== "utf-8" || table.header.length === 1;
   const reread = () => {
-    const [encoding, delimiter] = [at("table-encoding").value, at("table-delimiter").value];
+    const [chosen, delimiter] = [at("table-encoding").value, at("table-delimiter").value];
+    const encoding = chosen || undefined; // none is chosen yet
     try {
       read(tableOf(file.name, bytes, { encoding, delimiter }));
     } catch (error) {
@@ -59,7 +60,8 @@ function read(found) {
   choice = guessChoice(table);
   failure = "";
   fill("table-delimiter", Object.entries(DELIMITERS), table.delimiter);
-  fill("table-encoding", Object.entries(ENCODINGS), table.encoding);
+  const unknown = table.isGuessed ? [["", "choose …"]] : [];
+  fill("table-encoding", [...unknown, ...Object.entries(ENCODINGS)], table.isGuessed ? "" : table.encoding);
   const columns = table.header.map((_, i) => [i, titleOf(i)]);
   const optional = (what) => [[NO_COLUMN, what], ...columns];
   fill("table-labels", optional("the file has no labels"), choice.labels);
@@ -112,7 +114,8 @@ function draw() {
   at("table-separator-field").hidden = !hasLabels;
   at("table-other-field").hidden = !hasLabels || at("table-separator").value !== OTHER;
   const delimiter = DELIMITERS[table.delimiter] ?? `“${table.delimiter}”`;
-  say(at("table-how"), `cells separated by ${delimiter}, ${ENCODINGS[table.encoding]}`);
+  const encoding = `${ENCODINGS[table.encoding]}${table.isGuessed ? "?" : ""}`;
+  say(at("table-how"), `cells separated by ${delimiter}, ${encoding}`);
   at("table-preview").replaceChildren(...documents.slice(0, N_SHOWN).map((each) => preview(each, hasLabels)));
   say(at("table-found"), found(documents, hasLabels));
   say(at("table-left"), leftOut(left));
@@ -149,6 +152,12 @@ function found(documents, hasLabels) {
 // What must be settled before the file can be opened; "" if nothing.
 function troubleWith(documents) {
   if (failure) return failure;
+  if (table.isGuessed) {
+    return (
+      `${table.name} is not in UTF-8. It is probably in ${ENCODINGS[table.encoding]}, as shown above: ` +
+      "choose its encoding."
+    );
+  }
   if (!choice.text.length) return "Choose at least one column of text.";
   if (choice.separator === null) return "Type the separator of the labels.";
   if (!documents.length) return "No line can be read as a document.";

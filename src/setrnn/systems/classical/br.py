@@ -26,6 +26,7 @@ class BinaryRelevance:
     """Independent logistic regressions."""
 
     linear: LinearWeights
+    empty_shift: float = 0.0  # added to the log-odds of the empty set
 
     @classmethod
     def fit(
@@ -50,11 +51,12 @@ class BinaryRelevance:
         self, features: scipy.sparse.csr_matrix, n_sets: int, known: Known | None = None
     ) -> SetCandidates:
         """Return the most probable sets under the product, exactly."""
-        return most_probable_products(self.linear.logits(features), n_sets, known)
+        logits = self.linear.logits(features)
+        return most_probable_products(logits, n_sets, known, self.empty_shift)
 
     def set_log_probs(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1."""
-        return product_log_probs(self.linear.logits(features), label_sets)
+        return product_log_probs(self.linear.logits(features), label_sets, self.empty_shift)
 
     @property
     def n_labels(self) -> int:

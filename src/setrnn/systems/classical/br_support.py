@@ -29,7 +29,7 @@ from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.system import LinearWeights, TrainingData
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.limits import set_keys
-from setrnn.systems.products import list_likely_labels, sum_over_sets
+from setrnn.systems.products import list_likely_labels
 from setrnn.systems.system import Arrays
 
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ class SupportInference:
 
     br: BinaryRelevance
     support: Ragged  # the distinct label sets of training
+    empty_shift: float = 0.0  # added to the log-odds of the empty set, if it was seen
 
     @classmethod
     def fit(
@@ -130,6 +131,7 @@ class SupportInference:
         the log-odds of the labels of the set: one sparse product for all sets.
         """
         scores = np.asarray((self._members @ logits.astype(np.float64).T).T)
+        scores[:, self.support.lengths == 0] += self.empty_shift
         return np.asarray(scores - scipy.special.logsumexp(scores, axis=1, keepdims=True))
 
     def candidates(
@@ -182,13 +184,7 @@ class SupportInference:
 
         It is -inf for sets not seen in training.
         """
-        logits = self.br.linear.logits(features).astype(np.float64)
-        total = scipy.special.logsumexp(
-            np.asarray((self._members @ logits.T).T), axis=1, keepdims=True
-        )
-        seen = set_keys(self._padded_support, logits.shape[1])
-        is_seen = np.isin(set_keys(label_sets, logits.shape[1]), seen)
-        return np.where(is_seen, sum_over_sets(logits, label_sets) - total, -np.inf)
+        return self.candidates(features, 1).log_probs_of(label_sets)
 
     @property
     def n_labels(self) -> int:

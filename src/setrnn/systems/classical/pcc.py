@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +13,53 @@ import torch
 from torch import Tensor
 
 from setrnn.config import BOUNDS, ClassicalSettings
-from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates, log_sigmoid, pack_labels
+from setrnn.systems.candidates import (
+    Floats,
+    Floats32,
+    Ids,
+    Ints,
+    LabelSizeProbs,
+    SetCandidates,
+    log_sigmoid,
+    pack_labels,
+)
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
 from setrnn.systems.classical.system import LinearWeights, TrainingData
+from setrnn.systems.empty_set import (
+    log_empty_of,
+    log_total,
+    shift_candidates,
+    shift_log_probs,
+)
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.system import Arrays
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 # n documents, K beams, L labels, G given sets, S labels of a beam
+
+
+@dataclass(frozen=True)
+class ChainCandidates(SetCandidates):
+    """The best sets that a beam found, and the exact probability of the empty set."""
+
+    empty: Floats  # (n,)
+
+    def take(self, rows: Ints) -> Self:
+        """Return the candidates of some of the documents."""
+        return replace(super().take(rows), empty=self.empty[rows])
+
+    def label_size_probs(self, n_labels: int, also: Sequence[int] = ()) -> LabelSizeProbs:
+        """Return p(label in the set, size): the candidates stand for the sets that are missing.
+
+        They do not stand for the empty set: its share of the candidates is too large.
+        """
+        found = super().label_size_probs(n_labels, also)
+        others = np.maximum(1 - found.empty, 1e-300)
+        scale = np.where(found.empty < 1, (1 - self.empty) / others, 0.0)
+        return LabelSizeProbs(found.labels, found.probs * scale[:, None, None], self.empty)
 
 
 @dataclass(frozen=True)
@@ -30,6 +69,7 @@ class ClassifierChain:
     linear: LinearWeights
     chain: Floats32  # (L, L) what label i adds to the log-odds of label j > i
     beam_width: int
+    empty_shift: float = 0.0  # added to the log-odds of the empty set
 
     @classmethod
     def fit(
@@ -84,9 +124,20 @@ class ClassifierChain:
             label_probs[:, label] = beams.mean_prob(log_odds)
             closed_now = None if closed is None else closed[:, :, label]
             beams = beams.extend(label, log_odds, self.beam_width, closed_now)
+        labels, log_probs = beams.labels, beams.log_probs
+        # without labels before it, a label has the log-odds of the features alone
+        log_empty = log_empty_of(logits)
+        if self.empty_shift != 0:
+            labels, log_probs = shift_candidates(
+                labels, log_probs, log_empty, self.empty_shift, known
+            )
+            total = log_total(log_empty, self.empty_shift)
+            label_probs = np.minimum(label_probs / np.exp(total)[:, None], 1.0).astype(np.float32)
+            log_empty = log_empty + self.empty_shift - total
         if known is not None:
-            return make_completions(SetCandidates(beams.labels, beams.log_probs), known)
-        return SetCandidates(pack_labels(beams.labels), beams.log_probs, label_probs=label_probs)
+            return make_completions(SetCandidates(labels, log_probs), known)
+        empty = np.exp(log_empty)
+        return ChainCandidates(pack_labels(labels), log_probs, empty, label_probs=label_probs)
 
     def set_log_probs(self, features: scipy.sparse.csr_matrix, label_sets: Ids) -> Floats:
         """Return log p (n, G) of given sets (n, G, S), padded with -1.
@@ -104,7 +155,7 @@ class ClassifierChain:
                 # later labels and the label itself have weight 0; -1 reads the last label, also 0
                 log_odds += self.chain[held, label]
             log_probs += log_sigmoid(np.where(is_in[:, :, label], log_odds, -log_odds))
-        return log_probs
+        return shift_log_probs(log_probs, label_sets, log_empty_of(logits), self.empty_shift)
 
     @property
     def n_labels(self) -> int:

@@ -20,6 +20,7 @@ from setrnn.metrics import Scores, evaluate_sets
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
+from setrnn.systems.empty_set import EMPTY_SHIFT, fit_empty_set, pack_shift, unpack_shift
 from setrnn.systems.known import Known, check_known, refuse_sequences
 from setrnn.systems.system import Arrays, System
 
@@ -181,12 +182,28 @@ class ClassicalSystem(System):
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return all learned weights by name."""
-        return {**self.tfidf.arrays(), **self.model.arrays()}
+        found = {**self.tfidf.arrays(), **self.model.arrays()}
+        if self.shifts_empty_set:
+            found[EMPTY_SHIFT] = pack_shift(getattr(self.model, EMPTY_SHIFT))
+        return found
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, method: Method, config: Config, device: str) -> Self:
         """Rebuild the system from its arrays. It always computes on the CPU."""
-        return cls(Tfidf.from_arrays(arrays), cls.model_class.from_arrays(arrays))
+        system = cls(Tfidf.from_arrays(arrays), cls.model_class.from_arrays(arrays))
+        if not system.shifts_empty_set:
+            return system
+        return system.with_empty_shift(unpack_shift(arrays[EMPTY_SHIFT]))
+
+    @property
+    def shifts_empty_set(self) -> bool:
+        """Whether the model is a product over labels, with a field for the shift."""
+        return hasattr(self.model, EMPTY_SHIFT)
+
+    def with_empty_shift(self, shift: float) -> Self:
+        """Return the same system with the log-odds of the empty set shifted."""
+        shifted: Any = self.model  # a dataclass with the field
+        return replace(self, model=replace(shifted, **{EMPTY_SHIFT: shift}))
 
     def check_sizes(self, n_tokens: int, n_labels: int) -> None:
         """Raise ValueError if the weights are for other words, features or labels."""
@@ -219,16 +236,18 @@ def tune_penalties(
     prepared: Prepared,
     settings: ClassicalSettings,
     on_trial: Callable[[float, float, Scores], None] = lambda l1, l2, scores: None,
+    empty_sets: str = "auto",
 ) -> ClassicalSettings:
     """Return the settings with the best sum of the three F1 measures on the valid part."""
     tfidf, data = make_training_data(prepared, settings)
     valid = prepared.split("valid")
-    features = tfidf.transform(valid.tokens)
     truth = indicator(valid.labels, data.n_labels)
     best, best_sum = settings, -1.0
     for l1, l2 in GRID:
         trial = replace(settings, l1=l1, l2=l2)
-        scores = evaluate_sets(truth, _predict(model, data, features, trial))
+        fitted = model.fit(data, trial, lambda n_labels: None)
+        system = fit_empty_set(ClassicalSystem(tfidf, fitted), prepared, empty_sets)
+        scores = evaluate_sets(truth, _predict(system, valid.tokens, data.n_labels))
         on_trial(l1, l2, scores)
         total = scores.instance_f1 + scores.label_f1 + scores.micro_f1
         if total > best_sum:
@@ -236,12 +255,6 @@ def tune_penalties(
     return best
 
 
-def _predict(
-    model: type[ClassicalModel],
-    data: TrainingData,
-    features: scipy.sparse.csr_matrix,
-    settings: ClassicalSettings,
-) -> scipy.sparse.csr_matrix:
-    fitted = model.fit(data, settings, lambda n_labels: None)
-    rows = fitted.candidates(features, 1).labels[:, 0]
-    return indicator(Ragged.from_lists([row[row >= 0].tolist() for row in rows]), data.n_labels)
+def _predict(system: System, tokens: Ragged, n_labels: int) -> scipy.sparse.csr_matrix:
+    rows = system.candidates(tokens, 1).labels[:, 0]
+    return indicator(Ragged.from_lists([row[row >= 0].tolist() for row in rows]), n_labels)

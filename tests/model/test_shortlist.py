@@ -1,0 +1,198 @@
+"""A shortlist of labels per document: the probabilities stay those of a model over all labels."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from brute_force_sequences import (
+    STEPPING_DECODERS,
+    TEXTS,
+    all_sets,
+    batch_of,
+    label_rows,
+    set_log_probs,
+    tiny_network,
+)
+from setrnn.config import Config, ModelSettings
+from setrnn.model.network import make_network, rebuild_network
+from setrnn.model.shortlist import ShortlistEvidence
+from setrnn.search.lattice import search_sets
+from setrnn.search.replayed import pad_search, padded_shape, search_once
+from setrnn.search.subset_sums import set_log_prob_by_subsets
+
+N_LABELS = 5
+
+
+def shortened(decoder, n_listed, seed=0, is_proposing=True, **settings):
+    """A tiny network, and the same one with a shortlist."""
+    network = tiny_network(decoder, n_labels=N_LABELS, seed=seed, **settings).requires_grad_(False)
+    evidence = ShortlistEvidence(network.encoder.word_size, N_LABELS, n_listed)
+    evidence.load_state_dict(network.evidence.state_dict(), strict=False)
+    if is_proposing:
+        torch.nn.init.normal_(evidence.proposal.weight)
+    short = tiny_network(decoder, n_labels=N_LABELS, seed=seed, **settings).requires_grad_(False)
+    short.evidence = evidence.requires_grad_(False)
+    return network, short
+
+
+def all_log_probs(network, encoding):
+    return set_log_probs(network.decoder, encoding)
+
+
+@pytest.mark.parametrize("label_output", [True, False])
+@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
+def test_a_shortlist_of_all_labels_changes_no_probability(decoder, label_output):
+    settings = {"label_output": label_output}
+    network, short = shortened(decoder, N_LABELS, is_proposing=False, **settings)
+    expected = all_log_probs(network, network.encode(batch_of()))
+    found = all_log_probs(short, short.encode(batch_of()))
+    for labels in expected:
+        torch.testing.assert_close(found[labels], expected[labels])
+
+
+def test_a_shortlist_of_all_labels_changes_no_sum_over_subsets_and_no_search():
+    network, short = shortened("order-free", N_LABELS, is_proposing=False)
+    sets = label_rows([{0, 2}, {1, 2, 4}, {3}, set()])
+    sizes = (sets >= 0).sum(1)
+    both = []
+    for each in (network, short):
+        encoding = each.encode(batch_of())
+        sums = set_log_prob_by_subsets(each.decoder, encoding, sets, sizes, width=4)
+        found = search_sets(each.decoder, encoding, 3, N_LABELS)
+        both.append((sums, found.log_probs, found.label_probs))
+        assert found.certificate is not None
+    for expected, found in zip(*both, strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
+@pytest.mark.parametrize("n_listed", [1, 2, 4])
+def test_the_probabilities_of_all_sets_sum_to_one(decoder, n_listed):
+    _, short = shortened(decoder, n_listed, seed=n_listed)
+    found = torch.stack(list(all_log_probs(short, short.encode(batch_of())).values()))
+    torch.testing.assert_close(found.logsumexp(0).exp(), torch.ones(len(TEXTS)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sums_over_subsets_are_those_over_orders_also_of_labels_not_listed(seed):
+    _, short = shortened("order-free", 2, seed)
+    encoding = short.encode(batch_of())
+    for labels, expected in all_log_probs(short, encoding).items():
+        rows = label_rows([labels] * len(TEXTS))
+        sizes = (rows >= 0).sum(1)
+        found = set_log_prob_by_subsets(short.decoder, encoding, rows, sizes, width=4)
+        torch.testing.assert_close(found, expected)
+
+
+def test_a_wide_search_finds_all_sets_also_of_labels_not_listed():
+    _, short = shortened("order-free", 2)
+    encoding = short.encode(batch_of())
+    found = search_sets(short.decoder, encoding, 2**N_LABELS, N_LABELS, 2**N_LABELS)
+    log_probs = all_log_probs(short, encoding)
+    expected = torch.stack([log_probs[each] for each in all_sets(N_LABELS)])
+    expected = expected.T.sort(dim=1, descending=True).values
+    torch.testing.assert_close(found.log_probs[:, : 2**N_LABELS], expected)
+    probs = [
+        sum(log_probs[each].exp() for each in all_sets(N_LABELS) if label in each)
+        for label in range(N_LABELS)
+    ]
+    torch.testing.assert_close(found.label_probs, torch.stack(probs, dim=1), atol=1e-4, rtol=0)
+
+
+def test_labels_not_listed_keep_their_evidence_after_any_labels():
+    _, short = shortened("order-free", 2)
+    encoding = short.encode(batch_of())
+    for document in range(len(TEXTS)):
+        listed = encoding.shortlist[document].tolist()
+        assert listed[-1] == N_LABELS, "STOP is listed"
+        one, other, *_ = [each for each in range(N_LABELS) if each not in listed]
+        expected = encoding.evidence[document, one] - encoding.evidence[document, other]
+        state = short.decoder.start(encoding)
+        for previous in (N_LABELS, listed[0], listed[1]):
+            last = torch.full((len(TEXTS), 1), previous)
+            after, state = short.decoder.step(encoding, state, last)
+            torch.testing.assert_close(
+                after[document, 0, one] - after[document, 0, other], expected
+            )
+
+
+def test_the_labels_with_the_largest_linear_evidence_are_listed():
+    _, short = shortened("order-free", 2)
+    encoding = short.encode(batch_of())
+    more = torch.zeros(len(TEXTS), N_LABELS + 1)
+    more[:, 3] = 100.0
+    plain = replace(encoding, evidence=None, shortlist=None)
+    assert (short.evidence.shorten(plain, more).shortlist == 3).any(1).all()
+    for document in range(len(TEXTS)):
+        words = encoding.words[document][encoding.is_word[document]]
+        linear = words.sum(0) @ short.evidence.proposal.weight.T / len(words) ** 0.5
+        best = (linear + short.evidence.value.bias).topk(2).indices.tolist()
+        assert sorted(encoding.shortlist[document, :-1].tolist()) == sorted(best)
+
+
+def test_the_words_add_up_to_the_evidence_of_all_labels():
+    _, short = shortened("order-free", 2)
+    encoding = short.encode(batch_of())
+    by_word = short.evidence.by_word(encoding)
+    total = by_word.sum(1) + short.evidence.value.bias
+    torch.testing.assert_close(total, encoding.evidence[:, :-1])
+    assert not by_word[~encoding.is_word].any(), "padding says nothing"
+
+
+def test_the_neighbours_of_a_document_change_nothing():
+    _, short = shortened("order-free", 2)
+    together = short.encode(batch_of())
+    for row, text in enumerate(TEXTS):
+        alone = short.encode(batch_of([text]))
+        torch.testing.assert_close(alone.evidence[0], together.evidence[row])
+        assert torch.equal(alone.shortlist[0], together.shortlist[row])
+
+
+def test_padding_a_search_changes_no_order():
+    _, short = shortened("order-free", 2)
+    encoding, sets = short.encode(batch_of()), label_rows([{0, 1, 2}, {1, 3, 4}, {2, 4}, {0}])
+    shape = padded_shape(encoding, sets, 3)
+    padded = search_once(short.decoder, *pad_search(encoding, sets, shape), 3)
+    assert torch.equal(padded[: len(sets), :, :3], search_once(short.decoder, encoding, sets, 3))
+
+
+def test_a_loaded_network_gives_the_same_probabilities_in_inference_mode():
+    _, short = shortened("order-free", 2)
+    settings = ModelSettings(encoder_units=6, decoder_units=5, dropout=0.0, shortlist=2)
+    loaded = rebuild_network(short.state_dict(), Config(model=settings), "order-free").eval()
+    with torch.inference_mode():
+        found = all_log_probs(loaded, loaded.encode(batch_of()))
+        best = search_sets(loaded.decoder, loaded.encode(batch_of()), 4, N_LABELS)
+    expected = all_log_probs(short, short.encode(batch_of()))
+    assert all(torch.allclose(found[labels], each) for labels, each in expected.items())
+    again = search_sets(short.decoder, short.encode(batch_of()), 4, N_LABELS)
+    torch.testing.assert_close(best.log_probs, again.log_probs)
+
+
+def test_the_objective_has_gradients_for_labels_listed_or_not():
+    _, short = shortened("order-free", 2)
+    short.requires_grad_(True)
+    encoding = short.encode(batch_of())
+    sets = label_rows([{0, 1, 2, 3, 4}] * len(TEXTS))
+    sizes = (sets >= 0).sum(1)
+    set_log_prob_by_subsets(short.decoder, encoding, sets, sizes, width=4).sum().backward()
+    gradient = short.evidence.proposal.weight.grad
+    assert torch.isfinite(gradient).all()
+    assert (gradient.abs().sum(1) > 0).all(), "labels that are not listed learn to be"
+    assert (short.evidence.query.weight.grad.abs().sum(1) > 0).any()
+
+
+@pytest.mark.parametrize(
+    ("n_listed", "is_short"),
+    [(256, False), (0, False), (1, True)],
+    ids=["few labels", "0: all labels", "many labels"],
+)
+def test_networks_have_a_shortlist_from_eight_labels_per_place_on(
+    small_prepared, n_listed, is_short
+):
+    settings = ModelSettings(encoder_units=6, decoder_units=5, shortlist=n_listed)
+    config = Config(model=settings)
+    network = make_network(small_prepared, config, "order-free")
+    assert isinstance(network.evidence, ShortlistEvidence) == is_short
+    assert (network.encode(batch_of()).shortlist is not None) == is_short
