@@ -95,6 +95,7 @@ class Study:
     """The swaps of both systems on one dataset."""
 
     comparison: Comparison
+    preset: str
     counts: Counts
     n_popular: dict[str, float]  # per run: B is predicted instead of C
     n_rare: dict[str, float]  # per run: C is predicted instead of B
@@ -132,11 +133,13 @@ class Study:
             key=lambda each: (found[each], counts.bias(each.a, each.b, each.c), -each.document),
             default=None,
         )
-        return cls(comparison, counts, n_popular, n_rare, best, found[best] if best else 0)
+        (preset,) = {each.treatment["preset"] for each in records if "preset" in each.treatment}
+        n_seeds = found[best] if best else 0
+        return cls(comparison, preset, counts, n_popular, n_rare, best, n_seeds)
 
     def write(self) -> str:
         """Write the document and the counts as Markdown."""
-        parts = [f"## {self.comparison.data}", self._write_case()]
+        parts = [f"## {self.comparison.data}, preset {self.preset}", self._write_case()]
         for name in (FIRST, SECOND):
             popular, rare = self.n_popular[name], self.n_rare[name]
             share = f" ({popular / (popular + rare):.0%})" if popular + rare else ""
