@@ -2,8 +2,8 @@
 
     python docs/results/adjacency.py COMPARISON=DATA...
 
-COMPARISON is a folder of `setrnn compare` with records of seq2seq-rnn and set-rnn; DATA is its
-data. seq2seq-rnn is trained on labels in descending order of frequency. In the paper's example, A
+COMPARISON is a folder of `setrnn compare` with records of seq2seq-rnn and set-rnn; DATA is the
+folder of its data, whose name is shown. seq2seq-rnn is trained on labels in descending order of frequency. In the paper's example, A
 is immediately followed by B 19 times and by C 3 times, although they are together 22 and 12 times;
 seq2seq-rnn predicts B, the more popular label, where set-rnn predicts C, which is right. This
 writes adjacency.md: one such document per dataset, and how often each system makes such errors.
@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -193,7 +193,7 @@ def main(given: Sequence[str]) -> None:
     studies = []
     for pair in given:
         folder, _, data = pair.partition("=")
-        comparison = Comparison.load(Path(folder))
+        comparison = replace(Comparison.load(Path(folder)), data=Path(data).name)
         records = load_records(Path(folder), comparison)
         studies.append(Study.of(comparison, records, read_train_sets(comparison, data)))
     text = "\n".join([INTRODUCTION, *(f"{each.write()}\n" for each in studies)])
