@@ -3,10 +3,11 @@
     python docs/results/adjacency.py COMPARISON=DATA...
 
 COMPARISON is a folder of `setrnn compare` with records of seq2seq-rnn and set-rnn; DATA is the
-folder of its data, whose name is shown. seq2seq-rnn is trained on labels in descending order of frequency. In the paper's example, A
-is immediately followed by B 19 times and by C 3 times, although they are together 22 and 12 times;
-seq2seq-rnn predicts B, the more popular label, where set-rnn predicts C, which is right. This
-writes adjacency.md: one such document per dataset, and how often each system makes such errors.
+folder of its data, whose name is shown. seq2seq-rnn is trained on labels in descending order of
+frequency. In the paper's example, A is immediately followed by B 19 times and by C 3 times,
+although they are together 22 and 12 times; seq2seq-rnn predicts B, the more popular label, where
+set-rnn predicts C, which is right. This writes adjacency.md: one such document per comparison, and
+how often each system makes such errors.
 """
 
 from __future__ import annotations
