@@ -9,7 +9,7 @@ where n and m are the numbers of seeds, s is the spread over seeds, and e is the
 test documents. With few seeds, s is uncertain: it is the larger of the system's own standard
 deviation (of both comparisons together) and the median of those of all systems. A classical system
 has no seeds, and s is 0. Where no system has two seeds, s is taken as e / 2. If nothing but the
-seeds differs, 1 to 5 scores of 1,000 exceed this by chance, with three seeds on both sides.
+seeds differs, 1 to 6 scores of 1,000 exceed this by chance, with three seeds on both sides.
 """
 
 from __future__ import annotations
