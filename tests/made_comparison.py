@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from setrnn.comparison.records import Comparison, Costs, Record, TestResults
+from setrnn.comparison.records import Comparison, Costs, Record, SetSums, TestResults
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.systems.registry import find_system
@@ -54,6 +54,8 @@ def _make(methods, n_seeds, n_documents, seed):
         ids=tuple(f"doc-{number}" for number in range(n_documents)),
         truth=truth,
         commands=("setrnn compare made-up --out made-up",),
+        unseen_sets=tuple(range(0, n_documents, 5)),
+        mean_words={"train": 43.8, "valid": 43.1, "test": 42.9},
     )
     records = [
         made_record(comparison, method, number, ERRORS.get(method, 0.2), random)
@@ -121,11 +123,33 @@ def made_record(comparison, method, seed, error, random):
             true_orders=[_order(row, method, random) for row in comparison.truth]
             if find_system(known).emits_sequences
             else None,
+            true_log_probs=_log_probs(is_right, seed),
+            set_sums=_set_sums(comparison, seed) if _sums(method) else None,
         ),
         cases=[made_case(comparison, number, predicted) for number in (0, 1)]
         if find_system(known).emits_sequences
         else [],
     )
+
+
+def _sums(method):
+    return find_system(METHODS[method]).emits_sequences and method != "set-rnn-exact"
+
+
+def _log_probs(is_right, seed):
+    """Return log p of the true sets: higher where the prediction is right."""
+    noise = np.random.default_rng(seed).normal(0, 0.3, len(is_right))
+    return [round(float(each), 5) for each in np.minimum(is_right + noise - 1.5, 0)]
+
+
+def _set_sums(comparison, seed):
+    """Return sums that miss more of larger sets, and less by a wider search."""
+    sizes = np.array([len(row) for row in comparison.truth])
+    chosen = np.flatnonzero((sizes > 1) & (sizes < 6))[:40]
+    exact = np.random.default_rng(seed).normal(-2, 0.5, len(chosen))
+    widths = (1, 12)
+    found = [(exact - sizes[chosen] / (4 * width)).tolist() for width in widths]
+    return SetSums(chosen.tolist(), list(widths), found, exact.tolist())
 
 
 def made_case(comparison, document, predicted):

@@ -32,6 +32,19 @@ def test_out_takes_it_elsewhere(setrnn, folder, tmp_path):
     assert not (folder / "report").exists()
 
 
+def test_other_data_is_refused_in_one_line(setrnn, folder, small_prepared):
+    result = setrnn("report", folder, "--data", small_prepared.folder)
+    assert result.code == 1
+    assert "not the data of" in result.err
+    assert not (folder / "report").exists()
+
+
+def test_the_likelihood_is_a_column_and_deviations_need_a_wide_terminal(setrnn, folder):
+    result = setrnn("report", folder)
+    assert "p(true" in result.out
+    assert "±" not in result.out
+
+
 def test_no_comparison_there_is_one_line(setrnn, tmp_path):
     result = setrnn("report", tmp_path)
     assert result.code == 1

@@ -83,7 +83,7 @@ def test_a_draw_measures_the_documents_drawn():
             indicator_matrix([predicted[document] for document in drawn], 3),
         )
         for measure in MEASURES:
-            value = made._draws(A)[measure][draw]
+            value = made._draws(A, measure)[draw]
             assert value == pytest.approx(getattr(expected, measure), rel=1e-5)
 
 
@@ -136,7 +136,7 @@ def test_the_interval_of_label_f1_is_not_low_where_labels_are_rare():
         summary = made.summary(A, "label_f1")
         scores.append(summary.mean)
         intervals.append((summary.low, summary.high))
-        assert made._draws(A)["label_f1"].mean() == pytest.approx(summary.mean, abs=0.06)
+        assert made._draws(A, "label_f1").mean() == pytest.approx(summary.mean, abs=0.06)
     low, high = np.array(intervals).T
     assert np.mean((low + high) / 2 - scores) == pytest.approx(0, abs=0.005)
     assert 85 <= ((low <= np.mean(scores)) & (np.mean(scores) <= high)).sum() <= 99
@@ -191,7 +191,7 @@ def test_luck_of_the_seed_is_not_taken_for_a_difference():
 def test_seeds_spread_a_mean_as_much_as_their_standard_deviation_says():
     """All documents alike: what is left is the spread over runs, s² / n."""
     made = drawn_accuracy(a=[[1] * 50, [1] * 50, [0] * 50], draws=4999)
-    drawn = made._draws(A)["subset_accuracy"]
+    drawn = made._draws(A, "subset_accuracy")
     summary = made.summary(A, "subset_accuracy")
     assert summary.std == pytest.approx(np.std([1, 1, 0], ddof=1))
     assert drawn.std() == pytest.approx(summary.std / np.sqrt(3), rel=0.05)
@@ -427,7 +427,7 @@ def test_weights_too_many_to_keep_are_made_again(monkeypatch):
     made = made_comparison(("set-rnn",), n_documents=60)
     entry = Entry("set-rnn", "set")
     kept = bootstrap(*made, draws=99).summary(entry, "label_f1")
-    monkeypatch.setattr("setrnn.comparison.statistics._KEPT_WEIGHTS", 10)
+    monkeypatch.setattr("setrnn.comparison.draws._KEPT_WEIGHTS", 10)
     assert bootstrap(*made, draws=99).summary(entry, "label_f1") == kept
 
 

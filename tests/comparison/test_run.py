@@ -7,15 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from setrnn.comparison.orders import best_orders, normalised_entropies, order_entropies
 from setrnn.comparison.records import load_record
-from setrnn.comparison.run import (
-    Task,
-    _accept_labels,
-    best_orders,
-    normalised_entropies,
-    order_entropies,
-    run,
-)
+from setrnn.comparison.run import Task, _accept_labels, run
 from setrnn.config import load_config
 from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged
@@ -50,6 +44,13 @@ def test_the_scores_are_those_of_the_predictions(records, small_prepared):
             found = record.scores["test"][rule]
             for name in ("instance_f1", "label_f1", "micro_f1", "hamming_loss"):
                 assert found[name] == pytest.approx(expected[name])
+
+
+def test_log_p_of_each_true_set_is_recorded(records):
+    for record in records[0].values():
+        known = [each for each in record.test.true_log_probs if each is not None]
+        mean = record.scores["test"][record.own_rule]["set_log_likelihood"]
+        assert sum(known) / len(known) == pytest.approx(mean, abs=1e-4)
 
 
 def test_a_mixture_is_made_of_the_models_of_other_runs(records, small_prepared):
@@ -97,6 +98,7 @@ def test_a_record_comes_back_from_its_file(records, tmp_path):
     again = load_record(record.save(tmp_path))
     assert again.test.predicted == record.test.predicted
     assert again.costs == record.costs
+    assert again.test.set_sums == record.test.set_sums
     assert json.loads(json.dumps(again.config))["seed"] == 0
 
 

@@ -45,6 +45,12 @@ def test_the_summary_has_the_scores_and_the_verdicts(built, comparison_folder):
     assert scores["low"] < scores["mean"] < scores["high"]
     assert summary["own_rules"]["seq2seq-rnn"] == "sequence"
     assert "sgm-1" in summary["failures"]
+    likelihood = summary["set_log_likelihood"]["set-rnn"]
+    assert likelihood["low"] < likelihood["mean"] < likelihood["high"] <= 0
+    assert "other" not in summary["set_log_likelihood"]  # added predictions have none
+    for measure, standing in summary["standings"].items():
+        assert set(summary["documents_needed"][measure]) == set(standing["tied"])
+    assert set(summary["corrections"]) <= set(summary)
     for finding in summary["papers_findings"]:
         assert finding["verdict"] in VERDICTS
         assert all(each["p"] is not None for each in finding["evidence"])

@@ -72,9 +72,11 @@ def test_growth_is_the_gain_on_larger_sets_less_that_on_smaller():
 
 def test_accepted_documents_are_right_often_enough():
     comparison, records = compared({"set-rnn": 0.0})
-    assert evidence.accepted_shares(comparison, records) == [1.0]  # all are right
+    (found,) = evidence.fit_acceptances(comparison, records)
+    assert found.share == 1.0  # all are right
     comparison, records = compared({"set-rnn": 3.0})
-    assert evidence.accepted_shares(comparison, records) == [0.0]  # all are wrong
+    (found,) = evidence.fit_acceptances(comparison, records)
+    assert found.share == 0.0  # all are wrong
 
 
 def changed_in(records, rule, documents, sets):

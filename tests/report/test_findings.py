@@ -1,6 +1,7 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from known_answers import DRAWS, GOOD, POOR, compared, flipped, found
 
@@ -164,6 +165,39 @@ def test_the_best_is_said_to_stand_only_if_it_does():
     assert all("set-rnn" in each and "better than every other" in each for each in findings.best)
     _, findings = found(*compared(dict.fromkeys(errors, POOR)))
     assert all("not significantly different" in each for each in findings.best)
+
+
+def test_measures_that_point_in_different_directions_make_a_finding_mixed():
+    shown = Evidence("instance-F1 up", HOLDS, direction=1)
+    for direction, verdict in ((-1, MIXED), (0, IN_PART), (1, IN_PART), (None, IN_PART)):
+        other = Evidence("label-F1", UNDECIDED, direction=direction)
+        assert Finding("x", "claim", (shown, other)).verdict == verdict
+    contrary = Evidence("instance-F1 down", FAILS, direction=-1)
+    assert Finding("x", "claim", (contrary, replace(shown, verdict=UNDECIDED))).verdict == MIXED
+    # Where nothing is significant, the direction alone shows nothing.
+    neither = (replace(shown, verdict=UNDECIDED), replace(contrary, verdict=UNDECIDED))
+    assert Finding("x", "claim", neither).verdict == UNDECIDED
+
+
+def test_systems_that_lead_by_different_measures_are_said_to_be_mixed():
+    comparison, records = compared({"br": GOOD, "pcc": GOOD})
+    label = int(np.argmin(comparison.label_counts))
+    without = [[each for each in row if each != label] for row in comparison.truth]
+    predicted = dict.fromkeys(records[0].rules, without)
+    changed = [replace(records[0], test=replace(records[0].test, predicted=predicted)), records[1]]
+    means = found(comparison, changed)[1].best
+    leaders = {each.split(": ")[1].split(",")[0] for each in means[:5]}
+    assert (len(leaders) > 1) == any(each.startswith("All measures: mixed") for each in means)
+    assert len(leaders) > 1
+
+
+def test_each_p_has_its_family_and_level_systems_the_documents_that_would_separate_them():
+    by_name, findings = found(*compared({"set-rnn": GOOD, "sgm": GOOD, "br": POOR}, n_seeds=2))
+    assert all("Holm, 2 tests" in each for each in findings.best if " p" in each)
+    assert any("To separate them would take" in each for each in findings.best)
+    for finding in by_name.values():
+        for each in finding.evidence:
+            assert each.p is None or "test)" in each.text or "tests" in each.text
 
 
 def test_the_sentences_have_the_numbers():

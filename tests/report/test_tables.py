@@ -11,6 +11,7 @@ from setrnn.comparison.statistics import Entry, bootstrap, holm
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
 from setrnn.report.label_table import labels_table
+from setrnn.report.score_tables import TRUE_SET
 from setrnn.report.tables import joint_systems_table, make_tables
 from setrnn.systems.registry import find_system
 
@@ -21,6 +22,9 @@ NAMES = [
     "rules",
     "all-rules",
     "differences",
+    "unseen-sets",
+    "calibration",
+    "set-sums",
     "labels",
     "costs",
     "data",
@@ -72,7 +76,8 @@ def test_terminal_and_report_list_the_measures_in_one_order(made):
     _, records, tables, _ = made
     shown = scores_table("title", {"set-rnn": records[0].scores["test"]["set"]})
     names = [column.header.replace("\n", " ") for column in shown.columns[1:]]
-    assert names == list(tables["systems"].headers) == list(MEASURES.values())
+    assert names == list(MEASURES.values())
+    assert list(tables["systems"].headers) == [*names, TRUE_SET]
 
 
 def test_objectives_are_the_words_of_the_methods(made):
@@ -103,9 +108,9 @@ def test_only_a_best_that_stands_is_best():
     comparison, records = made_comparison(("br", "set-rnn"), n_documents=60)
     one, _ = tables_of(comparison, [*records, added(comparison)])
     two, _ = tables_of(comparison, [*records, added(comparison), added(comparison, "twin")])
-    assert all(cell.is_best for cell in row_of(one["systems"], "mine").cells)
+    assert all(cell.is_best for cell in row_of(one["systems"], "mine").cells[: len(MEASURES)])
     for name in ("mine", "twin"):
-        cells = row_of(two["systems"], name).cells
+        cells = row_of(two["systems"], name).cells[: len(MEASURES)]
         assert not any(cell.is_best for cell in cells)
         assert all(cell.is_tied for cell in cells)
 
@@ -183,10 +188,23 @@ def test_differences_compare_all_pairs(made):
     first, second = own["br"], own["set-rnn"]
     expected = statistics.pairs([own[name] for name in (*ERRORS, "mine")], "label_f1")
     cells = table.rows[pairs.index(("br", "set-rnn"))].cells
-    assert (cells[3].value, cells[4].value) == (
+    assert (cells[4].value, cells[5].value) == (
         expected[first, second].mean,
         expected[first, second].p,
     )
+
+
+def test_a_level_pair_says_how_many_documents_would_separate_it_and_each_p_its_tests(made):
+    _, _, tables, _ = made
+    table = tables["differences"]
+    n_tests = 14 * 13 / 2
+    for row in table.rows:
+        for p, needed in (row.cells[2:4], row.cells[5:7]):
+            assert p.more["tests"] == n_tests
+            assert bool(needed.text) == (p.value >= 0.05)
+    assert f"{n_tests:.0f} pairs" in table.caption
+    for name in ("systems", "best-rules", "rules", "differences", "unseen-sets"):
+        assert "Holm-corrected over" in tables[name].caption
 
 
 def test_costs_are_means_over_runs_and_empty_for_added_predictions(made):

@@ -17,6 +17,8 @@ from setrnn.cli.progress import terminal_progress
 if TYPE_CHECKING:
     from setrnn.report.table import Cell, Table
 
+WIDE = 100  # characters of a terminal that has room for the deviations over seeds
+
 
 def report(
     folder: Annotated[
@@ -35,10 +37,19 @@ def report(
             show_default=False,
         ),
     ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA",
+            help="The data of the comparison, to add what an older version of setrnn did not "
+            "record: which label sets of test do not occur in train, document lengths.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Make the report of a comparison again from its records: one page, tables and figures."""
     with terminal_progress() as show:
-        built = setrnn.build_report(folder, out, beside or [], show)
+        built = setrnn.build_report(folder, out, beside or [], show, data=data)
     if built.systems is not None:
         stdout.print(systems_table(built.systems))
     for each in built.caveats:
@@ -59,10 +70,12 @@ def systems_table(table: Table) -> TerminalTable:
     shown.add_column(Text(table.row_header), no_wrap=True)
     for header in table.headers:
         shown.add_column(Text(header.replace(" ", "\n")), justify="right")
+    is_narrow = stdout.width < WIDE
     for row in table.rows:
-        shown.add_row(Text(row.name), *map(_cell, row.cells))
+        shown.add_row(Text(row.name), *(_cell(cell, is_narrow) for cell in row.cells))
     return shown
 
 
-def _cell(cell: Cell) -> Text:
-    return Text(cell.text, "bold" if cell.is_best else "underline" if cell.is_tied else "")
+def _cell(cell: Cell, is_narrow: bool) -> Text:
+    text = cell.text.partition(" ± ")[0] if is_narrow else cell.text
+    return Text(text, "bold" if cell.is_best else "underline" if cell.is_tied else "")

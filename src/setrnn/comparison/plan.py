@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from setrnn.comparison.description import complete, describe, is_same_data
 from setrnn.comparison.records import (
     COMPARISON_FILE,
     MODELS,
@@ -20,7 +21,7 @@ from setrnn.comparison.records import (
 )
 from setrnn.comparison.run import Task
 from setrnn.comparison.tuning import SPACES, TUNING
-from setrnn.config import Config, TextSettings, flatten, settings_hash, to_dict
+from setrnn.config import Config, TextSettings, flatten, from_dict, to_dict
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.formats import Dataset
 from setrnn.data.prepared import Prepared
@@ -162,19 +163,37 @@ def refuse_other_folder(folder: Path) -> None:
 def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
     """Create the folder of a comparison, or open an existing one."""
     refuse_other_folder(folder)
-    made = _describe(prepared)
+    made = describe(prepared)
     if not (folder / COMPARISON_FILE).is_file():
         made.save(folder)
         return made
     comparison = Comparison.load(folder)
     # The file of the comparison may have been edited: the hash is that of the data.
-    shared = ("data_hash", "labels", "label_counts", "ids", "truth")
-    if any(getattr(comparison, name) != getattr(made, name) for name in shared):
+    if comparison.data_hash != made.data_hash or not is_same_data(comparison, made):
         raise DataError(
             f"{folder} compares systems on other data ({comparison.data}), or on the same data "
             "with other text settings. Choose another --out."
         )
-    return comparison
+    return complete(folder, comparison, made)
+
+
+def complete_comparison(
+    folder: Path,
+    comparison: Comparison,
+    records: Sequence[Record],
+    source: Source,
+    on_progress: OnProgress = ignore_progress,
+) -> Comparison:
+    """Add from the data what a comparison by an older version did not record about it."""
+    text = next((each.config["text"] for each in records if "text" in each.config), None)
+    settings = TextSettings() if text is None else from_dict(TextSettings, text)
+    made = describe(open_comparable(source, settings, on_progress=on_progress))
+    if not is_same_data(comparison, made):
+        raise DataError(
+            f"{source} is not the data of {folder} ({comparison.data}): its labels or its test "
+            "documents differ. Give the data that was compared on."
+        )
+    return complete(folder, comparison, made)
 
 
 def add_command(folder: Path, comparison: Comparison, command: str) -> Comparison:
@@ -183,28 +202,6 @@ def add_command(folder: Path, comparison: Comparison, command: str) -> Compariso
         comparison = replace(comparison, commands=(*comparison.commands, command))
         comparison.save(folder)
     return comparison
-
-
-def _describe(prepared: Prepared) -> Comparison:
-    """Collect from the prepared data what all runs share."""
-    n_documents: dict[str, int] = prepared.description["n_documents"]
-    if not n_documents.get("test"):
-        raise DataError(
-            f"{prepared.name} has no test part, and systems are compared on one. Give a folder "
-            "with train and test files, or split the data with: setrnn data split"
-        )
-    test = prepared.split("test")
-    return Comparison(
-        data=prepared.name,
-        data_hash=settings_hash(prepared.description),
-        synthetic=bool(prepared.description["source"].get("synthetic")),
-        n_documents=dict(n_documents),
-        valid_is_cut=prepared.valid_is_cut,
-        labels=(*prepared.labels.names, *prepared.unseen_labels),
-        label_counts=(*map(int, prepared.labels.counts), *[0] * len(prepared.unseen_labels)),
-        ids=tuple(test.ids(0, len(test))),
-        truth=[row.tolist() for row in test.labels],
-    )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,10 @@ class Comparison:
     ids: tuple[str, ...]  # of the test documents
     truth: LabelSets
     commands: tuple[str, ...] = ()  # the commands that made the comparison
+    # The test documents whose true set does not occur in train. None here and below: not known,
+    # in a comparison by an older version.
+    unseen_sets: tuple[int, ...] | None = None
+    mean_words: Mapping[str, float] | None = None  # per split: words of a document that are read
     format: int = FORMAT
 
     @property
@@ -68,6 +72,8 @@ class Comparison:
             values = _read(folder / COMPARISON_FILE)
             for name in ("labels", "label_counts", "ids", "commands"):
                 values[name] = tuple(values[name])
+            if values.get("unseen_sets") is not None:
+                values["unseen_sets"] = tuple(values["unseen_sets"])
             return cls(**values)
         except (KeyError, TypeError, DamagedFileError) as error:
             raise DamagedFileError(
@@ -91,6 +97,16 @@ class Costs:
 
 
 @dataclass(frozen=True)
+class SetSums:
+    """log p of some true sets: the sum over the orders that searches find, and over all orders."""
+
+    documents: Sequence[int]  # of test
+    widths: Sequence[int]  # K of the searches
+    found: Sequence[Sequence[float]]  # by width, then by document
+    exact: Sequence[float]  # by document
+
+
+@dataclass(frozen=True)
 class TestResults:
     """The predictions of a run for each test document; statistics and figures use them."""
 
@@ -99,9 +115,12 @@ class TestResults:
     predicted: Mapping[str, LabelSets]  # by rule
     probability: Mapping[str, Sequence[float]]  # by rule: calibrated, of the predicted sets
     raw_probability: Mapping[str, Sequence[float]]  # by rule: the model's own
+    # log p of each true set by the model, at least log 1e-12; None if it has an unknown label.
+    true_log_probs: Sequence[float | None] | None = None
     # Only of systems that emit labels one by one:
     order_entropy: Sequence[float | None] | None = None  # of rule "set"; None below two labels
     true_orders: LabelSets | None = None  # the best order of each true set; empty if not known
+    set_sums: SetSums | None = None  # if the probability of a set depends on the search
     # Of each label, if the model is calibrated: the probability it is accepted from (null: never)
     # for an accuracy of 0.9, found on valid; and how often it is, of the predictions by own rule.
     label_thresholds: Sequence[float | None] | None = None
@@ -167,6 +186,9 @@ def load_record(file: Path) -> Record:
         for name, kind in (("costs", Costs), ("test", TestResults), ("failure", Failure)):
             if values[name] is not None:
                 values[name] = kind(**values[name])
+        test = values["test"]
+        if test is not None and test.set_sums is not None:
+            values["test"] = replace(test, set_sums=SetSums(**test.set_sums))
         return Record(**values)
     except (KeyError, TypeError) as error:
         raise DamagedFileError(f"{file} is damaged: {error}.") from error

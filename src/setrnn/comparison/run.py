@@ -4,8 +4,6 @@ Of systems that emit sequences, the record also has what the paper's figures and
 the entropy over label orders, and explained test documents.
 """
 
-# n documents, K orders, S labels of the largest set
-
 from __future__ import annotations
 
 import platform
@@ -15,29 +13,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import chain
-from math import factorial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from setrnn import __version__
+from setrnn.comparison.cases import explain_documents
+from setrnn.comparison.orders import best_orders, measure_set_sums, order_entropies
 from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
 from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import even_rows, take_rows
-from setrnn.data.prepared import Prepared, PreparedSplit
+from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
 from setrnn.methods import Method, find_method
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
-from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import RULES
 from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.calibrating import find_label_acceptance
 from setrnn.tagging.documents import prepared_batches
-from setrnn.tagging.evaluation import RuleResults, measure_rules
-from setrnn.tagging.explaining import explain_tokens
+from setrnn.tagging.evaluation import LEAST_LOG_PROB, RuleResults, measure_rules
 from setrnn.tagging.fitting import train_prepared
 from setrnn.tagging.mixing import mix
 from setrnn.tagging.prediction import Prediction
@@ -49,12 +45,6 @@ from setrnn.training.start import Start, TrainOptions
 STEPS = {"training": 0.0, "measuring": 0.9, "predicting": 0.96}
 DIGITS = 5  # of probabilities in a record
 MOST_TIMED = 1_024  # test documents that are predicted again to measure the speed
-N_ORDERS = 24  # all orders of four labels; of larger sets, the best 24
-N_SHARED, N_OWN = 16, 4  # explained documents: the same for all systems, and of one system
-LABELS_OF_SHARED = range(2, 6)  # so that a table or a picture of them fits a page
-MOST_LABELS_OF_OWN = 8
-WORDS = range(8, 201)
-N_WORDS, N_SEQUENCES = 6, 12  # kept per step of the attention, and per document
 
 
 @dataclass(frozen=True)
@@ -237,6 +227,10 @@ def _test_results(
             for rule, found in measured.items()
         },
         raw_probability={rule: _round(found.raw_probabilities) for rule, found in measured.items()},
+        true_log_probs=[
+            None if each is None else round(max(each, LEAST_LOG_PROB), DIGITS)
+            for each in next(iter(measured.values())).true_log_probs
+        ],
     )
     system = tagger.system.sequences
     if system is None:
@@ -247,10 +241,12 @@ def _test_results(
     true_sets = [
         row.tolist() if known else [] for row, known in zip(test.labels, is_known, strict=True)
     ]
+    known_sets = Ragged.from_lists(true_sets)
     results = replace(
         results,
         order_entropy=order_entropies(system, test.tokens, sets),
-        true_orders=best_orders(system, test.tokens, Ragged.from_lists(true_sets)),
+        true_orders=best_orders(system, test.tokens, known_sets),
+        set_sums=measure_set_sums(system, test.tokens, known_sets),
     )
     if tagger.config.encoder.is_pretrained:  # it reads parts of words: nothing to show
         return results, []
@@ -287,128 +283,6 @@ def _accept_labels(
 
 def _round(values: Iterable[float]) -> list[float]:
     return [round(float(value), DIGITS) for value in values]
-
-
-def order_entropies(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[float | None]:
-    """Return the entropy over the orders of one set per document; None below two labels."""
-    _, log_probs = system.orders(tokens, sets.padded(min_width=1), N_ORDERS)
-    return normalised_entropies(log_probs, sets.lengths)
-
-
-def normalised_entropies(
-    log_probs: npt.NDArray[np.float64], sizes: npt.NDArray[np.int64]
-) -> list[float | None]:
-    """Return the entropy of log p of orders (n, K), divided by the log of their number.
-
-    0 means that one order has all the probability, 1 that all orders are equally likely. Sets
-    (n,) of fewer than two labels have None.
-    """
-    K = log_probs.shape[1]
-    with np.errstate(invalid="ignore"):
-        probs = np.exp(log_probs - log_probs.max(1, keepdims=True))
-    probs /= probs.sum(1, keepdims=True)
-    entropies = -(probs * np.log(np.where(probs > 0, probs, 1.0))).sum(1)
-    n_orders = [min(factorial(min(int(size), K)), K) for size in sizes]
-    return [
-        round(min(max(float(entropy) / np.log(n), 0.0), 1.0), 5) if n > 1 else None
-        for entropy, n in zip(entropies, n_orders, strict=True)
-    ]
-
-
-def best_orders(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[list[int]]:
-    """Return the most probable order of one set per document."""
-    orders, _ = system.orders(tokens, sets.padded(min_width=1), system.config.search.beam_width)
-    return [row[row >= 0].tolist() for row in orders[:, 0]]
-
-
-def explain_documents(
-    tagger: Tagger, prepared: Prepared, by_set: LabelSets, by_sequence: LabelSets
-) -> list[dict[str, Any]]:
-    """Explain test documents: the shared ones, and some where set and sequence differ."""
-    test = prepared.split("test")
-    own = choose_differing_documents(test, by_set, by_sequence)
-    chosen = sorted({*choose_shared_documents(test, len(prepared.labels)), *own})
-    return [_explain_document(tagger, prepared, test, document) for document in chosen]
-
-
-def choose_shared_documents(test: PreparedSplit, n_labels: int) -> list[int]:
-    """Choose documents for all systems: evenly spread, and chosen by the data alone."""
-    is_known = np.array([bool((row < n_labels).all()) for row in test.labels])
-    is_fit = (
-        is_known
-        & np.isin(test.labels.lengths, list(LABELS_OF_SHARED))
-        & np.isin(test.tokens.lengths, list(WORDS))
-    )
-    fit = np.flatnonzero(is_fit)
-    if not len(fit):
-        return []
-    return [int(row) for row in fit[even_rows(len(fit), N_SHARED)]]
-
-
-def choose_differing_documents(
-    test: PreparedSplit, by_set: LabelSets, by_sequence: LabelSets
-) -> list[int]:
-    """Choose documents whose most probable set is not that of the best sequence."""
-    truth = [set(row.tolist()) for row in test.labels]
-    found = [
-        document
-        for document, (one, other) in enumerate(zip(by_set, by_sequence, strict=True))
-        if set(one) != set(other)
-        and 1 < len(one) <= MOST_LABELS_OF_OWN
-        and len(test.tokens[document]) in WORDS
-    ]
-    # Correct sets first, then large sets, whose many orders explain the difference.
-    found.sort(key=lambda row: (set(by_set[row]) != truth[row], -len(by_set[row]), row))
-    return found[:N_OWN]
-
-
-def _explain_document(
-    tagger: Tagger, prepared: Prepared, test: PreparedSplit, document: int
-) -> dict[str, Any]:
-    """Return the parts of an explanation that a report shows, as plain values."""
-    tokens = test.tokens.rows(document, document + 1)
-    explanation = explain_tokens(tagger, tokens, N_SEQUENCES)
-    names = [*prepared.labels.names, *prepared.unseen_labels]
-    return {
-        "document": document,
-        "id": test.ids(document, document + 1)[0],
-        "truth": [names[label] for label in test.labels[document]],
-        "words": list(explanation.read),
-        "differs": explanation.sequences[0].set_name != explanation.predicted.name,
-        "sequences": [
-            {
-                "labels": list(each.labels),
-                "probability": _shorten(each.probability),
-                "set": each.set_name,
-            }
-            for each in explanation.sequences
-        ],
-        "sets": [
-            {
-                "name": each.name,
-                "labels": list(each.labels),
-                "probability": _shorten(each.probability),
-                "is_exact": each.is_exact,
-            }
-            for each in explanation.sets
-        ],
-        "steps": [
-            {
-                "label": step.label,
-                "probability": _shorten(step.probability),
-                "attended": [
-                    (word.text, _shorten(word.weight))
-                    for word in explanation.attended(step, N_WORDS)
-                ],
-            }
-            for step in explanation.steps
-        ],
-    }
-
-
-def _shorten(value: float) -> float:
-    """Keep four digits."""
-    return float(f"{value:.4g}")
 
 
 def _prediction_speed(tagger: Tagger, prepared: Prepared) -> float:

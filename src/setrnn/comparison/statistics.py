@@ -7,34 +7,30 @@ documents of a draw, and all rules of a system on the same runs, so that differe
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from setrnn.comparison.draws import Documents
 from setrnn.comparison.records import Comparison, LabelSets, Record
 from setrnn.errors import DataError
-from setrnn.metrics import LOWER_IS_BETTER, MEASURES, document_f1, evaluate_sets, indicator_matrix
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from numpy.typing import NDArray
 
-    from setrnn.metrics import Sparse
-
-    Floats: TypeAlias = NDArray[np.float32]
     Values: TypeAlias = NDArray[np.float64]
 
 LEVEL = 0.05  # a difference is significant where p is below it
+LOG_LIKELIHOOD = "set_log_likelihood"  # a measure too, of runs with log p of each true set
 # No p is below 2 / (DRAWS + 1): few enough for all pairs of 15 systems after Holm's correction.
 DRAWS = 4999
 _LEAST_DRAWS = 39  # fewer draws have no 2.5% tail
-_BLOCK_DRAWS = 128  # measured at once: their counts fit into the processor's cache
-_KEPT_WEIGHTS = 1 << 28  # documents x draws kept in memory: 1 GB
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,10 @@ def bootstrap(
     if draws < _LEAST_DRAWS:
         raise DataError(f"draws must be {_LEAST_DRAWS} or more, got {draws}.")
     runs: dict[Entry, list[LabelSets]] = {}
+    true_log_probs: dict[str, list[Sequence[float | None] | None]] = {}
     for record in sorted(records, key=lambda record: record.seed):
+        if record.test is not None:
+            true_log_probs.setdefault(record.method, []).append(record.test.true_log_probs)
         for rule, predicted in ({} if record.test is None else record.test.predicted).items():
             if len(predicted) != len(comparison.truth):
                 raise DataError(
@@ -109,7 +108,12 @@ def bootstrap(
                     "run 'setrnn compare' again."
                 )
             runs.setdefault(Entry(record.method, rule), []).append(predicted)
-    return Bootstrap(_Documents(comparison, draws, seed), runs)
+    known = {
+        system: np.array(rows, dtype=np.float64)  # None becomes NaN
+        for system, rows in true_log_probs.items()
+        if all(row is not None and len(row) == len(comparison.truth) for row in rows)
+    }
+    return Bootstrap(Documents(comparison, draws, seed), runs, known)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -132,11 +136,18 @@ def holm(p_values: Sequence[float]) -> list[float]:
 class Bootstrap:
     """The scores of all entries over draws of documents and seeds, computed once and kept."""
 
-    def __init__(self, documents: _Documents, runs: dict[Entry, list[LabelSets]]) -> None:
+    def __init__(
+        self,
+        documents: Documents,
+        runs: dict[Entry, list[LabelSets]],
+        true_log_probs: dict[str, Values],
+    ) -> None:
         self._documents = documents
         self._runs = runs
+        self._true_log_probs = true_log_probs  # by system: runs x documents, NaN where not known
         self._scores: dict[Entry, dict[str, list[float]]] = {}
-        self._drawn: dict[Entry, dict[str, Values]] = {}
+        self._drawn: dict[Entry, dict[str, Values]] = {}  # runs x draws
+        self._shares: dict[str, Values] = {}
         self._numbers: dict[Entry, NDArray[np.int64]] = {}
 
     @property
@@ -149,8 +160,19 @@ class Bootstrap:
         """The number of draws."""
         return self._documents.n_draws
 
+    @property
+    def n_documents(self) -> int:
+        """The number of test documents."""
+        return self._documents.n_documents
+
+    def has(self, entry: Entry, measure: str) -> bool:
+        """Return whether an entry has a measure: log p(true set) may not be recorded."""
+        return measure != LOG_LIKELIHOOD or entry.system in self._true_log_probs
+
     def scores(self, entry: Entry, measure: str) -> list[float]:
         """Return the score of each run on all test documents, in the order of the seeds."""
+        if measure == LOG_LIKELIHOOD:
+            return [float(each) for each in np.nanmean(self._true_log_probs[entry.system], axis=1)]
         if entry not in self._scores:
             runs = [self._documents.scores(predicted) for predicted in self._runs[entry]]
             self._scores[entry] = {name: [run[name] for run in runs] for name in MEASURES}
@@ -165,19 +187,31 @@ class Bootstrap:
         scores = self.scores(entry, measure)
         std = float(np.std(scores, ddof=1)) if len(scores) > 1 else None
         mean = self.mean(entry, measure)
-        drawn = _correct_bias(self._draws(entry)[measure], mean, measure)
-        low, high = _interval(drawn.clip(0, 1))
+        drawn = _correct_bias(self._draws(entry, measure), mean, measure)
+        low, high = _interval(drawn if measure == LOG_LIKELIHOOD else drawn.clip(0, 1))
         return Summary(mean, std, len(scores), low, high)
 
     def difference(self, first: Entry, second: Entry, measure: str) -> Difference:
         """Compare two entries on the same draws."""
-        drawn = self._draws(first)[measure] - self._draws(second)[measure]
+        drawn = self._draws(first, measure) - self._draws(second, measure)
         mean = self.mean(first, measure) - self.mean(second, measure)
         corrected = _correct_bias(drawn, mean, measure)
         # A draw without any document that differs shows nothing: it counts on both sides.
         sides = np.where(drawn == 0, 0, corrected)
-        p = max(two_sided(sides), least_p(self._n_differing(first, second)))
-        return Difference(mean, *_interval(corrected.clip(-1, 1)), p=p)
+        p = max(two_sided(sides), least_p(self._n_differing(first, second, measure)))
+        if measure != LOG_LIKELIHOOD:
+            corrected = corrected.clip(-1, 1)
+        return Difference(mean, *_interval(corrected), p=p)
+
+    def variances(self, first: Entry, second: Entry, measure: str) -> tuple[float, float]:
+        """Return the variance of a difference that documents cause, and that seeds cause.
+
+        The first shrinks with the number of test documents, the second does not.
+        """
+        total = (self._draws(first, measure) - self._draws(second, measure)).var()
+        ours, theirs = (self._run_draws(each, measure).mean(axis=0) for each in (first, second))
+        of_documents = float((ours - theirs).var())
+        return of_documents, max(0.0, float(total) - of_documents)
 
     def standing(self, entries: Sequence[Entry], measure: str) -> Standing:
         """Find the best entry, and the entries that are not significantly different from it."""
@@ -203,8 +237,12 @@ class Bootstrap:
             for pair, difference, p in zip(pairs, differences, corrected, strict=True)
         }
 
-    def _n_differing(self, first: Entry, second: Entry) -> int:
-        """Count the documents for which the runs of both entries do not all predict one set."""
+    def _n_differing(self, first: Entry, second: Entry, measure: str) -> int:
+        """Count the documents for which the runs of both entries are not all the same."""
+        if measure == LOG_LIKELIHOOD:
+            rows = [self._true_log_probs[each.system] for each in (first, second)]
+            known = np.nan_to_num(np.concatenate(rows))
+            return int((known != known[0]).any(axis=0).sum())
         both = np.concatenate([self._predictions(first), self._predictions(second)])
         return int((both != both[0]).any(axis=0).sum())
 
@@ -216,144 +254,22 @@ class Bootstrap:
             )
         return self._numbers[entry]
 
-    def _draws(self, entry: Entry) -> dict[str, Values]:
-        """Return the draws of each measure: the mean over the drawn runs."""
-        if entry not in self._drawn:
-            runs = self._runs[entry]
-            shares = self._documents.draw_runs(entry.system, len(runs))  # runs x draws
-            self._drawn[entry] = {
-                name: (drawn * shares).sum(axis=0)
-                for name, drawn in self._documents.draw(runs).items()
-            }
-        return self._drawn[entry]
+    def _draws(self, entry: Entry, measure: str) -> Values:
+        """Return the draws of a measure: the mean over the drawn runs."""
+        drawn = self._run_draws(entry, measure)
+        if entry.system not in self._shares:
+            self._shares[entry.system] = self._documents.draw_runs(entry.system, len(drawn))
+        means: Values = (drawn * self._shares[entry.system]).sum(axis=0)
+        return means
 
-
-@dataclass(frozen=True)
-class _Counts:
-    """The counts of a run that draws weight."""
-
-    columns: Floats  # (4, N): F1, is exact, n correct labels, n true + n predicted labels
-    missed: Sparse  # labels x documents
-    wrong: Sparse
-
-
-class _Documents:
-    """The test documents, and how often each is in each draw.
-
-    Documents are sorted by id, so that the draws do not depend on the order of the records.
-    """
-
-    # N documents, R runs, D draws, L labels that occur in some document
-
-    def __init__(self, comparison: Comparison, n_draws: int, seed: int) -> None:
-        self.n_draws = n_draws
-        self._seed = seed
-        self._n_labels = comparison.n_labels
-        self._order = sorted(range(len(comparison.ids)), key=comparison.ids.__getitem__)
-        self._given = comparison.truth
-        self._truth = self._matrix(comparison.truth)
-        n = len(comparison.truth)
-        counts = np.bincount(self._truth.indices, minlength=self._n_labels)
-        self._occurring = np.flatnonzero(counts)
-        # A draw may miss all documents of a rare label, whose F1 is then 0. Weight labels by 1 /
-        # the chance to be drawn: otherwise draws would be below the score of rare labels.
-        chances = 1 - (1 - counts[self._occurring] / n) ** n
-        self._label_shares = (1 / (chances * self._n_labels)).astype(np.float32)  # (L,)
-        self._kept: list[tuple[Floats, Floats]] | None = None
-
-    def scores(self, predicted: LabelSets) -> dict[str, float]:
-        """Measure a run on all documents."""
-        scores = evaluate_sets(
-            *(indicator_matrix(sets, self._n_labels) for sets in (self._given, predicted))
-        )
-        return {name: getattr(scores, name) for name in MEASURES}
-
-    def draw(self, runs: Sequence[LabelSets]) -> dict[str, Values]:
-        """Measure the runs of an entry on each draw: (R, D) per measure."""
-        counted = [self._count(predicted) for predicted in runs]
-        columns = np.concatenate([counts.columns for counts in counted])  # (4 R, N)
-        drawn: dict[str, list[NDArray[Any]]] = {name: [] for name in MEASURES}
-        for weights, twice_true in self._blocks():
-            sums = (columns @ weights).reshape(len(runs), 4, -1)
-            f1, n_exact, n_correct, n_both = sums.transpose(1, 0, 2)  # each (R, D)
-            n = np.float32(weights.shape[0])
-            drawn["instance_f1"].append(f1 / n)
-            drawn["subset_accuracy"].append(n_exact / n)
-            is_empty = n_both == 0
-            drawn["micro_f1"].append(np.where(is_empty, 1, 2 * n_correct / (n_both + is_empty)))
-            drawn["hamming_loss"].append((n_both - 2 * n_correct) / (n * self._n_labels))
-            drawn["label_f1"].append(
-                np.stack([self._label_f1(counts, weights, twice_true) for counts in counted])
-            )
-        return {
-            name: np.concatenate(each, axis=1).astype(np.float64) for name, each in drawn.items()
-        }
-
-    def _count(self, predicted: LabelSets) -> _Counts:
-        sets = self._matrix(predicted)
-        correct = self._truth.multiply(sets).tocsr()
-        n_correct = np.diff(correct.indptr)
-        n_both = np.diff(self._truth.indptr) + np.diff(sets.indptr)
-        f1, is_exact = document_f1(self._truth, sets), n_both == 2 * n_correct
-        return _Counts(
-            columns=np.stack([f1, is_exact, n_correct, n_both]).astype(np.float32),
-            missed=self._by_label(self._truth, correct),
-            wrong=self._by_label(sets, correct),
-        )
-
-    def _label_f1(self, counts: _Counts, weights: Floats, twice_true: Floats) -> Floats:
-        """Measure label-F1 on a block of draws, in place: this is most of the work."""
-        n_missed = counts.missed @ weights  # (L, D)
-        n_either = counts.wrong @ weights
-        n_either -= n_missed
-        n_either += twice_true
-        twice_correct = n_missed
-        twice_correct *= -2
-        twice_correct += twice_true
-        f1 = np.divide(twice_correct, np.maximum(n_either, 1, out=n_either), out=twice_correct)
-        label_f1: Floats = self._label_shares @ f1
-        return label_f1
-
-    def draw_runs(self, system: str, n_runs: int) -> Values:
-        """Return the share of each run of a system in each draw, (R, D)."""
-        random = np.random.default_rng([self._seed, 1, zlib.crc32(system.encode())])
-        n_taken = max(1, n_runs - 1)
-        counts: Values = random.multinomial(n_taken, [1 / n_runs] * n_runs, self.n_draws).T
-        return counts / n_taken
-
-    def _blocks(self) -> Iterator[tuple[Floats, Floats]]:
-        """Yield blocks of weights, (N, D), and twice the true documents of each label, (L, D).
-
-        Blocks are kept in memory where they are small enough, otherwise computed again per entry.
-        """
-        if self._kept is not None:
-            yield from self._kept
-            return
-        n = self._truth.shape[0]
-        kept: list[tuple[Floats, Floats]] = []
-        truth = self._by_label(self._truth, None)
-        random = np.random.default_rng([self._seed, 0])
-        for start in range(0, self.n_draws, _BLOCK_DRAWS):
-            weights = np.empty((n, min(_BLOCK_DRAWS, self.n_draws - start)), dtype=np.float32)
-            for draw in range(weights.shape[1]):
-                weights[:, draw] = np.bincount(random.integers(n, size=n), minlength=n)
-            block = weights, 2 * (truth @ weights)
-            if n * self.n_draws <= _KEPT_WEIGHTS:
-                kept.append(block)
-            yield block
-        self._kept = kept or None
-
-    def _matrix(self, sets: LabelSets) -> Sparse:
-        return indicator_matrix([sets[document] for document in self._order], self._n_labels)
-
-    def _by_label(self, sets: Sparse, without: Sparse | None) -> Sparse:
-        """Return (L, N) counts of the sets, minus those of other sets."""
-        counts = sets.astype(np.float32)
-        if without is not None:
-            counts = (counts - without.astype(np.float32)).tocsr()
-        by_label: Sparse = counts.T.tocsr()[self._occurring]
-        by_label.eliminate_zeros()
-        return by_label
+    def _run_draws(self, entry: Entry, measure: str) -> Values:
+        """Return the draws of a measure per run: runs x draws."""
+        drawn = self._drawn.setdefault(entry, {})
+        if measure not in drawn and measure == LOG_LIKELIHOOD:
+            drawn[measure] = self._documents.draw_means(self._true_log_probs[entry.system])
+        elif measure not in drawn:
+            drawn.update(self._documents.draw(self._runs[entry]))
+        return drawn[measure]
 
 
 def _correct_bias(drawn: Values, mean: float, measure: str) -> Values:

@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
 from setrnn import __version__
+from setrnn.comparison.power import documents_needed
 from setrnn.comparison.records import (
     COMPARISON_FILE,
     REPORT,
@@ -20,7 +22,7 @@ from setrnn.comparison.records import (
     load_records,
     order_systems,
 )
-from setrnn.comparison.statistics import Bootstrap, Entry, bootstrap
+from setrnn.comparison.statistics import LOG_LIKELIHOOD, Bootstrap, Entry, bootstrap
 from setrnn.data.folders import whole_folder
 from setrnn.errors import DataError
 from setrnn.metrics import MEASURES
@@ -29,11 +31,21 @@ from setrnn.report.caveats import list_caveats
 from setrnn.report.figures import draw_figures
 from setrnn.report.findings import Findings, find
 from setrnn.report.page import MAIN, Content, render_page
-from setrnn.report.score_tables import own_entries
+from setrnn.report.score_tables import own_entries, summarise_likelihoods
 from setrnn.report.table import Table, to_csv, to_latex, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
 
+if TYPE_CHECKING:
+    from setrnn.tagging.opening import Data
+
 PAGE, SUMMARY = "index.html", "summary.json"
+# What the p-values of a summary are corrected for, by Holm's method.
+CORRECTIONS = {
+    "standings": "all others of a measure against its best system",
+    "differences": "all pairs of systems of a measure",
+    "papers_findings": "all comparisons of one finding",
+    "beyond": "all comparisons of one finding",
+}
 FORMS = {"csv": to_csv, "tex": to_latex, "md": to_markdown}
 
 
@@ -53,6 +65,8 @@ def build_report(
     out: str | Path | None = None,
     beside: Sequence[str | Path] = (),
     on_progress: OnProgress = ignore_progress,
+    *,
+    data: Data | None = None,
 ) -> Report:
     """Read the records of a comparison and write its report, completely or not at all.
 
@@ -61,6 +75,8 @@ def build_report(
         out: where to write the report, instead of `folder/report`.
         beside: other comparisons; one more table puts the systems of all side by side.
         on_progress: called with the progress.
+        data: the data of the comparison, if an older version made it: what that version did not
+            record (which label sets are unseen, document lengths) is added to its folder.
 
     Example:
         >>> import setrnn
@@ -71,6 +87,8 @@ def build_report(
     folder = Path(folder)
     damage: list[str] = []
     comparison, records = _read(folder, damage.append)
+    if data is not None:
+        comparison = _complete(folder, comparison, records, data, on_progress)
     others = [_read(Path(each), damage.append) for each in beside]
     target = folder / REPORT if out is None else Path(out)
     _check_target(target, folder)
@@ -155,9 +173,13 @@ def summarise_scores(
         "data_hash": comparison.data_hash,
         "n_documents": dict(comparison.n_documents),
         "n_labels": comparison.n_labels,
+        "n_unseen_sets": None if comparison.unseen_sets is None else len(comparison.unseen_sets),
+        "mean_words": comparison.mean_words,
+        "corrections": CORRECTIONS,
         "n_draws": draws.n_draws,
         "own_rules": {name: entry.rule for name, entry in own.items()},
         "scores": scores,
+        LOG_LIKELIHOOD: summarise_likelihoods(records, draws),
         "standings": {
             measure: _summarise_standing(draws, own, measure) for measure in MEASURES if entries
         },
@@ -167,6 +189,9 @@ def summarise_scores(
                 for (first, second), difference in draws.pairs(entries, measure).items()
             ]
             for measure in MEASURES
+        },
+        "documents_needed": {
+            measure: _summarise_power(draws, own, measure) for measure in MEASURES if entries
         },
         "costs": {record.name: asdict(record.costs) for record in records if record.costs},
         "failures": {record.name: asdict(record.failure) for record in records if record.failure},
@@ -183,6 +208,23 @@ def _summarise_standing(draws: Bootstrap, own: Mapping[str, Entry], measure: str
     }
 
 
+def _summarise_power(draws: Bootstrap, own: Mapping[str, Entry], measure: str) -> dict[str, Any]:
+    """Return how many test documents would separate the best from those that are level with it."""
+    standing = draws.standing(list(own.values()), measure)
+    needed = {
+        name: documents_needed(draws, standing.best, entry, measure, len(standing.p))
+        for name, entry in own.items()
+        if entry in standing.tied
+    }
+    return {
+        name: {
+            "n_documents": each.n_documents if isfinite(each.n_documents) else None,
+            "needs_seeds": each.needs_seeds,
+        }
+        for name, each in needed.items()
+    }
+
+
 def _read(folder: Path, on_damage: Callable[[str], None]) -> tuple[Comparison, list[Record]]:
     """Read a comparison; refuse a folder without one, or without runs."""
     if not (folder / COMPARISON_FILE).is_file():
@@ -196,6 +238,21 @@ def _read(folder: Path, on_damage: Callable[[str], None]) -> tuple[Comparison, l
         raise DataError(f"{folder} holds no runs yet. Run 'setrnn compare' first.")
     places = {name: place for place, name in enumerate(order_systems(records))}
     return comparison, sorted(records, key=lambda each: (places[each.method], each.seed))
+
+
+def _complete(
+    folder: Path,
+    comparison: Comparison,
+    records: Sequence[Record],
+    data: Data,
+    on_progress: OnProgress,
+) -> Comparison:
+    """Add what an older version did not record about the data."""
+    # These load torch, which a report does not need otherwise.
+    from setrnn.comparison.plan import complete_comparison
+    from setrnn.tagging.opening import make_source
+
+    return complete_comparison(folder, comparison, records, make_source(data), on_progress)
 
 
 def _check_target(target: Path, folder: Path) -> None:

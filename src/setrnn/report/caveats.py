@@ -42,6 +42,12 @@ def _check_data(comparison: Comparison) -> Iterator[str]:
             "are not calibrated, and the rules micro-f1 and label-f1, which need thresholds, are "
             "left out."
         )
+    if comparison.unseen_sets is None:
+        yield (
+            "It is not known which label sets of test do not occur in train, nor how long "
+            "documents are: an older version made the comparison. 'setrnn report DIR --data DATA' "
+            "adds it."
+        )
     if n_test < FEW_DOCUMENTS:
         yield (
             f"The test part has only {format_count(n_test, 'document')}: small differences cannot "

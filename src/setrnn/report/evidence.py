@@ -8,7 +8,7 @@ Beside the measures, claims rest on rare labels, label orders, set sizes and acc
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,7 +26,7 @@ from setrnn.comparison.statistics import (
 )
 from setrnn.metrics import MEASURES, document_f1, indicator_matrix
 from setrnn.report.wording import format_difference, format_p, format_score
-from setrnn.tagging.acceptance import fit_acceptance
+from setrnn.tagging.acceptance import Acceptance, fit_acceptance
 
 if TYPE_CHECKING:
     from setrnn.metrics import Sparse
@@ -38,6 +38,7 @@ Statistic = Callable[[Values], Values]
 HOLDS, IN_PART, MIXED = "holds", "holds in part", "mixed"
 FAILS, UNDECIDED = "does not hold", "not shown"
 PAPERS_MEASURES = ("instance_f1", "label_f1")
+NEGLIGIBLE = 0.005  # a gain whose interval ends below it does not count as a gain
 N_DRAWS, BLOCK = 4000, 500
 RARE_SHARE = 0.5  # of the labels that occur in test: the rarer half
 TARGET, CONFIDENCE = 0.9, 0.95  # of acceptance
@@ -51,6 +52,9 @@ class Evidence:
     verdict: str | None = None  # None where there is nothing to judge
     difference: Difference | None = None
     p: float | None = None  # Holm-corrected over the comparisons of the claim
+    # Whether a measure points to the claim (1) or to the contrary (-1), significantly or not; 0 or
+    # None where the difference is negligible or there is none.
+    direction: int | None = None
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,18 @@ class Finding:
 
     @property
     def verdict(self) -> str | None:
-        """Combine the verdicts of the comparisons; None where there is nothing to judge."""
+        """Combine the verdicts of the comparisons; None where there is nothing to judge.
+
+        It is mixed where a measure shows the claim or the contrary, and another one points the
+        other way.
+        """
         verdicts = {each.verdict for each in self.evidence if each.verdict is not None}
         if not verdicts:
             return None
-        if HOLDS in verdicts and FAILS in verdicts:
+        directions = {each.direction for each in self.evidence}
+        if HOLDS in verdicts and (FAILS in verdicts or -1 in directions):
+            return MIXED
+        if FAILS in verdicts and 1 in directions:
             return MIXED
         if FAILS in verdicts:
             return FAILS
@@ -102,7 +113,7 @@ class Study:
 
     def compare(self, first: Entry, second: Entry, measures: Sequence[str]) -> list[Evidence]:
         """Test whether the first entry is ahead of the second, per measure."""
-        return judge_all(
+        found = judge_all(
             [
                 (
                     f"{MEASURES[measure]}: {self.format_pair(first, second, measure)}, ",
@@ -111,6 +122,7 @@ class Study:
                 for measure in measures
             ]
         )
+        return [replace(each, direction=find_direction(each.difference)) for each in found]
 
     def format_pair(self, first: Entry, second: Entry, measure: str) -> str:
         """Write the scores of two entries."""
@@ -127,6 +139,13 @@ def judge(mean: float, p: float) -> str:
     return HOLDS if mean > 0 else FAILS
 
 
+def find_direction(difference: Difference | None) -> int:
+    """Return whether a difference is up (1), down (-1) or negligible (0)."""
+    if difference is None or abs(difference.mean) < NEGLIGIBLE:
+        return 0
+    return 1 if difference.mean > 0 else -1
+
+
 def judge_all(comparisons: Sequence[tuple[str, Difference]]) -> list[Evidence]:
     """Judge the comparisons of a claim, each with the words before its numbers.
 
@@ -135,7 +154,10 @@ def judge_all(comparisons: Sequence[tuple[str, Difference]]) -> list[Evidence]:
     corrected = holm([found.p for _, found in comparisons])
     return [
         Evidence(
-            f"{words}{format_difference(found)}, {format_p(p)}", judge(found.mean, p), found, p
+            f"{words}{format_difference(found)}, {format_p(p, len(comparisons))}",
+            judge(found.mean, p),
+            found,
+            p,
         )
         for (words, found), p in zip(comparisons, corrected, strict=True)
     ]
@@ -244,10 +266,12 @@ def compare_gains_by_size(comparison: Comparison, records: Sequence[Record]) -> 
     return GainBySize(middle, float(smaller.mean()), float(larger.mean()), found)
 
 
-def accepted_shares(comparison: Comparison, records: Sequence[Record]) -> list[float]:
-    """Return the share of documents that can be accepted at the target accuracy, per run."""
+def fit_acceptances(
+    comparison: Comparison, records: Sequence[Record], target: float = TARGET
+) -> list[Acceptance]:
+    """Find which test documents can be accepted at the target accuracy, per run by its own rule."""
     truth = [frozenset(row) for row in comparison.truth]
-    shares = []
+    found = []
     for record in records:
         rule = record.own_rule
         probs = [] if record.test is None else record.test.probability.get(rule, [])
@@ -256,8 +280,8 @@ def accepted_shares(comparison: Comparison, records: Sequence[Record]) -> list[f
         pairs = zip(_own_sets(record), truth, strict=True)
         is_right = np.array([frozenset(row) == true for row, true in pairs])
         given = np.asarray(probs, dtype=np.float64)
-        shares.append(fit_acceptance(rule, given, is_right, TARGET, CONFIDENCE).share)
-    return shares
+        found.append(fit_acceptance(rule, given, is_right, target, CONFIDENCE))
+    return found
 
 
 def resample(
@@ -273,9 +297,9 @@ def resample(
     for _ in range(N_DRAWS // BLOCK):
         taken = random.integers(n, size=(BLOCK, n)) + n * np.arange(BLOCK)[:, None]
         weights = np.bincount(taken.ravel(), minlength=BLOCK * n).reshape(BLOCK, n).astype(float)
-        values = _average_drawn_runs(first(weights), random)
+        values = average_drawn_runs(first(weights), random)
         if second is not None:
-            values = values - _average_drawn_runs(second(weights), random)
+            values = values - average_drawn_runs(second(weights), random)
         drawn.append(values)
     draws = np.concatenate(drawn)
     everyone = np.ones((1, n))
@@ -287,7 +311,8 @@ def resample(
     return Difference(float(mean), float(low), float(high), p)
 
 
-def _average_drawn_runs(values: Values, random: np.random.Generator) -> Values:
+def average_drawn_runs(values: Values, random: np.random.Generator) -> Values:
+    """Average values (D, runs) over the runs that each draw takes: one fewer than there are."""
     n_draws, n_runs = values.shape
     n_taken = max(1, n_runs - 1)
     taken = random.multinomial(n_taken, np.full(n_runs, 1 / n_runs), size=n_draws)

@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from setrnn.comparison.power import documents_needed
 from setrnn.comparison.records import Comparison, Record
-from setrnn.comparison.statistics import LEVEL, Bootstrap, Entry, holm
+from setrnn.comparison.statistics import LEVEL, Bootstrap, Entry, Standing, holm
 from setrnn.metrics import MEASURES
 from setrnn.report.evidence import (
     CONFIDENCE,
     FAILS,
     HOLDS,
+    NEGLIGIBLE,
     PAPERS_MEASURES,
     TARGET,
     UNDECIDED,
@@ -20,10 +22,11 @@ from setrnn.report.evidence import (
     Finding,
     Look,
     Study,
-    accepted_shares,
     compare_entropies,
     compare_gains_by_size,
     compare_rare_labels,
+    find_direction,
+    fit_acceptances,
     judge,
     judge_all,
 )
@@ -39,13 +42,14 @@ from setrnn.report.wording import (
     format_change,
     format_count,
     format_difference,
+    format_documents,
+    format_family,
     format_interval,
     format_p,
     format_score,
     join_names,
 )
 
-NEGLIGIBLE = 0.005  # a gain whose interval ends below it does not count as a gain
 ENTROPY_ORDER = ("seq2seq-rnn", "vinyals-max", "set-rnn", "vinyals-uniform")
 
 
@@ -80,23 +84,51 @@ def _describe_best(study: Study) -> list[str]:
     if not entries:
         return []
     sentences = []
+    first: dict[str, list[str]] = {}  # measures by the system that is best
     for measure, name in MEASURES.items():
         standing = study.bootstrap.standing(entries, measure)
+        first.setdefault(standing.best.system, []).append(name)
         summary = study.bootstrap.summary(standing.best, measure)
         what = f"{name}: {standing.best.system}, {format_interval(summary, measure)}"
         tied = sorted(each.system for each in standing.tied)
+        family = format_family(len(standing.p))
         if len(entries) == 1:
             sentences.append(f"{what}; there is no other system to compare it with.")
         elif tied:
             others = f"{len(tied)} others" if len(tied) > 4 else join_names(tied)
             least = min(standing.p[each] for each in standing.tied)
             bound = format_p(least) if len(tied) == 1 else f"all p ≥ {format_score(least)}"
-            sentences.append(f"{what}; not significantly different from {others} ({bound}).")
+            sentences.append(
+                f"{what}; not significantly different from {others} ({bound}; {family}). "
+                f"{_describe_power(study, standing, measure)}"
+            )
         else:
             most = max(standing.p.values())
             bound = format_p(most) if most < 0.001 else f"all p ≤ {format_score(most)}"
-            sentences.append(f"{what}; significantly better than every other system ({bound}).")
+            sentences.append(
+                f"{what}; significantly better than every other system ({bound}; {family})."
+            )
+    if len(first) > 1:
+        parts = [f"{system} by {join_names(names)}" for system, names in first.items()]
+        sentences.append(f"All measures: mixed. The best means are those of {'; '.join(parts)}.")
     return sentences
+
+
+def _describe_power(study: Study, standing: Standing, measure: str) -> str:
+    """Write how many test documents would separate the best from those that are now level."""
+    needed = {
+        each.system: documents_needed(
+            study.bootstrap, standing.best, each, measure, len(standing.p)
+        )
+        for each in standing.tied
+    }
+    names = sorted(needed, key=lambda name: (needed[name].n_documents, name))
+    ends = [
+        f"{format_documents(needed[name].n_documents)} ({name})"
+        for name in dict.fromkeys((names[0], names[-1]))
+    ]
+    seeds = ", and many more seeds" if any(each.needs_seeds for each in needed.values()) else ""
+    return f"To separate them would take {' to '.join(ends)} test documents{seeds}."
 
 
 def _compare_set_rnn_with_others(study: Study) -> list[Evidence]:
@@ -118,14 +150,14 @@ def _compare_with_best(study: Study, own: Entry, rivals: Sequence[Entry], measur
     place = "first" if is_first else "not first"
     text = (
         f"{MEASURES[measure]}: {place}; {study.format_pair(own, rival, measure)}, "
-        f"{format_difference(found)}, {format_p(p)}"
+        f"{format_difference(found)}, {format_p(p, len(standing.p))}"
     )
     if is_first and tied:
         text += f"; not significantly different from {join_names(tied)}"
     verdict = HOLDS if is_first and standing.stands else UNDECIDED
     if not is_first and p < LEVEL:
         verdict = FAILS
-    return Evidence(text, verdict, found, p)
+    return Evidence(text, verdict, found, p, find_direction(found))
 
 
 def _compare_recurrent_with_classical(study: Study) -> list[Evidence]:
@@ -163,7 +195,7 @@ def _count_ahead(
     value = format_score(study.bootstrap.mean(best, measure))
     return Evidence(
         f"{MEASURES[measure]}, against {best.system}, the best classical system ({value}): "
-        f"{', '.join(parts)}",
+        f"{', '.join(parts)}; p: {format_family(len(recurrent))}",
         verdict,
         p=min(corrected),
     )
@@ -205,9 +237,9 @@ def _require_negligible(found: Evidence) -> Evidence:
     assert found.difference is not None
     assert found.p is not None
     if found.difference.high < NEGLIGIBLE:
-        return replace(found, verdict=HOLDS)
+        return replace(found, verdict=HOLDS, direction=None)
     is_gain = found.difference.mean >= NEGLIGIBLE and found.p < LEVEL
-    return replace(found, verdict=FAILS if is_gain else UNDECIDED)
+    return replace(found, verdict=FAILS if is_gain else UNDECIDED, direction=None)
 
 
 def _test_rare_labels(study: Study) -> list[Evidence]:
@@ -282,9 +314,11 @@ def _list_accepted(study: Study) -> list[Evidence]:
     shares = {
         system: found
         for system, records in study.runs.items()
-        if (found := accepted_shares(study.comparison, records))
+        if (found := fit_acceptances(study.comparison, records))
     }
-    means = {system: sum(found) / len(found) for system, found in shares.items()}
+    means = {
+        system: sum(each.share for each in found) / len(found) for system, found in shares.items()
+    }
     ranked = sorted(means, key=lambda each: means[each], reverse=True)
     if not ranked:
         return []

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from math import inf
+from typing import Any
 
+import numpy as np
+
+from setrnn.comparison.power import POWER, documents_needed
 from setrnn.comparison.records import GIVEN, Record, order_systems
-from setrnn.comparison.statistics import LEVEL, Bootstrap, Entry, Standing, holm
+from setrnn.comparison.statistics import (
+    LEVEL,
+    LOG_LIKELIHOOD,
+    Bootstrap,
+    Entry,
+    Standing,
+    holm,
+)
 from setrnn.metrics import MEASURES
 from setrnn.report.table import NO_CELL, Cell, Row, Table
-from setrnn.report.wording import format_change, format_p, format_score
+from setrnn.report.wording import format_change, format_documents, format_p, format_score
 
 # The prediction rule for each measure.
 RULE_FOR = {
@@ -21,10 +34,18 @@ RULE_FOR = {
 RULE_ORDER = ("set", "sequence", "f1", "label-f1", "micro-f1", "hamming", GIVEN)
 LARGE_GAIN = 0.01  # the paper highlights larger ones
 MARKS = (
-    "Mean over seeds ± standard deviation. Bold: the best of its column, significantly better than "
-    "every other one (paired bootstrap over documents and seeds, p < .05 after Holm's correction). "
-    "Underlined: the best and those not significantly different from it, where no system is "
-    "significantly better than every other one. Hamming loss: lower is better."
+    "Mean over seeds ± standard deviation. p: paired bootstrap over documents and seeds, against "
+    "the best of the column; Holm-corrected over all such comparisons of the column. Bold: the "
+    "best of its column, significantly better than every other one (p < .05). Underlined: the best "
+    "and those not significantly different from it, where no system is significantly better than "
+    "every other one."
+)
+LOWER = "Hamming loss: lower is better."
+TRUE_SET = "log p(true set)"
+LIKELIHOOD = (
+    f"{TRUE_SET}: the mean log of the model's own probability of the true set, of which at least "
+    "log 1e-12 counts; of a large set, recurrent systems sum only the orders that the search "
+    "finds. Higher is better."
 )
 
 
@@ -39,13 +60,16 @@ def systems_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
     """Make the paper's Table 2: each system by its own rule."""
     entries = own_entries(records, bootstrap)
     columns = [make_score_column(records, bootstrap, measure, entries) for measure in MEASURES]
-    return Table(
-        name="systems",
-        title="Systems",
-        caption=f"Each system by its own rule, as in the paper. {MARKS}",
-        headers=list(MEASURES.values()),
-        rows=make_rows(records, columns),
-    )
+    headers = list(MEASURES.values())
+    caption = f"Each system by its own rule, as in the paper. {MARKS} {LOWER}"
+    likelihoods = _likelihood_column(records, bootstrap, entries)
+    if any(cell.value is not None for cell in likelihoods.values()):
+        columns.append(likelihoods)
+        headers.append(TRUE_SET)
+        caption = f"{caption} {LIKELIHOOD}"
+        if any(cell.value is not None and not cell.note for cell in likelihoods.values()):
+            caption += " It has no interval where an older version made the records."
+    return Table("systems", "Systems", caption, headers, make_rows(records, columns))
 
 
 def best_rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
@@ -60,7 +84,7 @@ def best_rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
         title="Each measure by its own rule",
         caption=(
             "One trained model per run, which predicts by the rule for the measure of the "
-            f"column; added predictions are used as they are. {MARKS}"
+            f"column; added predictions are used as they are. {MARKS} {LOWER}"
         ),
         headers=[f"{shown} (rule {RULE_FOR[measure]})" for measure, shown in MEASURES.items()],
         rows=make_rows(records, columns),
@@ -83,7 +107,7 @@ def all_rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
     return Table(
         name="all-rules",
         title="Every system by every rule",
-        caption=MARKS,
+        caption=f"{MARKS} {LOWER}",
         headers=["rule", *MEASURES.values()],
         rows=rows,
     )
@@ -124,6 +148,7 @@ def rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
                 "low": gain.low,
                 "high": gain.high,
                 "p": p,
+                "tests": len(places),
             },
         )
     return Table(
@@ -132,8 +157,9 @@ def rules_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
         caption=(
             "For systems that emit labels one by one: the score by rule sequence, the score by the "
             "other rule, and the gain. ↑ and ↓: a change of more than .01, which the paper "
-            "highlights. *: significant (p < .05, paired bootstrap, Holm-corrected over this "
-            "table). Gains are computed before rounding."
+            "highlights. *: significant (p < .05, paired bootstrap over documents and seeds, "
+            f"Holm-corrected over the {len(places)} gains of this table). Gains are computed "
+            "before rounding."
         ),
         headers=[f"{MEASURES[measure]}, sequence → {rule}" for measure, rule in columns],
         rows=[
@@ -148,6 +174,7 @@ def differences_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
     entries = list(own_entries(records, bootstrap).values())
     measures = ("instance_f1", "label_f1")
     found = {measure: bootstrap.pairs(entries, measure) for measure in measures}
+    n_tests = len(found[measures[0]])
     rows = []
     for first, second in found[measures[0]]:
         cells = [Cell(second.system)]
@@ -160,7 +187,12 @@ def differences_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
                     note=f"95% {format_change(each.low)} to {format_change(each.high)}",
                     more={"low": each.low, "high": each.high},
                 ),
-                Cell(format_p(each.p).removeprefix("p = ").removeprefix("p "), each.p),
+                Cell(
+                    format_p(each.p).removeprefix("p = ").removeprefix("p "),
+                    each.p,
+                    more={"tests": n_tests},
+                ),
+                _power_cell(bootstrap, first, second, measure, n_tests, each.p),
             ]
         rows.append(Row(first.system, cells))
     return Table(
@@ -168,16 +200,78 @@ def differences_table(records: Sequence[Record], bootstrap: Bootstrap) -> Table:
         title="Differences between all pairs of systems",
         caption=(
             "The score of the first system minus that of the second, each by its own rule, with "
-            "its 95% interval. p: paired bootstrap, Holm-corrected over all pairs of a measure. *: "
-            "significant (p < .05)."
+            "its 95% interval. p: paired bootstrap over documents and seeds, Holm-corrected over "
+            f"the {n_tests:,} pairs of a measure. *: significant (p < .05). Documents: where it is "
+            "not significant, about how many test documents would show a difference of this size "
+            f"with a chance of {POWER:.0%}, after the same correction and with the same number of "
+            "seeds; '+ seeds' where the spread between seeds hides it, so that it takes many more "
+            "seeds as well."
         ),
         headers=[
             "second",
-            *(f"{MEASURES[name]}{what}" for name in measures for what in ("", " p")),
+            *(f"{MEASURES[name]}{what}" for name in measures for what in ("", " p", " documents")),
         ],
         rows=rows,
         row_header="first",
     )
+
+
+def _power_cell(
+    bootstrap: Bootstrap, first: Entry, second: Entry, measure: str, n_tests: int, p: float
+) -> Cell:
+    if p < LEVEL:
+        return NO_CELL
+    needed = documents_needed(bootstrap, first, second, measure, n_tests)
+    value = needed.n_documents if needed.n_documents < inf else None
+    text = format_documents(needed.n_documents) + (" + seeds" if needed.needs_seeds else "")
+    return Cell(text, value, more={"needs seeds": float(needed.needs_seeds)})
+
+
+def _likelihood_column(
+    records: Sequence[Record], bootstrap: Bootstrap, entries: Mapping[str, Entry]
+) -> dict[str, Cell]:
+    """Make the column of log p(true set); older records have means only, without intervals."""
+    known = {name: entry for name, entry in entries.items() if bootstrap.has(entry, LOG_LIKELIHOOD)}
+    cells = make_score_column(records, bootstrap, LOG_LIKELIHOOD, known)
+    for name in entries.keys() - known.keys():
+        cells[name] = make_mean_cell(_recorded(records, name, LOG_LIKELIHOOD))
+    return cells
+
+
+def _recorded(records: Sequence[Record], system: str, score: str) -> list[float | None]:
+    """Return a score of each run of a system by its own rule, as it was recorded."""
+    return [
+        record.scores.get("test", {}).get(record.own_rule, {}).get(score)
+        for record in records
+        if record.method == system and record.test is not None
+    ]
+
+
+def summarise_likelihoods(records: Sequence[Record], bootstrap: Bootstrap) -> dict[str, Any]:
+    """Return log p(true set) of each system as plain values, with its interval if it is known."""
+    found: dict[str, Any] = {}
+    for name, entry in own_entries(records, bootstrap).items():
+        by_seed = [each for each in _recorded(records, name, LOG_LIKELIHOOD) if each is not None]
+        if bootstrap.has(entry, LOG_LIKELIHOOD):
+            found[name] = asdict(bootstrap.summary(entry, LOG_LIKELIHOOD))
+        elif by_seed:
+            found[name] = {"mean": float(np.mean(by_seed)), "n_seeds": len(by_seed)}
+        if by_seed:
+            found[name]["by_seed"] = by_seed
+    return found
+
+
+def make_mean_cell(
+    known: Sequence[float | None], write: Callable[[float], str] = format_score
+) -> Cell:
+    """Write the mean and the standard deviation of the values that are known."""
+    values = [value for value in known if value is not None]
+    if not values:
+        return NO_CELL
+    mean = float(np.mean(values))
+    std = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    text = write(mean) if std is None else f"{write(mean)} ± {write(std)}"
+    return Cell(text, mean, more={"std": std})
 
 
 def make_score_column(
@@ -226,5 +320,11 @@ def _score_cell(
         is_best=p is None and standing.stands,
         is_tied=entry in standing.tied or (p is None and bool(standing.tied)),
         note="; ".join(notes),
-        more={"std": summary.std, "low": summary.low, "high": summary.high, "p": p},
+        more={
+            "std": summary.std,
+            "low": summary.low,
+            "high": summary.high,
+            "p": p,
+            "tests": None if p is None else len(standing.p),
+        },
     )

@@ -99,8 +99,9 @@ def to_markdown(table: Table) -> str:
 def to_csv(table: Table) -> str:
     """Write a table as CSV: for each header a column of plain numbers, and related columns.
 
-    `X` is the value; `X std`, `X low`, `X high` and `X p` follow where they are known; `X mark` is
-    "best" or "tied"; `X text` is the text of a cell without a value, such as "failed".
+    `X` is the value; `X std`, `X low`, `X high`, `X p` and `X tests`, for which p is corrected,
+    follow where they are known; `X mark` is "best" or "tied"; `X text` is the text of a cell
+    without a value, such as "failed".
     """
     columns: list[tuple[str, list[Any]]] = [(table.row_header, [row.name for row in table.rows])]
     for number, header in enumerate(table.full_headers):

@@ -10,6 +10,7 @@ from setrnn.comparison.records import Comparison, Record, order_systems
 from setrnn.comparison.statistics import Bootstrap
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
+from setrnn.report.calibration_table import calibration_table
 from setrnn.report.label_table import labels_table
 from setrnn.report.score_tables import (
     MARKS,
@@ -22,6 +23,7 @@ from setrnn.report.score_tables import (
     rules_table,
     systems_table,
 )
+from setrnn.report.set_tables import set_sums_table, unseen_sets_table
 from setrnn.report.table import NO_CELL, Cell, Row, Table
 
 ADDED = ("added: predictions made elsewhere", "as they were given")
@@ -51,6 +53,9 @@ def make_tables(
         rules_table(records, bootstrap),
         all_rules_table(records, bootstrap),
         differences_table(records, bootstrap),
+        unseen_sets_table(comparison, records),
+        calibration_table(comparison, records),
+        set_sums_table(comparison, records),
         labels_table(comparison, records),
         costs_table(records),
         data_table(comparison),
@@ -124,6 +129,8 @@ def data_table(comparison: Comparison) -> Table:
     sizes = np.array([len(row) for row in comparison.truth], dtype=float)
     counts = np.array(comparison.label_counts)
     n_train = comparison.n_documents.get("train", 0)
+    words = comparison.mean_words or {}
+    n_unseen = None if comparison.unseen_sets is None else len(comparison.unseen_sets)
     values: dict[str, float | None] = {
         **{f"{split} documents": n for split, n in comparison.n_documents.items()},
         "labels": comparison.n_labels,
@@ -132,8 +139,14 @@ def data_table(comparison: Comparison) -> Table:
         "labels per test document": sizes.mean() if len(sizes) else None,
         "largest set of a test document": sizes.max() if len(sizes) else None,
         "test documents without labels": int((sizes == 0).sum()),
+        "test documents with an unseen set": n_unseen,
+        **{f"words per {split} document": words.get(split) for split in ("train", "test")},
     }
     remarks = ["Statistics of the data."]
+    if n_unseen is not None:
+        remarks.append("An unseen set is the label set of no training document.")
+    if words:
+        remarks.append("Words are those that are read: after the filters and up to the limit.")
     if comparison.valid_is_cut:
         remarks.append("The valid part was cut from the training part.")
     if comparison.synthetic:

@@ -129,6 +129,8 @@ class RuleResults:
     evaluation: Evaluation
     predictions: Sequence[Prediction]
     raw_probabilities: Sequence[float]  # the model's own, of the predicted sets
+    # The model's own log p of each true set; None if it has an unknown label.
+    true_log_probs: Sequence[float | None]
 
 
 def evaluate(
@@ -246,7 +248,7 @@ def measure_rules(
         n_sets[each.source] = max(n_wanted, n_sets.get(each.source, 0))
     rankings: list[RankingScores] = []
     missing: list[Floats] = []
-    log_probs: list[Floats] = []
+    log_probs: list[float | None] = []
     pairs = LabelPairs()
     for tokens, labels, _ in batches:
         search = BatchSearch(tagger.system, tokens, n_sets)
@@ -264,14 +266,14 @@ def measure_rules(
         pairs.add(own.probs, marginals, known.truth)
         rankings.append(evaluate_ranking(known.truth, marginals, RANKS))
         missing.append(own.missing_mass)
-        log_probs.append(true_sets.log_probs)
+        log_probs += _by_document(true_sets, len(labels))
         on_documents(len(labels))
     if not truth:
         raise DataError("There are no documents to evaluate.")
     shared = _Shared(
         _mean_ranking(rankings),
         float(np.concatenate(missing).mean()),
-        _log_likelihood(np.concatenate(log_probs)),
+        log_probs,
         pairs.measure(),
     )
     return {rule: each.measure(truth, shared) for rule, each in found.items()}
@@ -283,7 +285,7 @@ class _Shared:
 
     ranking: RankingScores
     missing_mass: float
-    set_log_likelihood: SetLogLikelihood
+    true_log_probs: Sequence[float | None]
     label_probabilities: LabelProbabilityScores
 
 
@@ -318,7 +320,7 @@ class _RulePredictions:
             calibration_error_raw=reliability(np.array(self.raw_probabilities), is_right).error,
             documents_per_second=len(truth) / max(self.seconds, 1e-9),
             missing_mass=shared.missing_mass,
-            set_log_likelihood=shared.set_log_likelihood,
+            set_log_likelihood=_log_likelihood(shared.true_log_probs),
             label_probabilities=shared.label_probabilities,
             labels=score_labels(
                 truth, self.predictions, self.tagger.labels.names, self.tagger.label_acceptance
@@ -326,7 +328,9 @@ class _RulePredictions:
             accepted=_accepted_scores(self.predictions, is_right),
             certificates=_certificate_scores(self.predictions),
         )
-        return RuleResults(evaluation, self.predictions, self.raw_probabilities)
+        return RuleResults(
+            evaluation, self.predictions, self.raw_probabilities, shared.true_log_probs
+        )
 
 
 def _true_sets(tagger: Tagger, labels: list[tuple[str, ...]]) -> Question:
@@ -337,7 +341,16 @@ def _true_sets(tagger: Tagger, labels: list[tuple[str, ...]]) -> Question:
     return Question(NO_RULE, rows, sets)
 
 
-def _log_likelihood(log_probs: Floats) -> SetLogLikelihood:
+def _by_document(asked: Question, n_documents: int) -> list[float | None]:
+    """Return log p of the true set of each document; None for those that were not asked for."""
+    found: list[float | None] = [None] * n_documents
+    for row, log_prob in zip(asked.rows, asked.log_probs, strict=True):
+        found[row] = float(log_prob)
+    return found
+
+
+def _log_likelihood(true_log_probs: Sequence[float | None]) -> SetLogLikelihood:
+    log_probs = np.array([each for each in true_log_probs if each is not None])
     mean = float(np.maximum(log_probs, LEAST_LOG_PROB).mean()) if len(log_probs) else None
     return SetLogLikelihood(mean, int((log_probs < LEAST_LOG_PROB).sum()))
 

@@ -22,6 +22,7 @@ from setrnn.report.figures.groups import draw_rare_labels, draw_set_size
 from setrnn.report.figures.orders import draw_entropy, draw_orders
 from setrnn.report.figures.quality import draw_overview, draw_prediction_speed, draw_training_time
 from setrnn.report.figures.reliability import draw_reliability_diagrams
+from setrnn.report.figures.set_sums import draw_set_sums
 from setrnn.report.figures.style import GRID, INK, MUTED_INK, PAPER, SMALL_SIZE, TEXT_SIZE, Picture
 from setrnn.report.systems import Systems, group_by_system
 
@@ -32,6 +33,7 @@ FIGURES: dict[str, Callable[[Systems], Picture | None]] = {
     "rare-labels": draw_rare_labels,
     "entropy": draw_entropy,
     "set-size": draw_set_size,
+    "set-sums": draw_set_sums,
     "reliability": draw_reliability_diagrams,
     "accepted": draw_accepted,
     "training-time": draw_training_time,

@@ -220,7 +220,7 @@ def fit_heights(axes: Axes, values: Sequence[Values]) -> None:
     low, high = (float(limit(np.concatenate(values))) for limit in (np.min, np.max))
     room = max(0.06 * (high - low), 0.02)
     axes.set_ylim(max(low - room, -0.02), min(high + room, 1.02))
-    set_plain_ticks(axes.yaxis)
+    set_plain_ticks(axes.yaxis, within=(0, 1))
     axes.grid(axis="y")
 
 
@@ -229,10 +229,13 @@ def title_axes(axes: Axes, text: str) -> None:
     write(axes, text, (0, 1), (-LEFT + 4, 8), of=WHOLE, color=INK, fontsize=TEXT_SIZE)
 
 
-def set_plain_ticks(axis: Axis, most: int = 7) -> None:
+def set_plain_ticks(
+    axis: Axis, most: int = 7, within: tuple[float, float] = (-np.inf, np.inf)
+) -> None:
     """Set ticks in the form of the tables, .60 and .65, on an axis with known limits."""
     axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
     low, high = sorted(axis.get_view_interval())
+    low, high = max(low, within[0]), min(high, within[1])
     values = [round(float(value), 6) for value in axis.get_majorticklocs()]
     values = [value for value in values if low <= value <= high]
     digits = max((len(f"{value:g}".partition(".")[2]) for value in values), default=0)

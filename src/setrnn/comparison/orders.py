@@ -1,0 +1,106 @@
+"""The orders of a set: its best one, their entropy, and how much of their sum searches find."""
+
+# n documents, K orders, S labels of the largest set
+
+from __future__ import annotations
+
+from math import factorial
+
+import numpy as np
+import numpy.typing as npt
+
+from setrnn.comparison.records import SetSums
+from setrnn.data.batches import even_rows, take_rows
+from setrnn.data.ragged import Ragged
+from setrnn.systems.candidates import Ids
+from setrnn.systems.order_free import OrderFreeSystem
+from setrnn.systems.recurrent import RecurrentSystem
+
+Rows = npt.NDArray[np.int64]
+
+N_ORDERS = 24  # all orders of four labels; of larger sets, the best 24
+WIDTHS = (1, 4, 12, 48)  # of the searches whose sums are compared with the sum over all orders
+SUMMED_SIZES = range(2, 8)  # a set of eight labels has 40,320 orders
+N_SUMMED = 32  # documents per size, as far as they have at most MOST_ORDERS orders together
+MOST_ORDERS, ORDERS_AT_ONCE = 100_000, 20_000
+DIGITS = 4  # of log-probabilities in a record
+
+
+def order_entropies(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[float | None]:
+    """Return the entropy over the orders of one set per document; None below two labels."""
+    _, log_probs = system.orders(tokens, sets.padded(min_width=1), N_ORDERS)
+    return normalised_entropies(log_probs, sets.lengths)
+
+
+def normalised_entropies(
+    log_probs: npt.NDArray[np.float64], sizes: npt.NDArray[np.int64]
+) -> list[float | None]:
+    """Return the entropy of log p of orders (n, K), divided by the log of their number.
+
+    0 means that one order has all the probability, 1 that all orders are equally likely. Sets
+    (n,) of fewer than two labels have None.
+    """
+    K = log_probs.shape[1]
+    with np.errstate(invalid="ignore"):
+        probs = np.exp(log_probs - log_probs.max(1, keepdims=True))
+    probs /= probs.sum(1, keepdims=True)
+    entropies = -(probs * np.log(np.where(probs > 0, probs, 1.0))).sum(1)
+    n_orders = [min(factorial(min(int(size), K)), K) for size in sizes]
+    return [
+        round(min(max(float(entropy) / np.log(n), 0.0), 1.0), 5) if n > 1 else None
+        for entropy, n in zip(entropies, n_orders, strict=True)
+    ]
+
+
+def best_orders(system: RecurrentSystem, tokens: Ragged, sets: Ragged) -> list[list[int]]:
+    """Return the most probable order of one set per document."""
+    orders, _ = system.orders(tokens, sets.padded(min_width=1), system.config.search.beam_width)
+    return [row[row >= 0].tolist() for row in orders[:, 0]]
+
+
+def measure_set_sums(system: RecurrentSystem, tokens: Ragged, true_sets: Ragged) -> SetSums | None:
+    """Compare what searches find of p(true set) with the sum over all orders of the set.
+
+    The documents are spread evenly over each set size; they do not depend on the system. The sets
+    of `set-rnn-exact` are summed exactly, so that it has nothing to compare.
+    """
+    chosen = choose_summed_documents(true_sets)
+    if isinstance(system, OrderFreeSystem) or not len(chosen):
+        return None
+    exact: list[float] = []
+    found: dict[int, list[float]] = {width: [] for width in WIDTHS}
+    for rows in _split_rows(true_sets, chosen):
+        sets = true_sets.padded(rows=rows)
+        some = take_rows(tokens, rows)
+        for width, sums in found.items():
+            sums += sum_orders(system, some, sets, width)
+        exact += sum_orders(system, some, sets, factorial(sets.shape[1]))
+    return SetSums([int(row) for row in chosen], list(WIDTHS), list(found.values()), exact)
+
+
+def choose_summed_documents(true_sets: Ragged) -> Rows:
+    """Choose documents of each size, evenly spread, as many as can be summed over all orders."""
+    chosen = [np.zeros(0, dtype=np.int64)]
+    for size in SUMMED_SIZES:
+        rows = np.flatnonzero(true_sets.lengths == size)
+        n = min(len(rows), N_SUMMED, MOST_ORDERS // factorial(size))
+        if n:
+            chosen.append(rows[even_rows(len(rows), n)])
+    return np.concatenate(chosen)
+
+
+def sum_orders(system: RecurrentSystem, tokens: Ragged, sets: Ids, width: int) -> list[float]:
+    """Return log of the summed probabilities of the orders that a search of a width finds."""
+    _, log_probs = system.orders(tokens, sets, width)
+    sums = np.logaddexp.reduce(log_probs.astype(np.float64), axis=1)
+    return [round(float(each), DIGITS) for each in sums]
+
+
+def _split_rows(sets: Ragged, rows: Rows) -> list[Rows]:
+    """Split documents into groups of one set size whose orders fit into memory."""
+    groups = []
+    for size in SUMMED_SIZES:
+        of_size = rows[sets.lengths[rows] == size]
+        n = max(1, ORDERS_AT_ONCE // factorial(size))
+        groups += [of_size[start : start + n] for start in range(0, len(of_size), n)]
+    return groups
