@@ -1,6 +1,6 @@
 """Workers that need no other process."""
 
-from setrnn.scale.workers import Outcome, describe_failure
+from setrnn.scale.workers import Outcome, Station, count_lacks, describe_failure
 
 
 class WorkersHere:
@@ -10,6 +10,7 @@ class WorkersHere:
 
     def __init__(self, work, n_tasks=None):
         self.worker, self.n_tasks, self.task = work.start(), n_tasks, None
+        self.station = Station()
 
     def has_room(self):
         return self.task is None
@@ -27,7 +28,12 @@ class WorkersHere:
         try:
             return [Outcome(task, self.worker(task, lambda n: None))]
         except Exception as error:  # noqa: BLE001
-            return [Outcome(task, failure=describe_failure(error))]
+            outcome = Outcome(task, failure=describe_failure(error))
+            count_lacks(outcome, self.station, [self.station])
+            return [outcome]
+
+    def n_ready(self):
+        return 1
 
     def n_documents(self):
         return 0

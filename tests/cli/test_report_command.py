@@ -78,3 +78,33 @@ def test_two_runs_of_one_name_are_one_line(setrnn, folder):
     (line,) = result.error_lines
     assert "are both the run 'br-0'" in line
     assert not (folder / "report").exists()
+
+
+def test_against_itself_nothing_has_drifted(setrnn, folder, tmp_path):
+    setrnn("report", folder, "--out", tmp_path / "stored")
+    result = setrnn("report", folder, "--against", tmp_path / "stored")
+    assert result.code == 0, result.err
+    assert "0 drifted" in result.err
+    assert "same" in (folder / "report" / "tables" / "drift.csv").read_text()
+    assert "drift.csv" in (folder / "report" / "index.html").read_text(encoding="utf-8")
+
+
+def test_against_a_better_result_the_drift_and_the_settings_are_shown(setrnn, folder, tmp_path):
+    setrnn("report", folder, "--out", tmp_path / "stored")
+    file = tmp_path / "stored" / "summary.json"
+    summary = json.loads(file.read_text())
+    summary["scores"]["br"]["set"]["label_f1"]["mean"] += 0.2
+    summary["setups"]["environment"]["common"]["torch"] = "1.0"
+    file.write_text(json.dumps(summary))
+    result = setrnn("report", folder, "--against", tmp_path / "stored")
+    assert result.code == 1
+    (line,) = [each for each in result.out.splitlines() if each.startswith("drift:")]
+    assert "br, label-F1 by set" in line
+    assert "torch: 1.0 → 2.13.0" in result.err
+
+
+def test_nothing_stored_is_one_line_and_writes_nothing(setrnn, folder, tmp_path):
+    result = setrnn("report", folder, "--against", tmp_path / "no")
+    assert result.code == 1
+    assert "summary.json" in result.error_lines[0]
+    assert not (folder / "report").exists()

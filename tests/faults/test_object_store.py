@@ -43,7 +43,10 @@ def bucket(tmp_path, monkeypatch):
     try:
         wait_for(port, server)
         system = fs.S3FileSystem(
-            endpoint_override=f"127.0.0.1:{port}", scheme="http", allow_bucket_creation=True
+            endpoint_override=f"127.0.0.1:{port}",
+            scheme="http",
+            allow_bucket_creation=True,
+            allow_delayed_open=True,
         )
         system.create_dir("news")
         examples = list(newsroom.examples("test"))

@@ -12,7 +12,7 @@ from setrnn.progress import ignore_progress
 from setrnn.scale.driver import Driver
 from setrnn.scale.plan import Input, Shard
 from setrnn.scale.worker import Record
-from setrnn.scale.workers import Failure, Outcome
+from setrnn.scale.workers import Failure, Outcome, Station, count_lacks
 
 N_ROWS = 8
 
@@ -39,6 +39,9 @@ class PretendWorkers:
         return [Outcome(each, death="killed by SIGKILL.") for each in late] + [
             self._end(each) for each in ended
         ]
+
+    def n_ready(self):
+        return self.n_workers
 
     def n_documents(self):
         return 0
@@ -70,12 +73,10 @@ class PretendWorkers:
         return Outcome(task, Record(number, f"shard-{number}", len(documents), "", bad))
 
 
-def run(workers, n_shards=4, limit_seconds=60.0):
+def run(workers, n_shards=4, limit_seconds=60.0, on_progress=ignore_progress):
     source = Input("a.jsonl", 0, "", (), True, 0)
     shards = [Shard(n, source, Range(n * N_ROWS, N_ROWS)) for n in range(n_shards)]
-    driver = Driver(
-        workers, shards, limit_seconds, ignore_progress, lambda text: None, 0, 32, n_shards
-    )
+    driver = Driver(workers, shards, limit_seconds, on_progress, lambda text: None, 0, 32, n_shards)
     driver.run()
     return driver
 
@@ -109,10 +110,32 @@ def test_a_document_that_never_ends_is_left_out():
 def test_a_full_disk_is_tried_elsewhere_and_other_errors_stop():
     lack = Failure("DataError", "x cannot be written: no space left", is_lack=True)
     assert len(run_written(PretendWorkers(failures=[lack, lack]))) == 4
-    with pytest.raises(DataError, match="no space"):
-        run(PretendWorkers(failures=[lack] * 20))
     with pytest.raises(DataError, match="not JSON"):
         run(PretendWorkers(failures=[Failure("BadRowError", "a.jsonl line 1: is not JSON.")]))
+
+
+def test_a_worker_without_a_disk_gets_no_more_tasks():
+    """A full disk on one machine does not stop the others; on all, it does."""
+    lack = Outcome("shard", failure=Failure("DataError", "no space left", is_lack=True))
+    workers = bad, good = [Station(), Station()]
+    bad.is_ready = good.is_ready = True
+    for _ in range(10):
+        count_lacks(lack, bad, workers)
+    assert (bad.is_free, good.is_free) == (False, True)
+    count_lacks(lack, good, workers)
+    count_lacks(Outcome("shard", "done"), good, workers)  # in a row
+    count_lacks(lack, good, workers)
+    count_lacks(lack, good, workers)
+    assert good.is_free
+    with pytest.raises(DataError, match="no space"):
+        count_lacks(lack, good, workers)
+
+
+def test_the_progress_tells_shards_and_workers():
+    events = []
+    run(PretendWorkers(), on_progress=events.append)
+    assert (events[-1].n_done, events[-1].n_total) == (32, 32)
+    assert events[-1].counts == "4/4 shards, 2 workers"
 
 
 def run_written(workers):

@@ -165,6 +165,9 @@ def test_what_cannot_be_is_said(model, news, tmp_path, here):
     for how, word in (
         ({"format_out": "xml"}, "xml"),
         ({"shard_rows": 0}, "shard-rows"),
+        ({"crew": setrnn.Crew(gpus_per_worker=0.5)}, "--ray"),
+        ({"crew": setrnn.Crew(ray="auto", gpus_per_worker=1.5)}, "whole number"),
+        ({"crew": setrnn.Crew(ray="auto"), "device": "cuda"}, "--gpus-per-worker"),
         ({"rule": "best"}, "best"),
         ({"limits": setrnn.Limits(required=["no such label"])}, "no such label"),
     ):
@@ -173,6 +176,41 @@ def test_what_cannot_be_is_said(model, news, tmp_path, here):
     with pytest.raises(ConfigError, match="worker"):
         setrnn.Crew(workers=0)
     assert not (tmp_path / "tags").exists()
+
+
+def test_a_machine_that_does_not_see_all_is_named(model, news, tmp_path, here):
+    """The paths exist for the driver, and not for a worker on another machine."""
+    done = tag(model, news, tmp_path / "tags")
+    (tmp_path / "tags/records/000000.json").unlink()
+    seen = module.hire
+
+    def hire_elsewhere(lost):
+        def hire(work, *_):
+            Path(lost).rename(tmp_path / "elsewhere")
+            return seen(work)
+
+        return hire
+
+    for lost in (model, f"{done.place}/plan.json", news):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "hire", hire_elsewhere(lost))
+            with pytest.raises(ConfigError, match=f"does not see {lost}"):
+                tag(model, news, done.place)
+        assert f"does not see {lost}" in (tmp_path / "tags/log.txt").read_text().splitlines()[-1]
+        (tmp_path / "elsewhere").rename(lost)
+
+
+def test_a_shard_without_a_record_is_told(model, news, tmp_path, here, monkeypatch):
+    """Its worker has written it where the driver does not see it."""
+    write = module.Driver.run
+
+    def lose_one(driver):
+        write(driver)
+        (tmp_path / "tags/records/000002.json").unlink()
+
+    monkeypatch.setattr(module.Driver, "run", lose_one)
+    with pytest.raises(DataError, match="000002"):
+        tag(model, news, tmp_path / "tags")
 
 
 @pytest.mark.slow

@@ -72,3 +72,24 @@ def test_a_store_that_does_not_answer_is_named(monkeypatch):
     ):
         with pytest.raises(SetRNNError, match=r"s3://bucket/.*could not connect"):
             ask()
+
+
+def test_a_small_file_in_s3_is_one_put(monkeypatch):
+    pyarrow_fs = pytest.importorskip("pyarrow.fs")
+    opened = []
+
+    def from_uri(uri):
+        opened.append(uri)
+        if len(opened) == 1:
+            raise ValueError("Unexpected query parameter")  # an older pyarrow
+        return "system", "bucket/tags"
+
+    class FileSystem:
+        pass
+
+    FileSystem.from_uri = staticmethod(from_uri)
+    monkeypatch.setattr(pyarrow_fs, "FileSystem", FileSystem)
+    stores._file_system.cache_clear()
+    assert stores._file_system("s3://bucket/tags") == ("system", "bucket/tags")
+    stores._file_system.cache_clear()
+    assert opened == ["s3://bucket/tags?allow_delayed_open=true", "s3://bucket/tags"]

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import itertools
 import json
 import os
 import re
@@ -283,6 +284,20 @@ def test_a_terminal_shows_a_bar_over_the_whole_training(monkeypatch):
     for part in ("epoch 2/28", "set-probability", "loss 3.25", "1,234 docs/s", "left"):
         assert part in last
     assert "word2vec" not in last
+
+
+def test_a_terminal_of_80_columns_shows_the_time_left_of_large_predictions(monkeypatch):
+    screen = Console(file=io.StringIO(), force_terminal=True, width=80)
+    monkeypatch.setattr(cli_progress, "stderr", screen)
+    counts = "3,000/6,000 shards, 16 workers"
+    clock = itertools.count()
+    monkeypatch.setattr(screen, "get_time", lambda: next(clock))
+    with cli_progress.terminal_progress() as show:
+        for n in range(5):
+            show(Progress("tagging", n * 10_000, 300_000_000, unit="docs", counts=counts))
+    last = [line for line in screen.file.getvalue().splitlines() if "tagging" in line][-1]
+    assert counts in last
+    assert re.search(r"[\d,]+ docs/s .*left \d+:\d\d:\d\d", last)
 
 
 def test_a_terminal_counts_documents_without_a_known_end(monkeypatch):

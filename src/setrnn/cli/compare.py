@@ -99,8 +99,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Run on a Ray cluster: auto for that of this machine, or its address. All nodes "
-            "must see OUT.",
+            help="Run on a Ray cluster: auto for that of this machine, local to start one, or "
+            "HOST:PORT. All nodes must see OUT.",
             show_default=False,
         ),
     ] = None,

@@ -194,8 +194,8 @@ def prepare_folder(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Read the files of DATA on a Ray cluster: auto for that of this machine, or its "
-            "address. All nodes must see DATA and OUT.",
+            help="Read the files of DATA on a Ray cluster: auto for that of this machine, local to "
+            "start one, or HOST:PORT. All nodes must see DATA and OUT.",
             show_default=False,
         ),
     ] = None,

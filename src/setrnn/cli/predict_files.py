@@ -32,7 +32,8 @@ class FolderOptions:
         str | None,
         _option(
             metavar="ADDRESS",
-            help="Run the workers on a Ray cluster: auto for that of this machine, or its address.",
+            help="Run the workers on a Ray cluster: auto for that of this machine, local to start "
+            "one, or HOST:PORT. All nodes must see MODEL, INPUT and the folder.",
         ),
     ] = None
     gpus_per_worker: Annotated[

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import progress as rich_progress
+from rich.table import Column
 from rich.text import Text
 
 import setrnn
@@ -34,8 +35,7 @@ def terminal_progress() -> Iterator[OnProgress]:
         rich_progress.TextColumn("{task.description}", markup=False),
         rich_progress.BarColumn(bar_width=20),
         rich_progress.TextColumn("{task.fields[detail]}", markup=False),
-        rich_progress.TimeElapsedColumn(),
-        _TimeLeft(),
+        _Time(table_column=Column(no_wrap=True)),  # on a narrow terminal, the bar gets shorter
     )
     with rich_progress.Progress(*columns, console=stderr, disable=not stderr.is_terminal) as bars:
         yield _Display(bars)
@@ -62,13 +62,13 @@ def documents_progress() -> Iterator[Callable[[str, int], None]]:
         yield advance
 
 
-class _TimeLeft(rich_progress.TimeRemainingColumn):
-    """Shows the time left of what is not finished, if the end is known."""
+class _Time(rich_progress.TimeRemainingColumn):
+    """Shows the time left; the time so far of what is finished or has no known end."""
 
     def render(self, task: rich_progress.Task) -> Text:
         """Render the column of one task."""
         if task.total is None or task.finished:
-            return Text()
+            return rich_progress.TimeElapsedColumn().render(task)
         return Text("left ") + super().render(task)
 
 
@@ -135,6 +135,8 @@ def _write_detail(event: Progress, speed: float | None) -> str:
         return f"{epoch.activity}  loss {epoch.loss:.2f}  {speed_text}"
     if event.detail:
         return event.detail
+    if event.counts:  # the time left must fit beside it
+        return event.counts + (f", {speed:,.0f} {event.unit}/s" if speed else "")
     of_total = "" if event.n_total is None else f" of {event.n_total:,.0f}"
     speed_text = f"  {speed:,.0f}/s" if speed else ""
     return f"{event.n_done:,.0f}{of_total} {event.unit}{speed_text}"

@@ -15,6 +15,7 @@ from setrnn.cli.console import note, stdout, warn
 from setrnn.cli.progress import terminal_progress
 
 if TYPE_CHECKING:
+    from setrnn.report.drift import Drift
     from setrnn.report.table import Cell, Table
 
 WIDE = 100  # characters of a terminal that has room for the deviations over seeds
@@ -37,6 +38,16 @@ def report(
             show_default=False,
         ),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="A stored report of the same data, such as docs/results/debtags: say which scores "
+            "have drifted beyond the spread over seeds, and which settings and versions differ. "
+            "The exit code is 1 if a score has drifted.",
+            show_default=False,
+        ),
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option(
@@ -49,12 +60,32 @@ def report(
 ) -> None:
     """Make the report of a comparison again from its records: one page, tables and figures."""
     with terminal_progress() as show:
-        built = setrnn.build_report(folder, out, beside or [], show, data=data)
+        built = setrnn.build_report(folder, out, beside or [], show, data=data, against=against)
     if built.systems is not None:
         stdout.print(systems_table(built.systems))
     for each in built.caveats:
         warn(each)
     note(f"Wrote {built.page}, its tables, figures and summary.json")
+    if built.drift is not None:
+        show_drift(built.drift)
+        if built.drift.drifted:
+            raise typer.Exit(1)
+
+
+def show_drift(drift: Drift) -> None:
+    """Print the scores that have drifted, and what differs from the stored comparison."""
+    stdout.print()
+    for change in drift.drifted:
+        stdout.print(f"drift: {change}", markup=False, highlight=False, soft_wrap=True)
+    for line in drift.notes:
+        warn(line)
+    if drift.settings:
+        note("Different from the stored comparison:")
+    for each in drift.settings:
+        note(f"    {each}")
+    if drift.missing:
+        note(f"Stored, but not run here: {', '.join(drift.missing)}")
+    note(drift.sentence)
 
 
 def systems_table(table: Table) -> TerminalTable:

@@ -40,6 +40,7 @@ from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import n_cores
 from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.scale.crew import choose_device
 from setrnn.scale.ray_jobs import run_jobs_on_ray
 from setrnn.scale.ray_workers import connect, count_room
 from setrnn.tagging.fitting import check_training
@@ -186,7 +187,7 @@ def compare(
             raise ConfigError(
                 f"{name} must be at least {least} and at most {MOST_RUNS:,}, got {value}."
             )
-    device = _choose_device(device, ray, gpus_per_run)
+    device = choose_device(device, ray, gpus_per_run, "--gpus-per-run")
     if quick and (preset != "default" or config is not None):
         raise ConfigError("quick has settings of its own: omit preset and config.")
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
@@ -260,21 +261,6 @@ def compare(
                 make_vectors(prepared, config, on_progress)  # before the runs, which share them
             run_tasks(comparison, tasks, tune, pool, on_progress)
         return ComparisonResult(folder, comparison, load_records(folder, comparison))
-
-
-def _choose_device(device: str, ray: str | None, gpus_per_run: float) -> str:
-    """Return where the runs compute; on a Ray cluster, only runs that ask for GPUs may use one."""
-    if ray is None:
-        if gpus_per_run:
-            raise ConfigError("--gpus-per-run is for runs on a Ray cluster: add --ray ADDRESS.")
-        return device
-    if gpus_per_run < 0 or (gpus_per_run > 1 and gpus_per_run % 1):
-        raise ConfigError(
-            f"--gpus-per-run must be a share of one GPU or a whole number, got {gpus_per_run:g}."
-        )
-    if device == "cuda" and not gpus_per_run:
-        raise ConfigError("--device cuda on a Ray cluster needs --gpus-per-run, such as 1.")
-    return device if gpus_per_run else "cpu"
 
 
 @contextmanager

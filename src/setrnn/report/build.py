@@ -28,9 +28,10 @@ from setrnn.errors import DataError
 from setrnn.metrics import MEASURES
 from setrnn.progress import OnProgress, ignore_progress, show_step
 from setrnn.report.caveats import list_caveats
+from setrnn.report.drift import SUMMARY, Drift, find_drift, read_summary
 from setrnn.report.figures import draw_figures
 from setrnn.report.findings import Findings, find
-from setrnn.report.page import MAIN, Content, render_page
+from setrnn.report.page import MAIN, SETTINGS, Content, render_page, split_settings
 from setrnn.report.score_tables import own_entries, summarise_likelihoods
 from setrnn.report.table import Table, to_csv, to_latex, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
@@ -38,7 +39,7 @@ from setrnn.report.tables import joint_systems_table, make_tables
 if TYPE_CHECKING:
     from setrnn.tagging.opening import Data
 
-PAGE, SUMMARY = "index.html", "summary.json"
+PAGE = "index.html"
 # What the p-values of a summary are corrected for, by Holm's method.
 CORRECTIONS = {
     "standings": "all others of a measure against its best system",
@@ -58,6 +59,7 @@ class Report:
     systems: Table | None  # None where no run succeeded
     findings: Findings
     caveats: tuple[str, ...]
+    drift: Drift | None = None  # None if there was nothing to compare with
 
 
 def build_report(
@@ -67,6 +69,7 @@ def build_report(
     on_progress: OnProgress = ignore_progress,
     *,
     data: Data | None = None,
+    against: str | Path | None = None,
 ) -> Report:
     """Read the records of a comparison and write its report, completely or not at all.
 
@@ -77,6 +80,8 @@ def build_report(
         on_progress: called with the progress.
         data: the data of the comparison, if an older version made it: what that version did not
             record (which label sets are unseen, document lengths) is added to its folder.
+        against: the stored report of the same data; one more table has the scores of both, and
+            which of them have drifted.
 
     Example:
         >>> import setrnn
@@ -92,6 +97,7 @@ def build_report(
     others = [_read(Path(each), damage.append) for each in beside]
     target = folder / REPORT if out is None else Path(out)
     _check_target(target, folder)
+    stored = None if against is None else read_summary(Path(against))
     step = partial(show_step, "the report", on_progress=on_progress, part_of="comparing")
     with threadpool_limits(1):  # many small products, where waiting for a busy core costs more
         with step("intervals and p-values"):
@@ -106,11 +112,14 @@ def build_report(
         with step("findings"):
             findings = find(comparison, records, draws)
     caveats = damage + list_caveats(comparison, records)
+    summary = summarise(comparison, records, draws, findings, caveats)
+    drift = None if stored is None else find_drift(summary, stored)
+    if drift is not None:
+        tables.append(drift.table())
     texts = {
         f"{table.name}.{ending}": form(table) for table in tables for ending, form in FORMS.items()
     }
     content = Content(comparison, records, findings, caveats, tables, figures, texts)
-    summary = summarise(comparison, records, draws, findings, caveats)
     contents = {
         PAGE: render_page(content),
         SUMMARY: json.dumps(summary, indent=1, ensure_ascii=False) + "\n",
@@ -128,6 +137,7 @@ def build_report(
         systems=next((table for table in tables if table.name == MAIN), None),
         findings=findings,
         caveats=tuple(caveats),
+        drift=drift,
     )
 
 
@@ -145,6 +155,7 @@ def summarise(
         "synthetic": comparison.synthetic,
         "valid_is_cut": comparison.valid_is_cut,
         "commands": list(comparison.commands),
+        "setups": {field: asdict(split_settings(records, field)) for field in SETTINGS},
         "best": list(findings.best),
         "papers_findings": [{**asdict(each), "verdict": each.verdict} for each in findings.papers],
         "beyond": [{**asdict(each), "verdict": each.verdict} for each in findings.beyond],

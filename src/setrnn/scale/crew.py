@@ -30,8 +30,24 @@ class Crew:
         """Raise ConfigError if a value cannot be used."""
         if self.workers is not None and self.workers < 1:
             raise ConfigError(f"There must be at least 1 worker, got {self.workers}.")
-        if not self.gpus_per_worker >= 0 or not self.shard_minutes > 0:
-            raise ConfigError("GPUs per worker must be 0 or more, and shard minutes more than 0.")
+        if not self.shard_minutes > 0:
+            raise ConfigError(f"--shard-minutes must be more than 0, got {self.shard_minutes:g}.")
+
+
+def choose_device(device: str, ray: str | None, gpus: float, option: str) -> str:
+    """Return where workers compute; on a Ray cluster, only those that ask for GPUs may use one.
+
+    Raises ConfigError if the option for GPUs does not fit.
+    """
+    if ray is None:
+        if gpus:
+            raise ConfigError(f"{option} is for a Ray cluster: add --ray ADDRESS.")
+        return device
+    if not gpus >= 0 or (gpus > 1 and gpus % 1):
+        raise ConfigError(f"{option} must be a share of one GPU or a whole number, got {gpus:g}.")
+    if device == "cuda" and not gpus:
+        raise ConfigError(f"--device cuda on a Ray cluster needs {option}, such as 1.")
+    return device if gpus else "cpu"
 
 
 def hire(

@@ -19,9 +19,8 @@ from setrnn.scale.workers import Outcome, Workers
 
 MOST_DEATHS = 3  # of the workers of one shard, before its documents are tried
 MOST_TRIAL_DEATHS = 2  # of the workers of some of its documents
-MOST_LACKS = 3  # failures to write a shard
 TICK = 1.0
-TOO_LONG = "took longer than {:.0f} minutes"
+TOO_LONG = "took longer than {:g} minutes"
 
 Say: TypeAlias = Callable[[str], None]
 
@@ -32,7 +31,6 @@ class _State:
 
     shard: Shard
     n_deaths: Counter[tuple[int, int] | None] = field(default_factory=Counter)
-    n_lacks: int = 0
     n_open: int = 0  # trials that have not ended
     left_out: dict[int, str] = field(default_factory=dict)
     n_before: int = -1  # documents that were left out when the last trials began
@@ -79,15 +77,16 @@ class Driver:
         del self.started[task]
         state = self.states[task.shard.number]
         if outcome.failure is not None:
-            state.n_lacks += 1
             self.say(f"shard {task.shard.name}: {outcome.failure.message}")
-            if not outcome.failure.is_lack or state.n_lacks >= MOST_LACKS:
+            if not outcome.failure.is_lack:
                 raise outcome.failure.error()
             self.queue.append(task)
         elif outcome.death:
             late = TOO_LONG.format(self.limit_seconds / 60) if task in self.is_late else ""
             self.is_late.discard(task)
-            self._count_death(state, task, late or f"its worker {outcome.death.rstrip('.')}")
+            self._count_death(
+                state, task, late or f"its worker was lost: {outcome.death.rstrip('.')}"
+            )
         elif outcome.result is not None:
             self._count_done(outcome.result)
         else:
@@ -146,8 +145,18 @@ class Driver:
 
     def _report(self) -> None:
         n_done = self.n_rows_done + self.workers.n_documents()
-        shards = f"documents, {self.n_shards_done:,} of {self.n_shards:,} shards"
-        self.on_progress(Progress("tagging", min(n_done, self.n_rows), self.n_rows, unit=shards))
+        n_ready = self.workers.n_ready()
+        shards = f"{self.n_shards_done:,}/{self.n_shards:,} shards"
+        workers = f"{n_ready:,} worker{'s' * (n_ready != 1)}"
+        self.on_progress(
+            Progress(
+                "tagging",
+                min(n_done, self.n_rows),
+                self.n_rows,
+                unit="docs",
+                counts=f"{shards}, {workers}",
+            )
+        )
 
 
 def _shown(task: Task) -> str:

@@ -12,6 +12,7 @@ manifest.json   all shards in the order of the input; written last
 from __future__ import annotations
 
 import json
+import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,7 +27,7 @@ from setrnn.data.folders import locked
 from setrnn.data.formats import choose_split
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.progress import Note, OnProgress, ignore_progress
-from setrnn.scale.crew import Crew, hire
+from setrnn.scale.crew import Crew, choose_device, hire
 from setrnn.scale.driver import Driver
 from setrnn.scale.plan import FORMATS_OUT, PLAN, Plan, check_same, list_inputs, read_plan
 from setrnn.scale.stores import Store, find_inputs, is_address, open_store
@@ -103,6 +104,7 @@ def predict_files(
         raise ConfigError(f"--shard-rows must be at least 1, got {shard_rows}.")
     if format_out != "jsonl":
         source = replace(source, options=replace(source.options, keep_columns=True))
+    device = choose_device(device, crew.ray, crew.gpus_per_worker, "--gpus-per-worker")
     model = str(Path(model).absolute())
     tagger = setrnn.load(model, "cpu")
     if beam_width is not None:
@@ -204,7 +206,10 @@ def _tag(
             _logging(work.out) as say,
             closing(hire(work, crew, len(missing), work.device)) as workers,
         ):
-            say(f"{len(missing):,} shards to tag, {workers.n_workers} workers")
+            say(
+                f"setrnn {work.setrnn_version} on {platform.node()}: {len(missing):,} of "
+                f"{len(shards):,} shards to tag, {workers.n_workers} workers"
+            )
             driver = Driver(
                 workers,
                 missing,
@@ -245,16 +250,30 @@ def _read_records(store: Store, place: str) -> dict[int, Record]:
 
 @contextmanager
 def _logging(place: str) -> Iterator[Callable[[str], None]]:
-    """Yield a function that writes a line to the log of a folder, with the time."""
+    """Yield a function that writes a line to the log of a folder, with the time; log the end."""
     if is_address(place):
         yield lambda text: None
         return
     with (Path(place) / LOG).open("a", encoding="utf-8", buffering=1) as log:
-        yield lambda text: print(time.strftime("%Y-%m-%d %H:%M:%S"), text, file=log)
+
+        def say(text: str) -> None:
+            print(time.strftime("%Y-%m-%d %H:%M:%S"), text, file=log)
+
+        try:
+            yield say
+        except BaseException as error:
+            say(f"stopped: {error if isinstance(error, SetRNNError) else type(error).__name__}")
+            raise
+        say("no shard is left")
 
 
 def _finish(store: Store, work: TagWork, plan: Plan, records: Mapping[int, Record]) -> TaggedFiles:
     """Check that all is there, remove what no record names, and write the manifest."""
+    if unrecorded := [each.name for each in plan.shards() if each.number not in records]:
+        raise DataError(
+            f"{len(unrecorded):,} shards have no record in {work.out}, such as {unrecorded[0]}. "
+            "Run the same command again: they are tagged again."
+        )
     ordered = [records[each.number] for each in plan.shards()]
     for shard, record in zip(plan.shards(), ordered, strict=True):
         n_found, n_rows = record.n_rows + len(record.bad_rows), shard.rows.n_rows

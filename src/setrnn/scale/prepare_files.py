@@ -36,7 +36,7 @@ from setrnn.tagging.opening import (
     warn_of_skipped_rows,
 )
 
-MOST_TRIES = 3  # of one piece, whose workers die or cannot write
+MOST_DEATHS = 3  # of the workers of one piece
 TICK = 1.0
 
 
@@ -186,7 +186,7 @@ class CrewHands(PieceHands):
         assert self._workers is not None
         queue = deque(sorted(tasks, key=lambda task: -task.n_bytes))
         n_open, n_done, n_told = 0, 0, 0
-        tries = Counter[PieceTask]()
+        deaths = Counter[PieceTask]()
         while queue or n_open:
             while queue and self._workers.has_room():
                 self._workers.submit(queue.popleft())
@@ -198,8 +198,8 @@ class CrewHands(PieceHands):
                     n_done += outcome.result.n_documents
                     ended.append((outcome.task, outcome.result))
                     continue
-                tries[outcome.task] += 1
-                _check_mendable(outcome, tries[outcome.task])
+                deaths[outcome.task] += bool(outcome.death)
+                _check_mendable(outcome, deaths[outcome.task])
                 queue.append(outcome.task)
             n_now = n_done + self._workers.n_documents()
             if n_now > n_told:
@@ -208,14 +208,14 @@ class CrewHands(PieceHands):
             yield from ended
 
 
-def _check_mendable(outcome: Outcome[PieceTask, PieceResult], n_tries: int) -> None:
+def _check_mendable(outcome: Outcome[PieceTask, PieceResult], n_deaths: int) -> None:
     """Raise what went wrong with a piece, unless another worker may succeed."""
-    if outcome.failure is not None and (n_tries == MOST_TRIES or not outcome.failure.is_lack):
+    if outcome.failure is not None and not outcome.failure.is_lack:
         raise outcome.failure.error()
-    if n_tries == MOST_TRIES:
+    if n_deaths == MOST_DEATHS:
         raise SetRNNError(
-            f"{outcome.task.name} could not be prepared: {n_tries} workers died, the last one was "
-            f"{outcome.death}"
+            f"{outcome.task.name} could not be prepared: {n_deaths} workers were lost, the last "
+            f"one: {outcome.death}"
         )
 
 

@@ -6,7 +6,6 @@ that a worker that is killed or believed dead disturbs nobody.
 
 from __future__ import annotations
 
-import platform
 import secrets
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,8 +22,7 @@ from setrnn.data.pieces import Piece, PieceHands
 from setrnn.data.prepared import smallest_dtype
 from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
-from setrnn.errors import ConfigError
-from setrnn.scale.workers import OnDocuments, check_version
+from setrnn.scale.workers import OnDocuments, check_seen, check_version
 
 
 @dataclass(frozen=True)
@@ -88,12 +86,7 @@ class PieceWorker:
 
     def __init__(self, work: PrepareWork) -> None:
         check_version(work.setrnn_version)
-        for path in (work.folder, *map(Path, work.source.places)):
-            if path.is_absolute() and not path.exists():
-                raise ConfigError(
-                    f"{platform.node()} does not see {path}. With --ray, the data and --out must "
-                    "be on a disk that all machines share."
-                )
+        check_seen((work.folder, *map(Path, work.source.places)))
         self.settings, self.folder = work.settings, work.folder
         self.hands = PieceHands(
             work.source.open(), (), work.settings, work.source.on_bad_row, lambda step, n: None

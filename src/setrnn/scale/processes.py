@@ -15,8 +15,10 @@ from setrnn.errors import SetRNNError
 from setrnn.scale.workers import (
     Outcome,
     ResultT,
+    Station,
     TaskT,
     Work,
+    count_lacks,
     describe_failure,
     is_death,
 )
@@ -37,11 +39,11 @@ class Processes(Generic[TaskT, ResultT]):
 
     def has_room(self) -> bool:
         """Return whether a worker is ready and has nothing to do."""
-        return any(child.is_ready and child.task is None for child in self._children)
+        return any(child.is_free for child in self._children)
 
     def submit(self, task: TaskT) -> None:
         """Give a task to a worker that has nothing to do."""
-        child = next(each for each in self._children if each.is_ready and each.task is None)
+        child = next(each for each in self._children if each.is_free)
         child.task, child.n_documents = task, 0
         with suppress(OSError):  # it has just died: the next wait finds out
             child.messages.send(task)
@@ -54,13 +56,18 @@ class Processes(Generic[TaskT, ResultT]):
             child = self._children[place]
             outcome = child.read()
             if outcome is not None:
+                count_lacks(outcome, child, self._children)
                 outcomes.append(outcome)
             if child.is_dead:
                 self._n_stillborn = 0 if child.was_ready else self._n_stillborn + 1
                 if self._n_stillborn > MOST_STILLBORN:
-                    raise SetRNNError(f"No worker can be started: one was {child.death}")
+                    raise SetRNNError(f"No worker can be started: {child.death}")
                 self._children[place] = self._start(place)
         return outcomes
+
+    def n_ready(self) -> int:
+        """Return how many workers have started and take tasks."""
+        return sum(each.is_free or each.task is not None for each in self._children)
 
     def n_documents(self) -> int:
         """Return how many documents of unfinished tasks are done."""
@@ -86,14 +93,13 @@ class Processes(Generic[TaskT, ResultT]):
         return _Child(self._work, str(place % self._n_gpus) if self._n_gpus else None)
 
 
-class _Child(Generic[TaskT, ResultT]):
+class _Child(Station[TaskT], Generic[TaskT, ResultT]):
     """A process, seen from the driver."""
 
     def __init__(self, work: Work[TaskT, ResultT], gpu: str | None) -> None:
+        super().__init__()
         self.process, self.messages = start_child(_serve, work, gpu)
-        self.task: TaskT | None = None
-        self.n_documents = 0
-        self.is_ready = self.was_ready = self.is_dead = False
+        self.was_ready = self.is_dead = False
         self.death = ""
 
     def read(self) -> Outcome[TaskT, ResultT] | None:

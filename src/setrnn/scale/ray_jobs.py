@@ -8,7 +8,6 @@ another one, where it resumes from what it has saved. All nodes must see the sam
 from __future__ import annotations
 
 import multiprocessing
-import platform
 import time
 from collections.abc import Generator, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ import setrnn
 from setrnn.errors import ConfigError
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.scale.ray_workers import end_actor, explain_loss, start_actor
+from setrnn.scale.workers import check_seen, check_version
 from setrnn.training.pool import STOPPING_SECONDS, TICK, Ended, Failure, Job, run_jobs
 
 MOST_LOSSES = 5  # of the workers of one job
@@ -156,13 +156,11 @@ class _Actor:
 
     def do(self, job: Job, version: str) -> Ended | Failure:
         """Run the job; return a failure if no job could run here."""
-        node = platform.node()
-        if version != setrnn.__version__:
-            message = f"{node} has setrnn {setrnn.__version__} instead of {version}."
-            return Failure("version", f"{message} Install the same version everywhere.")
-        if not job.log.parent.is_dir():
-            message = f"{node} does not see {job.log.parent}."
-            return Failure("folder", f"{message} With --ray, --out must be on a shared disk.")
+        try:
+            check_version(version)
+            check_seen([job.log.parent])
+        except ConfigError as error:
+            return Failure("worker", str(error))
         (ended,) = run_jobs([job], 1, self._keep)
         return ended
 

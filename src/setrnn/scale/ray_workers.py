@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import socket
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Generic
 
 from setrnn.errors import ConfigError
@@ -14,9 +16,11 @@ from setrnn.scale.workers import (
     Failure,
     Outcome,
     ResultT,
+    Station,
     TaskT,
     Work,
     Worker,
+    count_lacks,
     describe_failure,
     is_death,
 )
@@ -48,11 +52,16 @@ def connect(address: str) -> None:
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
+        if _is_about_a_token(error):
+            raise ConfigError(
+                f"The Ray cluster at '{address}' asks for its token. Set RAY_AUTH_MODE=token, and "
+                "the token in RAY_AUTH_TOKEN or in ~/.ray/auth_token."
+            ) from error
         if is_answered:
             raise ConfigError(
                 f"'{address}' answers, but does not accept this machine. Check that it is a Ray "
-                "cluster, its version and its authentication."
+                "cluster, and its version."
             ) from error
         raise _no_cluster(address) from error
 
@@ -70,6 +79,15 @@ def _check_address(address: str) -> bool:
     except (OSError, OverflowError) as error:
         raise _no_cluster(address) from error
     return True
+
+
+def _is_about_a_token(error: BaseException | None) -> bool:
+    """Return whether Ray has refused the token of this machine, or found none."""
+    while error is not None:
+        if "InvalidAuthToken" in str(error) or type(error).__name__ == "AuthenticationError":
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _no_cluster(address: str) -> ConfigError:
@@ -148,11 +166,11 @@ class RayWorkers(Generic[TaskT, ResultT]):
 
     def has_room(self) -> bool:
         """Return whether a worker is ready and has nothing to do."""
-        return any(each.is_ready and each.task is None for each in self._actors)
+        return any(each.is_free for each in self._actors)
 
     def submit(self, task: TaskT) -> None:
         """Give a task to a worker that has nothing to do."""
-        actor = next(each for each in self._actors if each.is_ready and each.task is None)
+        actor = next(each for each in self._actors if each.is_free)
         actor.task, actor.n_documents = task, 0
         actor.answer = actor.handle.do.remote(task)
 
@@ -167,6 +185,10 @@ class RayWorkers(Generic[TaskT, ResultT]):
         outcomes = [self._read(answers[each]) for each in ready]
         self._check_alive()
         return [each for each in outcomes if each is not None]
+
+    def n_ready(self) -> int:
+        """Return how many workers have started and take tasks."""
+        return sum(each.is_free or each.task is not None for each in self._actors)
 
     def n_documents(self) -> int:
         """Return how many documents of unfinished tasks are done."""
@@ -212,9 +234,10 @@ class RayWorkers(Generic[TaskT, ResultT]):
                 raise content.error()
             actor.is_ready, self._n_stillborn = True, 0
             return None
-        if isinstance(content, Failure):
-            return Outcome(task, failure=content)
-        return Outcome(task, result=content)
+        is_failure = isinstance(content, Failure)
+        outcome = Outcome(task, failure=content) if is_failure else Outcome(task, content)
+        count_lacks(outcome, actor, self._actors)
+        return outcome
 
     def _replace(self, actor: _Handle[TaskT], why: str) -> None:
         """Start another actor; pause before that if this one has never been ready."""
@@ -237,13 +260,12 @@ class RayWorkers(Generic[TaskT, ResultT]):
             )
 
 
-class _Handle(Generic[TaskT]):
+class _Handle(Station[TaskT]):
     """An actor, seen from the driver."""
 
     def __init__(self, handle: Any, answer: Any) -> None:  # noqa: ANN401 (Ray has no types)
+        super().__init__()
         self.handle, self.answer = handle, answer
-        self.is_ready, self.n_documents = False, 0
-        self.task: TaskT | None = None
 
 
 class _Actor:
@@ -271,7 +293,9 @@ class _Actor:
         except Exception as error:  # noqa: BLE001 (the worker lives on)
             if is_death(error):
                 os._exit(1)
-            return describe_failure(error)
+            found = describe_failure(error)
+            where = f"{platform.node()}: " if found.is_lack else ""
+            return replace(found, message=where + found.message)
 
     def n_documents(self) -> int:
         """Return how many documents of the task are done."""

@@ -18,6 +18,8 @@ from setrnn.data.folders import explain_failed_write, whole_file
 from setrnn.data.formats.reader import file_errors
 from setrnn.errors import ConfigError, DataError
 
+SINGLE_PUT = "?allow_delayed_open=true"  # a small file is written by one PUT, not in parts
+
 
 def is_address(place: str) -> bool:
     """Return whether a place is an address such as s3://bucket/folder, not a path."""
@@ -199,12 +201,13 @@ def _file_system(address: str) -> tuple[Any, str]:
     from pyarrow import fs
 
     scheme, _, path = address.partition("://")
-    try:
-        return cast("tuple[Any, str]", fs.FileSystem.from_uri(address))
-    except OSError as error:  # nobody answers, or nobody may read there
-        raise _unopened(address, error) from error
-    except (pa.ArrowException, ValueError):
-        pass  # pyarrow does not know the scheme
+    for uri in [address + SINGLE_PUT, address] if scheme == "s3" else [address]:
+        try:
+            return cast("tuple[Any, str]", fs.FileSystem.from_uri(uri))
+        except OSError as error:  # nobody answers, or nobody may read there
+            raise _unopened(address, error) from error
+        except (pa.ArrowException, ValueError):
+            pass  # pyarrow does not know the scheme, or is too old for the option
     try:
         import fsspec
 

@@ -23,9 +23,9 @@ from setrnn.data.formats.ranges import has_changed, read_file, read_stream
 from setrnn.data.formats.reader import OnBadRow, file_stem
 from setrnn.data.formats.several import add_prefix
 from setrnn.errors import BadRowError, ConfigError
-from setrnn.scale.plan import Shard
-from setrnn.scale.stores import local_copy, open_input, open_store
-from setrnn.scale.workers import check_version
+from setrnn.scale.plan import PLAN, Shard
+from setrnn.scale.stores import is_address, local_copy, open_input, open_store
+from setrnn.scale.workers import check_seen, check_version
 from setrnn.systems.limits import Limits
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.prediction_rows import write_predictions
@@ -97,6 +97,9 @@ class TagWorker:
     def __init__(self, work: TagWork) -> None:
         """Load the model; raise ConfigError if it is not the one of the plan."""
         check_version(work.setrnn_version)
+        check_seen([Path(work.model)])
+        if not is_address(work.out):
+            check_seen([Path(work.out) / PLAN])
         tagger = setrnn.load(work.model, work.device)
         if describe_version(tagger) != work.model_version:
             raise ConfigError(
@@ -152,6 +155,8 @@ def describe_version(tagger: Tagger) -> str:
 def _reading(shard: Shard, work: TagWork, bad_rows: BadRows) -> Iterator[Iterator[Example]]:
     """Yield the documents of a shard."""
     place = shard.source.place
+    if not is_address(place):
+        check_seen([Path(place)])
     if shard.source.is_streamed:
         with open_input(place) as stream:
             if stream.seek(0, 2) != shard.source.n_bytes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import setrnn
@@ -17,6 +18,7 @@ ResultT = TypeVar("ResultT")
 CoT = TypeVar("CoT", covariant=True)
 ContraT = TypeVar("ContraT", contravariant=True)
 OnDocuments: TypeAlias = Callable[[int], None]
+MOST_LACKS = 3  # tasks in a row for which a worker lacks a disk or the network
 
 
 class Worker(Protocol[ContraT, CoT]):
@@ -58,6 +60,35 @@ class Outcome(Generic[TaskT, ResultT]):
     death: str = ""  # why the worker died
 
 
+class Station(Generic[TaskT]):
+    """One worker, seen from the driver."""
+
+    def __init__(self) -> None:
+        self.task: TaskT | None = None
+        self.n_documents = 0  # of the task that are done
+        self.is_ready = False
+        self.n_lacks = 0  # failures in a row for want of a disk or the network
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a task can be given to the worker."""
+        return self.is_ready and self.task is None and self.n_lacks < MOST_LACKS
+
+
+def count_lacks(
+    outcome: Outcome[TaskT, ResultT], worker: Station[TaskT], workers: Sequence[Station[TaskT]]
+) -> None:
+    """Count the tasks in a row that a worker could not read or write; after some, it gets no more.
+
+    So one machine with a full disk does not stop the others. If all workers are in this state, the
+    failure is raised.
+    """
+    failure = outcome.failure
+    worker.n_lacks = worker.n_lacks + 1 if failure is not None and failure.is_lack else 0
+    if failure is not None and all(each.n_lacks >= MOST_LACKS for each in workers):
+        raise failure.error()
+
+
 class Workers(Protocol[TaskT, ResultT]):
     """Several workers; each has one task at a time."""
 
@@ -71,6 +102,9 @@ class Workers(Protocol[TaskT, ResultT]):
 
     def wait(self, seconds: float) -> list[Outcome[TaskT, ResultT]]:
         """Wait until tasks have ended, but not longer; workers that died are replaced."""
+
+    def n_ready(self) -> int:
+        """Return how many workers have started and take tasks."""
 
     def n_documents(self) -> int:
         """Return how many documents of unfinished tasks are done."""
@@ -86,9 +120,19 @@ def check_version(version: str) -> None:
     """Raise ConfigError if a worker has another version of setrnn than its driver."""
     if setrnn.__version__ != version:
         raise ConfigError(
-            f"A worker has setrnn {setrnn.__version__} on {platform.node()}, instead of {version}. "
+            f"A worker on {platform.node()} has setrnn {setrnn.__version__} instead of {version}. "
             "Install the same version everywhere."
         )
+
+
+def check_seen(paths: Iterable[Path]) -> None:
+    """Raise ConfigError if this machine does not see a file or folder that the driver sees."""
+    for path in paths:
+        if path.is_absolute() and not path.exists():
+            raise ConfigError(
+                f"A worker on {platform.node()} does not see {path}. Model, data and --out must be "
+                "on a disk that all machines share, at the same path."
+            )
 
 
 def describe_failure(error: Exception) -> Failure:

@@ -1,0 +1,61 @@
+"""The commands and settings of docs/reproduce.md, and of `make reproduce`."""
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from setrnn.config import load_config
+from setrnn.methods import METHODS
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")
+
+
+def dry_run(*arguments):
+    """List the commands that make would run."""
+    command = ["make", "--dry-run", "--assume-old=.venv/installed", "reproduce", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return [shlex.split(line) for line in done.stdout.splitlines() if "bin/setrnn" in line]
+
+
+@pytest.mark.parametrize("data", ["arxiv", "debtags", "reuters21578"])
+def test_make_reproduce_compares_with_the_stored_results(data):
+    compare, report = dry_run(f"DATA=data/{data}/")
+    assert compare[1:3] == ["compare", f"data/{data}/"]
+    assert report[1:] == ["report", compare[-1], "--against", f"docs/results/{data}"]
+    assert (ROOT / report[-1] / "summary.json").is_file()
+
+
+def test_make_reproduce_of_the_preset_paper_has_its_ten_systems():
+    compare, report = dry_run("DATA=debtags", "PRESET=paper", "SEEDS=1")
+    names = compare[compare.index("--methods") + 1].split(",")
+    assert len(names) == 10
+    assert set(names) < set(METHODS)
+    assert f"TEN={','.join(names)}" in PAGE
+    assert compare[compare.index("--seeds") + 1] == "1"
+    assert report[-1] == "docs/results/paper/debtags"
+
+
+def test_nothing_to_compare_with_ends_before_training(tmp_path):
+    for arguments in (["DATA=x/unknown"], []):
+        command = ["make", "--assume-old=.venv/installed", "reproduce", *arguments, "BIN=/nowhere"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert "nowhere" not in done.stdout
+
+
+def test_the_page_has_the_settings_of_the_preset():
+    preset = load_config("paper")
+    said = {
+        "epochs": f"{preset.training.epochs} epochs",
+        "patience": f"after {preset.training.patience} epochs without",
+        "batch": f"{preset.training.batch_size} documents per batch",
+        "units": f"{preset.model.encoder_units} units",
+        "words": f"after {preset.text.max_words} words",
+    }
+    for name, text in said.items():
+        assert text in PAGE, name
+    assert preset.model.attention == "additive"
+    assert "additive attention" in PAGE
