@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +127,7 @@ class _Worker:
             del scores["documents_per_second"]
             for name, value in scores.items():
                 scores[name] = round(value, 6) if isinstance(value, float) else value
-        values = json.dumps([record.scores, vars(record.test), record.cases])
+        values = json.dumps([record.scores, asdict(record.test), record.cases])
         reads = self.n_read / (2 * self.n_documents)
         return answer | {"method": record.method, "record": values, "reads": reads}
 

@@ -17,8 +17,9 @@ from brute_force_sequences import (
 from setrnn.config import Config, ModelSettings
 from setrnn.model.network import make_network, rebuild_network
 from setrnn.model.shortlist import ShortlistEvidence
+from setrnn.objectives.few_orders import find_orders
 from setrnn.search.lattice import search_sets
-from setrnn.search.replayed import pad_search, padded_shape, search_once
+from setrnn.search.replayed import pad_search, padded_shape
 from setrnn.search.subset_sums import set_log_prob_by_subsets
 
 N_LABELS = 5
@@ -153,8 +154,8 @@ def test_padding_a_search_changes_no_order():
     _, short = shortened("order-free", 2)
     encoding, sets = short.encode(batch_of()), label_rows([{0, 1, 2}, {1, 3, 4}, {2, 4}, {0}])
     shape = padded_shape(encoding, sets, 3)
-    padded = search_once(short.decoder, *pad_search(encoding, sets, shape), 3)
-    assert torch.equal(padded[: len(sets), :, :3], search_once(short.decoder, encoding, sets, 3))
+    padded = find_orders(short.decoder, *pad_search(encoding, sets, shape), 3)
+    assert torch.equal(padded[: len(sets), :, :3], find_orders(short.decoder, encoding, sets, 3))
 
 
 def test_a_loaded_network_gives_the_same_probabilities_in_inference_mode():
