@@ -21,7 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from lightning.fabric import Fabric
+from lightning_fabric import Fabric
 
 from setrnn.config import Config, load_config
 from setrnn.data.cache import Source, open_prepared

@@ -16,8 +16,8 @@ from setrnn.comparison.records import Comparison, Record, TestResults
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "peers"))
 import choose_sets
 import exchange
+import peers_table
 import run
-import table
 
 LABELS = ["a", "b", "c", "d"]
 THRESHOLDS = choose_sets.Thresholds(0.5, np.full(4, 0.5))
@@ -121,13 +121,13 @@ def test_tables_are_made_from_the_records_alone(data, files, tmp_path):
         "br", 0, "0", "set", test=TestResults(dict.fromkeys(rules, comparison.truth), {}, {})
     ).save(tmp_path)
     run.add(tmp_path, files)
-    tables = table.make_tables(tmp_path, 99)
+    tables = peers_table.make_tables(tmp_path, 99)
     assert [line.split("|")[1].strip() for line in tables["made-up scores"].splitlines()[2:]] == [
         "`br`", "`peer`", "`peer`",
     ]  # fmt: skip
     assert all("none" in line for line in tables["made-up winners"].splitlines()[2:])
     page = "".join(f"<!-- {name}: x -->\nreplaced\n<!-- end -->\n" for name in tables)
-    written = table.write_tables(page, tables)
+    written = peers_table.write_tables(page, tables)
     assert "replaced" not in written
     assert tables["made-up scores"] in written
 

@@ -1,6 +1,7 @@
 """Algorithm 2: what is trained, which epoch is the best, and when training ends."""
 
 import csv
+from pathlib import Path
 
 import pytest
 import torch
@@ -132,6 +133,16 @@ def test_a_run_stopped_before_or_after_its_start_is_resumed(
     again = train(folder=tmp_path / "m.run", method="vinyals-max", resume=True)
     assert same_bits(again.weights, whole.weights)
     assert len(again.notes["first_epochs"]) == 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs Linux")
+def test_a_stopped_run_keeps_no_file_open(train, tmp_path, signal_at_step):
+    signal_at_step(2)
+    with pytest.raises(StoppedError) as stopped:  # it refers to all that was in use
+        train(folder=tmp_path / "m.run")
+    opened = [each.resolve() for each in Path("/proc/self/fd").iterdir()]
+    assert not [each for each in opened if tmp_path in each.parents]
+    assert stopped.value.__traceback__ is not None
 
 
 def test_training_may_search_other_orders_than_prediction(train):

@@ -95,12 +95,14 @@ class Trainer:
             self.position.is_finished = self._is_finished()  # the patience may have changed
         if self.run is not None:
             self.run.begin(checkpoint, self._n_documents_done() + 1)
-        if self.ranks.n > 1:
-            share_training(self)
-        self.train_to_end()
+        try:
+            if self.ranks.n > 1:
+                share_training(self)
+            self.train_to_end()
+        finally:  # a run that is stopped keeps no file open
+            if self.run is not None:
+                self.run.close()
         self.keeper.load_best()
-        if self.run is not None:
-            self.run.close()
 
     def train_to_end(self) -> None:
         """Train from the current position, together with the other processes if there are any."""
