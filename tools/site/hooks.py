@@ -36,6 +36,7 @@ BESIDE = {
     "docs/notebook.ipynb": "notebook.md",
 }
 LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
+NAMED = re.compile(r"\[(?:docs/)?[\w./-]+\.(?:md|ipynb)\]\(([^)\s#]+)")  # by the name of its file
 FROM_README = re.compile(r"<!-- README.md: (.+) -->")
 PICTURES = {".svg", ".png"}
 LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".json": "json"}
@@ -64,8 +65,16 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:  # noqa: ANN401 (of mkdocs)
-    """Take in what comes from README.md, and change links to where the site has the pages."""
+def on_page_markdown(
+    markdown: str,
+    page: Page,
+    config: MkDocsConfig,
+    **_: Any,  # noqa: ANN401 (of mkdocs)
+) -> str:
+    """Take in what comes from README.md; change links to where the site has the pages.
+
+    A link that is called by the name of a file gets the title of the page instead.
+    """
     markdown = take_in(markdown)
     here = page.file.src_uri
 
@@ -81,7 +90,23 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:  # noqa: ANN40
         changed = posixpath.relpath(place, posixpath.dirname(here) or ".")
         return f"{changed}#{part}" if part else changed
 
-    return LINK.sub(change, markdown)
+    titles = dict(nav_titles(config.nav))
+
+    def name(found: re.Match[str]) -> str:
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(here), found[1]))
+        return f"[{titles[place]}]({found[1]}" if place in titles else found[0]
+
+    return NAMED.sub(name, LINK.sub(change, markdown))
+
+
+def nav_titles(nav: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 (of mkdocs)
+    """List the pages of the nav with their titles there."""
+    for each in nav:
+        for title, part in each.items() if isinstance(each, dict) else ():
+            if isinstance(part, str):
+                yield part, title
+            else:
+                yield from nav_titles(part)
 
 
 def resolve(here: str, link: str) -> tuple[str | None, str]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import setrnn
 from setrnn import config
-from setrnn.cli.app import COMMANDS, app, load_command
+from setrnn.cli.app import COMMANDS, load_command
 from setrnn.methods import METHODS
 
 FIELD = re.compile(r"^ {4}(\w+): .+? = ")
@@ -82,24 +82,27 @@ def write_settings() -> str:
 def _settings(
     title: str,
     prefix: str,
-    group: Any,
-    presets: dict[str, Any],
-    only: set[str] | None = None,  # noqa: ANN401
+    group: Any,  # noqa: ANN401 (a dataclass)
+    presets: dict[str, dict[str, Any]],
+    only: set[str] | None = None,
 ) -> list[str]:
     comments = field_comments(group)
-    about = "" if only else inspect.getdoc(group).splitlines()[0]  # type: ignore[union-attr]
-    heads = [f"preset `{name}`" for name in presets]
-    lines = [f"## {title}", "", about, "", _row("setting", "default", *heads, "range", "")]
-    lines.append("|" + "---|" * (len(heads) + 4))
+    about = "" if only else (inspect.getdoc(group) or "").splitlines()[0]
+    head = ["| setting | default | | in presets |", "|---|---|---|---|"]
+    lines = [f"## {title}", "", about, "", *head]
     for each in dataclasses.fields(group):
         if only and each.name not in only:
             continue
         name = prefix + each.name
-        changed = [f"`{values[name]}`" if name in values else "" for values in presets.values()]
+        changed = ", ".join(
+            f"{preset} `{values[name]}`" for preset, values in presets.items() if name in values
+        )
         default = f"`{each.default}`" if each.default != "" else ""
-        least, most = config.BOUNDS.get(name, ("", ""))
-        bounds = f"{least:,} to {most:,}" if least != "" else ""
-        lines.append(_row(f"`{name}`", default, *changed, bounds, comments.get(each.name, "")))
+        comment = comments.get(each.name, "")
+        if name in config.BOUNDS and name != "seed" and not name.endswith(".seed"):
+            least, most = config.BOUNDS[name]
+            comment += f" ({least:,} to {most:,})" if comment else f"{least:,} to {most:,}"
+        lines.append(_row(f"`{name}`", default, comment, changed))
     return [*lines, ""]
 
 
@@ -198,18 +201,24 @@ def _signature(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401
     signature = inspect.signature(value)
     kept = [each for key, each in signature.parameters.items() if key != "self"]
     signature = signature.replace(parameters=kept)
-    text = name + re.sub(r"<factory>|<object object at \w+>", "...", str(signature))
+    text = name + _shown(signature)
     if len(text) > ROOM and kept:
         parts, seen_keyword = [], False
         for each in kept:
             if each.kind is each.KEYWORD_ONLY and not seen_keyword:
                 parts.append("*")
                 seen_keyword = True
-            parts.append(re.sub(r"<factory>", "...", str(each)))
+            parts.append(_shown(each))
         result = signature.return_annotation
         arrow = "" if result is inspect.Signature.empty else f" -> {_plain(result)}"
         text = f"{name}(\n" + "".join(f"    {each},\n" for each in parts) + f"){arrow}"
     yield from ("```python", text.replace("'", ""), "```", "")
+
+
+def _shown(part: inspect.Signature | inspect.Parameter) -> str:
+    """Write defaults that are objects by their names."""
+    text = re.sub(r"<function (\w+) at \w+>", r"\1", str(part))
+    return re.sub(r"<factory>|<[^<>]+ object at \w+>", "...", text)
 
 
 def _plain(annotation: Any) -> str:  # noqa: ANN401
