@@ -1,0 +1,115 @@
+"""The best closed set, where the set that a rule prefers is not closed in the hierarchy.
+
+A set that is the best of all is also the best of the closed ones if it is closed. Only for the
+other documents is the best closed set looked for.
+"""
+
+# n documents, m of them, K candidates, L labels, M labels that matter, Z sizes, S labels of the
+# largest set
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, pack_labels, widen
+from setrnn.systems.closure import Closure, find_best_closed
+from setrnn.systems.limits import SetLimits
+
+# If the number of labels is limited, the labels of the largest values are looked at, and those
+# above them.
+N_LOOKED_AT = 256
+
+
+def close_by_sum(chosen: Ids, values: npt.NDArray[Any], limits: SetLimits) -> Ids:
+    """Return the sets (n, S) of the largest sums of values (n, L) that are closed.
+
+    Those chosen have the largest sums of all sets that fit otherwise.
+    """
+    closure = limits.closure
+    if closure is None:
+        return chosen
+    rows = np.flatnonzero(~closure.fit(chosen))
+    sets = [_find_largest_sum(values[row], limits, closure) for row in rows]
+    return replace_rows(chosen, rows, sets)
+
+
+def _find_largest_sum(values: npt.NDArray[Any], limits: SetLimits, closure: Closure) -> list[int]:
+    """Return the closed set of the largest sum of values (L,)."""
+    required, sizes = limits.required.tolist(), None
+    if limits.has_sizes:
+        ranked = np.where(limits.is_allowed, values, -np.inf)
+        wanted = np.argsort(-ranked, kind="stable")[: min(N_LOOKED_AT, limits.max_labels * 8 + 64)]
+        wanted = wanted[limits.is_allowed[wanted]]
+        labels = _with_above(closure, [*wanted.tolist(), *limits.smallest_set()])
+        most = min(limits.max_labels, len(labels))
+        sizes = [(0, size) for size in range(limits.min_labels, most + 1)]
+    else:
+        wanted = np.flatnonzero((values >= 0) & limits.is_allowed)
+        labels = _with_above(closure, [*wanted.tolist(), *required])
+    found = find_best_closed(
+        closure, labels, values[None, labels].astype(np.float64), sizes, required
+    )
+    return limits.smallest_set() if found is None else found[2]
+
+
+def find_largest_f1(
+    labels: Ids, probs: Floats, empty: float, limits: SetLimits, closure: Closure
+) -> list[int]:
+    """Return the closed set of highest expected F1 of a document.
+
+    Its labels (M,), padded with -1, have the probabilities (M, Z) with each size of the set.
+    """
+    of_label = dict(zip(labels.tolist(), probs, strict=True))
+    is_allowed, required = limits.is_allowed, limits.required.tolist()
+    wanted = [label for label in of_label if label >= 0 and is_allowed[label]]
+    own = _with_above(closure, [*wanted, *limits.smallest_set()])
+    nothing = np.zeros(probs.shape[1])
+    rows = np.array([of_label.get(label, nothing) for label in own])  # (M, Z)
+    ks = np.arange(max(limits.min_labels, 1), min(limits.max_labels, len(own)) + 1)
+    weights = 2.0 / (np.arange(1, rows.shape[1] + 1)[:, None] + ks)  # (Z, sizes)
+    gains = (rows @ weights).T  # (sizes, M)
+    # The F1 of a set that fits; the sum of all gains, which is an upper bound, descends in k.
+    least = empty if limits.min_labels == 0 else 0.0
+    is_better = gains.sum(axis=1) > least
+    gains, ks = gains[is_better], ks[is_better]
+    sizes = [(row, int(k)) for row, k in enumerate(ks)]
+    found = find_best_closed(closure, own, gains, sizes, required)
+    if found is None or (limits.min_labels == 0 and found[0] <= empty):
+        return limits.smallest_set()
+    return found[2]
+
+
+def _with_above(closure: Closure, labels: Sequence[int]) -> list[int]:
+    """Return labels and those above them, ascending."""
+    return sorted({each for label in labels for each in (label, *closure.ids_above(label))})
+
+
+def replace_rows(sets: Ids, rows: Ints, others: Sequence[Sequence[int]]) -> Ids:
+    """Replace some of the sets (n, S)."""
+    width = max(map(len, others), default=0)
+    found = widen(sets, width).copy()
+    for row, labels in zip(rows, others, strict=True):
+        found[row] = -1
+        found[row, : len(labels)] = sorted(labels)
+    return found
+
+
+def propose_closed(
+    limits: SetLimits, closure: Closure, proposed: Ids, log_odds: Floats | Floats32
+) -> Ids:
+    """Return closed sets that fit, (n, G, S), made from proposed ones (n, K, S).
+
+    The first is the most probable one if labels are independent, of these log-odds (n, L).
+    """
+    n = len(proposed)
+    nothing = np.full((n, 1), -1, dtype=np.int32)
+    sets = [_find_largest_sum(row, limits, closure) for row in log_odds]
+    first = replace_rows(nothing, np.arange(n), sets)[:, None]
+    parts = [first, closure.close(proposed), closure.prune(proposed)]
+    width = max(each.shape[2] for each in parts)
+    found = np.concatenate([widen(each, width) for each in parts], axis=1)
+    return pack_labels(np.where(limits.fit(found)[:, :, None], found, found[:, :1]))
