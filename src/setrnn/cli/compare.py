@@ -16,8 +16,8 @@ from setrnn.cli.options import (
     Data,
     Device,
     Preset,
-    Reading,
     SetOption,
+    TreeReading,
     Valid,
     with_reading,
 )
@@ -35,7 +35,7 @@ def compare(
         Path,
         typer.Option(help="The folder of the comparison; a comparison already there is continued."),
     ],
-    reading: Reading,
+    reading: TreeReading,
     methods: Annotated[
         str,
         typer.Option(

@@ -27,6 +27,7 @@ from setrnn.cli.options import (
     Reading,
     Rule,
     SetOption,
+    TreeReading,
     Unlabelled,
     Valid,
     with_reading,
@@ -60,7 +61,7 @@ EIGHTHS = " ▏▎▍▌▋▊▉█"
 @with_reading
 def info(
     data: Data,
-    reading: Reading,
+    reading: TreeReading,
     json: JsonFile = None,
     write_label_map: Annotated[
         Path | None,
@@ -104,7 +105,7 @@ def convert(
             help="A .jsonl, .jsonl.gz or .parquet file; or a folder, for several parts.",
         ),
     ],
-    reading: Reading,
+    reading: TreeReading,
     to: Annotated[str, typer.Option(help="The format of the files in a folder.")] = ".jsonl",
 ) -> None:
     """Convert any format to JSON Lines or Parquet."""
@@ -167,7 +168,7 @@ def split(
 @with_reading
 def prepare_folder(
     data: Data,
-    reading: Reading,
+    reading: TreeReading,
     out: Annotated[
         Path, typer.Option(help="The folder in which the prepared folder is made.")
     ] = Path("prepared"),

@@ -18,14 +18,15 @@ from setrnn.cli.options import (
     Device,
     JsonFile,
     Model,
-    Reading,
     Rule,
+    TreeReading,
     with_reading,
 )
 from setrnn.cli.predict import LimitOptions, with_limits
 from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.data.folders import check_file_place
 from setrnn.data.formats.printing import printable
+from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.metrics import MEASURES
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 def evaluate(
     model: Model,
     data: Data,
-    reading: Reading,
+    reading: TreeReading,
     limits: LimitOptions,
     rule: Rule = None,
     split: Annotated[
@@ -65,6 +66,8 @@ def evaluate(
     Without --rule, the first table compares all prediction rules; the rest is by the model's own.
     The table says if the model was trained on the documents.
     """
+    from setrnn.tagging.documents import find_hierarchy  # it loads torch: the help needs none
+
     if json is not None:
         check_file_place(json)
     wanted = limits.limits()
@@ -82,6 +85,7 @@ def evaluate(
             documents,
             rules,
             limits=wanted,
+            hierarchy=find_hierarchy(source),
             allow_training_documents=allow_training_documents,
             on_progress=show,
         )
@@ -111,6 +115,8 @@ def evaluate(
     if rule is None:
         for text in filter(None, (_describe_rules(list(found), own), _describe_missing(found))):
             stdout.print(text, highlight=False, markup=False, soft_wrap=True)
+    if evaluation.hierarchical is not None:
+        stdout.print(_hierarchical_table(found, own))
     stdout.print(_ranking_table(values))
     for describe in (_describe_probabilities, _describe_calibration, _describe_labels):
         stdout.print(describe(evaluation), highlight=False, soft_wrap=True)
@@ -133,6 +139,18 @@ def evaluate(
         )
     if json is not None:
         write_json(json, values)
+
+
+def _hierarchical_table(found: Mapping[str, Evaluation], own: str) -> Table:
+    """Show the measures of sets with the labels above theirs, the model's own rule first."""
+    table = Table(title="With the labels above in the hierarchy", title_justify="left")
+    table.add_column("rule")
+    for name in HIERARCHICAL_MEASURES.values():
+        table.add_column(name.replace("hierarchical ", "hierarchical\n"), justify="right")
+    for name in [own, *(each for each in found if each != own)]:
+        values = found[name].as_dict()
+        table.add_row(name, *(f"{values[key]:.3f}" for key in HIERARCHICAL_MEASURES))
+    return table
 
 
 def _rules_table(found: Mapping[str, Evaluation], own: str) -> Table:

@@ -11,12 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from setrnn.data.example import Example
 from setrnn.errors import DataError, nearest_name
+from setrnn.metrics import evaluate_label_sets
 
 if TYPE_CHECKING:
     from setrnn.data.labels import LabelVocabulary
     from setrnn.data.ragged import Ragged
 
 N_SHOWN = 5  # labels in a note
+# Their names for people.
+HIERARCHICAL_MEASURES = {
+    "hierarchical_precision": "hierarchical precision",
+    "hierarchical_recall": "hierarchical recall",
+    "hierarchical_f1": "hierarchical F1",
+    "hierarchical_instance_f1": "hierarchical instance-F1",
+}
 CLOSE_ADVICE = "--close-labels adds the missing parents to the documents before training."
 
 
@@ -59,12 +67,16 @@ class Hierarchy:
             self._parents_first  # noqa: B018 (computed once)
         except CycleError as error:
             names = " > ".join(map(shown, error.args[1][: N_SHOWN + 1]))
-            raise DataError(f"The hierarchy has a cycle: {names}. Remove one of its rows.") from None
+            raise DataError(
+                f"The hierarchy has a cycle: {names}. Remove one of its rows."
+            ) from None
 
     @property
     def labels(self) -> tuple[str, ...]:
         """All labels that it names, those with parents first."""
-        return tuple(dict.fromkeys([*self.parents, *(p for row in self.parents.values() for p in row)]))
+        return tuple(
+            dict.fromkeys([*self.parents, *(p for row in self.parents.values() for p in row)])
+        )
 
     @cached_property
     def _parents_first(self) -> tuple[str, ...]:
@@ -86,7 +98,9 @@ class Hierarchy:
     def close(self, labels: Iterable[str]) -> tuple[str, ...]:
         """Return labels with all labels above them."""
         own = tuple(labels)
-        return tuple(dict.fromkeys([*own, *(each for name in own for each in self.ancestors(name))]))
+        return tuple(
+            dict.fromkeys([*own, *(each for name in own for each in self.ancestors(name))])
+        )
 
     def is_closed(self, labels: Iterable[str]) -> bool:
         """Return whether a set has the parents of all its labels."""
@@ -186,3 +200,40 @@ def describe_fit(hierarchy: Hierarchy, labels: LabelVocabulary, count: ClosedCou
 def _name_unknown(name: str, labels: LabelVocabulary) -> str:
     near = nearest_name(name, labels.names)
     return f"{shown(name)} ({near})" if near.startswith("Did") else shown(name)
+
+
+@dataclass(frozen=True)
+class HierarchicalScores:
+    """The measures of sets with the labels above theirs (Kiritchenko et al. 2006).
+
+    Precision, recall and F1 are those of all labels of all documents together; the instance-F1 is
+    the mean over documents. A document without labels, true or predicted, has an F1 of 1.
+    """
+
+    hierarchical_precision: float
+    hierarchical_recall: float
+    hierarchical_f1: float
+    hierarchical_instance_f1: float
+
+
+def score_in_hierarchy(
+    hierarchy: Hierarchy,
+    true_sets: Iterable[Iterable[str]],
+    predicted_sets: Iterable[Iterable[str]],
+) -> HierarchicalScores:
+    """Measure predicted sets; both kinds of sets are closed first.
+
+    Example:
+        >>> tree = Hierarchy({"football": ["sport"], "hockey": ["sport"]})
+        >>> scores = score_in_hierarchy(tree, [["football"]], [["hockey"]])
+        >>> scores.hierarchical_precision, scores.hierarchical_recall
+        (0.5, 0.5)
+    """
+    truth, predicted = (
+        [hierarchy.close(row) for row in sets] for sets in (true_sets, predicted_sets)
+    )
+    names = dict.fromkeys(name for row in predicted for name in row)
+    found = evaluate_label_sets(truth, predicted, [*names] or [""])
+    return HierarchicalScores(
+        found.micro_precision, found.micro_recall, found.micro_f1, found.instance_f1
+    )

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.ragged import Ragged
 from setrnn.systems.candidates import Bools, Floats, Ids, list_distinct, pack_labels
 
 MOST_BRANCHES = 500  # of labels with several parents; then the best set so far is taken

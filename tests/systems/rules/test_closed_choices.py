@@ -1,5 +1,3 @@
-from itertools import product
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,10 @@ from choices import (
     padded_sets,
     random_distributions,
 )
+from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.systems.closure import Closure, find_best_closed
 from setrnn.systems.limits import Limits
-from setrnn.data.labels import LabelVocabulary
 from setrnn.systems.products import most_probable_products
 from setrnn.systems.rules import RULES, choose_sets, find_rule
 from setrnn.systems.rules.choice import Choice

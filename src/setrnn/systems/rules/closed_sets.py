@@ -15,13 +15,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, pack_labels, widen
+from setrnn.systems.candidates import (
+    Floats,
+    Floats32,
+    Ids,
+    Ints,
+    SetCandidates,
+    pack_labels,
+    widen,
+)
 from setrnn.systems.closure import Closure, find_best_closed
-from setrnn.systems.limits import SetLimits
+from setrnn.systems.limits import SetLimits, set_keys
+from setrnn.systems.rules.choice import SetLogProbs
 
 # If the number of labels is limited, the labels of the largest values are looked at, and those
 # above them.
 N_LOOKED_AT = 256
+N_CHANGED = 16  # candidates that are closed and pruned in a completion
 
 
 def close_by_sum(chosen: Ids, values: npt.NDArray[Any], limits: SetLimits) -> Ids:
@@ -113,3 +123,38 @@ def propose_closed(
     width = max(each.shape[2] for each in parts)
     found = np.concatenate([widen(each, width) for each in parts], axis=1)
     return pack_labels(np.where(limits.fit(found)[:, :, None], found, found[:, :1]))
+
+
+def keep_closed(
+    found: SetCandidates, closure: Closure, set_log_probs: SetLogProbs
+) -> SetCandidates:
+    """Return the closed sets of candidates, in descending order of probability.
+
+    For documents with candidates that are not closed, the first candidates are also closed and
+    pruned, and the system is asked for the probabilities of the results.
+    """
+    is_found = found.log_probs > -np.inf
+    is_closed = closure.fit(found.labels)
+    rows = np.flatnonzero((is_found & ~is_closed).any(axis=1))
+    if not len(rows):
+        return found
+    first = found.labels[rows, :N_CHANGED]
+    made = [closure.close(first), closure.prune(first)]
+    width = max(found.labels.shape[2], *(each.shape[2] for each in made))
+    added = pack_labels(np.concatenate([widen(each, width) for each in made], axis=1))
+    G = added.shape[1]
+    labels = np.full((len(is_found), found.labels.shape[1] + G, width), -1, dtype=np.int32)
+    labels[:, G:, : found.labels.shape[2]] = found.labels
+    labels[rows, :G, : added.shape[2]] = added
+    log_probs = np.full(labels.shape[:2], -np.inf)
+    log_probs[:, G:] = np.where(is_closed, found.log_probs, -np.inf)
+    log_probs[rows, :G] = set_log_probs(rows, added)
+    # A set may be found several times. A closed set comes first, even if its probability is 0.
+    keys = set_keys(labels, len(closure.above))
+    order = np.lexsort((keys, -log_probs, ~closure.fit(labels)), axis=1)
+    keys, log_probs = (np.take_along_axis(each, order, axis=1) for each in (keys, log_probs))
+    log_probs[:, 1:][keys[:, 1:] == keys[:, :-1]] = -np.inf
+    labels = np.take_along_axis(labels, order[:, :, None], axis=1)
+    again = np.argsort(-log_probs, axis=1, kind="stable")
+    labels = np.take_along_axis(labels, again[:, :, None], axis=1)
+    return SetCandidates(pack_labels(labels), np.take_along_axis(log_probs, again, axis=1))
