@@ -85,14 +85,15 @@ class Limits:
         is_allowed = np.ones(len(labels), dtype=bool)
         is_allowed[forbidden] = False
         if closure is not None:
+            for label in required:
+                if barred := [each for each in closure.ids_above(label) if not is_allowed[each]]:
+                    raise ConfigError(
+                        f"Label '{labels.names[label]}' is required, but "
+                        f"'{labels.names[barred[0]]}', above it in the hierarchy, is forbidden. "
+                        "Remove one, or allow sets that are not closed."
+                    )
             required = closure.close(required[None])[0] if len(required) else required
             is_allowed[[each for label in forbidden for each in closure.below[label]]] = False
-            if not is_allowed[required].all():
-                name = labels.names[required[~is_allowed[required]][0]]
-                raise ConfigError(
-                    f"Label '{name}' is above or below a required label, and a label above it or "
-                    "itself is forbidden. Remove it from one, or allow sets that are not closed."
-                )
         n_allowed = int(is_allowed.sum())
         if self.min_labels > n_allowed:
             raise ConfigError(

@@ -122,7 +122,8 @@ def propose_closed(
     parts = [first, closure.close(proposed), closure.prune(proposed)]
     width = max(each.shape[2] for each in parts)
     found = np.concatenate([widen(each, width) for each in parts], axis=1)
-    return pack_labels(np.where(limits.fit(found)[:, :, None], found, found[:, :1]))
+    fitting = np.where(limits.fit(found)[:, :, None], found, found[:, :1])
+    return pack_labels(fitting.astype(np.int32))
 
 
 def keep_closed(
