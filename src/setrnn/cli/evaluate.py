@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import setrnn
-from setrnn.cli.console import scores_table, stdout, warn, write_json
+from setrnn.cli.console import hierarchical_table, scores_table, stdout, warn, write_json
 from setrnn.cli.options import (
     AllowTrainingDocuments,
     BeamWidth,
@@ -26,7 +26,6 @@ from setrnn.cli.predict import LimitOptions, with_limits
 from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.data.folders import check_file_place
 from setrnn.data.formats.printing import printable
-from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.metrics import MEASURES
 
 if TYPE_CHECKING:
@@ -116,7 +115,8 @@ def evaluate(
         for text in filter(None, (_describe_rules(list(found), own), _describe_missing(found))):
             stdout.print(text, highlight=False, markup=False, soft_wrap=True)
     if evaluation.hierarchical is not None:
-        stdout.print(_hierarchical_table(found, own))
+        names = [own, *(each for each in found if each != own)]
+        stdout.print(hierarchical_table({name: found[name].as_dict() for name in names}))
     stdout.print(_ranking_table(values))
     for describe in (_describe_probabilities, _describe_calibration, _describe_labels):
         stdout.print(describe(evaluation), highlight=False, soft_wrap=True)
@@ -139,18 +139,6 @@ def evaluate(
         )
     if json is not None:
         write_json(json, values)
-
-
-def _hierarchical_table(found: Mapping[str, Evaluation], own: str) -> Table:
-    """Show the measures of sets with the labels above theirs, the model's own rule first."""
-    table = Table(title="With the labels above in the hierarchy", title_justify="left")
-    table.add_column("rule")
-    for name in HIERARCHICAL_MEASURES.values():
-        table.add_column(name.replace("hierarchical ", "hierarchical\n"), justify="right")
-    for name in [own, *(each for each in found if each != own)]:
-        values = found[name].as_dict()
-        table.add_row(name, *(f"{values[key]:.3f}" for key in HIERARCHICAL_MEASURES))
-    return table
 
 
 def _rules_table(found: Mapping[str, Evaluation], own: str) -> Table:
