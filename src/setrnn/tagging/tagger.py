@@ -18,6 +18,8 @@ from setrnn.config import Config, MemberSettings, MixtureConfig
 from setrnn.data.arrays import share_arrays
 from setrnn.data.document_sketch import DocumentSketch, pack_sketch, unpack_sketch
 from setrnn.data.example import KnownLabels
+from setrnn.data.formats import make_hierarchy
+from setrnn.data.formats.parents import Parents
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import (
@@ -363,6 +365,26 @@ class Tagger:
             )
         closure = self.closure if is_closed else None
         return asked.for_labels(self.labels, self.seen_sets, closure)
+
+    def with_hierarchy(self, parents: Parents | None, *, keeps_closed: bool = True) -> Tagger:
+        """Return the same model with a hierarchy of its labels; None for none.
+
+        Args:
+            parents: a file of label,parent, or a dict from labels to their parents.
+            keeps_closed: whether the labels of predicted sets bring those above them.
+
+        Example:
+            >>> import setrnn
+            >>> tagger = setrnn.train("newsroom", "br").with_hierarchy("newsroom")
+            >>> tagger.complete("", present={"copper"}).labels
+            ('economy', 'markets', 'commodities', 'copper')
+        """
+        hierarchy = make_hierarchy(parents)
+        if hierarchy is not None:
+            if not any(name in self.labels.index for name in hierarchy.labels):
+                raise ConfigError("The hierarchy names none of the labels of the model.")
+            hierarchy = replace(hierarchy, keeps_closed=keeps_closed)
+        return replace(self, hierarchy=hierarchy, version=NOWHERE)
 
     @property
     def keeps_closed(self) -> bool:
