@@ -30,6 +30,7 @@ const KEYS = {
 const KEYS_OF_A_LABEL = {
   Enter: "on a label: accept it; again: reject it; again: undecided",
   Delete: "on a label: reject it",
+  "↑↓←→": "in the tree: move, open and close",
 };
 const ACTS = {
   turn: ({ label }) => current.turn(label),
