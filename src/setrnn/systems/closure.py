@@ -16,7 +16,10 @@ from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
 from setrnn.systems.candidates import Bools, Floats, Ids, list_distinct, pack_labels
 
-MOST_BRANCHES = 500  # of labels with several parents; then the best set so far is taken
+# Branches for labels with several parents; then the best set so far is taken. Work is counted in
+# numbers, of which a call of a function takes the time of CALL.
+LEAST_BRANCHES, MOST_BRANCHES = 16, 500
+MOST_WORK, CALL = 2**25, 4_000
 
 
 @dataclass(frozen=True)
@@ -119,25 +122,29 @@ def find_best_closed(
     labels that lacks a parent is required and then forbidden, and the better of both is returned.
     """
     forest = _Forest.of(closure, labels)
-    best: tuple[float, int, list[int]] | None = None
+    best: tuple[float, int, Bools] | None = None
     M = len(forest.labels)
-    is_required = np.isin(forest.labels, list(required))
     values = values[:, forest.places]
-    waiting = [(is_required, np.zeros(M, dtype=bool))]
-    for _ in range(MOST_BRANCHES):
+    sized = [(row, -1) for row in range(len(values))] if sizes is None else sizes
+    waiting = [(np.isin(forest.labels, list(required)), np.zeros(M, dtype=bool))]
+    for _ in range(_count_branches(M, len(values), sizes)):
         if not waiting:
             break
         must, must_not = waiting.pop()
         found = forest.solve(values, sizes, must, must_not)
         if found is None or (best is not None and found[0] <= best[0]):
             continue
-        total, row, is_in = found
-        missing = next(
-            (node for node in np.flatnonzero(is_in) if not is_in[forest.above[node]].all()), None
-        )
-        if missing is None:
-            best = (total, row, [int(each) for each in forest.labels[is_in]])
+        is_in = found[2]
+        lacking = [node for node in np.flatnonzero(is_in) if not is_in[forest.above[node]].all()]
+        if not lacking:
+            best = found
             continue
+        for near in forest.close(is_in, lacking):
+            n = int(near.sum())
+            rated = [(float(values[row, near].sum()), row) for row, k in sized if k in (n, -1)]
+            if rated and (best is None or max(rated)[0] > best[0]):
+                best = (*max(rated), near)
+        missing = lacking[0]
         without = must_not.copy()
         without[[missing, *forest.below[missing]]] = True
         if not (must & without).any():
@@ -146,7 +153,15 @@ def find_best_closed(
         with_it[[missing, *forest.above[missing]]] = True
         if not (with_it & must_not).any():
             waiting.append((with_it, must_not))
-    return best
+    if best is None:
+        return None
+    return best[0], best[1], [int(each) for each in forest.labels[best[2]]]
+
+
+def _count_branches(M: int, T: int, sizes: Sequence[tuple[int, int]] | None) -> int:
+    """Return how many branches to try: fewer if each of them takes longer."""
+    W = 1 if sizes is None else max((size for _, size in sizes), default=0) + 1
+    return int(np.clip(MOST_WORK // max(M * (T * W + CALL), 1), LEAST_BRANCHES, MOST_BRANCHES))
 
 
 @dataclass(frozen=True)
@@ -189,6 +204,14 @@ class _Forest:
             [[at[each] for each in closure.ids_above(label)] for label in nodes],
             [[at[each] for each in closure.below[label] if each in own] for label in nodes],
         )
+
+    def close(self, is_in: Bools, lacking: Sequence[int]) -> tuple[Bools, Bools]:
+        """Return a set without the nodes that lack one above them, and with those above."""
+        fewer, more = is_in.copy(), is_in.copy()
+        fewer[lacking] = False
+        for node in lacking:
+            more[self.above[node]] = True
+        return fewer, more
 
     def solve(
         self,

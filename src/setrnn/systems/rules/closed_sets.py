@@ -67,30 +67,43 @@ def _find_largest_sum(values: npt.NDArray[Any], limits: SetLimits, closure: Clos
 
 
 def find_largest_f1(
-    labels: Ids, probs: Floats, empty: float, limits: SetLimits, closure: Closure
+    labels: Ids, probs: Floats, empty: float, chosen: Ids, limits: SetLimits, closure: Closure
 ) -> list[int]:
     """Return the closed set of highest expected F1 of a document.
 
-    Its labels (M,), padded with -1, have the probabilities (M, Z) with each size of the set.
+    Its labels (M,), padded with -1, have the probabilities (M, Z) with each size of the set. The
+    chosen set (S,) is the best of those that need not be closed.
     """
     of_label = dict(zip(labels.tolist(), probs, strict=True))
-    is_allowed, required = limits.is_allowed, limits.required.tolist()
-    wanted = [label for label in of_label if label >= 0 and is_allowed[label]]
+    wanted = [label for label in of_label if label >= 0 and limits.is_allowed[label]]
     own = _with_above(closure, [*wanted, *limits.smallest_set()])
     nothing = np.zeros(probs.shape[1])
     rows = np.array([of_label.get(label, nothing) for label in own])  # (M, Z)
     ks = np.arange(max(limits.min_labels, 1), min(limits.max_labels, len(own)) + 1)
     weights = 2.0 / (np.arange(1, rows.shape[1] + 1)[:, None] + ks)  # (Z, sizes)
     gains = (rows @ weights).T  # (sizes, M)
-    # The F1 of a set that fits; the sum of all gains, which is an upper bound, descends in k.
-    least = empty if limits.min_labels == 0 else 0.0
-    is_better = gains.sum(axis=1) > least
-    gains, ks = gains[is_better], ks[is_better]
-    sizes = [(row, int(k)) for row, k in enumerate(ks)]
-    found = find_best_closed(closure, own, gains, sizes, required)
-    if found is None or (limits.min_labels == 0 and found[0] <= empty):
-        return limits.smallest_set()
+    # Only sizes are tried of which some set, closed or not, is better than a closed one.
+    near = [closure.close(chosen[None])[0], closure.prune(chosen[None])[0]]
+    fitting = [each[each >= 0].tolist() for each in near if limits.fit(each[None, None])[0, 0]]
+    known = [limits.smallest_set(), *fitting]
+    values = [_rate(each, own, gains, ks, empty) for each in known]
+    most = np.cumsum(-np.sort(-gains, axis=1), axis=1)[np.arange(len(ks)), ks - 1]
+    is_better = most > max(values)
+    sizes = [(row, int(k)) for row, k in enumerate(ks[is_better])]
+    found = find_best_closed(closure, own, gains[is_better], sizes, limits.required.tolist())
+    if found is None or found[0] <= max(values):
+        return known[int(np.argmax(values))]
     return found[2]
+
+
+def _rate(
+    chosen: Sequence[int], labels: Sequence[int], gains: Floats, ks: Ints, empty: float
+) -> float:
+    """Return the expected F1 of a set, from the gains (sizes, M) of labels in sets of sizes ks."""
+    if not len(chosen):
+        return empty
+    places = np.searchsorted(labels, chosen)
+    return float(gains[len(chosen) - ks[0], places].sum())
 
 
 def _with_above(closure: Closure, labels: Sequence[int]) -> list[int]:

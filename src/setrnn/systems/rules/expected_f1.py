@@ -36,7 +36,7 @@ def choose(choice: Choice) -> Ids:
     if closure is None:
         return found
     rows = np.flatnonzero(~closure.fit(found))
-    parts = zip(probs.labels[rows], probs.probs[rows], probs.empty[rows], strict=True)
+    parts = zip(probs.labels[rows], probs.probs[rows], probs.empty[rows], found[rows], strict=True)
     return replace_rows(found, rows, [find_largest_f1(*part, limits, closure) for part in parts])
 
 
