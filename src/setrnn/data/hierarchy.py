@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
+from itertools import chain
 from reprlib import repr as shown
 from typing import TYPE_CHECKING, Any
 
 from setrnn.data.example import Example
+from setrnn.data.labels import LabelVocabulary
 from setrnn.errors import DataError, nearest_name
 from setrnn.metrics import evaluate_label_sets
 
 if TYPE_CHECKING:
-    from setrnn.data.labels import LabelVocabulary
     from setrnn.data.ragged import Ragged
 
 N_SHOWN = 5  # labels in a note
@@ -195,6 +197,20 @@ def describe_fit(hierarchy: Hierarchy, labels: LabelVocabulary, count: ClosedCou
             f"closed. {CLOSE_ADVICE}"
         )
     return lines
+
+
+def describe_labels(hierarchy: Hierarchy, label_sets: Sequence[Sequence[str]]) -> list[str]:
+    """Say how a hierarchy fits label sets that are given by their names.
+
+    Example:
+        >>> tree = Hierarchy({"football": ["sport"]})
+        >>> describe_labels(tree, [["sport", "football"], ["sport"]])[0][:46]
+        'Hierarchy: 1 of 2 labels are below another. Th'
+    """
+    labels = LabelVocabulary.from_counts(Counter(chain.from_iterable(label_sets)))
+    return describe_fit(
+        hierarchy, labels, count_closed(hierarchy, labels.encode(label_sets), labels)
+    )
 
 
 def _name_unknown(name: str, labels: LabelVocabulary) -> str:

@@ -24,8 +24,9 @@ def tree_site(taggers):
         yield Site(address)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tree_tab(browser, tree_site):
+    """A document on a phone; one test follows the other."""
     options = {"viewport": PHONE, "reduced_motion": "reduce", "bypass_csp": True}
     with opened(browser, tree_site, **options) as tab:
         tag(tab, TEXT)
@@ -40,6 +41,14 @@ def focused(tab):
 def press(tab, *keys):
     for key in keys:
         tab.keyboard.press(key)
+
+
+def show(tab, label):
+    """Open a label by its triangle."""
+    item = tab.locator(f"#tree > [data-label={label}]")
+    if item.get_attribute("aria-expanded") == "false":
+        item.locator("> .row .twist").click()
+    expect(item).to_have_attribute("aria-expanded", "true")
 
 
 def test_the_tree_is_opened_and_walked_by_keys(tree_tab):
@@ -66,7 +75,7 @@ def test_the_tree_is_opened_and_walked_by_keys(tree_tab):
 
 def test_decisions_in_the_tree_stay_closed_and_undo_gives_them_back(tree_tab):
     tab = tree_tab
-    tab.click("#tree [data-label=economy] > .row .twist")
+    show(tab, "economy")
     markets = tab.locator("#tree [data-label=markets]")
     markets.locator("> .row .name").click()
     settled(tab)
@@ -85,7 +94,7 @@ def test_decisions_in_the_tree_stay_closed_and_undo_gives_them_back(tree_tab):
 
 def test_the_tree_fits_a_phone_and_axe_finds_nothing_serious(tree_tab):
     tab = tree_tab
-    tab.click("#tree [data-label=sport] > .row .twist")
+    show(tab, "sport")
     assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert tab.locator("#tree [data-label=sport] > .row").bounding_box()["height"] >= 44
     assert findings(tab, "#tree-section") == []

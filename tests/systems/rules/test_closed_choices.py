@@ -20,10 +20,9 @@ from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.marginal_rules import OVER_HALF, Thresholds
 
 NAMES = ("a", "b", "c", "d", "e", "f")
-# All labels above each label: a tree, one with two roots, and two with several parents.
+# All labels above each label: two trees, and two hierarchies with several parents.
 ABOVE = {
     "chain": [[], [0], [0, 1], []],
-    "tree": [[], [0], [0], [0, 2]],
     "upwards": [[1, 3], [3], [], []],
     "diamond": [[], [0], [0], [0, 1, 2]],
     "two parents": [[], [], [0, 1], [1]],
@@ -97,7 +96,7 @@ def worth(rule, choice, probs, row, chosen):
 @pytest.mark.parametrize("name", ABOVE)
 @pytest.mark.parametrize("rule", RULES)
 def test_every_rule_chooses_the_best_closed_set(rule, name, limits):
-    probs = random_distributions(3, n=12)
+    probs = random_distributions(3, n=7)
     wanted, of = fitting(limits, ABOVE[name])
     choice = choice_of(probs, of, thresholds=THRESHOLDS)
     labels, _ = choose_sets(find_rule(rule), choice)
@@ -140,7 +139,7 @@ def test_only_seen_sets_that_are_closed_are_chosen():
         assert set(as_sets(labels)) <= {(0,), (0, 1), (0, 1, 2, 3)}
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(16))
 def test_the_best_closed_set_of_a_random_hierarchy_equals_brute_force(seed):
     """With several parents, with sizes and without, and with required labels."""
     random = np.random.default_rng(seed)
