@@ -20,8 +20,8 @@ from setrnn.tagging.updating import update
 from small_taggers import with_thresholds
 
 NEWSROOM = read_hierarchy("newsroom")
-# Labels of other branches as second parents: hardly any set is closed by itself.
 KINDS = ("br", "br-support", "set-rnn", "set-rnn-exact", "mixture")
+# Labels of other branches as parents: hardly any set is closed by itself.
 STRANGE = {"weather": ["sport", "economy"], "velmara": "sport", "economy": "politics"}
 
 

@@ -135,7 +135,8 @@ def find_best_closed(
         if found is None or (best is not None and found[0] <= best[0]):
             continue
         is_in = found[2]
-        lacking = [node for node in np.flatnonzero(is_in) if not is_in[forest.above[node]].all()]
+        chosen = np.flatnonzero(is_in).tolist()
+        lacking = [node for node in chosen if not is_in[forest.above[node]].all()]
         if not lacking:
             best = found
             continue

@@ -85,7 +85,7 @@ def find_largest_f1(
     # Only sizes are tried of which some set, closed or not, is better than a closed one.
     near = [closure.close(chosen[None])[0], closure.prune(chosen[None])[0]]
     fitting = [each[each >= 0].tolist() for each in near if limits.fit(each[None, None])[0, 0]]
-    known = [limits.smallest_set(), *fitting]
+    known: list[list[int]] = [limits.smallest_set(), *fitting]
     values = [_rate(each, own, gains, ks, empty) for each in known]
     most = np.cumsum(-np.sort(-gains, axis=1), axis=1)[np.arange(len(ks)), ks - 1]
     is_better = most > max(values)
@@ -114,7 +114,7 @@ def _with_above(closure: Closure, labels: Sequence[int]) -> list[int]:
 def replace_rows(sets: Ids, rows: Ints, others: Sequence[Sequence[int]]) -> Ids:
     """Replace some of the sets (n, S)."""
     width = max(map(len, others), default=0)
-    found = widen(sets, width).copy()
+    found: Ids = widen(sets, width).copy()
     for row, labels in zip(rows, others, strict=True):
         found[row] = -1
         found[row, : len(labels)] = sorted(labels)
