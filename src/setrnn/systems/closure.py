@@ -28,6 +28,7 @@ class Closure:
 
     Example: label 2 is below 0, and label 3 below 2.
 
+        >>> from setrnn.data.ragged import Ragged
         >>> closure = Closure(Ragged.from_lists([[], [], [0], [0, 2]]).padded())
         >>> closure.close(np.array([[1, 3]], dtype=np.int32)).tolist()
         [[0, 1, 2, 3]]
