@@ -31,6 +31,7 @@ def test_a_set_is_closed_if_it_equals_its_closure():
     [
         ({"a": "a"}, "'a' is its own parent"),
         ({"a": ["b"], "b": ["c"], "c": ["a"]}, "cycle"),
+        ({str(n): [str(n + 1)] for n in range(300)}, "more than 256"),
         ({"a": [3]}, "must be labels"),
         ({"a": [""]}, "must be labels"),
     ],

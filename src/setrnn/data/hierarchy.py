@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from setrnn.data.ragged import Ragged
 
 N_SHOWN = 5  # labels in a note
+MOST_ABOVE = 256  # labels above a label
 # Their names for people.
 HIERARCHICAL_MEASURES = {
     "hierarchical_precision": "hierarchical precision",
@@ -66,7 +67,7 @@ class Hierarchy:
                 found[label] = rows
         object.__setattr__(self, "parents", found)
         try:
-            self._parents_first  # noqa: B018 (computed once)
+            self._ancestors  # noqa: B018 (computed once)
         except CycleError as error:
             names = " > ".join(map(shown, error.args[1][: N_SHOWN + 1]))
             raise DataError(
@@ -81,16 +82,16 @@ class Hierarchy:
         )
 
     @cached_property
-    def _parents_first(self) -> tuple[str, ...]:
-        return tuple(TopologicalSorter(self.parents).static_order())
-
-    @cached_property
     def _ancestors(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
-        for label in self._parents_first:
+        for label in TopologicalSorter(self.parents).static_order():
             own = self.parents.get(label, ())
             above = (each for parent in own for each in found[parent])
             found[label] = tuple(dict.fromkeys([*own, *above]))
+            if len(found[label]) > MOST_ABOVE:  # a file of a model may come from anywhere
+                raise DataError(
+                    f"{shown(label)} has more than {MOST_ABOVE} labels above it. Remove some rows."
+                )
         return found
 
     def ancestors(self, label: str) -> tuple[str, ...]:

@@ -52,7 +52,7 @@ def _find_largest_sum(values: npt.NDArray[Any], limits: SetLimits, closure: Clos
     required, sizes = limits.required.tolist(), None
     if limits.has_sizes:
         ranked = np.where(limits.is_allowed, values, -np.inf)
-        wanted = np.argsort(-ranked, kind="stable")[: min(N_LOOKED_AT, limits.max_labels * 8 + 64)]
+        wanted = np.argsort(-ranked, kind="stable")[:N_LOOKED_AT]
         wanted = wanted[limits.is_allowed[wanted]]
         labels = _with_above(closure, [*wanted.tolist(), *limits.smallest_set()])
         most = min(limits.max_labels, len(labels))
