@@ -31,6 +31,7 @@ import reference  # noqa: E402
 BESIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "report-a-weakness.md",
     "deploy/README.md": "deploy.md",
     "benchmarks/README.md": "benchmarks.md",
     "docs/notebook.ipynb": "notebook.md",
