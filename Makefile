@@ -21,7 +21,7 @@ demo: .venv/installed
 	$(BIN)/setrnn demo
 
 docs: .venv/installed-dev
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	@echo "Wrote build/site. To read and search it: $(BIN)/python -m http.server --directory build/site"
 
 check: .venv/installed-dev

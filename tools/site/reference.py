@@ -187,10 +187,15 @@ def _describe(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401
             called = getattr(value, member)
             if isinstance(each, property | cached_property):
                 yield from (f"#### {name}.{member}", "", *_docstring(each))
-            elif (inspect.isfunction(called) or inspect.ismethod(called)) and called.__doc__:
+            elif inspect.isroutine(called) and _is_ours(called):
                 yield from (f"#### {name}.{member}", "")
                 yield from _signature(f"{name}.{member}", called)
                 yield from _docstring(called)
+
+
+def _is_ours(value: Any) -> bool:  # noqa: ANN401
+    """Return whether a method was written here: scikit-learn adds some to an estimator."""
+    return bool(value.__doc__) and getattr(value, "__module__", "").startswith("setrnn")
 
 
 def _is_error(value: Any) -> bool:  # noqa: ANN401
