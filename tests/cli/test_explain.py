@@ -1,3 +1,4 @@
+import json
 import sys
 from io import StringIO
 
@@ -133,11 +134,22 @@ def test_top_shortens_the_list(setrnn, model):
     assert short.count("→") < whole.count("→")
 
 
-def test_a_classical_model_is_explained_by_its_words_and_sets(setrnn, trained):
-    result = setrnn("explain", trained, "--text", TEXT)
+def test_a_classical_model_is_explained_by_its_words_and_sets(setrnn, trained, tmp_path):
+    page = tmp_path / "why.html"
+    result = setrnn(
+        "explain", trained, "--text", TEXT, "--html", page, "--json", tmp_path / "why.json"
+    )
     assert result.code == 0, result.err
     assert "br predicts" in result.out
     assert "The words for each label" in result.out
+    assert "bias" in result.out
+    assert "score" in page.read_text()
+    written = json.loads((tmp_path / "why.json").read_text())
+    for each in written["label_words"]:
+        score = each["score"]
+        parts = [term["contribution"] for term in score["terms"]]
+        assert score["total"] == pytest.approx(score["bias"] + sum(parts))
+        assert f"{score['total']:+.2f}" in result.out
     assert "The most probable sets" in result.out
 
 
