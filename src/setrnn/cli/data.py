@@ -33,12 +33,14 @@ from setrnn.cli.options import (
 )
 from setrnn.cli.progress import documents_progress, terminal_progress
 from setrnn.cli.terminal import escape_controls
+from setrnn.data.cache import sample_texts
 from setrnn.data.example import Example
 from setrnn.data.folders import check_file_place
 from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
 from setrnn.data.formats.encodings import has_mark
 from setrnn.data.formats.label_map import save_label_map
 from setrnn.data.formats.write import WRITERS
+from setrnn.data.languages import look_at
 from setrnn.data.prepared import Prepared
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
@@ -84,9 +86,12 @@ def info(
     bad_rows = BadRows(source.on_bad_row)
     with documents_progress() as advance:
         statistics = dataset_statistics(_watch_all(dataset, bad_rows, advance))
+    look = look_at(sample_texts(source))
     if json is not None:
-        write_json(json, {"data": dataset.name, **statistics.as_dict()})
+        values = {"data": dataset.name, "language": look.language, **statistics.as_dict()}
+        write_json(json, values)
     stdout.print(show_statistics(statistics))
+    note(f"Language: {look.describe()}")
     report_skipped(bad_rows)
     if write_label_map is not None:
         save_label_map(statistics.twins, write_label_map)
@@ -291,6 +296,8 @@ def show_prepared(folder: Path, json: Path | None = None) -> None:
     ):
         table.add_row(row, *(f"{len(each.values) / max(len(each), 1):.1f}" for each in parts))
     stdout.print(table)
+    if prepared.language_note:
+        note(f"Language: {prepared.language_note}")
     seals = prepared.description["files"].values()
     note(
         f"{len(prepared.labels):,} labels, {prepared.encoder.n_tokens:,} different words and "

@@ -115,7 +115,7 @@ def explain_text(
     else:
         marginals = tagger.marginals([text], [features])
     member, weight = _choose_member(tagger, chosen, len(set(labels)))
-    reading = read_text(member.encoder, text, features)
+    reading = read_text(member.encoder, text, features, member.config.text.language)
     own_ids = [tagger.labels.index[name] for name in member.labels.names]
     label_set = given_set(member.labels, labels)
     explained = _explain(member, reading, top, chosen, label_set, marginals.probs[0, own_ids])

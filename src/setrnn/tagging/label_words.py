@@ -138,16 +138,19 @@ def _name_features(
     tagger: Tagger, tfidf: Tfidf, reading: Reading, found: LinearTerms
 ) -> Iterator[tuple[str, str, int]]:
     """Yield the text of each feature as it was first written, its kind and how often it occurs."""
-    ids = [int(token) for token in reading.tokens[0]]
-    written = (*(word.text for word in reading.words if word.place is not None), *reading.features)
-    text_of: dict[int, str] = {}
-    for token, text in zip(ids, written, strict=True):
-        is_number = tagger.encoder.tokens[token] == NUMBER
-        text_of.setdefault(token, "a number" if is_number else text)
+    ids, known = [int(token) for token in reading.tokens[0]], tagger.encoder.tokens
+    words = [word for word in reading.words if word.place is not None]
+    written = (*(word.text for word in words), *reading.features)
     counts = Counter[tuple[int, ...]]((token,) for token in ids)
     counts.update(pairwise(ids))
+    text_of: dict[tuple[int, ...], str] = {}
+    for token, text in zip(ids, written, strict=True):
+        text_of.setdefault((token,), "a number" if known[token] == NUMBER else text)
+    for place, pair in enumerate(pairwise(ids)):
+        is_joined = place + 1 < len(words) and words[place].stop == words[place + 1].start
+        text_of.setdefault(pair, ("" if is_joined else " ").join(written[place : place + 2]))
     for column in found.columns.tolist():
         tokens = tfidf.tokens_of(column)
-        is_tag = tagger.encoder.tokens[tokens[0]].startswith(FEATURE_PREFIX)
+        is_tag = known[tokens[0]].startswith(FEATURE_PREFIX)
         kind = PAIR if len(tokens) > 1 else FEATURE if is_tag else WORD
-        yield " ".join(text_of[token] for token in tokens), kind, counts[tokens]
+        yield text_of[tokens], kind, counts[tokens]
