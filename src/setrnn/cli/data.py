@@ -106,13 +106,14 @@ def convert(
         Path,
         typer.Argument(
             metavar="OUT",
-            help="A .jsonl, .jsonl.gz or .parquet file; or a folder, for several parts.",
+            help="A .jsonl, .jsonl.gz or .parquet file, or .json for tasks of Label Studio; or a "
+            "folder, for several parts.",
         ),
     ],
     reading: Reading,
     to: Annotated[str, typer.Option(help="The format of the files in a folder.")] = ".jsonl",
 ) -> None:
-    """Convert any format to JSON Lines or Parquet."""
+    """Convert any format to JSON Lines, Parquet or tasks of Label Studio."""
     is_file = out.name.endswith(tuple(WRITERS))
     if out.suffix and not is_file:
         raise ConfigError(f"{out} must end in {', '.join(WRITERS)}, or be a folder.")

@@ -10,7 +10,16 @@ from itertools import chain
 from pathlib import Path
 
 from setrnn.data.example import Example
-from setrnn.data.formats import aapd, delimited, huggingface, jsonl, parquet, rcv1, reuters
+from setrnn.data.formats import (
+    aapd,
+    delimited,
+    huggingface,
+    jsonl,
+    label_studio,
+    parquet,
+    rcv1,
+    reuters,
+)
 from setrnn.data.formats.label_map import map_labels, read_label_map
 from setrnn.data.formats.printing import printable
 from setrnn.data.formats.reader import (
@@ -60,6 +69,7 @@ READERS: dict[str, Format] = {
     "aapd": aapd.FORMAT,
     "rcv1": rcv1.FORMAT,
     "reuters": reuters.FORMAT,
+    "label-studio": label_studio.FORMAT,
     "huggingface": huggingface.FORMAT,
 }
 
