@@ -1,9 +1,13 @@
 import json
 import sys
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 from rich.console import Console
+
+from setrnn.cli.explain import _label_words
+from setrnn.tagging.explanation import LinearScore, Term
 
 TEXT = "The draft budget of Velmara for 2,500 [bold]clubs[/bold]"
 
@@ -173,3 +177,18 @@ def test_wrong_options_are_one_line(setrnn, model, arguments, said):
 
 def test_a_text_is_needed(setrnn, model):
     assert setrnn("explain", model).code == 2
+
+
+def test_no_word_of_any_script_is_cut_off(taggers):
+    found = taggers["br"].explain(TEXT)
+    words = ["今", "今天", "医", "学", "コンピューター", "weather"]
+    terms = tuple(Term(word, "word", 1, 1.0, 0.5, 0.5) for word in words[:4])
+    terms += tuple(Term(word, "pair", 1, 1.0, -0.5, -0.5) for word in words[4:])
+    label = replace(found.label_words[0], score=LinearScore(0.0, -1.89, terms))
+    table = _label_words(replace(found, label_words=(label,)))
+    for width in range(50, 90):
+        console = Console(width=width, file=StringIO())
+        console.print(table)
+        printed = "".join(console.file.getvalue().split())
+        assert "…" not in printed
+        assert all(word in printed for word in words[:4])

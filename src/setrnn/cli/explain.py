@@ -184,7 +184,7 @@ def _label_words(explanation: Explanation) -> Table:
     has_scores = explanation.has_scores
     for name in ("score", "bias") if has_scores else ():
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("words")
+    table.add_column("words", overflow="fold")
     for each in explanation.label_words:
         found = [
             *explanation.words_for(each, WORDS_FOR),
