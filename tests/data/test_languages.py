@@ -217,3 +217,12 @@ def test_the_language_is_settled_once_and_kept_with_the_data(tmp_path):
     given = open_prepared(Source(str(file)), TextSettings(language="none"), tmp_path)
     assert (given.text_settings.language, given.folder != found.folder) == ("none", True)
     assert load_config(overrides=["text.language=de"]).text.language == "de"
+
+
+@pytest.mark.parametrize(
+    "part", ["เ", "\u1000\u103a", "\u1780\u17d2", "ー", "\u1000\u1039", "e\u0301"]
+)
+def test_a_long_run_of_one_unit_takes_linear_time(part):
+    text = part * (100_000 // len(part))
+    assert split_words(text, "none")
+    assert len(encoder_of(["a"], "none").encode([text])) == 1

@@ -104,7 +104,7 @@ def _label_choice(explanation: Explanation, label: LabelWords) -> Choice:
     left_out = "" if label.is_in_set else ", which was left out"
     score = label.score
     total = (
-        "" if score is None else f"score {score.total:+.2f} = bias {score.bias:+.2f} + the words"
+        "" if score is None else f"score {score.total:+.2f} = bias {score.bias:+.2f} + what follows"
     )
     return Choice(
         label.label,

@@ -78,6 +78,8 @@ def test_tasks_without_an_annotation_are_left_out_unless_labels_are_not_needed(t
     bad_rows = BadRows()
     assert len(read(tmp_path, tasks, bad_rows)) == 1
     assert "2 tasks have no annotation" in bad_rows.notes[0]
+    with pytest.raises(DataError, match="none of its 2 tasks"):
+        read(tmp_path, tasks[1:])
     assert [each.labels for each in read(tmp_path, tasks, require_labels=False)] == [
         ("a",),
         (),

@@ -60,8 +60,13 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
             return None
         return make(row, number)
 
-    rows = enumerate(_load(path, options), start=1)
+    tasks = _load(path, options)
+    rows = enumerate(tasks, start=1)
     yield from read_rows(rows, make_from_task, bad_rows, f"{printable(path.name)} task")
+    if n_left_out and n_left_out == len(tasks):
+        raise DataError(
+            f"{path}: none of its {n_left_out:,} tasks has an annotation. Annotate some."
+        )
     if n_left_out:
         bad_rows.note(f"{path.name}: {n_left_out:,} tasks have no annotation and are left out.")
 
