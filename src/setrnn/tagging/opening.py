@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from setrnn.config import AUTO, WORDS, Config, find_changes, load_config, read_changes
 from setrnn.data.cache import Source, open_prepared, read_source
-from setrnn.data.languages import find_language
+from setrnn.data.languages import ENGLISH, find_language
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
@@ -142,6 +142,8 @@ def open_training_data(
     text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
     language = find_language(text.language)
     text = replace(text, language=prepared.text_settings.language if language == AUTO else language)
+    if text.stop_words == AUTO and prepared.text_settings.stop_words == ENGLISH:
+        text = replace(text, stop_words=ENGLISH)  # folders from before there were languages
     on_progress(Note(f"Prepared data: {prepared.folder}"))
     if prepared.language_note and text.tokenizer == WORDS:
         on_progress(
