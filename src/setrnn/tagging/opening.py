@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from setrnn.config import WORDS, Config, find_changes, load_config, read_changes
+from setrnn.config import AUTO, WORDS, Config, find_changes, load_config, read_changes
 from setrnn.data.cache import Source, open_prepared, read_source
 from setrnn.data.formats import make_hierarchy
 from setrnn.data.formats.parents import Parents
 from setrnn.data.hierarchy import describe_fit
+from setrnn.data.languages import ENGLISH, find_language
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
@@ -155,7 +156,15 @@ def open_training_data(
     prepared = open_with(source, config.text, folder, on_progress)
     # The content of a tokenizer counts, and training checks it; not its place.
     text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
+    language = find_language(text.language)
+    text = replace(text, language=prepared.text_settings.language if language == AUTO else language)
+    if text.stop_words == AUTO and prepared.text_settings.stop_words == ENGLISH:
+        text = replace(text, stop_words=ENGLISH)  # folders from before there were languages
     on_progress(Note(f"Prepared data: {prepared.folder}"))
+    if prepared.language_note and text.tokenizer == WORDS:
+        on_progress(
+            Note(f"Language: {prepared.language_note} To change it: --set text.language=NAME.")
+        )
     is_other = prepared.text_settings != text
     if is_other and any("text." in each for each in overrides):
         raise ConfigError(f"{prepared.folder} was prepared with other text settings than --set.")
