@@ -182,7 +182,7 @@ async def hierarchy(
     ] = None,
 ) -> HierarchyAnswer:
     """List the labels of a model with their parents; without any if it has no hierarchy."""
-    found = _service(request).registry.find(model or None)
+    found = service_of(request).registry.find(model or None)
     response.headers[VERSION_HEADER] = found.version
     return await asyncio.to_thread(list_hierarchy, found, limit)
 
