@@ -33,6 +33,7 @@ from setrnn.cli.options import (
 )
 from setrnn.cli.progress import documents_progress, terminal_progress
 from setrnn.cli.terminal import escape_controls
+from setrnn.data.cut_documents import describe_cut_documents
 from setrnn.data.example import Example
 from setrnn.data.folders import check_file_place
 from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
@@ -87,6 +88,8 @@ def info(
     if json is not None:
         write_json(json, {"data": dataset.name, **statistics.as_dict()})
     stdout.print(show_statistics(statistics))
+    if cut := statistics.describe_cut():
+        note(cut)
     report_skipped(bad_rows)
     if write_label_map is not None:
         save_label_map(statistics.twins, write_label_map)
@@ -297,6 +300,8 @@ def show_prepared(folder: Path, json: Path | None = None) -> None:
         f"features. All {len(seals)} files ({sum(seal['bytes'] for seal in seals) / 1e6:,.1f} MB) "
         "and the word vectors are as they were written."
     )
+    if cut := describe_cut_documents(prepared.n_windows, prepared.text_settings):
+        note(cut)
 
 
 def refuse_own_input(dataset: Dataset, out: Path) -> None:

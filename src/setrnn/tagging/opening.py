@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from setrnn.config import WORDS, Config, find_changes, load_config, read_changes
 from setrnn.data.cache import Source, open_prepared, read_source
+from setrnn.data.cut_documents import describe_cut_documents
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
@@ -146,6 +147,7 @@ def open_training_data(
     if not len(prepared.labels):
         raise DataError(f"No document of {source} has a label: there is nothing to learn.")
     warn_of_skipped_rows(prepared, on_progress)
+    note_cut_documents(prepared, on_progress)
     if prepared.valid_is_cut:
         advice = " To train on all: --no-valid." if open_with is open_prepared else ""
         on_progress(Note(describe_cut(prepared) + advice))
@@ -159,6 +161,13 @@ def warn_of_skipped_rows(prepared: Prepared, on_progress: OnProgress) -> None:
     if prepared.n_skipped_rows:
         skipped = f"{prepared.n_skipped_rows:,} rows could not be read and were skipped."
         on_progress(Note(skipped, is_warning=True))
+
+
+def note_cut_documents(prepared: Prepared, on_progress: OnProgress) -> None:
+    """Report which share of the documents is cut, if any is."""
+    cut = describe_cut_documents(prepared.n_windows, prepared.text_settings)
+    if cut is not None:
+        on_progress(Note(cut))
 
 
 def describe_cut(prepared: Prepared) -> str:
