@@ -73,8 +73,8 @@ class WindowCounter:
         most = self.settings.max_words
         if len(text) <= most:
             return 1
-        if text.isascii():  # each other character ends a word at most
-            n_marks = len(text.encode().translate(None, _INSIDE_OR_SPACE))
-            if n_spaced + n_marks <= most:
-                return 1
+        # A mark in ASCII begins one more word at most, any other character two: it has two bytes.
+        written = text.encode("utf-8", "surrogatepass")
+        if n_spaced + len(written.translate(None, _INSIDE_OR_SPACE)) <= most:
+            return 1
         return self._encoder.count_windows(self._encoder.tokenize([text]))[0]
