@@ -8,6 +8,8 @@ FOLDER holds the datasets arxiv and reuters21578, whose documents are mostly sho
 `prepare` prints which share is cut. A cell is a dataset and how its documents are made long:
 
 - reuters, arxiv: documents as they are. Windows of 64 words, so that most of them are cut.
+- reuters-default, arxiv-default: the same in windows of 500 words or 256 tokens, the defaults. Only
+  transformers cut more than a few of these documents.
 - reuters-joined, arxiv-joined: each document is 8 (arxiv: 6) documents of the same part, drawn
   without replacement, one after the other, with the union of their labels. Each original is in 4
   (arxiv: 1) of them. Windows of 500 words, the default.
@@ -74,6 +76,8 @@ class Cell:
 CELLS = {
     "reuters": Cell("reuters21578", 64, 8, 64),
     "arxiv": Cell("arxiv", 64, 4, 64),
+    "reuters-default": Cell("reuters21578", 500, 2, 256),
+    "arxiv-default": Cell("arxiv", 500, 2, 256),
     "reuters-joined": Cell("reuters21578", 500, 4, 256, n_joined=8, n_times=4),
     "arxiv-joined": Cell("arxiv", 500, 4, 256, n_joined=6),
     "reuters-behind": Cell("reuters21578", 500, 4, 256, most_before=2000),

@@ -44,12 +44,12 @@ def make_config(kind, folder, windows):
     settings += [f"text.max_words={WINDOW}", f"text.max_tokens={WINDOW + 2}"]
     if kind == "transformer":
         settings += ["encoder.name=transformer", f"encoder.path={folder}"]
-        settings += ["encoder.learning_rate=0.003", "training.epochs=8", "model.dropout=0"]
+        settings += ["encoder.learning_rate=0.003", "training.epochs=7", "model.dropout=0"]
     return load_config(overrides=settings)
 
 
 def prepare_documents(config, place):
-    parts = {"train": (72, 0), "valid": (12, 1), "test": (60, 2)}
+    parts = {"train": (60, 0), "valid": (12, 1), "test": (60, 2)}
     streams = {name: partial(make_documents, *part) for name, part in parts.items()}
     return prepare(streams, place, "toy", config.text, {})
 
@@ -66,7 +66,7 @@ def test_a_word_of_the_last_window_is_learned_and_lost_by_cutting(kind, method, 
     for windows in (1, N_WINDOWS):
         config = make_config(kind, folder, windows)
         prepared = prepare_documents(config, tmp_path / str(windows))
-        assert prepared.n_windows["train"] == {N_WINDOWS: 72}
+        assert prepared.n_windows["train"] == {N_WINDOWS: 60}
         tagger = trained_tagger(prepared, method, config)
         right[windows] = share_right(tagger)
     assert right[N_WINDOWS] == 1
@@ -122,6 +122,7 @@ def test_one_window_trains_the_same_bits_as_many_if_no_document_has_more(tmp_pat
     for windows in (1, 5):
         config = make_config("gru", None, windows)
         config = replace(config, text=replace(config.text, max_words=WINDOW * N_WINDOWS))
+        config = replace(config, training=replace(config.training, epochs=1))
         prepared = prepare_documents(config, tmp_path / str(windows))
         weights.append(trained_tagger(prepared, "sigmoid", config).system.network.state_dict())
     for name, each in weights[0].items():
