@@ -306,7 +306,7 @@ def run_one(task: Result) -> None:
     result: Result = {name: task[name] for name in ("cell", "way", "method", "seed")}
     result |= {
         "encoder": "transformer" if task["encoder"] else "gru",
-        "settings": task["settings"],
+        "settings": [each for each in task["settings"] if not each.startswith("encoder.path")],
         "n_train": len(prepared.split("train")),
         "cut": find_cut(prepared),
         "seconds": round(seconds, 1),

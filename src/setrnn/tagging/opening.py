@@ -143,7 +143,10 @@ def open_training_data(
     on_progress(Note(f"Prepared data: {prepared.folder}"))
     is_other = prepared.text_settings != text
     if is_other and any("text." in each for each in overrides):
-        raise ConfigError(f"{prepared.folder} was prepared with other text settings than --set.")
+        raise ConfigError(
+            f"{prepared.folder} was prepared with other text settings than --set. Prepare the data "
+            "again with the same --set, or give the data itself."
+        )
     if not len(prepared.labels):
         raise DataError(f"No document of {source} has a label: there is nothing to learn.")
     warn_of_skipped_rows(prepared, on_progress)
