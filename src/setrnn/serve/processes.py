@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # where the processes add up their metrics
 RESTART_SECONDS = 1.0  # until a process that has ended is replaced
 LOOK_SECONDS = 1.0  # between two looks at the processes
-HELD_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # of a process that is not ready
+# Of a process that is not ready. Windows has no SIGHUP; `reserve_address` refuses it later.
+HELD_SIGNALS = {
+    number for number in signal.Signals if number.name in {"SIGTERM", "SIGINT", "SIGHUP"}
+}
 READY, SAID, UNANSWERED, FAILED = "ready", "said", "unanswered", "failed"
 
 
