@@ -180,7 +180,7 @@ def test_parts_of_a_batch_keep_the_sets_of_their_documents():
     plain = make_batch(tokens, Ragged.from_lists([[1], [], [0, 2]]), np.array([2, 0, 1]))
     assert plain.part(1, 3).rows.tolist() == [0, 1]
     assert plain.part(1, 3).labels.tolist() == [[1, -1], [-1, -1]]
-    assert plain.part(0, 1).tokens.tolist() == [[8, 9, 0]]
+    assert plain.part(0, 1).tokens.tolist() == [[8, 9]]
     targets = TargetSets(
         np.array([[[0, -1], [1, 2]], [[2, -1], [-1, -1]], [[3, -1], [-1, -1]]], dtype=np.int32),
         np.array([[0.7, 0.3], [0.9, 0.1], [1.0, 0.0]], dtype=np.float32),

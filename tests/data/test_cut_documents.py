@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setrnn.config import TextSettings
@@ -25,18 +25,19 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(max_examples=15)
 @given(st.lists(PIECES, max_size=12))
 def test_a_text_is_counted_without_a_vocabulary_as_with_one(pieces):
-    settings, text = TextSettings(max_words=3, min_count=1), " ".join(pieces)
-    encoder = TextEncoder(learn_tokenizer(["rain 漢"], (), settings), 3, 100)
+    words, text = TextSettings(max_words=3, min_count=1), " ".join(pieces)
+    encoder = TextEncoder(learn_tokenizer(["rain 漢"], (), words), 3, 100)
     n_words = int(encoder.encode([text]).lengths[0])
-    assert WindowCounter(settings).count(text, len(text.split())) == max(-(-n_words // 3), 1)
+    assert WindowCounter(words).count(text, len(text.split())) == max(-(-n_words // 3), 1)
     assert encoder.count_windows(encoder.tokenize([text])) == [max(-(-n_words // 3), 1)]
 
 
 def test_words_are_read_up_to_the_last_window():
-    settings = TextSettings(max_words=3, windows=2, min_count=1)
-    encoder = TextEncoder(learn_tokenizer([NINE], ["desk"], settings), 3, 2)
+    words = TextSettings(max_words=3, windows=2, min_count=1)
+    encoder = TextEncoder(learn_tokenizer([NINE], ["desk"], words), 3, 2)
     row = encoder.encode([NINE], [["desk"]])[0].tolist()
     assert [encoder.tokens[each] for each in row] == [*NINE.split()[:6], "[feature] desk"]
     assert [each.fate for each in read_text(encoder, NINE).words] == ["known"] * 6 + ["cut"] * 3
@@ -84,17 +85,17 @@ def test_words_of_every_window_are_found_in_the_text():
 
 @pytest.mark.parametrize("windows", [1, 2])
 def test_a_prepared_folder_counts_what_is_cut(tmp_path, windows):
-    settings = TextSettings(max_words=3, windows=windows, min_count=1)
+    words = TextSettings(max_words=3, windows=windows, min_count=1)
     texts = [NINE, NINE[:30], "rain club", "", "the of a rain"]
     examples = [Example(str(n), text, ("x",)) for n, text in enumerate(texts)]
     streams = {name: partial(iter, examples[start:]) for name, start in (("train", 0), ("test", 2))}
-    prepared = prepare(streams, tmp_path / "p", "news", settings, {})
+    prepared = prepare(streams, tmp_path / "p", "news", words, {})
     assert prepared.n_windows == {"train": {1: 3, 2: 1, 3: 1}, "test": {1: 3}}
     assert prepared.split("train").tokens.lengths.tolist() == [
         3 * windows,
         *([3, 2, 0, 1] if windows == 1 else [6, 2, 0, 1]),
     ]
-    assert load_text_encoder(tmp_path / "p" / "tokenizer.json", settings).windows == windows
+    assert load_text_encoder(tmp_path / "p" / "tokenizer.json", words).windows == windows
     said = describe_cut_documents(prepared.n_windows, prepared.text_settings)
     share = "40.0% of train" if windows == 1 else "20.0% of train"
     assert share in said

@@ -39,8 +39,9 @@ class Batch:
         return len(self.rows)
 
     def part(self, start: int, stop: int) -> Batch:
-        """Return consecutive documents with their sets."""
+        """Return consecutive documents with their sets, as wide as the longest of them."""
         own = slice(start, stop)
+        width = int(self.lengths[own].max())  # waits for the device
         sets: slice | Tensor = own
         documents = self.documents
         if documents is not None:
@@ -48,7 +49,7 @@ class Batch:
             documents = documents[sets] - start
         return Batch(
             rows=self.rows[own],
-            tokens=self.tokens[own],
+            tokens=self.tokens[own, :width],
             lengths=self.lengths[own],
             labels=self.labels[sets],
             set_sizes=self.set_sizes[sets.cpu() if isinstance(sets, Tensor) else sets],
