@@ -27,6 +27,7 @@ from setrnn.cli.options import (
     Reading,
     Rule,
     SetOption,
+    TreeReading,
     Unlabelled,
     Valid,
     with_reading,
@@ -40,6 +41,7 @@ from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
 from setrnn.data.formats.encodings import has_mark
 from setrnn.data.formats.label_map import save_label_map
 from setrnn.data.formats.write import WRITERS
+from setrnn.data.hierarchy import describe_labels
 from setrnn.data.prepared import Prepared
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
@@ -61,7 +63,7 @@ EIGHTHS = " ▏▎▍▌▋▊▉█"
 @with_reading
 def info(
     data: Data,
-    reading: Reading,
+    reading: TreeReading,
     json: JsonFile = None,
     write_label_map: Annotated[
         Path | None,
@@ -82,14 +84,22 @@ def info(
         show_prepared(source.prepared_folder, json)
         return
     dataset = source.open()
+    if source.options.hierarchy is not None:
+        dataset.require("train")
     bad_rows = BadRows(source.on_bad_row)
+    tree, label_sets = source.options.hierarchy, list[tuple[str, ...]]()
     with documents_progress() as advance:
-        statistics = dataset_statistics(_watch_all(dataset, bad_rows, advance))
+        streams = _watch_all(dataset, bad_rows, advance)
+        if tree is not None:
+            streams["train"] = _keep_labels(streams["train"], label_sets)
+        statistics = dataset_statistics(streams)
     if json is not None:
         write_json(json, {"data": dataset.name, **statistics.as_dict()})
     stdout.print(show_statistics(statistics))
     if cut := statistics.describe_cut():
         note(cut)
+    for line in [] if tree is None else describe_labels(tree, label_sets):
+        stdout.print(line, markup=False, highlight=False, soft_wrap=True)
     report_skipped(bad_rows)
     if write_label_map is not None:
         save_label_map(statistics.twins, write_label_map)
@@ -107,7 +117,7 @@ def convert(
             help="A .jsonl, .jsonl.gz or .parquet file; or a folder, for several parts.",
         ),
     ],
-    reading: Reading,
+    reading: TreeReading,
     to: Annotated[str, typer.Option(help="The format of the files in a folder.")] = ".jsonl",
 ) -> None:
     """Convert any format to JSON Lines or Parquet."""
@@ -170,7 +180,7 @@ def split(
 @with_reading
 def prepare_folder(
     data: Data,
-    reading: Reading,
+    reading: TreeReading,
     out: Annotated[
         Path, typer.Option(help="The folder in which the prepared folder is made.")
     ] = Path("prepared"),
@@ -339,6 +349,15 @@ def _watch(
             advance(name, n_waiting)
             n_waiting = 0
     advance(name, n_waiting)
+
+
+def _keep_labels(
+    examples: Iterator[Example], label_sets: list[tuple[str, ...]]
+) -> Iterator[Example]:
+    """Yield documents, and keep their labels."""
+    for example in examples:
+        label_sets.append(example.labels)
+        yield example
 
 
 def _with_dot(suffix: str) -> str:

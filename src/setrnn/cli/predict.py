@@ -73,11 +73,24 @@ class LimitOptions:
         list[str] | None,
         typer.Option(metavar="LABEL", help="A label that no set may have; may be repeated."),
     ] = None
+    closed: Annotated[
+        bool | None,
+        typer.Option(
+            "--closed/--not-closed",
+            help="Whether each label of a set brings those above it in the model's hierarchy.",
+            show_default="as the labels that the model was trained on",
+        ),
+    ] = None
 
     def limits(self) -> Limits:
         """Return the limits; the model checks the labels."""
         return setrnn.Limits(
-            self.min_labels, self.max_labels, self.only_seen, self.require or (), self.forbid or ()
+            self.min_labels,
+            self.max_labels,
+            self.only_seen,
+            self.require or (),
+            self.forbid or (),
+            self.closed,
         )
 
 

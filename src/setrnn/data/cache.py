@@ -21,6 +21,7 @@ from setrnn.data.prepared import (
     UNLABELLED,
     OnDocuments,
     Prepared,
+    describe_hierarchy,
     is_prepared,
     prepare_by,
 )
@@ -147,6 +148,10 @@ def open_prepared(
             raise DataError(
                 f"{place} is prepared already: give --unlabelled to setrnn data prepare."
             )
+        if source.options.hierarchy is not None:
+            raise DataError(
+                f"{place} is prepared already: give --hierarchy to setrnn data prepare."
+            )
         return Prepared(place)
     dataset = source.open()
     dataset.require("train")
@@ -171,6 +176,7 @@ def _prepare(
         "name": dataset.name,
         "source": {"data": dataset.name, "synthetic": source.places == (EMBEDDED,)},
         **({"valid_is_cut": True} if dataset.valid_is_cut else {}),
+        **describe_hierarchy(source.options.hierarchy),
     }
     prepared = prepare_by(hands, target, settings, about)
     for text in dict.fromkeys(chain(*(rows.notes for rows in hands.bad_rows.values()))):

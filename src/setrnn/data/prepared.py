@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, product
 from pathlib import Path
@@ -35,6 +35,7 @@ from setrnn.data.counting import Counts, count_documents
 from setrnn.data.encoding import SplitWriter, encode_documents
 from setrnn.data.example import Example
 from setrnn.data.folders import whole_folder
+from setrnn.data.hierarchy import ClosedCount, Hierarchy, count_closed
 from setrnn.data.kept_vectors import check_vectors
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.ragged import Ragged
@@ -46,6 +47,7 @@ from setrnn.errors import DataError
 
 FORMAT = 4
 DESCRIPTION_FILE = "prepared.json"
+HIERARCHY = "hierarchy"
 UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
 VOCABULARY_SPLITS = ("train", UNLABELLED)
 HASHED_BYTES = 1 << 30  # a larger folder is hashed only on request: about a second per GiB
@@ -169,6 +171,21 @@ class Prepared:
     def valid_is_cut(self) -> bool:
         """Whether the valid split was cut from train because the data had none."""
         return bool(self.description.get("valid_is_cut", False))
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy | None:
+        """The parents of labels; it keeps predictions closed if all label sets of train are."""
+        try:
+            found = Hierarchy.from_dict(self.description.get(HIERARCHY))
+        except ValueError as error:
+            raise _damaged(self.folder, DESCRIPTION_FILE) from error
+        return None if found is None else replace(found, keeps_closed=self.count_closed.is_closed)
+
+    @cached_property
+    def count_closed(self) -> ClosedCount:
+        """How many documents of train have the parents of all their labels."""
+        found = Hierarchy.from_dict(self.description.get(HIERARCHY)) or Hierarchy({})
+        return count_closed(found, self.split("train").labels, self.labels)
 
     def seen_sets(self) -> Ragged:
         """Return the distinct label sets of train."""
@@ -326,6 +343,7 @@ def prepare(
     source: Mapping[str, Any],
     on_documents: OnDocuments = lambda step, n_documents: None,
     known: Vocabulary | None = None,
+    hierarchy: Hierarchy | None = None,
 ) -> Prepared:
     """Write the prepared form of documents to `target`, completely or not at all.
 
@@ -338,6 +356,7 @@ def prepare(
         on_documents: called with the step and the number of documents processed since the last
             call.
         known: the vocabulary of a model, to which that of the data is added.
+        hierarchy: the parents of labels. Labels of the documents are not changed.
 
     Example:
         >>> import tempfile
@@ -350,7 +369,13 @@ def prepare(
     if "train" not in splits:
         raise DataError(f"{name} has no 'train' part: found {', '.join(splits) or 'nothing'}.")
     hands = OneProcess(splits, settings, on_documents)
-    return prepare_by(hands, target, settings, {"name": name, "source": dict(source)}, known)
+    about = {"name": name, "source": dict(source), **describe_hierarchy(hierarchy)}
+    return prepare_by(hands, target, settings, about, known)
+
+
+def describe_hierarchy(hierarchy: Hierarchy | None) -> dict[str, Any]:
+    """Return what a description has of a hierarchy."""
+    return {} if hierarchy is None else {HIERARCHY: hierarchy.as_dict()}
 
 
 def prepare_by(

@@ -25,13 +25,21 @@ from setrnn.serve.schemas import (
     ExplainAnswer,
     ExplainRequest,
     Health,
+    HierarchyAnswer,
     LabelsAnswer,
     ModelsAnswer,
     TagAnswer,
     TagRequest,
 )
 from setrnn.serve.settings import ServeSettings
-from setrnn.serve.work import Completing, Explaining, Tagging, list_labels, list_models
+from setrnn.serve.work import (
+    Completing,
+    Explaining,
+    Tagging,
+    list_hierarchy,
+    list_labels,
+    list_models,
+)
 from setrnn.systems.limits import Limits
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.rules import find_rule
@@ -92,6 +100,7 @@ async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
         max_labels=wanted.max_labels,
         required=wanted.require,
         forbidden=wanted.forbid,
+        closed=wanted.closed,
     )
     rule = model.tagger.rule_or_own(wanted.rule)
     _check_cost(model, rule, limits, len(wanted.texts))
@@ -159,6 +168,23 @@ async def labels(
     found = _service(request).registry.find(model or None)
     response.headers[VERSION_HEADER] = found.version
     return list_labels(found, prefix, limit)
+
+
+@router.get("/v1/hierarchy", responses=_VERSION | describe_problems("invalid", "not-ready"))
+async def hierarchy(
+    request: Request,
+    response: Response,
+    limit: Annotated[
+        int, Query(ge=1, le=100_000, description="The most labels to return.")
+    ] = 10_000,
+    model: Annotated[
+        str | None, Query(max_length=MAX_NAME, description="The model's name; empty: the first.")
+    ] = None,
+) -> HierarchyAnswer:
+    """List the labels of a model with their parents; without any if it has no hierarchy."""
+    found = _service(request).registry.find(model or None)
+    response.headers[VERSION_HEADER] = found.version
+    return await asyncio.to_thread(list_hierarchy, found, limit)
 
 
 @router.get("/healthz")

@@ -9,6 +9,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from setrnn.data.formats import make_hierarchy
+from setrnn.data.formats.parents import Parents
+from setrnn.data.hierarchy import HierarchicalScores, Hierarchy, score_in_hierarchy
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import (
     RankingScores,
@@ -30,6 +33,7 @@ from setrnn.tagging.documents import (
     Batch,
     Documents,
     SeenCounts,
+    find_hierarchy,
     open_documents,
 )
 from setrnn.tagging.label_scores import (
@@ -96,6 +100,7 @@ class Evaluation:
     accepted: AcceptedScores | None = None  # None if the model has no acceptance for the rule
     certificates: CertificateScores | None = None  # of set-rnn-exact, by rule "set"
     share_trained_on: float = 0.0  # of the documents, that the model was trained on; see `is_seen`
+    hierarchical: HierarchicalScores | None = None  # None without a hierarchy
 
     @property
     def is_seen(self) -> bool:
@@ -117,6 +122,7 @@ class Evaluation:
             **asdict(self.label_probabilities),
             **({} if self.accepted is None else asdict(self.accepted)),
             **({} if self.certificates is None else asdict(self.certificates)),
+            **({} if self.hierarchical is None else asdict(self.hierarchical)),
             "share_trained_on": self.share_trained_on,
             "documents_per_second": round(self.documents_per_second, 1),
         }
@@ -140,6 +146,7 @@ def evaluate(
     *,
     split: str | None = None,
     limits: Limits | None = None,
+    hierarchy: Parents | None = None,
     allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Evaluation:
@@ -152,6 +159,8 @@ def evaluate(
         rule: the prediction rule; the model's own if not given.
         split: the part of the data; test, or the only one, if not given.
         limits: what the predicted sets must satisfy.
+        hierarchy: the parents of labels, for the hierarchical measures: a file of label,parent, or
+            a dict. If not given, that of the data or of the model.
         allow_training_documents: whether to measure without a warning on documents that the model
             was trained on. `Evaluation.share_trained_on` says how many they are.
         on_progress: called with the progress and with notes for the user.
@@ -175,6 +184,7 @@ def evaluate(
         [name],
         split=split,
         limits=limits,
+        hierarchy=hierarchy,
         allow_training_documents=allow_training_documents,
         on_progress=on_progress,
     )
@@ -188,6 +198,7 @@ def evaluate_rules(
     *,
     split: str | None = None,
     limits: Limits | None = None,
+    hierarchy: Parents | None = None,
     allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> dict[str, Evaluation]:
@@ -210,7 +221,9 @@ def evaluate_rules(
     documents, seen = open_documents(data, split), SeenCounts(tagger)
     tagger.known_limits(limits)
     count = count_up("tagging", on_progress, documents.n_documents)
-    results = measure_rules(tagger, seen.watch(documents.batches(tagger)), names, count, limits)
+    tree = make_hierarchy(hierarchy) or find_hierarchy(data)
+    batches = seen.watch(documents.batches(tagger))
+    results = measure_rules(tagger, batches, names, count, limits, hierarchy=tree)
     documents.note_skipped(on_progress)
     if seen.share > MOST_SEEN and not allow_training_documents:
         on_progress(Note(MEASURED_ON_SEEN.format(share=seen.share), is_warning=True))
@@ -233,10 +246,12 @@ def measure_rules(
     on_documents: OnDocuments = lambda n_documents: None,
     limits: Limits | None = None,
     on_marginals: OnMarginals | None = None,
+    hierarchy: Hierarchy | None = None,
 ) -> dict[str, RuleResults]:
     """Predict by several rules and measure each; what the rules share is computed once.
 
-    `on_marginals` is called with the model's own p(label | document) of each batch.
+    `on_marginals` is called with the model's own p(label | document) of each batch. Hierarchical
+    measures go by `hierarchy`, or by that of the model.
     """
     truth: list[tuple[str, ...]] = []
     known_limits = tagger.known_limits(limits)
@@ -275,6 +290,7 @@ def measure_rules(
         float(np.concatenate(missing).mean()),
         log_probs,
         pairs.measure(),
+        hierarchy or tagger.hierarchy,
     )
     return {rule: each.measure(truth, shared) for rule, each in found.items()}
 
@@ -287,6 +303,7 @@ class _Shared:
     missing_mass: float
     true_log_probs: Sequence[float | None]
     label_probabilities: LabelProbabilityScores
+    hierarchy: Hierarchy | None
 
 
 class _RulePredictions:
@@ -327,6 +344,9 @@ class _RulePredictions:
             ),
             accepted=_accepted_scores(self.predictions, is_right),
             certificates=_certificate_scores(self.predictions),
+            hierarchical=None
+            if shared.hierarchy is None
+            else score_in_hierarchy(shared.hierarchy, truth, predicted),
         )
         return RuleResults(
             evaluation, self.predictions, self.raw_probabilities, shared.true_log_probs

@@ -11,6 +11,9 @@ from typing import Any, TypeAlias
 from setrnn.config import WORDS, Config, find_changes, load_config, read_changes
 from setrnn.data.cache import Source, open_prepared, read_source
 from setrnn.data.cut_documents import describe_cut_documents
+from setrnn.data.formats import make_hierarchy
+from setrnn.data.formats.parents import Parents
+from setrnn.data.hierarchy import describe_fit
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
@@ -111,12 +114,25 @@ def make_source(data: Data, valid: str | Path | None = None) -> Source:
 
 
 def make_training_source(
-    data: Data, valid: str | Path | None = None, cut_valid: bool = True
+    data: Data,
+    valid: str | Path | None = None,
+    cut_valid: bool = True,
+    hierarchy: Parents | None = None,
+    close_labels: bool = False,
 ) -> Source:
     """Return the same; with `cut_valid`, a valid part is cut from train if there is none."""
     if valid is not None and not cut_valid:
         raise ConfigError("There is a valid part, but none is wanted. Leave out one of the two.")
-    return replace(make_source(data, valid), cut_valid=cut_valid)
+    source = replace(make_source(data, valid), cut_valid=cut_valid)
+    return with_hierarchy(source, hierarchy, close_labels)
+
+
+def with_hierarchy(source: Source, parents: Parents | None, close_labels: bool = False) -> Source:
+    """Return a source with the parents of its labels; with its own if none are given."""
+    if parents is None and not close_labels:
+        return source
+    found = make_hierarchy(source.options.hierarchy if parents is None else parents, close_labels)
+    return replace(source, options=replace(source.options, hierarchy=found))
 
 
 def open_training_data(
@@ -151,6 +167,9 @@ def open_training_data(
         raise DataError(f"No document of {source} has a label: there is nothing to learn.")
     warn_of_skipped_rows(prepared, on_progress)
     note_cut_documents(prepared, on_progress)
+    if prepared.hierarchy is not None:
+        for line in describe_fit(prepared.hierarchy, prepared.labels, prepared.count_closed):
+            on_progress(Note(line))
     if prepared.valid_is_cut:
         advice = " To train on all: --no-valid." if open_with is open_prepared else ""
         on_progress(Note(describe_cut(prepared) + advice))
