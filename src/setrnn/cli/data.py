@@ -35,6 +35,7 @@ from setrnn.cli.options import (
 from setrnn.cli.progress import documents_progress, terminal_progress
 from setrnn.cli.terminal import escape_controls
 from setrnn.data.cache import sample_texts
+from setrnn.data.cut_documents import describe_cut_documents
 from setrnn.data.example import Example
 from setrnn.data.folders import check_file_place
 from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
@@ -99,6 +100,8 @@ def info(
         values = {"data": dataset.name, "language": look.language, **statistics.as_dict()}
         write_json(json, values)
     stdout.print(show_statistics(statistics))
+    if cut := statistics.describe_cut():
+        note(cut)
     for line in [] if tree is None else describe_labels(tree, label_sets):
         stdout.print(line, markup=False, highlight=False, soft_wrap=True)
     note(f"Language: {look.describe()}")
@@ -315,6 +318,8 @@ def show_prepared(folder: Path, json: Path | None = None) -> None:
         f"features. All {len(seals)} files ({sum(seal['bytes'] for seal in seals) / 1e6:,.1f} MB) "
         "and the word vectors are as they were written."
     )
+    if cut := describe_cut_documents(prepared.n_windows, prepared.text_settings):
+        note(cut)
 
 
 def refuse_own_input(dataset: Dataset, out: Path) -> None:

@@ -171,7 +171,8 @@ def count_documents(
 ) -> Counts:
     """Count the labels and features of documents, and sample their texts."""
     counts = Counts(settings)
-    n_characters = 20 * settings.max_words  # that are read of a text for the vocabulary
+    # What is read of a text for the vocabulary.
+    n_characters = 20 * settings.max_words * settings.windows
     for batch in batched(examples, BATCH):
         counts.n_documents += len(batch)
         counts.labels.update(chain.from_iterable(example.labels for example in batch))

@@ -163,6 +163,12 @@ class Prepared:
         return sum(self.description["n_skipped_rows"].values())
 
     @property
+    def n_windows(self) -> dict[str, dict[int, int]]:
+        """The number of documents of each split by the windows that their whole text fills."""
+        found: dict[str, dict[str, int]] = self.description.get("n_windows", {})
+        return {name: {int(n): count for n, count in each.items()} for name, each in found.items()}
+
+    @property
     def unseen_labels(self) -> list[str]:
         """Labels of valid and test that train lacks; their ids follow the others."""
         return list(self.description["unseen_labels"])
@@ -304,6 +310,7 @@ class Encoded:
 
     n_documents: dict[str, int] = field(default_factory=dict)  # by split
     n_skipped: dict[str, int] = field(default_factory=dict)
+    n_windows: dict[str, Mapping[int, int]] = field(default_factory=dict)  # see `SplitWriter`
     label_ids: dict[str, int] = field(default_factory=dict)  # also of labels that train lacks
 
 
@@ -330,6 +337,7 @@ class OneProcess:
                 report = partial(self.on_documents, name)
                 encode_documents(stream(), writer, encoder, found.label_ids, report)
             found.n_documents[name] = writer.n_documents
+            found.n_windows[name] = writer.n_windows
         return found
 
 
@@ -406,6 +414,10 @@ def prepare_by(
             "text": to_dict(settings),
             "n_documents": found.n_documents,
             "n_skipped_rows": found.n_skipped,
+            "n_windows": {
+                name: {str(n): each[n] for n in sorted(each)}
+                for name, each in found.n_windows.items()
+            },
             "n_tokens": encoder.n_tokens,
             "n_labels": len(labels),
             "unseen_labels": list(found.label_ids)[len(labels) :],

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,7 @@ def words_of(encoder: TextEncoder, text: str) -> Iterator[Word]:
             written = _NUMBER_AT_END.search(text, end, stop)
             start = start if written is None else written.start()
         end = stop
-        if place >= encoder.max_words:
+        if place >= encoder.limit:
             yield Word(text[start:stop], start, stop, CUT, None)
         elif token_id >= encoder.n_tokens:
             yield Word(text[start:stop], start, stop, STOP_WORD, None)
@@ -141,7 +142,8 @@ def _read_subwords(
     tokenizer, unknown = encoder.tokenizer, getattr(encoder.tokenizer.model, "unk_token", None)
     found = tokenizer.encode(text)
     spans = [span for _, span in _WORDS.pre_tokenize_str(text)]
-    words = [_find_span(spans, span, text) for span in found.offsets]
+    windows = encoder.cut(found)
+    words = [[_find_span(spans, span, text) for span in each.offsets] for each in windows]
     names = " ".join(features)
     stops = np.cumsum([len(name) + 1 for name in features], dtype=np.int64) - 1
     name_spans = [
@@ -151,11 +153,16 @@ def _read_subwords(
     of_names = [_find_span(name_spans, span, names) for span in tags.offsets]
     # Features are numbered after all words until it is known how many of these are read.
     numbered = [len(spans) + each if each >= 0 else NOWHERE for each in of_names]
-    row = encoder.with_tags(words, numbered)
+    row = encoder.join_windows(words, numbered)
     n_words = max((each for each in row if each < len(spans)), default=NOWHERE) + 1
     read = sorted({each for each in row if each >= len(spans)})
     place_of = {number: n_words + rank for rank, number in enumerate(read)}
-    known = {word for word, token in zip(words, found.tokens, strict=True) if token != unknown}
+    tokens_read = chain.from_iterable(each.tokens for each in windows)
+    known = {
+        word
+        for word, token in zip(chain.from_iterable(words), tokens_read, strict=True)
+        if token != unknown
+    }
 
     def make_word(number: int, start: int, stop: int) -> Word:
         written = text[start:stop]

@@ -81,7 +81,8 @@ class TextEncoder:
     """Turns documents into rows of token ids: first words, then features."""
 
     tokenizer: Tokenizer
-    max_words: int
+    max_words: int  # per window
+    windows: int = 1  # the most per document
     adds_special_tokens: ClassVar[bool] = False
 
     @cached_property
@@ -90,6 +91,11 @@ class TextEncoder:
         n_tokens = self.tokenizer.token_to_id(STOP_WORDS)
         assert n_tokens is not None, "every tokenizer that setrnn learns has stop words"
         return n_tokens
+
+    @property
+    def limit(self) -> int:
+        """The most words of a document that are read."""
+        return self.max_words * self.windows
 
     @cached_property
     def tokens(self) -> list[str]:
@@ -118,13 +124,21 @@ class TextEncoder:
     def pack(self, encodings: Sequence[Encoding], features: Sequence[Sequence[str]]) -> Ragged:
         """Turn the result of `tokenize` into rows of ids: the part of `encode` in Python."""
         words = Ragged.from_lists([encoding.ids for encoding in encodings])
-        words = words.keep(words.values < self.n_tokens).truncate(self.max_words)
+        words = words.keep(words.values < self.n_tokens).truncate(self.limit)
         if not self.feature_ids or not any(features):
             return words
         known = self.feature_ids
         return words.append(
             Ragged.from_lists([[known[name] for name in row if name in known] for row in features])
         )
+
+    def count_windows(self, encodings: Sequence[Encoding]) -> list[int]:
+        """Return how many windows the whole of each text would fill, read or not."""
+        sizes = (
+            sum(token < self.n_tokens for token in each.ids) if len(each) > self.max_words else 1
+            for each in encodings
+        )
+        return [max(-(-size // self.max_words), 1) for size in sizes]
 
     def tokenize(self, texts: Sequence[str], name: NameText = NUMBERED) -> list[Encoding]:
         """Run the tokenizer on all cores: the part of `encode` that releases the interpreter.
@@ -150,7 +164,7 @@ class TextEncoder:
         """Return whether another encoder has the same tokenizer and reads as many words."""
         return (
             type(self) is type(other)
-            and self.max_words == other.max_words
+            and (self.max_words, self.windows) == (other.max_words, other.windows)
             and self.tokenizer.to_str() == other.tokenizer.to_str()
         )
 
@@ -159,7 +173,7 @@ class TextEncoder:
         file.write_text(self.tokenizer.to_str(), encoding="utf-8")
 
     @classmethod
-    def load(cls, file: Path, max_words: int) -> TextEncoder:
+    def load(cls, file: Path, max_words: int, windows: int = 1) -> TextEncoder:
         """Read the JSON file of a tokenizer that setrnn learned."""
         tokenizer = read_tokenizer(file)
         vocabulary = tokenizer.get_vocab()
@@ -173,7 +187,7 @@ class TextEncoder:
                 f"{file} splits texts in another way than this version of setrnn. Train or "
                 "prepare again."
             )
-        return cls(tokenizer, max_words)
+        return cls(tokenizer, max_words, windows)
 
 
 def run_tokenizer(

@@ -171,7 +171,7 @@ def _explain(
         words=reading.words,
         features=reading.features,
         unknown_features=(),
-        max_words=tagger.encoder.max_words,
+        max_words=tagger.encoder.limit,
         beam_width=tagger.config.search.beam_width,
         sequences=(),
         sets=(),

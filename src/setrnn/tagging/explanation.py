@@ -199,13 +199,14 @@ class Explanation:
             what = "read, but not listed" if self.reads_subwords else "left out"
             notes.append(f"{_count(len(stop_words), 'stop word')} {what}.")
         if cut := self.with_fate(CUT):
-            first = (
-                f"{self.max_words:,} parts of words (text.max_tokens)."
+            kind = (
+                "parts of words (text.max_tokens and text.windows)."
                 if self.reads_subwords
-                else f"{self.max_words:,} that are not stop words (text.max_words)."
+                else "that are not stop words (text.max_words and text.windows)."
             )
             notes.append(
-                f"{_count(len(cut), 'word')} cut off at the end: this model reads the first {first}"
+                f"{_count(len(cut), 'word')} cut off at the end: this model reads the first "
+                f"{self.max_words:,} {kind}"
             )
         if unknown := self.with_fate(AS_UNKNOWN):
             alike = ", all read as the same word" if len(unknown) > 1 else ""
