@@ -187,6 +187,11 @@ def describe_fit(hierarchy: Hierarchy, labels: LabelVocabulary, count: ClosedCou
         some = ", ".join(_name_unknown(each, labels) for each in unknown[:N_SHOWN])
         more = f" and {len(unknown) - N_SHOWN:,} more" if len(unknown) > N_SHOWN else ""
         lines.append(f"The hierarchy names labels that no training document has: {some}{more}.")
+    if hierarchy.closes_labels and (twins := _list_twins(hierarchy, labels)):
+        lines.append(
+            f"The hierarchy spells labels in another way than the documents: {'; '.join(twins)}. "
+            "Both are labels now. Write the labels as the documents do, after --label-map."
+        )
     text = f"Hierarchy: {n_below:,} of {len(labels):,} labels are below another. "
     if count.example is None:
         lines.append(text + "The training labels are closed upwards, so predictions are too.")
@@ -212,6 +217,18 @@ def describe_labels(hierarchy: Hierarchy, label_sets: Sequence[Sequence[str]]) -
     return describe_fit(
         hierarchy, labels, count_closed(hierarchy, labels.encode(label_sets), labels)
     )
+
+
+def _list_twins(hierarchy: Hierarchy, labels: LabelVocabulary) -> list[str]:
+    """List the labels above others that are probably spellings of another label."""
+    from setrnn.data.formats.label_map import find_twins  # that package imports this file
+
+    above = {parent for parents in hierarchy.parents.values() for parent in parents}
+    pairs = (
+        pair if pair[0] in above else pair[::-1]
+        for pair in find_twins(dict(zip(labels.names, labels.counts, strict=True))).items()
+    )
+    return [f"{shown(a)} ({shown(b)})" for a, b in pairs if a in above][:N_SHOWN]
 
 
 def _name_unknown(name: str, labels: LabelVocabulary) -> str:
