@@ -65,6 +65,12 @@ def test_open_sets_are_counted_with_an_example():
     assert "closed upwards" in describe_fit(TREE, labels, closed)[-1]
 
 
+@pytest.mark.parametrize("parents", [5, None, [5], [["b"]], {"b": 1}])
+def test_parents_that_are_not_labels_are_refused(parents):
+    with pytest.raises(DataError, match="must be labels"):
+        Hierarchy({"a": parents})
+
+
 def test_closing_says_that_it_adds_another_spelling_of_a_label():
     sets = [["vpn", "Network"], ["networks"], ["it"]]
     for closes in (True, False):

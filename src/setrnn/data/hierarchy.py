@@ -58,13 +58,14 @@ class Hierarchy:
         """Raise DataError if a label is above itself."""
         found: dict[str, tuple[str, ...]] = {}
         for label, above in self.parents.items():
-            rows = (above,) if isinstance(above, str) else tuple(dict.fromkeys(above))
+            has_several = isinstance(above, Iterable) and not isinstance(above, str | Mapping)
+            rows: tuple[Any, ...] = tuple(above) if has_several else (above,)
             if not all(isinstance(each, str) and each for each in (label, *rows)):
                 raise DataError(f"The parents of {label!r:.60} must be labels, got {above!r:.60}.")
             if label in rows:
                 raise DataError(f"{shown(label)} is its own parent. Remove that row.")
             if rows:
-                found[label] = rows
+                found[label] = tuple(dict.fromkeys(rows))
         object.__setattr__(self, "parents", found)
         try:
             self._ancestors  # noqa: B018 (computed once)
