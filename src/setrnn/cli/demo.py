@@ -9,6 +9,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.columns import Columns
 from rich.console import Group
 from rich.panel import Panel
 from rich.table import Table
@@ -163,7 +164,8 @@ def _kind(example: Example, found: Prediction) -> str:
     probs = sorted((found.label_probabilities or {}).values())
     if len(probs) > 2 and probs[0] >= SURE:
         return EASY
-    return UNCERTAIN if len(probs) > 2 and probs[0] <= UNSURE and probs[1] >= SURE else ""
+    is_uncertain = len(probs) > 2 and probs[0] <= UNSURE and probs[1] >= SURE
+    return UNCERTAIN if is_uncertain and found.probability <= UNSURE else ""
 
 
 def _panel(example: Example, found: Prediction, probs: Mapping[str, float], kind: str) -> Panel:
@@ -174,13 +176,13 @@ def _panel(example: Example, found: Prediction, probs: Mapping[str, float], kind
     for label, prob in sorted(probs.items(), key=lambda each: -each[1]):
         if label in found.labels or prob >= LEAST_LEFT_OUT:
             part = "labels" if label in found.labels else "left out"
-            listed[part].append(f"{label}\N{NO-BREAK SPACE}{prob:.2f}")
+            listed[part].append(f"{label} {prob:.2f}")
     sets = Table.grid(padding=(0, 2))
     sets.add_row("true set", Text(labels_text(sorted(example.labels))))
     sets.add_row("predicted", Text(labels_text(sorted(found.labels)), style))
     sets.add_row("", Text(f"p = {found.probability:.2f}, {accepted}; it is {verdict}", style))
     for name, labels in listed.items():
-        sets.add_row(name, Text(", ".join(labels) or "none of 0.05 or more"))
+        sets.add_row(name, Columns(map(Text, labels or ["none"]), padding=(0, 2)))
     return Panel(Group(Text(example.text), "", sets), title=f"{example.id}: {kind}", width=80)
 
 
@@ -190,16 +192,13 @@ def _show_accepted(tagger: Tagger, found: Evaluation) -> None:
     if acceptance.threshold is None or accepted is None or accepted.accuracy_accepted is None:
         _print(f"Nothing: the target accuracy of {TARGET:.0%} is not reached on the valid part.")
         return
-    n, n_accepted, accuracy = (
-        found.scores.n_documents,
-        accepted.n_accepted,
-        accepted.accuracy_accepted,
-    )
+    n, n_accepted = found.scores.n_documents, accepted.n_accepted
+    n_right = round(accepted.accuracy_accepted * n_accepted)
     _print(
         f"The valid part says: of predictions with a probability of {acceptance.threshold:.2f} or "
         f"more, at least {TARGET:.0%} are right. On test, this accepts {n_accepted} of {n} "
-        f"documents, and {round(accuracy * n_accepted)} of these are right ({accuracy:.1%}). A "
-        f"person reviews the other {n - n_accepted}."
+        f"documents, and {n_right} of these are right ({accepted.accuracy_accepted:.1%}). A person "
+        f"reviews the other {n - n_accepted}."
     )
 
 
