@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 import setrnn
+from setrnn.cli.calibrate import acceptance_note
 from setrnn.cli.console import labels_text, stdout
 from setrnn.cli.mix import scores_of_members
 from setrnn.cli.progress import load_model, terminal_progress
@@ -150,11 +151,11 @@ def _show_documents(
     for example, found in zip(examples, predictions, strict=True):
         first.setdefault(_kind(example, found), example)
     shown = {kind: first[kind] for kind in (EASY, UNCERTAIN, WRONG) if kind in first}
-    found, marginals = tagger.tag_with_marginals([(each.text, ()) for each in shown.values()])
-    for (kind, example), each, row in zip(shown.items(), found, marginals.probs, strict=True):
+    tagged, marginals = tagger.tag_with_marginals([(each.text, ()) for each in shown.values()])
+    for (kind, example), each, row in zip(shown.items(), tagged, marginals.probs, strict=True):
         probs = dict(zip(tagger.labels.names, row.tolist(), strict=True))
         stdout.print(_panel(example, each, probs, kind))
-    _print("The probabilities of sets and those of labels are calibrated, each for themselves.")
+    _print("The probabilities of sets and of labels are calibrated separately.")
     return shown.get(UNCERTAIN, examples[0])
 
 
@@ -188,18 +189,14 @@ def _panel(example: Example, found: Prediction, probs: Mapping[str, float], kind
 
 def _show_accepted(tagger: Tagger, found: Evaluation) -> None:
     assert tagger.calibration is not None
-    acceptance, accepted = tagger.calibration.acceptance[found.rule], found.accepted
-    if acceptance.threshold is None or accepted is None or accepted.accuracy_accepted is None:
-        _print(f"Nothing: the target accuracy of {TARGET:.0%} is not reached on the valid part.")
-        return
-    n, n_accepted = found.scores.n_documents, accepted.n_accepted
-    n_right = round(accepted.accuracy_accepted * n_accepted)
-    _print(
-        f"The valid part says: of predictions with a probability of {acceptance.threshold:.2f} or "
-        f"more, at least {TARGET:.0%} are right. On test, this accepts {n_accepted} of {n} "
-        f"documents, and {n_right} of these are right ({accepted.accuracy_accepted:.1%}). A person "
-        f"reviews the other {n - n_accepted}."
-    )
+    _print(acceptance_note(tagger.calibration.acceptance[found.rule]))
+    if (accepted := found.accepted) and accepted.accuracy_accepted is not None:
+        n, n_right = accepted.n_accepted, round(accepted.accuracy_accepted * accepted.n_accepted)
+        _print(
+            f"That is on valid. On test, {n} of {found.scores.n_documents} documents are accepted, "
+            f"and {n_right} of these are right ({accepted.accuracy_accepted:.1%}). A person "
+            "reviews the others."
+        )
 
 
 def _show_what_next(model: str, page: Path) -> None:
