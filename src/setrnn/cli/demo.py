@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
+from shutil import which
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -88,7 +89,7 @@ def _show_data() -> None:
     _print(
         f"Documents: {', '.join(f'{n:,} {name}' for name, n in sizes.items())}. "
         f"{train.n_labels} labels, {train.mean_set_size:.1f} per document; {train.n_label_sets:,} "
-        f"different sets in train, and {found.unseen[-1].share:.1%} of test have other ones."
+        f"different sets in train, and other ones in {found.unseen[-1].share:.1%} of test."
     )
     label_sets = [each.labels for each in parts["train"]]
     _print(" ".join(describe_labels(setrnn.read_hierarchy("newsroom"), label_sets)))
@@ -200,7 +201,8 @@ def _show_accepted(tagger: Tagger, found: Evaluation) -> None:
 
 
 def _show_what_next(model: str, page: Path) -> None:
-    program = "python -m setrnn" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
+    program = "setrnn" if sys.argv[0] == which("setrnn") else sys.argv[0]
+    program = "python -m setrnn" if program.endswith("__main__.py") else program
     steps = {
         "Open the page that explains the uncertain document:": str(page.resolve()),
         "Tag in a browser, at http://127.0.0.1:8000:": f"{program} serve {model}",
