@@ -29,7 +29,7 @@ def picture(command: list[str], title: str, file: Path) -> None:
             cwd=folder,
             env=os.environ | more,
             check=True,
-            stdout=subprocess.PIPE,
+            capture_output=True,
             text=True,
         ).stdout.replace(str(Path(folder).resolve()), "/home/you")
     console = Console(record=True, width=WIDTH, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123

@@ -17,9 +17,23 @@ MIXTURE = {
     "members": ["br"],
     "weights": [1.0],
     "rules": {
-        "f1": {"measure": "instance_f1", "members": [0.8], "mixture": 0.8, "held_out": 0.7777}
+        "f1": {
+            "measure": "instance_f1",
+            "members": [0.8],
+            "mixture": 0.8,
+            "held_out": 0.7777,
+            "weights": [1.0],
+        }
     },
     "log_likelihood": {"members": [-1.0], "mixture": -1.0},
+}
+AUTOMATIC = {
+    "measure": "instance_f1",
+    "rule": "f1",
+    "minutes": 1,
+    "members": [],
+    "left_out": {"pcc": "no time was left"},
+    "better": ["More time"],
 }
 
 
@@ -32,7 +46,8 @@ def quick_demo(monkeypatch, br_model):
         asked.append((data, options))
         read_settings("default", None, settings, None, None)
         tagger = load(br_model)
-        return replace(tagger, notes={**tagger.notes, "mixture": MIXTURE}, rule="f1").saved_to(out)
+        notes = {**tagger.notes, "mixture": MIXTURE, "automatic": AUTOMATIC}
+        return replace(tagger, notes=notes, rule="f1").saved_to(out)
 
     few = {split: list(islice(newsroom.examples(split), N_TEST)) for split in ("train", "test")}
     few["valid"] = few["train"]
@@ -54,7 +69,14 @@ def test_the_demo_tells_the_whole_story_and_the_same_again_at_once(
     lines = [line for line in first.out.splitlines() if str(page) not in line]
     assert max(map(len, lines)) <= 80 < len(lines)
     story = " ".join(first.out.split())
-    for word in ("SYNTHETIC", "labels are below another", "held out", "0.778", "by rule label-f1"):
+    for word in (
+        "SYNTHETIC",
+        "labels are below another",
+        "held out",
+        "0.778",
+        "pcc (no time",
+        "by rule label-f1",
+    ):
         assert word in story
     for kind in (demo.EASY, demo.UNCERTAIN, demo.WRONG):
         assert story.count(kind) == 1

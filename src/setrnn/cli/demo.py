@@ -38,7 +38,12 @@ if TYPE_CHECKING:
 MODEL, PAGE = "model", "explanation.html"  # in the folder of the demo
 MINUTES, TARGET = 1.25, 0.9  # of training; the accuracy of the predictions that are accepted
 # Beside the settings of `compare --quick`: networks that train in half a minute of one core.
-SMALLER = {"model.encoder_units": 64, "model.decoder_units": 64, "training.batch_size": 64}
+SMALLER = {
+    "model.encoder_units": 64,
+    "model.decoder_units": 64,
+    "training.batch_size": 64,
+    "training.valid_documents": 200,  # measured after each epoch
+}
 # The first document of each kind is shown.
 EASY, UNCERTAIN, WRONG = "an easy one", "one with an uncertain label", "one that it gets wrong"
 SURE, UNSURE, LEAST_LEFT_OUT = 0.95, 0.75, 0.05  # probabilities of labels
@@ -67,7 +72,7 @@ def demo(
     )
     tagger = _open_model(out / MODEL)
     _title("3. What each member gives on the valid part, and their mixture", f"show {model}")
-    stdout.print(scores_of_members(tagger.notes["mixture"]))
+    _show_members(tagger)
     _title("4. The model, measured once on the test part", f"evaluate {model} newsroom")
     examples = list(newsroom.examples("test"))
     evaluations, predictions = _measure(tagger, examples)
@@ -124,6 +129,15 @@ def _open_model(folder: Path) -> Tagger:
             found = setrnn.calibrate(tagger, "newsroom", target=TARGET, on_progress=show)
         tagger = found.tagger.save_calibration(folder)
     return tagger
+
+
+def _show_members(tagger: Tagger) -> None:
+    from setrnn.tagging.model_readme import summarise
+
+    stdout.print(scores_of_members(tagger.notes["mixture"]))
+    for line in summarise(tagger):
+        if line.startswith(("Chosen", "Left out")):
+            _print(line)
 
 
 def _measure(
@@ -190,13 +204,12 @@ def _panel(example: Example, found: Prediction, probs: Mapping[str, float], kind
 
 def _show_accepted(tagger: Tagger, found: Evaluation) -> None:
     assert tagger.calibration is not None
-    _print(acceptance_note(tagger.calibration.acceptance[found.rule]))
+    _print("On valid: " + acceptance_note(tagger.calibration.acceptance[found.rule]))
     if (accepted := found.accepted) and accepted.accuracy_accepted is not None:
         n, n_right = accepted.n_accepted, round(accepted.accuracy_accepted * accepted.n_accepted)
         _print(
-            f"That is on valid. On test, {n} of {found.scores.n_documents} documents are accepted, "
-            f"and {n_right} of these are right ({accepted.accuracy_accepted:.1%}). A person "
-            "reviews the others."
+            f"On test: {n} of {found.scores.n_documents} documents are accepted, and {n_right} of "
+            f"these are right ({accepted.accuracy_accepted:.1%}). A person reviews the others."
         )
 
 
