@@ -65,7 +65,7 @@ def demo(
     model = quote(str(out / MODEL))
     _title("1. The data", "data info newsroom --hierarchy newsroom")
     _show_data()
-    _title("2. Training without a method", f"train newsroom --hierarchy newsroom --out {model}")
+    _title("2. Training without a method", "train newsroom --hierarchy newsroom --out my-model")
     _print(
         f"Here with small networks and {60 * MINUTES:.0f} seconds instead of 10 minutes. What fits "
         "the time is trained, and mixed with weights chosen on the valid part."
