@@ -9,6 +9,7 @@ import typer
 import setrnn
 from setrnn.cli.console import note
 from setrnn.cli.progress import terminal_progress
+from setrnn.data.model_places import name_place
 from setrnn.errors import ConfigError
 
 
@@ -51,6 +52,9 @@ def push(
     """
     if len(models) > 1 and not to.endswith("/"):
         raise ConfigError(f"{len(models)} models need a place that ends in /, got {to}.")
+    names = [name_place(model) for model in models]
+    if same := {name for name in names if names.count(name) > 1}:
+        raise ConfigError(f"Two models are named '{min(same)}'. Push them one after the other.")
     for model in models:
         with terminal_progress() as show:
             place = setrnn.push(

@@ -33,6 +33,7 @@ PREFIX = "hub:"
 NEEDED = (CONFIG, ARRAYS, TOKENIZER, LABELS)
 PATTERNS = [*NEEDED, "tokenizer-*.json", CALIBRATION, README]
 LOGIN = "set HF_TOKEN, or run hf auth login"
+OFFLINE = "Check the network, or use a folder or a zip file: setrnn push makes both."
 N_NAMED = 3  # of other files
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 _REVISION = re.compile(r"[\w.+-][\w.+/-]*", re.ASCII)
@@ -113,7 +114,7 @@ def _ask(hub: Any, question: Callable[[], Any]) -> Any:  # noqa: ANN401
     except hub.errors.HfHubHTTPError as error:
         if error.response is None or error.response.status_code < 500:
             raise
-    except hub.errors.HFValidationError:
+    except ValueError:  # such as a token that cannot be sent
         raise
     except Exception:  # noqa: BLE001 (of the network, of many classes: no list would be complete)
         pass
@@ -255,7 +256,9 @@ def _hub(target: HubName, doing: str) -> Iterator[Any]:
     """Yield huggingface_hub, silenced; its errors become a ModelError of one line."""
     try:
         import huggingface_hub as hub
+        import huggingface_hub.constants
         import huggingface_hub.errors
+        import huggingface_hub.utils
     except ImportError as error:
         raise MissingExtraError("huggingface_hub", "hf", f"{doing} {target}") from error
     log = hub.utils.logging
@@ -286,6 +289,8 @@ def _explain(hub: Any, target: HubName, doing: str, error: Exception) -> str:  #
         return f"{repository} does not exist, or is private. Check the name; if private, {LOGIN}."
     if isinstance(error, errors.RevisionNotFoundError):
         return f"{repository} has no revision '{target.revision}'. Check the name after the @."
+    if isinstance(error, UnicodeError):
+        return f"The token for the hub holds characters that no token has: {LOGIN}."
     status = None
     if isinstance(error, errors.HfHubHTTPError) and error.response is not None:
         status = error.response.status_code
@@ -296,11 +301,11 @@ def _explain(hub: Any, target: HubName, doing: str, error: Exception) -> str:  #
         return f"{repository} has changed in the meantime: nothing was written. Push again."
     if isinstance(error, errors.LocalEntryNotFoundError) or hub.constants.HF_HUB_OFFLINE:
         why = "HF_HUB_OFFLINE is set" if hub.constants.HF_HUB_OFFLINE else "it cannot be reached"
-        return (
-            f"{doing} {target} needs the hub, and {why}. Check the network, or use a model that "
-            "was copied by setrnn push: a folder or a zip file."
-        )
-    after = "Nothing was changed there: push again." if doing == "Pushing" else "Try again."
+        return f"{doing} {target} needs the hub, and {why}. {OFFLINE}"
+    if doing == "Pushing":
+        after = "The model there has not changed. Check the network, and push again to continue."
+    else:
+        after = f"Try again to continue. {OFFLINE}"
     return f"{doing} {target} failed: {_first_line(hub, error)}. {after}"
 
 
