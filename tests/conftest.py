@@ -190,6 +190,8 @@ def hub(tmp_path, monkeypatch):
     from huggingface_hub import constants
 
     with running_hub() as running:
+        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.removeprefix(constants.ENDPOINT)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", running.address + template)
         monkeypatch.setattr(constants, "ENDPOINT", running.address)
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
         monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))

@@ -58,6 +58,7 @@ def _hash(content):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize, disable_nagle_algorithm = -1, True  # one packet per answer: else 40 ms each
     hub: Hub
 
     def log_message(self, *arguments):

@@ -122,6 +122,8 @@ def _check_entries(file: Path, entries: list[zipfile.ZipInfo]) -> None:
             raise ModelError(f"{file} is encrypted, or compressed in a way that setrnn lacks.")
         if entry.filename.endswith(".json") and entry.file_size > MOST_BYTES:
             raise ModelError(f"{file}: {entry.filename} is too large to be of a model.")
+        if entry.header_offset < 0:
+            raise zipfile.BadZipFile("an entry before the start of the file")
     if CONFIG not in names:
         raise ModelError(f"{file} is not a model: it has no {CONFIG}.")
     if len(set(names)) < len(names) or len(names) > MOST_FILES:
