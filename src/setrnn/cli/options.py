@@ -91,7 +91,7 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="The format of the data: jsonl, csv, parquet, aapd, rcv1 or reuters.",
+        help="The format of the data: jsonl, csv, parquet, aapd, rcv1, reuters or label-studio.",
         show_default="from the file name",
     ),
 ]

@@ -166,6 +166,7 @@ class PieceHands:
                         examples, all_rows[piece] = self.read(piece, self.prefix_of(piece))
                         encode_documents(examples, writer, encoder, found.label_ids, report)
             found.n_documents[name] = writer.n_documents
+            found.n_windows[name] = writer.n_windows
         return all_rows
 
     def count_piece(

@@ -38,6 +38,7 @@ from setrnn.data.folders import whole_folder
 from setrnn.data.hierarchy import ClosedCount, Hierarchy, count_closed
 from setrnn.data.kept_vectors import check_vectors
 from setrnn.data.labels import LabelVocabulary, distinct_sets
+from setrnn.data.languages import settle_language
 from setrnn.data.ragged import Ragged
 from setrnn.data.seals import find_damage, seal_folder
 from setrnn.data.subwords import load_text_encoder
@@ -152,9 +153,20 @@ class Prepared:
         return labels
 
     @property
+    def language_note(self) -> str:
+        """What the language of the texts is, and whether stop words are removed."""
+        return str(self.description.get("language", ""))
+
+    @property
     def n_skipped_rows(self) -> int:
         """The number of rows that could not be read and were skipped."""
         return sum(self.description["n_skipped_rows"].values())
+
+    @property
+    def n_windows(self) -> dict[str, dict[int, int]]:
+        """The number of documents of each split by the windows that their whole text fills."""
+        found: dict[str, dict[str, int]] = self.description.get("n_windows", {})
+        return {name: {int(n): count for n, count in each.items()} for name, each in found.items()}
 
     @property
     def unseen_labels(self) -> list[str]:
@@ -298,6 +310,7 @@ class Encoded:
 
     n_documents: dict[str, int] = field(default_factory=dict)  # by split
     n_skipped: dict[str, int] = field(default_factory=dict)
+    n_windows: dict[str, Mapping[int, int]] = field(default_factory=dict)  # see `SplitWriter`
     label_ids: dict[str, int] = field(default_factory=dict)  # also of labels that train lacks
 
 
@@ -324,6 +337,7 @@ class OneProcess:
                 report = partial(self.on_documents, name)
                 encode_documents(stream(), writer, encoder, found.label_ids, report)
             found.n_documents[name] = writer.n_documents
+            found.n_windows[name] = writer.n_windows
         return found
 
 
@@ -360,8 +374,11 @@ def prepare(
     """
     if "train" not in splits:
         raise DataError(f"{name} has no 'train' part: found {', '.join(splits) or 'nothing'}.")
-    hands = OneProcess(splits, settings, on_documents)
     about = {"name": name, "source": dict(source), **describe_hierarchy(hierarchy)}
+    if known is None:
+        settings, look = settle_language((each.text for each in splits["train"]()), settings)
+        about["language"] = look.describe()
+    hands = OneProcess(splits, settings, on_documents)
     return prepare_by(hands, target, settings, about, known)
 
 
@@ -397,6 +414,10 @@ def prepare_by(
             "text": to_dict(settings),
             "n_documents": found.n_documents,
             "n_skipped_rows": found.n_skipped,
+            "n_windows": {
+                name: {str(n): each[n] for n in sorted(each)}
+                for name, each in found.n_windows.items()
+            },
             "n_tokens": encoder.n_tokens,
             "n_labels": len(labels),
             "unseen_labels": list(found.label_ids)[len(labels) :],

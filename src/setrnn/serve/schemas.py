@@ -11,7 +11,7 @@ from setrnn.data.tokenizing import whole_characters
 from setrnn.serve.settings import MAX_FIELDS
 from setrnn.systems.candidates import ScoredSet
 from setrnn.systems.rules import RULES
-from setrnn.tagging.explanation import NamedSet
+from setrnn.tagging.explanation import LinearScore, NamedSet
 from setrnn.tagging.prediction import Certificate
 
 MAX_SETS = 50  # that a request may ask for
@@ -301,6 +301,9 @@ class LabelWords(_Answer):
     probability: Probability
     is_in_set: bool = Field(description="False for a probable label that was left out.")
     words: list[AttendedWord]
+    score: LinearScore | None = Field(
+        default=None, description="Of a classical system: what its log-odds are made of."
+    )
 
 
 class ExplainAnswer(_Answer):

@@ -156,6 +156,7 @@ class Explaining:
                     MIN_WEIGHT * max(map(abs, each.weights), default=0.0),
                     wide,
                 ),
+                score=each.score,
             )
             for each in found.label_words
         ]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from setrnn.config import AUTO, NO_LANGUAGE
 from setrnn.data.formats.printing import printable
 from setrnn.errors import ModelError
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
@@ -57,6 +58,7 @@ def _describe(tagger: Tagger) -> dict[str, Any]:
         "rules": list(tagger.rules),
         "members": _describe_members(tagger, rule),
         "data": {"name": notes.get("data"), "n_documents": notes.get("n_documents")},
+        "language": None if tagger.config.text.language == AUTO else tagger.config.text.language,
         "labels": list(tagger.labels.names),
         "hierarchy": _describe_hierarchy(tagger),
         "trained": notes.get("trained"),
@@ -170,6 +172,8 @@ def _list_facts(card: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     name, n_documents = card["data"]["name"], card["data"]["n_documents"]
     size = f", {n_documents:,} documents" if n_documents else ""
     yield "trained on", f"{_code(name)}{size}" if name else NOT_KNOWN
+    if (language := card["language"]) is not None:
+        yield "language", "not settled" if language == NO_LANGUAGE else _code(language)
     yield "labels", f"{len(card['labels']):,}"
     if (tree := card["hierarchy"]) is not None:
         yield "hierarchy", _name_hierarchy(tree)

@@ -10,7 +10,16 @@ from itertools import chain
 from pathlib import Path
 
 from setrnn.data.example import Example
-from setrnn.data.formats import aapd, delimited, huggingface, jsonl, parquet, rcv1, reuters
+from setrnn.data.formats import (
+    aapd,
+    delimited,
+    huggingface,
+    jsonl,
+    label_studio,
+    parquet,
+    rcv1,
+    reuters,
+)
 from setrnn.data.formats.label_map import map_labels, read_label_map
 from setrnn.data.formats.parents import make_hierarchy, read_hierarchy
 from setrnn.data.formats.printing import printable
@@ -66,6 +75,7 @@ READERS: dict[str, Format] = {
     "aapd": aapd.FORMAT,
     "rcv1": rcv1.FORMAT,
     "reuters": reuters.FORMAT,
+    "label-studio": label_studio.FORMAT,
     "huggingface": huggingface.FORMAT,
 }
 
