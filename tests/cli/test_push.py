@@ -3,17 +3,6 @@
 import shutil
 
 
-def test_several_models_are_pushed_and_fetched_at_once(setrnn, hub, br_model, tmp_path):
-    models = [shutil.copytree(br_model, tmp_path / name) for name in ("news", "mail")]
-    done = setrnn("push", *models, "hub:me/", "--license", "mit", "--message", "Both")
-    assert done.code == 0
-    assert done.err.count("public") == done.err.count(f"to {hub.address}/me/") == 2
-    assert setrnn("push", "hub:me/news", "hub:me/mail", f"{tmp_path}/fetched/").code == 0
-    assert (tmp_path / "fetched/mail/config.json").read_bytes() == (
-        br_model / "config.json"
-    ).read_bytes()
-
-
 def test_every_kind_of_place_is_shown_alike(setrnn, hub, br_model, tmp_path):
     file = tmp_path / "news.zip"
     assert setrnn("push", br_model, file).code == 0
