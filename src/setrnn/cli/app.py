@@ -52,6 +52,10 @@ COMMANDS = {
         "setrnn.cli.show:show",
         "Show what a model is: method, data, labels, measures, calibration, versions.",
     ),
+    "push": (
+        "setrnn.cli.push:push",
+        "Copy models to a folder, a zip file or the Hugging Face hub, and from there.",
+    ),
     "mix": (
         "setrnn.cli.mix:mix",
         "Make one model of several, with weights fitted for each prediction rule.",
