@@ -26,7 +26,7 @@ from setrnn.errors import SetRNNError, StoppedError, find_memory_problem
 COMMANDS = {
     "demo": (
         "setrnn.cli.demo:demo",
-        "Train and compare systems on newsroom, the embedded corpus of synthetic news.",
+        "Tell the whole story on newsroom, the embedded corpus of synthetic news.",
     ),
     "data": (
         "setrnn.cli.data:app",
