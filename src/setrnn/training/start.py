@@ -28,7 +28,7 @@ from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
 from setrnn.training.failures import check_data, check_set_sizes
 from setrnn.training.launching import several_processes
-from setrnn.training.loop import Trainer, count_first_epochs
+from setrnn.training.loop import Trainer, count_first_epochs, list_training_documents
 from setrnn.training.optimizer import speed_up_rows
 from setrnn.training.resuming import change_epochs, check_finishable
 from setrnn.training.run_folder import FIRST, LAST, RunFolder, has_run, read_state
@@ -195,8 +195,7 @@ def make_trainer(
         network = make_network(prepared, config, method.decoder, options.on_progress)
     else:
         network = rebuild_network(start.weights, config, method.decoder)
-    part = prepared.split("train")
-    documents = options.documents or TrainingDocuments(part.tokens, part.labels)
+    documents = options.documents or list_training_documents(prepared, config)
     if config.model.wide == "on" and (start is None or start.fits_wide):
         documents = add_wide(network, prepared, documents, config, options.on_progress)
         if start is not None:  # all but the arrays that were fitted
