@@ -9,7 +9,7 @@ from setrnn.objectives import find_objective
 from setrnn.objectives.agreeing import sum_agreeing
 from setrnn.search.agreeing_sums import agreeing_log_prob
 
-L, WIDE = 4, 200
+L, WIDE, ROWS = 4, 200, range(len(TEXTS))
 FORGOTTEN = 0.3
 # Of the four texts: nothing is known of the last, everything of the second.
 GIVEN = [(1,), (0, 2), (3,), ()]
@@ -35,7 +35,7 @@ def log_weights(unknown=UNKNOWN):
     return weights
 
 
-def each_value(name, network, unknown=UNKNOWN, rows=range(len(TEXTS)), width=WIDE):
+def each_value(name, network, unknown=UNKNOWN, rows=ROWS, width=WIDE):
     """The values of single documents: together, those without known labels have none."""
     found = {}
     for row in rows:

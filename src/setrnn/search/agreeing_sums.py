@@ -13,7 +13,6 @@ lower bound, and exact if the search is wide enough to keep them all.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -147,17 +146,8 @@ def _sum_through(
     n_given = is_given.sum(1, keepdim=True)
     for t, level in enumerate(levels):
         if t:
-            before = levels[t - 1]
-            labels = level.labels  # (B, W, t) the last of a node may be any of them
-            is_edge = (level.keys[..., None] - keys_of[labels])[..., None] == before.keys[
-                :, None, None
-            ]  # (B, W, t, W of the level before)
-            is_edge &= before.is_node[:, None, None] & level.is_node[..., None, None]
-            own = log_probs[t - 1].gather(
-                2, labels.flatten(1)[:, None].expand(-1, widths[t - 1], -1)
-            )
-            own = own + log_weights.gather(1, labels.flatten(1))[:, None]
-            own = own.view(B, widths[t - 1], *labels.shape[1:]).permute(0, 2, 3, 1)
+            own = _emissions(log_probs[t - 1], log_weights, level.labels)  # (B, W, t, before)
+            is_edge = _find_edges(levels[t - 1], level, keys_of)
             paths = (mass[:, None, None] + own).where(is_edge, NOTHING)
             mass = paths.flatten(2).logsumexp(2)  # (B, W)
         is_end = level.is_node & (_count_given(level.labels, is_given) == n_given)
@@ -165,12 +155,30 @@ def _sum_through(
     return torch.cat(ends, dim=1).logsumexp(1)
 
 
+def _emissions(log_probs: Tensor, log_weights: Tensor, labels: Tensor) -> Tensor:
+    """Return log p(l | node) w_l of each label (B, W, t), after each node of the level before.
+
+    Log-probabilities are (B, W', V); the result is (B, W, t, W').
+    """
+    B, n_before = log_probs.shape[:2]
+    flat = labels.flatten(1)  # (B, W t)
+    own = log_probs.gather(2, flat[:, None].expand(-1, n_before, -1))
+    own = own + log_weights.gather(1, flat)[:, None]
+    return own.view(B, n_before, *labels.shape[1:]).permute(0, 2, 3, 1)
+
+
+def _find_edges(before: _Level, now: _Level, keys_of: Tensor) -> Tensor:
+    """Mark where a node without one of its labels is a node of the level before: (B, W, t, W')."""
+    without = now.keys[..., None] - keys_of[now.labels]  # (B, W, t)
+    is_edge = without[..., None] == before.keys[:, None, None]
+    return is_edge & before.is_node[:, None, None] & now.is_node[..., None, None]
+
+
 def _after(decoder: OrderFree, encoding: Encoding, levels: list[_Level]) -> Tensor:
     """Return the log-probabilities after each node of all levels: (B, Q, V)."""
     T = levels[-1].labels.shape[2]
-    padded = [
-        nn.functional.pad(each.labels, (0, T - each.labels.shape[2]), value=-1) for each in levels
-    ]
+    all_labels = [each.labels for each in levels]
+    padded = [nn.functional.pad(each, (0, T - each.shape[2]), value=-1) for each in all_labels]
     labels = torch.cat(padded, dim=1)  # (B, Q, T)
     B, Q = labels.shape[:2]
     marks = mark_labels(labels.flatten(0, 1), decoder.n_labels).view(B, Q, -1)  # (B, Q, L)

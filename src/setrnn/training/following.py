@@ -22,7 +22,7 @@ from setrnn.training.ranks import Ranks
 from setrnn.training.run_folder import Position
 
 if TYPE_CHECKING:
-    from setrnn.training.loop import Trainer, list_training_documents
+    from setrnn.training.loop import Trainer
 
 _LOG_ODDS = "log_odds"
 
