@@ -61,8 +61,8 @@ def mark_unknown(unknown: Ragged, labels: Ragged, n_labels: int) -> Bools:
     return marks
 
 
-def is_only_given(unknown: Ragged) -> Bools:
-    """Return whether only the labels that are given are known, for each document: (n,)."""
+def mark_only_given(unknown: Ragged) -> Bools:
+    """Mark the documents of which only the labels that are given are known: (n,)."""
     found = np.zeros(len(unknown), dtype=bool)
     found[unknown.row_numbers[np.asarray(unknown.values) == ALL_OTHERS]] = True
     return found
@@ -119,13 +119,21 @@ class Incomplete:
 
         It is 0 for labels that are given or unknown, and -inf for absent ones.
         """
+        weights = self.open_weights(slice(0, self.n_labels))
+        weights[self.labels.row_numbers, self.labels.values] = 0
+        return weights
+
+    def open_weights(self, labels: slice) -> npt.NDArray[np.float32]:
+        """Return the same for some labels, but -inf for all that are known, also given ones."""
         with np.errstate(divide="ignore"):
             log_forgotten = np.float32(np.log(np.float64(self.forgotten)))
-        marks = mark_unknown(self.unknown, self.labels, self.n_labels)
-        of_document = np.where(is_only_given(self.unknown), log_forgotten, 0)[:, None]
-        weights = np.where(marks, of_document, -np.inf)
-        weights[self.labels.row_numbers, self.labels.values] = 0
-        return weights.astype(np.float32)
+        weights = np.full((len(self), labels.stop - labels.start), -np.inf, dtype=np.float32)
+        weights[mark_only_given(self.unknown)] = log_forgotten
+        for rows, value in ((self.unknown, 0.0), (self.labels, -np.inf)):
+            ids = np.asarray(rows.values)
+            is_own = (ids >= labels.start) & (ids < labels.stop)
+            weights[rows.row_numbers[is_own], ids[is_own] - labels.start] = value
+        return weights
 
 
 def estimate_forgotten(split: PreparedSplit) -> float:
@@ -144,7 +152,7 @@ def estimate_forgotten(split: PreparedSplit) -> float:
     """
     if split.unknown is None:
         return 0.0
-    is_all = is_only_given(split.unknown)
+    is_all = mark_only_given(split.unknown)
     is_complete, sizes = split.unknown.lengths == 0, split.labels.lengths
     if not is_complete.any() or not is_all.any() or not sizes[is_complete].any():
         return 1.0

@@ -30,8 +30,14 @@ class TrueMarginals:
     places: Places | None
 
     @classmethod
-    def of(cls, probs: Floats32, labels: Ragged) -> TrueMarginals:
-        """Keep what matters of probabilities (n, L); the rows of true labels have ids below L."""
+    def of(cls, probs: Floats32, labels: Ragged, unknown: Bools | None = None) -> TrueMarginals:
+        """Keep what matters of probabilities (n, L); the rows of true labels have ids below L.
+
+        Labels that are not known, marked in `unknown` (n, L), get the probability 0: they reach no
+        threshold, and change no curve.
+        """
+        if unknown is not None:
+            probs = np.where(unknown, np.float32(0), probs)
         is_label = np.zeros(probs.shape, dtype=bool)
         is_label[labels.row_numbers, labels.values] = True
         if probs.shape[1] < MANY_LABELS:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from setrnn.config import WORDS, Config, find_changes, load_config, read_changes
 from setrnn.data.cache import Source, open_prepared, read_source
+from setrnn.data.incomplete import ESTIMATED, Incomplete, mark_only_given
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
@@ -146,6 +147,7 @@ def open_training_data(
     if not len(prepared.labels):
         raise DataError(f"No document of {source} has a label: there is nothing to learn.")
     warn_of_skipped_rows(prepared, on_progress)
+    note_incomplete(prepared, config.training.forgotten, on_progress)
     if prepared.valid_is_cut:
         advice = " To train on all: --no-valid." if open_with is open_prepared else ""
         on_progress(Note(describe_cut(prepared) + advice))
@@ -159,6 +161,30 @@ def warn_of_skipped_rows(prepared: Prepared, on_progress: OnProgress) -> None:
     if prepared.n_skipped_rows:
         skipped = f"{prepared.n_skipped_rows:,} rows could not be read and were skipped."
         on_progress(Note(skipped, is_warning=True))
+
+
+def note_incomplete(prepared: Prepared, forgotten: float, on_progress: OnProgress) -> None:
+    """Say how many training documents have unknown labels, and what is made of them."""
+    train = prepared.split("train")
+    incomplete = Incomplete.of(train, len(prepared.labels), forgotten)
+    if train.unknown is None or incomplete is None:
+        return
+    n_incomplete = int((~train.is_complete).sum())
+    text = f"{n_incomplete:,} of {len(train):,} training documents have labels that are not known."
+    is_only_given = mark_only_given(train.unknown)
+    if is_only_given.any() and forgotten == ESTIMATED and train.is_complete.any():
+        text += (
+            f" Those that are not complete lack about {incomplete.forgotten:.0%} of their labels, "
+            "compared with the complete ones; to assume another share: --set training.forgotten=P"
+        )
+    on_progress(Note(text))
+    if incomplete.forgotten == 1 and is_only_given.all():
+        text = (
+            "No label is known to be absent from any training document: a model that predicts all "
+            "labels fits best. Add complete documents, or say which share of the labels is "
+            "missing: --set training.forgotten=0.3"
+        )
+        on_progress(Note(text, is_warning=True))
 
 
 def describe_cut(prepared: Prepared) -> str:
