@@ -112,7 +112,7 @@ class Incomplete:
     @property
     def is_complete(self) -> Bools:
         """Whether all labels of a document are known: (n,)."""
-        return self.unknown.lengths == 0
+        return np.asarray(self.unknown.lengths == 0)
 
     def log_weights(self) -> npt.NDArray[np.float32]:
         """Return the log of what each label multiplies the weight of a set by: (n, L).

@@ -88,7 +88,7 @@ class PreparedSplit:
         """Whether all labels of each document are known: (n,)."""
         if self.unknown is None:
             return np.ones(len(self), dtype=bool)
-        return self.unknown.lengths == 0
+        return np.asarray(self.unknown.lengths == 0)
 
     def mark_unknown(
         self, n_labels: int, rows: npt.NDArray[np.int64] | None = None

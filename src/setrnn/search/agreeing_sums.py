@@ -140,7 +140,7 @@ def _sum_through(
     B, stop, device = len(is_given), decoder.n_labels, is_given.device
     keys_of = draw_label_keys(stop, device)
     widths = [each.labels.shape[1] for each in levels]
-    log_probs = _after(decoder, encoding, levels).split(widths, dim=1)
+    log_probs = torch.split(_after(decoder, encoding, levels), widths, dim=1)
     mass = log_probs[0].new_zeros(B, 1)
     ends = []
     n_given = is_given.sum(1, keepdim=True)

@@ -56,8 +56,9 @@ class Batch(NamedTuple):
     @property
     def is_complete(self) -> Bools:
         """Whether all labels of each document are known: (n,)."""
-        n_documents = len(self.labels)
-        return np.ones(n_documents, dtype=bool) if self.unknown is None else ~self.unknown.any(1)
+        if self.unknown is None:
+            return np.ones(len(self.labels), dtype=bool)
+        return np.asarray(~self.unknown.any(axis=1))
 
     def take(self, rows: Ints) -> Batch:
         """Return some of the documents."""

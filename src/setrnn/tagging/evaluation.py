@@ -23,7 +23,7 @@ from setrnn.systems.candidates import Bools, Floats, to_probability
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
 from setrnn.systems.rules import count_candidates, find_rule
-from setrnn.systems.true_marginals import TrueMarginals
+from setrnn.systems.true_marginals import TrueMarginals, hide_probs
 from setrnn.tagging.acceptance import accuracy_interval, reliability
 from setrnn.tagging.documents import (
     MEASURED_ON_SEEN,
@@ -277,11 +277,10 @@ def measure_rules(
         if on_marginals is not None:
             encoded = tagger.labels.encode(labels)
             on_marginals(TrueMarginals.of(own.probs, encoded, batch.unknown))
-        both = (own.probs, marginals)
-        if batch.unknown is not None:  # the last in the ranking, and too improbable to be shown
-            both = tuple(np.where(batch.unknown, np.float32(0), each) for each in both)
-        pairs.add(*both, known.truth)
-        rankings.append(evaluate_ranking(known.truth, both[1], RANKS))
+        # Unknown labels are the last in the ranking, and too improbable to be measured.
+        measured, ranked = (hide_probs(each, batch.unknown) for each in (own.probs, marginals))
+        pairs.add(measured, ranked, known.truth)
+        rankings.append(evaluate_ranking(known.truth, ranked, RANKS))
         missing.append(own.missing_mass)
         log_probs += _by_document(true_sets, len(labels))
         on_documents(len(labels))

@@ -211,14 +211,11 @@ def fit_block(
     Without weights to start from, only the intercepts start from other values than 0.
     """
     n_labels = problem.targets.shape[1]
-    n_documents: int | Tensor = len(problem.targets) + problem.n_others
-    weights = torch.zeros(len(curvature), n_labels)
-    n_positive = problem.targets.sum(0)
-    if problem.open_weights is None:
-        n_positive = n_positive.clamp(0.5, n_documents - 0.5)
-    else:  # about as many documents as are known
+    n_documents = torch.tensor(float(len(problem.targets) + problem.n_others))
+    if problem.open_weights is not None:  # about as many as those for which a label is known
         n_documents = (n_documents - problem.open_weights.exp().sum(0)).clamp(min=1)
-        n_positive = n_positive.clamp(min=0.5).minimum(n_documents - 0.5)
+    weights = torch.zeros(len(curvature), n_labels)
+    n_positive = problem.targets.sum(0).clamp(min=0.5).minimum(n_documents - 0.5)
     weights[-1] = torch.log(n_positive / (n_documents - n_positive))
     share = n_positive / n_documents
     diagonal = curvature[:, None] * (share * (1 - share))
