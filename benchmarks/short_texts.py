@@ -74,13 +74,7 @@ def prepare_cells(data: Path, out: Path, cells: Sequence[str], settings: Sequenc
             prepared = setrnn.prepare(
                 work / "texts" / cell, out=work / "made", settings=settings, vectors=True
             )
-            folder = work / "packed" / cell
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(prepared.folder, folder)
-            for file in folder.glob("word_vectors-*.npy"):
-                np.savez(file.with_suffix(".npz"), **to_8_bits(np.load(file)))
-                file.unlink()
-            archive = Path(shutil.make_archive(str(out / cell), "zip", folder))
+            archive = pack_cell(prepared.folder, work, out / cell)
             print(f"{cell}: {archive.stat().st_size / 1e6:.1f} MB", flush=True)
     shutil.rmtree(work, ignore_errors=True)
 
@@ -114,6 +108,17 @@ def write_cut(parts: dict[str, list[Any]], cell: str, folder: Path) -> None:
             for each in parts[part][:most]
         )
         write_examples(cut, folder / f"{part}.jsonl")
+
+
+def pack_cell(prepared: Path, work: Path, place: Path) -> Path:
+    """Write an archive of a prepared folder, with word vectors in 8 bits; return the file."""
+    folder = work / "packed" / place.name
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(prepared, folder)
+    for file in folder.glob("word_vectors-*.npy"):
+        np.savez(file.with_suffix(".npz"), **to_8_bits(np.load(file)))
+        file.unlink()
+    return Path(shutil.make_archive(str(place), "zip", folder))
 
 
 def to_8_bits(vectors: np.ndarray) -> dict[str, np.ndarray]:

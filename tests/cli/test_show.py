@@ -42,7 +42,15 @@ def test_show_says_what_a_model_is_and_so_does_its_readme(setrnn, news, tmp_path
     assert card["calibration"]["n_documents"] == 150
     assert card["acceptance"] is None
     measured = card["measures_on_valid"]["rules"]["f1"]
-    for words in ("method: br", "300 documents", card["trained"], __version__, "`sport`"):
+    assert card["language"] == "english"
+    for words in (
+        "method: br",
+        "language: `english`",
+        "300 documents",
+        card["trained"],
+        __version__,
+        "`sport`",
+    ):
         assert words in text
     scores = tmp_path / "scores.json"
     setrnn("evaluate", model, news, "--split", "valid", "--json", scores)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from setrnn.data.batches import (
     FEW_WORDS,
+    TargetSets,
     make_batch,
     prediction_batches,
     take_rows,
@@ -172,3 +173,21 @@ def test_no_document_waits_for_one_that_is_much_longer(seed):
         assert (2 * lengths[rows] >= longest).all() or longest <= FEW_WORDS
     # Documents of few words share batches, whatever their lengths.
     assert len(batches) <= 200 / 64 + 2 + 4
+
+
+def test_parts_of_a_batch_keep_the_sets_of_their_documents():
+    tokens = Ragged.from_lists([[4, 5, 6], [7], [8, 9]])
+    plain = make_batch(tokens, Ragged.from_lists([[1], [], [0, 2]]), np.array([2, 0, 1]))
+    assert plain.part(1, 3).rows.tolist() == [0, 1]
+    assert plain.part(1, 3).labels.tolist() == [[1, -1], [-1, -1]]
+    assert plain.part(0, 1).tokens.tolist() == [[8, 9]]
+    targets = TargetSets(
+        np.array([[[0, -1], [1, 2]], [[2, -1], [-1, -1]], [[3, -1], [-1, -1]]], dtype=np.int32),
+        np.array([[0.7, 0.3], [0.9, 0.1], [1.0, 0.0]], dtype=np.float32),
+    )
+    batch = targets.of(plain)
+    part = batch.part(1, 3)
+    assert part.documents.tolist() == [0, 0, 1, 1]
+    assert part.labels.tolist() == [[0, -1], [1, 2], [2, -1], [-1, -1]]
+    assert part.set_sizes.tolist() == [1, 2, 1, 0]
+    assert part.weights.tolist() == pytest.approx([0.7, 0.3, 0.9, 0.1])

@@ -16,6 +16,7 @@ OPERATIONS = [
     ("POST", "/v1/explain"),
     ("GET", "/v1/models"),
     ("GET", "/v1/labels"),
+    ("GET", "/v1/hierarchy"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
     ("GET", "/metrics"),
@@ -58,10 +59,12 @@ def narrowed(app, served):
             }
         )
     schemas["ExplainRequest"]["properties"]["rule"] = {"type": "null"}  # none goes with labels
-    for each in ("min_labels", "max_labels", "features"):
+    for each in ("min_labels", "max_labels", "closed", "features"):
         schemas["TagRequest"]["properties"][each] = {"type": "null"}
-    parameters = description["paths"]["/v1/labels"]["get"]["parameters"]
-    next(each for each in parameters if each["name"] == "model")["schema"] = {"enum": [model.name]}
+    for place in ("/v1/labels", "/v1/hierarchy"):
+        parameters = description["paths"][place]["get"]["parameters"]
+        of_model = next(each for each in parameters if each["name"] == "model")
+        of_model["schema"] = {"enum": [model.name]}
     schema = schemathesis.openapi.from_dict(description)
     schema.app = app
     return operations_of(schema)
@@ -94,12 +97,12 @@ def test_what_fits_the_description_is_answered_as_described(narrowed, operation)
     tried(narrowed[operation], POSITIVE, lambda case: case.call_and_validate())
 
 
-@pytest.mark.parametrize("operation", OPERATIONS[:3] + OPERATIONS[4:5], ids=" ".join)
+@pytest.mark.parametrize("operation", OPERATIONS[:3] + OPERATIONS[4:6], ids=" ".join)
 def test_what_does_not_fit_is_refused_as_described(described, operation):
     tried(described[operation], NEGATIVE, lambda case: case.call_and_validate())
 
 
-@pytest.mark.parametrize("operation", OPERATIONS[:3] + OPERATIONS[4:5], ids=" ".join)
+@pytest.mark.parametrize("operation", OPERATIONS[:3] + OPERATIONS[4:6], ids=" ".join)
 def test_names_that_are_not_there_are_refused_as_described(described, operation):
     def check(case):
         response = case.call()
@@ -113,7 +116,7 @@ def test_names_that_are_not_there_are_refused_as_described(described, operation)
 def test_every_example_is_one(client):
     found = client.get("/openapi.json").json()["components"]["schemas"]
     examples = {name: each["examples"] for name, each in found.items() if "examples" in each}
-    assert len(examples) == 8
+    assert len(examples) == 9
     for name, values in examples.items():
         for value in values:
             getattr(schemas, name).model_validate(value)

@@ -221,6 +221,16 @@ def test_a_model_of_independent_labels_is_explained_by_its_words(taggers):
     )
 
 
+def test_a_classical_model_is_explained_by_its_scores(taggers):
+    tagger = taggers["pcc"]
+    with TestClient(make_app(Registry.of(ServedModel("pcc", "one", tagger)))) as client:
+        found = client.post("/v1/explain", json={"text": TEXT}).json()
+    wanted = tagger.explain(TEXT)
+    assert [each["score"] for each in found["label_words"]] == [
+        each["score"] for each in json.loads(json.dumps(wanted.to_dict()))["label_words"]
+    ]
+
+
 @pytest.mark.parametrize("n_labels", [0, 1, 3])
 def test_a_given_set_is_explained_as_by_the_library(client, tagger, n_labels):
     labels = list(tagger.labels.names[5 : 5 + n_labels])

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from make_newsroom import list_parents
 from newsroom import SIZES
 from newsroom.tags import PARENTS, TAGS
 
@@ -37,6 +38,10 @@ def everything(corpus):
 
 def words(text):
     return re.findall(r"\w+", text.lower())
+
+
+def test_the_embedded_parents_are_those_of_the_generator():
+    assert (EMBEDDED / "parents.csv").read_text() == list_parents()
 
 
 @pytest.mark.parametrize("split", SIZES)

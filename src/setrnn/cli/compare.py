@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import setrnn
-from setrnn.cli.console import note, scores_table, stdout, warn
+from setrnn.cli.console import hierarchical_table, note, scores_table, stdout, warn
 from setrnn.cli.options import (
     ConfigFile,
     Data,
     Device,
     Preset,
-    Reading,
     SetOption,
+    TreeReading,
     Valid,
     with_reading,
 )
 from setrnn.cli.progress import terminal_progress
 from setrnn.comparison.added import parse_additions
+from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 
 if TYPE_CHECKING:
     from setrnn import ComparisonResult
@@ -35,7 +36,7 @@ def compare(
         Path,
         typer.Option(help="The folder of the comparison; a comparison already there is continued."),
     ],
-    reading: Reading,
+    reading: TreeReading,
     methods: Annotated[
         str,
         typer.Option(
@@ -162,5 +163,7 @@ def show_results(result: ComparisonResult) -> None:
     if rows:
         title = f"Results on the test part of {result.comparison.data}{kind}"
         stdout.print(scores_table(title, rows))
+        if all(key in row for row in rows.values() for key in HIERARCHICAL_MEASURES):
+            stdout.print(hierarchical_table(rows))
     for name, failure in result.failures.items():
         warn(f"{name} failed: {failure.message}")

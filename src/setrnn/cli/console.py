@@ -13,6 +13,7 @@ from rich.table import Table
 
 from setrnn.cli.terminal import Terminal, escape_line
 from setrnn.data.folders import whole_file
+from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 
 stdout = Terminal()
@@ -47,6 +48,17 @@ def scores_table(title: str, rows: Mapping[str, Mapping[str, Any]]) -> Table:
             is_best = len(rows) > 1 and row[key] == best[key]
             cells.append(f"[bold]{cell}[/bold]" if is_best else cell)
         table.add_row(escape(name), *cells)
+    return table
+
+
+def hierarchical_table(rows: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Lay out the measures of sets with the labels above theirs."""
+    table = Table(title="With the labels above, in the hierarchy", title_justify="left")
+    table.add_column("", min_width=max(map(len, rows), default=0))
+    for name in HIERARCHICAL_MEASURES.values():
+        table.add_column(name.replace(" ", "\n"), justify="right")
+    for name, row in rows.items():
+        table.add_row(escape(name), *(f"{row[key]:.3f}" for key in HIERARCHICAL_MEASURES))
     return table
 
 

@@ -27,18 +27,23 @@ from setrnn.cli.options import (
     Reading,
     Rule,
     SetOption,
+    TreeReading,
     Unlabelled,
     Valid,
     with_reading,
 )
 from setrnn.cli.progress import documents_progress, terminal_progress
 from setrnn.cli.terminal import escape_controls
+from setrnn.data.cache import sample_texts
+from setrnn.data.cut_documents import describe_cut_documents
 from setrnn.data.example import Example
 from setrnn.data.folders import check_file_place
 from setrnn.data.formats import BadRows, Dataset, write_examples, write_folder
 from setrnn.data.formats.encodings import has_mark
 from setrnn.data.formats.label_map import save_label_map
 from setrnn.data.formats.write import WRITERS
+from setrnn.data.hierarchy import describe_labels
+from setrnn.data.languages import look_at
 from setrnn.data.prepared import Prepared
 from setrnn.data.splits import cut_train
 from setrnn.data.statistics import DatasetStatistics, SplitStatistics, dataset_statistics
@@ -60,7 +65,7 @@ EIGHTHS = " ▏▎▍▌▋▊▉█"
 @with_reading
 def info(
     data: Data,
-    reading: Reading,
+    reading: TreeReading,
     json: JsonFile = None,
     write_label_map: Annotated[
         Path | None,
@@ -81,12 +86,25 @@ def info(
         show_prepared(source.prepared_folder, json)
         return
     dataset = source.open()
+    if source.options.hierarchy is not None:
+        dataset.require("train")
     bad_rows = BadRows(source.on_bad_row)
+    tree, label_sets = source.options.hierarchy, list[tuple[str, ...]]()
     with documents_progress() as advance:
-        statistics = dataset_statistics(_watch_all(dataset, bad_rows, advance))
+        streams = _watch_all(dataset, bad_rows, advance)
+        if tree is not None:
+            streams["train"] = _keep_labels(streams["train"], label_sets)
+        statistics = dataset_statistics(streams)
+    look = look_at(sample_texts(source))
     if json is not None:
-        write_json(json, {"data": dataset.name, **statistics.as_dict()})
+        values = {"data": dataset.name, "language": look.language, **statistics.as_dict()}
+        write_json(json, values)
     stdout.print(show_statistics(statistics))
+    if cut := statistics.describe_cut():
+        note(cut)
+    for line in [] if tree is None else describe_labels(tree, label_sets):
+        stdout.print(line, markup=False, highlight=False, soft_wrap=True)
+    note(f"Language: {look.describe()}")
     report_skipped(bad_rows)
     if write_label_map is not None:
         save_label_map(statistics.twins, write_label_map)
@@ -101,13 +119,14 @@ def convert(
         Path,
         typer.Argument(
             metavar="OUT",
-            help="A .jsonl, .jsonl.gz or .parquet file; or a folder, for several parts.",
+            help="A .jsonl, .jsonl.gz or .parquet file, or .json for tasks of Label Studio; or a "
+            "folder, for several parts.",
         ),
     ],
-    reading: Reading,
+    reading: TreeReading,
     to: Annotated[str, typer.Option(help="The format of the files in a folder.")] = ".jsonl",
 ) -> None:
-    """Convert any format to JSON Lines or Parquet."""
+    """Convert any format to JSON Lines, Parquet or tasks of Label Studio."""
     is_file = out.name.endswith(tuple(WRITERS))
     if out.suffix and not is_file:
         raise ConfigError(f"{out} must end in {', '.join(WRITERS)}, or be a folder.")
@@ -167,7 +186,7 @@ def split(
 @with_reading
 def prepare_folder(
     data: Data,
-    reading: Reading,
+    reading: TreeReading,
     out: Annotated[
         Path, typer.Option(help="The folder in which the prepared folder is made.")
     ] = Path("prepared"),
@@ -294,12 +313,16 @@ def show_prepared(folder: Path, json: Path | None = None) -> None:
     ):
         table.add_row(row, *(f"{len(each.values) / max(len(each), 1):.1f}" for each in parts))
     stdout.print(table)
+    if prepared.language_note:
+        note(f"Language: {prepared.language_note}")
     seals = prepared.description["files"].values()
     note(
         f"{len(prepared.labels):,} labels, {prepared.encoder.n_tokens:,} different words and "
         f"features. All {len(seals)} files ({sum(seal['bytes'] for seal in seals) / 1e6:,.1f} MB) "
         "and the word vectors are as they were written."
     )
+    if cut := describe_cut_documents(prepared.n_windows, prepared.text_settings):
+        note(cut)
 
 
 def refuse_own_input(dataset: Dataset, out: Path) -> None:
@@ -337,6 +360,15 @@ def _watch(
             advance(name, n_waiting)
             n_waiting = 0
     advance(name, n_waiting)
+
+
+def _keep_labels(
+    examples: Iterator[Example], label_sets: list[tuple[str, ...]]
+) -> Iterator[Example]:
+    """Yield documents, and keep their labels."""
+    for example in examples:
+        label_sets.append(example.labels)
+        yield example
 
 
 def _with_dot(suffix: str) -> str:

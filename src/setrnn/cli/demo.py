@@ -51,6 +51,7 @@ def demo(
             "newsroom",
             METHODS,
             out=out,
+            hierarchy="newsroom",
             quick=True,
             prepared_in=out / "prepared",
             command=given_command(),

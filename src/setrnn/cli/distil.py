@@ -11,7 +11,14 @@ from rich.table import Table
 
 import setrnn
 from setrnn.cli.console import note, stdout
-from setrnn.cli.options import Data, FinishNow, Reading, TrainingOptions, Unlabelled, with_training
+from setrnn.cli.options import (
+    Data,
+    FinishNow,
+    TrainingOptions,
+    TreeReading,
+    Unlabelled,
+    with_training,
+)
 from setrnn.cli.progress import terminal_progress
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 
@@ -29,7 +36,7 @@ def distil(
     ],
     data: Data,
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
-    reading: Reading,
+    reading: TreeReading,
     training: TrainingOptions,
     unlabelled: Unlabelled = None,
     method: Annotated[

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import setrnn
-from setrnn.cli.console import scores_table, stdout, warn, write_json
+from setrnn.cli.console import hierarchical_table, scores_table, stdout, warn, write_json
 from setrnn.cli.options import (
     AllowTrainingDocuments,
     BeamWidth,
@@ -18,8 +18,8 @@ from setrnn.cli.options import (
     Device,
     JsonFile,
     Model,
-    Reading,
     Rule,
+    TreeReading,
     with_reading,
 )
 from setrnn.cli.predict import LimitOptions, with_limits
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 def evaluate(
     model: Model,
     data: Data,
-    reading: Reading,
+    reading: TreeReading,
     limits: LimitOptions,
     rule: Rule = None,
     split: Annotated[
@@ -65,6 +65,8 @@ def evaluate(
     Without --rule, the first table compares all prediction rules; the rest is by the model's own.
     The table says if the model was trained on the documents.
     """
+    from setrnn.tagging.documents import find_hierarchy  # it loads torch: the help needs none
+
     if json is not None:
         check_file_place(json)
     wanted = limits.limits()
@@ -82,6 +84,7 @@ def evaluate(
             documents,
             rules,
             limits=wanted,
+            hierarchy=find_hierarchy(source),
             allow_training_documents=allow_training_documents,
             on_progress=show,
         )
@@ -111,6 +114,9 @@ def evaluate(
     if rule is None:
         for text in filter(None, (_describe_rules(list(found), own), _describe_missing(found))):
             stdout.print(text, highlight=False, markup=False, soft_wrap=True)
+    if evaluation.hierarchical is not None:
+        names = [own, *(each for each in found if each != own)]
+        stdout.print(hierarchical_table({name: found[name].as_dict() for name in names}))
     stdout.print(_ranking_table(values))
     for describe in (_describe_probabilities, _describe_calibration, _describe_labels):
         stdout.print(describe(evaluation), highlight=False, soft_wrap=True)

@@ -12,19 +12,20 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from setrnn.cli.console import labels_text, note, stdout
-from setrnn.cli.options import Device, Model, Rule
+from setrnn.cli.console import labels_text, note, stdout, write_json
+from setrnn.cli.options import Device, JsonFile, Model, Rule
 from setrnn.cli.progress import load_model
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError
 from setrnn.report.explanation_page import render_page
 
 if TYPE_CHECKING:
-    from setrnn.tagging.explanation import Explanation, WeightedWord
+    from setrnn.tagging.explanation import Explanation, LinearScore, WeightedWord
 
 WORDS_SHOWN, LEAST_SHARE = 4, 0.005  # of the attention of each step
 WORDS_FOR, WORDS_AGAINST = 4, 2  # of each label
 LEAST_WEIGHT = 0.1  # of the strongest word of the label
+SCORE_HINT = "score (log-odds) = bias + what all words, pairs and earlier labels add"
 
 
 def explain(
@@ -40,6 +41,7 @@ def explain(
         Path | None,
         typer.Option(help="Also write the explanation as an HTML page.", show_default=False),
     ] = None,
+    json: JsonFile = None,
     top: Annotated[
         int, typer.Option(help="How many to list; of sequences, at most the beam width.")
     ] = 12,
@@ -64,8 +66,8 @@ def explain(
     """
     if label and no_label:
         raise ConfigError("--no-label means the empty set. Omit it, or omit --label.")
-    if html is not None:
-        check_file_place(html)
+    for place in filter(None, (html, json)):
+        check_file_place(place)
     names = [name.strip() for each in features or [] for name in each.split(",") if name.strip()]
     tagger = load_model(model, device)
     content = sys.stdin.read() if text == "-" else text
@@ -74,9 +76,11 @@ def explain(
     if html is not None:
         with whole_file(html) as file:
             file.write(render_page(explanation).encode())
+    if json is not None:
+        write_json(json, explanation.to_dict())
     _show(explanation)
-    if html is not None:
-        note(f"Wrote {html}")
+    for place in filter(None, (html, json)):
+        note(f"Wrote {place}")
 
 
 def _show(explanation: Explanation) -> None:
@@ -93,6 +97,8 @@ def _show(explanation: Explanation) -> None:
     if explanation.label_words:
         _print("The words for each label (+) and against it (-).")
         stdout.print(_label_words(explanation))
+        if explanation.has_scores:
+            stdout.print(Text(SCORE_HINT), style="dim")
     if explanation.sequences:
         _show_sequences(explanation)
     else:
@@ -175,7 +181,10 @@ def _label_words(explanation: Explanation) -> Table:
     table = _table()
     table.add_column("label")
     table.add_column("p", justify="right", no_wrap=True)
-    table.add_column("words")
+    has_scores = explanation.has_scores
+    for name in ("score", "bias") if has_scores else ():
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("words", overflow="fold")
     for each in explanation.label_words:
         found = [
             *explanation.words_for(each, WORDS_FOR),
@@ -187,10 +196,15 @@ def _label_words(explanation: Explanation) -> Table:
         table.add_row(
             label,
             _prob(each.probability),
+            *_score(each.score) if has_scores else (),
             Text(" · ").join(words) if words else Text("(no word stands out)", "dim"),
             style="" if each.is_in_set else "dim",
         )
     return table
+
+
+def _score(score: LinearScore | None) -> tuple[str, str]:
+    return ("", "") if score is None else (f"{score.total:+.2f}", f"{score.bias:+.2f}")
 
 
 def _steps(explanation: Explanation) -> Table:
@@ -213,7 +227,7 @@ def _steps(explanation: Explanation) -> Table:
 
 def _word(word: WeightedWord, number: str) -> Text:
     times = f" x{word.n_times}" if word.n_times > 1 else ""
-    kind = " (unknown)" if word.is_unknown else " (feature)" if word.is_feature else ""
+    kind = f" ({word.remark})" if word.remark else ""
     return Text.assemble(f"{word.text}{times}", (kind, "dim"), (f" {word.weight:{number}}", "cyan"))
 
 

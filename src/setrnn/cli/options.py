@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from setrnn.data.cache import Source
-from setrnn.data.formats import ReadOptions, read_label_map
+from setrnn.data.formats import ReadOptions, make_hierarchy, read_label_map
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -66,6 +67,23 @@ LabelMap = Annotated[
         show_default=False,
     ),
 ]
+HierarchyFile = Annotated[
+    str | None,
+    typer.Option(
+        "--hierarchy",
+        metavar="FILE",
+        help="A CSV or TSV file of label,parent: the hierarchy of the labels. newsroom is that of "
+        "the embedded corpus.",
+        show_default=False,
+    ),
+]
+CloseLabels = Annotated[
+    bool,
+    typer.Option(
+        "--close-labels",
+        help="Add to each document that is read the labels above its own in the hierarchy.",
+    ),
+]
 Encoding = Annotated[
     str | None,
     typer.Option(
@@ -90,7 +108,7 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="The format of the data: jsonl, csv, parquet, aapd, rcv1 or reuters.",
+        help="The format of the data: jsonl, csv, parquet, aapd, rcv1, reuters or label-studio.",
         show_default="from the file name",
     ),
 ]
@@ -253,6 +271,7 @@ class Reading:
             complete_field=self.complete_field,
             label_separator=self.label_separator,
             label_map=self.read_map(),
+            hierarchy=self.read_hierarchy(),
             encoding=self.encoding,
             id_prefix=self.id_prefix,
             source_feature=self.source_feature,
@@ -264,6 +283,22 @@ class Reading:
     def read_map(self) -> dict[str, str] | None:
         """Return the other names of labels, if there are any."""
         return None if self.label_map is None else read_label_map(self.label_map, self.encoding)
+
+    def read_hierarchy(self) -> Hierarchy | None:
+        """Return the hierarchy of the labels, if there is one."""
+        return None
+
+
+@dataclass(frozen=True)
+class TreeReading(Reading):
+    """The same with a hierarchy of the labels."""
+
+    hierarchy: HierarchyFile = None
+    close_labels: CloseLabels = False
+
+    def read_hierarchy(self) -> Hierarchy | None:
+        """Return the hierarchy of the labels, if there is one."""
+        return make_hierarchy(self.hierarchy, self.close_labels, self.encoding)
 
 
 @dataclass(frozen=True)
@@ -294,8 +329,12 @@ def with_training(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the reading options to a command, which gets them as one argument, `reading`."""
-    return with_group(command, "reading", Reading)
+    """Add the reading options to a command, which gets them as one argument, `reading`.
+
+    The command says which: `Reading`, or `TreeReading` if it can use a hierarchy.
+    """
+    kind = inspect.signature(command, eval_str=True).parameters["reading"].annotation
+    return with_group(command, "reading", kind)
 
 
 def with_group(command: Callable[..., None], name: str, group: type[Any]) -> Callable[..., None]:

@@ -27,6 +27,7 @@ from setrnn.cli.options import (
 from setrnn.cli.predict_files import FolderOptions, predict_into_folder
 from setrnn.cli.progress import documents_progress, load_model
 from setrnn.cli.terminal import escape_json
+from setrnn.config import settings_hash
 from setrnn.data.cache import Source
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.folders import check_file_place
@@ -38,6 +39,7 @@ from setrnn.errors import ConfigError
 from setrnn.tagging.prediction_rows import (
     check_separator,
     json_rows,
+    write_predicted_tasks,
     write_predictions,
 )
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from setrnn import Completion, Limits, Prediction, Tagger
 
 
+TASKS = "label-studio"
 WRITTEN = ("", ".jsonl", ".ndjson", ".json", ".txt", ".csv", ".parquet")
 
 
@@ -73,11 +76,24 @@ class LimitOptions:
         list[str] | None,
         typer.Option(metavar="LABEL", help="A label that no set may have; may be repeated."),
     ] = None
+    closed: Annotated[
+        bool | None,
+        typer.Option(
+            "--closed/--not-closed",
+            help="Whether each label of a set brings those above it in the model's hierarchy.",
+            show_default="as the labels that the model was trained on",
+        ),
+    ] = None
 
     def limits(self) -> Limits:
         """Return the limits; the model checks the labels."""
         return setrnn.Limits(
-            self.min_labels, self.max_labels, self.only_seen, self.require or (), self.forbid or ()
+            self.min_labels,
+            self.max_labels,
+            self.only_seen,
+            self.require or (),
+            self.forbid or (),
+            self.closed,
         )
 
 
@@ -120,6 +136,16 @@ def predict(
             "shards, which several workers write."
         ),
     ] = STDIN,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="label-studio",
+            help="Write a .json file of Label Studio tasks with predictions, which it shows as "
+            "pre-annotations.",
+            show_default="by the suffix of --out",
+        ),
+    ] = None,
     rule: Rule = None,
     top: Annotated[
         int,
@@ -164,10 +190,10 @@ def predict(
     wanted = limits.limits()
     has_known = present_field is not None or absent_field is not None
     if out.endswith("/"):
-        if text or STDIN in (data or []) or has_known:
+        if text or STDIN in (data or []) or has_known or to is not None:
             raise ConfigError(
                 f"--out {out} is a folder: only files can be tagged into it, and without known "
-                "labels. Name a file instead."
+                "labels or --to. Name a file instead."
             )
         predict_into_folder(
             str(model),
@@ -185,6 +211,10 @@ def predict(
         return
     folder.refuse()
     file = Path(out)
+    if to is not None and (to != TASKS or file.suffix.lower() != ".json"):
+        raise ConfigError(
+            f"--to takes {TASKS} only, with an --out that ends in .json; got {to} and {out}."
+        )
     check_file_place(file)
     if file.suffix.lower() not in WRITTEN:
         raise ConfigError(
@@ -196,7 +226,7 @@ def predict(
     tagger.rule_or_own(rule)
     tagger.known_limits(wanted)
     source = reading.source(data or [], require_labels=False)
-    if is_table(file):
+    if is_table(file) or to is not None:
         if file.suffix.lower() == ".csv":
             check_separator(tagger.labels.names, source.options.label_separator)
         source = replace(source, options=replace(source.options, keep_columns=True))
@@ -219,15 +249,16 @@ def predict(
         if out == STDIN:
             sys.stdout.writelines(map(escape_json, json_rows(for_rows, found)))
         else:
+            id_field, separator = source.options.id_field, source.options.label_separator
             with documents_progress() as advance:
-                write_predictions(
-                    for_rows,
-                    _watch(found, advance),
-                    file,
-                    source.options.id_field,
-                    source.options.label_separator,
-                    mark=any(map(has_mark, part.files)),
-                )
+                watched = _watch(found, advance)
+                if to is not None:
+                    write_predicted_tasks(
+                        for_rows, watched, file, _name_version(model, tagger), id_field
+                    )
+                else:
+                    mark = any(map(has_mark, part.files))
+                    write_predictions(for_rows, watched, file, id_field, separator, mark=mark)
             note(f"Wrote {file}")
     report_skipped(bad_rows)
 
@@ -251,6 +282,12 @@ def _open_input(
         dataset = source.open()
         refuse_own_input(dataset, out)
         yield dataset.require(split or choose_split(list(dataset.splits)))
+
+
+def _name_version(folder: Path, tagger: Tagger) -> str:
+    """Name a version of a model as `serve --label-studio` does."""
+    version = settings_hash(tagger.version.model, tagger.version.calibration)
+    return f"{folder.resolve().name}-{version}"
 
 
 def _watch(

@@ -66,6 +66,13 @@ def serve(
             min=1, help="Processes that share the requests, and the memory of the models."
         ),
     ] = 1,
+    label_studio: Annotated[
+        bool,
+        typer.Option(
+            "--label-studio",
+            help="Also answer as a machine learning backend of Label Studio, by the first model.",
+        ),
+    ] = False,
     max_texts: Annotated[int, typer.Option(help="The most texts per request.")] = 64,
     max_words: Annotated[int, typer.Option(help="The most words per text.")] = 10_000,
     max_body_bytes: Annotated[int, typer.Option(help="The most bytes per request.")] = 4 << 20,
@@ -98,6 +105,7 @@ def serve(
         batch_ms,
         workers,
         max_connections=max_connections,
+        label_studio=label_studio,
     )
     check_host_names(allow_host or ())
     folders = name_folders(models)

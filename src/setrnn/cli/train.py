@@ -10,7 +10,7 @@ import typer
 import setrnn
 from setrnn.cli.console import note, scores_table, stdout
 from setrnn.cli.mix import scores_of_members
-from setrnn.cli.options import Data, FinishNow, Reading, TrainingOptions, with_training
+from setrnn.cli.options import Data, FinishNow, TrainingOptions, TreeReading, with_training
 from setrnn.cli.progress import terminal_progress
 
 
@@ -18,7 +18,7 @@ from setrnn.cli.progress import terminal_progress
 def train(
     data: Data,
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
-    reading: Reading,
+    reading: TreeReading,
     training: TrainingOptions,
     method: Annotated[
         str | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from setrnn.data.formats.jsonl import parse_object
 from setrnn.data.formats.printing import printable, shown
 from setrnn.data.formats.reader import numbered_lines
 from setrnn.data.formats.row import RowProblem, bad_line, id_text, strings, too_long
+from setrnn.data.hierarchy import Hierarchy, score_in_hierarchy
 from setrnn.errors import ConfigError, DataError, nearest_name
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets, indicator_matrix
@@ -260,6 +261,11 @@ def _score(
         indicator_matrix(rows, comparison.n_labels) for rows in (comparison.truth, predicted)
     )
     scores = {"rule": GIVEN, **evaluate_sets(truth, sets).as_dict()}
+    if comparison.parents is not None:
+        tree, names = Hierarchy(comparison.parents), comparison.labels
+        both = (comparison.truth, predicted)
+        named = ([[names[label] for label in row] for row in rows] for rows in both)
+        scores |= asdict(score_in_hierarchy(tree, *named))
     if probability is None:
         return scores
     pairs = zip(comparison.truth, predicted, strict=True)

@@ -35,6 +35,8 @@ from setrnn.comparison.run import Task
 from setrnn.comparison.running import Pool, run_tasks
 from setrnn.config import Config
 from setrnn.data.folders import locked
+from setrnn.data.formats.parents import Parents
+from setrnn.data.hierarchy import HIERARCHICAL_MEASURES
 from setrnn.errors import ConfigError, StoppedError
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
@@ -53,6 +55,7 @@ from setrnn.tagging.opening import (
     make_source,
     make_vectors,
     open_training_data,
+    with_hierarchy,
 )
 from setrnn.training.pool import run_jobs
 
@@ -104,13 +107,17 @@ class ComparisonResult:
         return {each.name: each.failure for each in self.records if each.failure is not None}
 
     def mean_scores(self) -> dict[str, dict[str, float]]:
-        """Return the measures on test by each system's own rule: the mean over its seeds."""
+        """Return the measures on test by each system's own rule: the mean over its seeds.
+
+        If the labels have a hierarchy, the hierarchical measures are among them.
+        """
         succeeded = [record for record in self.records if record.failure is None]
         means = {}
         for method in order_systems(succeeded):
             runs = [record for record in succeeded if record.method == method]
             rows = [record.scores["test"][record.own_rule] for record in runs]
-            means[method] = {key: sum(row[key] for row in rows) / len(rows) for key in MEASURES}
+            keys = [*MEASURES, *(key for key in HIERARCHICAL_MEASURES if key in rows[0])]
+            means[method] = {key: sum(row[key] for row in rows) / len(rows) for key in keys}
         return means
 
 
@@ -126,6 +133,8 @@ def compare(
     added: Mapping[str, str | Path] | None = None,
     quick: bool = False,
     valid: str | Path | None = None,
+    hierarchy: Parents | None = None,
+    close_labels: bool = False,
     preset: str = "default",
     config: Config | str | Path | None = None,
     settings: Settings = (),
@@ -159,6 +168,9 @@ def compare(
         added: files with predictions of other tools, by the names of their rows.
         quick: small settings for a first look.
         valid: a file that becomes the valid part.
+        hierarchy: the parents of labels, as in `train`: predictions are closed if the training
+            labels are, and the hierarchical measures are computed.
+        close_labels: whether to add to each document the labels above its own.
         preset: the settings to start from: default, paper or transformer.
         config: all settings, or a JSON file of settings to apply after the preset.
         settings: single settings by their dotted names, such as `{"training.epochs": 10}`, or as
@@ -193,7 +205,8 @@ def compare(
     overrides = [*list_overrides(QUICK_SETTINGS if quick else ()), *list_overrides(settings)]
     config = choose_config(preset, config, overrides)
     names = find_methods(methods, keep_models)
-    folder, source = Path(out), make_source(data, valid)
+    source = with_hierarchy(make_source(data, valid), hierarchy, close_labels)
+    folder = Path(out)
     files = {name: Path(file) for name, file in (added or {}).items()}
     check_names(list(files))
     refuse_other_folder(folder)

@@ -46,6 +46,7 @@ def describe(prepared: Prepared) -> Comparison:
             for split, n in n_documents.items()
             if n
         },
+        parents=None if prepared.hierarchy is None else dict(prepared.hierarchy.parents),
     )
 
 

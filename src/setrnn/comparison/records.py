@@ -54,6 +54,7 @@ class Comparison:
     # in a comparison by an older version.
     unseen_sets: tuple[int, ...] | None = None
     mean_words: Mapping[str, float] | None = None  # per split: words of a document that are read
+    parents: Mapping[str, Sequence[str]] | None = None  # of labels; None without a hierarchy
     format: int = FORMAT
 
     @property

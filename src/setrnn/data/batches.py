@@ -41,6 +41,26 @@ class Batch:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def part(self, start: int, stop: int) -> Batch:
+        """Return consecutive documents with their sets, as wide as the longest of them."""
+        own = slice(start, stop)
+        width = int(self.lengths[own].max())  # waits for the device
+        sets: slice | Tensor = own
+        documents = self.documents
+        if documents is not None:
+            sets = ((documents >= start) & (documents < stop)).nonzero()[:, 0]
+            documents = documents[sets] - start
+        return Batch(
+            rows=self.rows[own],
+            tokens=self.tokens[own, :width],
+            lengths=self.lengths[own],
+            labels=self.labels[sets],
+            set_sizes=self.set_sizes[sets.cpu() if isinstance(sets, Tensor) else sets],
+            documents=documents,
+            weights=None if self.weights is None else self.weights[sets],
+            log_odds=None if self.log_odds is None else self.log_odds[own],
+        )
+
     def to(self, device: torch.device) -> Batch:
         """Move the tensors, without waiting for the copy."""
         if device.type == "cpu":

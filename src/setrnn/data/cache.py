@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
 from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
@@ -15,21 +15,23 @@ from setrnn.data.folders import file_hash, locked_after, recovered, remove_stale
 from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
 from setrnn.data.formats.reader import OnBadRow, file_errors
 from setrnn.data.formats.several import join_splits
+from setrnn.data.languages import MOST_TEXTS, Look, read_stop_words, settle_language
 from setrnn.data.pieces import PieceHands, list_pieces
 from setrnn.data.prepared import (
     FORMAT,
     UNLABELLED,
     OnDocuments,
     Prepared,
+    describe_hierarchy,
     is_prepared,
     prepare_by,
 )
 from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, with_valid
 from setrnn.data.subwords import pretrained_encoder
-from setrnn.data.tokenizing import read_stop_words
 from setrnn.errors import DataError
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 
+FILES_LOOKED_AT = 16  # to find the language of texts
 CACHE_VARIABLE = "SETRNN_CACHE"
 
 
@@ -147,6 +149,10 @@ def open_prepared(
             raise DataError(
                 f"{place} is prepared already: give --unlabelled to setrnn data prepare."
             )
+        if source.options.hierarchy is not None:
+            raise DataError(
+                f"{place} is prepared already: give --hierarchy to setrnn data prepare."
+            )
         return Prepared(place)
     dataset = source.open()
     dataset.require("train")
@@ -156,26 +162,39 @@ def open_prepared(
         with locked_after(target, lambda busy: on_progress(Note(busy))):
             if not is_prepared(recovered(target)):
                 count = _counter(on_progress)
+                settings, look = settle_language(sample_texts(source), settings)
                 hands = PieceHands(dataset, pieces, settings, source.on_bad_row, count)
-                return _prepare(source, gather(hands), settings, target, on_progress)
+                return _prepare(source, gather(hands), look, target, on_progress)
     else:
         remove_stale_lock(target)
     return Prepared(target)
 
 
 def _prepare(
-    source: Source, hands: PieceHands, settings: TextSettings, target: Path, on_progress: OnProgress
+    source: Source, hands: PieceHands, look: Look, target: Path, on_progress: OnProgress
 ) -> Prepared:
     dataset = hands.dataset
     about = {
         "name": dataset.name,
         "source": {"data": dataset.name, "synthetic": source.places == (EMBEDDED,)},
+        "language": look.describe(),
         **({"valid_is_cut": True} if dataset.valid_is_cut else {}),
+        **describe_hierarchy(source.options.hierarchy),
     }
-    prepared = prepare_by(hands, target, settings, about)
+    prepared = prepare_by(hands, target, hands.settings, about)
     for text in dict.fromkeys(chain(*(rows.notes for rows in hands.bad_rows.values()))):
         on_progress(Note(text))
     return prepared
+
+
+def sample_texts(source: Source) -> Iterator[str]:
+    """Yield some texts of train to find their language: the first ones of files evenly chosen."""
+    dataset = replace(source, cut_valid=False).open()
+    pieces = dataset.splits["train" if "train" in dataset.splits else next(iter(dataset.splits))]
+    chosen = pieces.pieces[:: max(len(pieces.pieces) // FILES_LOOKED_AT, 1)]
+    for piece in chosen:
+        examples = piece.read(BadRows("skip"))
+        yield from (each.text for each in islice(examples, MOST_TEXTS // len(chosen)))
 
 
 def _counter(on_progress: OnProgress) -> OnDocuments:
@@ -208,7 +227,8 @@ def prepared_path(
     if dataset.valid_is_cut:
         shares = {"valid_share": VALID_SHARE, "least": LEAST_VALID, "most": MOST_SHARE}
         reading.append({**shares, "seed": SEED})
-    stop_words = sorted(read_stop_words(settings.stop_words))  # their content, not a file's name
+    # their content, not a file's name
+    stop_words = sorted(read_stop_words(settings.stop_words, settings.language))
     if settings.tokenizer != WORDS:  # its content, not the name of its folder
         tokenizer = pretrained_encoder(settings).tokenizer.to_str()
         settings = replace(settings, tokenizer=settings_hash(tokenizer))

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.config import TextSettings
+from setrnn.config import AUTO, TextSettings
 from setrnn.data.example import Example
 from setrnn.data.streaming import batched
 from setrnn.data.tokenizing import rank_words, split_words
@@ -95,7 +95,8 @@ class Counts:
     def frequent_words(self) -> list[str]:
         """Return the words that occur often enough, in descending order of frequency."""
         if self.words is None:
-            return rank_words(self.sample.texts(), self.settings.min_count)
+            settings = self.settings
+            return rank_words(self.sample.texts(), settings.min_count, settings.language)
         return _rank(self.words, self.settings.min_count)
 
     def frequent_features(self) -> list[str]:
@@ -130,14 +131,14 @@ class Counts:
         self.features.update(features)
 
 
-def count_saved_words(folder: Path, most: int, out: Path) -> None:
+def count_saved_words(folder: Path, most: int, out: Path, language: str = AUTO) -> None:
     """Count the words of a saved sample up to a hash, and save the result."""
     words = Counter[str]()
     with (folder / SAMPLE_FILE).open(encoding="utf-8") as file:
         for hashed, text, n_times in map(json.loads, file):
             if hashed > most:
                 break
-            for word, n in Counter(split_words(text)).items():
+            for word, n in Counter(split_words(text, language)).items():
                 words[word] += n * n_times
     out.write_text(json.dumps(words), encoding="utf-8")
 
@@ -170,7 +171,8 @@ def count_documents(
 ) -> Counts:
     """Count the labels and features of documents, and sample their texts."""
     counts = Counts(settings)
-    n_characters = 20 * settings.max_words  # that are read of a text for the vocabulary
+    # What is read of a text for the vocabulary.
+    n_characters = 20 * settings.max_words * settings.windows
     for batch in batched(examples, BATCH):
         counts.n_documents += len(batch)
         counts.labels.update(chain.from_iterable(example.labels for example in batch))

@@ -6,6 +6,7 @@ Pieces of a split may be written by several processes, and joined: the files are
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
@@ -33,6 +34,7 @@ class SplitWriter:
     def __init__(self, folder: Path, token_dtype: npt.DTypeLike) -> None:
         folder.mkdir()
         self.n_documents = 0
+        self.n_windows = Counter[int]()  # documents by the windows that their whole text fills
         self._dtypes: dict[str, npt.DTypeLike] = {
             "token": token_dtype,
             "label": np.int32,
@@ -150,6 +152,7 @@ def encode_documents(
 
     for batch, encodings in prefetch(tokenize, batched(examples, BATCH), n_ahead=2):
         tokens = encoder.pack(encodings, [example.features for example in batch])
+        writer.n_windows.update(encoder.count_windows(encodings))
         unknown = encode_unknown(batch, can_be_unknown)
         writer.append(batch, tokens, _label_rows(batch, label_ids), unknown)
         on_documents(len(batch))

@@ -22,7 +22,7 @@ from setrnn.data.tokenizing import NUMBERED, NameText, TextEncoder
 class JointEncoder(TextEncoder):
     """Turns documents into rows: the number of ids of each tokenizer, then their ids.
 
-    `tokenizer` and `max_words` are those of the first one.
+    The tokenizer and the lengths are those of the first one.
     """
 
     encoders: tuple[TextEncoder, ...] = ()
@@ -57,7 +57,7 @@ def join_encoders(encoders: Sequence[TextEncoder]) -> TextEncoder:
     first = encoders[0]
     if len(encoders) == 1:
         return first
-    return JointEncoder(first.tokenizer, first.max_words, tuple(encoders))
+    return JointEncoder(first.tokenizer, first.max_words, first.windows, tuple(encoders))
 
 
 def join_rows(parts: Sequence[Ragged]) -> Ragged:

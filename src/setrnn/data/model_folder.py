@@ -1,7 +1,8 @@
 """A model on disk: a folder, written completely or not at all, without pickles.
 
 model.safetensors   the learned arrays
-config.json         the method, its settings, and the size and hash of the others
+config.json         the method, its settings, the hierarchy of its labels if there is one, and the
+                    size and hash of the others
 tokenizer.json      texts to ids; a mixture may also have tokenizer-1.json, tokenizer-2.json ...
 labels.json         the labels, in descending order of frequency
 calibration.json    optional: thresholds and other values fitted after training; it names the
@@ -35,8 +36,10 @@ from setrnn.data.folders import (
     whole_file,
     whole_folder,
 )
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.joint_encoder import join_encoders
 from setrnn.data.labels import LabelVocabulary
+from setrnn.data.prepared import HIERARCHY
 from setrnn.data.seals import seal_file
 from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
@@ -79,6 +82,7 @@ class SavedModel:
     version: ModelVersion = NOWHERE  # of the folder that it was read from
     rule: str | None = None  # the rule that predicts; the method's own if None
     readme: str = ""  # starts with GENERATED; empty for none
+    hierarchy: Hierarchy | None = None
 
 
 def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "") -> ModelVersion:
@@ -101,6 +105,7 @@ def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "")
                 "setrnn": version,
                 "method": model.method,
                 **({} if model.rule is None else {"rule": model.rule}),
+                **({} if model.hierarchy is None else {HIERARCHY: model.hierarchy.as_dict()}),
                 "config": to_dict(model.config),
                 "notes": dict(model.notes),
                 "files": {
@@ -272,7 +277,15 @@ def _read_model(folder: Path) -> SavedModel:
         calibration=None if calibration is None else calibration["calibration"],
         version=version,
         rule=description.get("rule"),
+        hierarchy=_read_hierarchy(description, folder / CONFIG),
     )
+
+
+def _read_hierarchy(description: Mapping[str, Any], file: Path) -> Hierarchy | None:
+    try:
+        return Hierarchy.from_dict(description.get(HIERARCHY))
+    except ValueError as error:  # a DataError is one too
+        raise _damaged(file) from error
 
 
 def _read_object(file: Path) -> dict[str, Any]:

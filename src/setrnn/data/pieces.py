@@ -168,6 +168,7 @@ class PieceHands:
                             examples, writer, encoder, found.label_ids, n_labels, report
                         )
             found.n_documents[name] = writer.n_documents
+            found.n_windows[name] = writer.n_windows
         return all_rows
 
     def count_piece(

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, product
 from pathlib import Path
@@ -36,9 +36,11 @@ from setrnn.data.counting import Counts, count_documents
 from setrnn.data.encoding import UNKNOWN, SplitWriter, encode_documents
 from setrnn.data.example import Example
 from setrnn.data.folders import whole_folder
+from setrnn.data.hierarchy import ClosedCount, Hierarchy, count_closed
 from setrnn.data.incomplete import is_sound, mark_unknown
 from setrnn.data.kept_vectors import check_vectors
 from setrnn.data.labels import LabelVocabulary, distinct_sets
+from setrnn.data.languages import settle_language
 from setrnn.data.ragged import Ragged
 from setrnn.data.seals import find_damage, seal_folder
 from setrnn.data.subwords import load_text_encoder
@@ -48,6 +50,7 @@ from setrnn.errors import DataError
 
 FORMAT = 4
 DESCRIPTION_FILE = "prepared.json"
+HIERARCHY = "hierarchy"
 UNLABELLED = "unlabelled"  # a split of texts without labels, for a student
 VOCABULARY_SPLITS = ("train", UNLABELLED)
 HASHED_BYTES = 1 << 30  # a larger folder is hashed only on request: about a second per GiB
@@ -169,9 +172,20 @@ class Prepared:
         return labels
 
     @property
+    def language_note(self) -> str:
+        """What the language of the texts is, and whether stop words are removed."""
+        return str(self.description.get("language", ""))
+
+    @property
     def n_skipped_rows(self) -> int:
         """The number of rows that could not be read and were skipped."""
         return sum(self.description["n_skipped_rows"].values())
+
+    @property
+    def n_windows(self) -> dict[str, dict[int, int]]:
+        """The number of documents of each split by the windows that their whole text fills."""
+        found: dict[str, dict[str, int]] = self.description.get("n_windows", {})
+        return {name: {int(n): count for n, count in each.items()} for name, each in found.items()}
 
     @property
     def unseen_labels(self) -> list[str]:
@@ -182,6 +196,21 @@ class Prepared:
     def valid_is_cut(self) -> bool:
         """Whether the valid split was cut from train because the data had none."""
         return bool(self.description.get("valid_is_cut", False))
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy | None:
+        """The parents of labels; it keeps predictions closed if all label sets of train are."""
+        try:
+            found = Hierarchy.from_dict(self.description.get(HIERARCHY))
+        except ValueError as error:
+            raise _damaged(self.folder, DESCRIPTION_FILE) from error
+        return None if found is None else replace(found, keeps_closed=self.count_closed.is_closed)
+
+    @cached_property
+    def count_closed(self) -> ClosedCount:
+        """How many documents of train have the parents of all their labels."""
+        found = Hierarchy.from_dict(self.description.get(HIERARCHY)) or Hierarchy({})
+        return count_closed(found, self.split("train").labels, self.labels)
 
     def seen_sets(self) -> Ragged:
         """Return the distinct label sets of train, of the documents whose labels are all known."""
@@ -311,6 +340,7 @@ class Encoded:
 
     n_documents: dict[str, int] = field(default_factory=dict)  # by split
     n_skipped: dict[str, int] = field(default_factory=dict)
+    n_windows: dict[str, Mapping[int, int]] = field(default_factory=dict)  # see `SplitWriter`
     label_ids: dict[str, int] = field(default_factory=dict)  # also of labels that train lacks
 
 
@@ -337,6 +367,7 @@ class OneProcess:
                 report = partial(self.on_documents, name)
                 encode_documents(stream(), writer, encoder, found.label_ids, n_labels, report)
             found.n_documents[name] = writer.n_documents
+            found.n_windows[name] = writer.n_windows
         return found
 
 
@@ -348,6 +379,7 @@ def prepare(
     source: Mapping[str, Any],
     on_documents: OnDocuments = lambda step, n_documents: None,
     known: Vocabulary | None = None,
+    hierarchy: Hierarchy | None = None,
 ) -> Prepared:
     """Write the prepared form of documents to `target`, completely or not at all.
 
@@ -360,6 +392,7 @@ def prepare(
         on_documents: called with the step and the number of documents processed since the last
             call.
         known: the vocabulary of a model, to which that of the data is added.
+        hierarchy: the parents of labels. Labels of the documents are not changed.
 
     Example:
         >>> import tempfile
@@ -371,8 +404,17 @@ def prepare(
     """
     if "train" not in splits:
         raise DataError(f"{name} has no 'train' part: found {', '.join(splits) or 'nothing'}.")
+    about = {"name": name, "source": dict(source), **describe_hierarchy(hierarchy)}
+    if known is None:
+        settings, look = settle_language((each.text for each in splits["train"]()), settings)
+        about["language"] = look.describe()
     hands = OneProcess(splits, settings, on_documents)
-    return prepare_by(hands, target, settings, {"name": name, "source": dict(source)}, known)
+    return prepare_by(hands, target, settings, about, known)
+
+
+def describe_hierarchy(hierarchy: Hierarchy | None) -> dict[str, Any]:
+    """Return what a description has of a hierarchy."""
+    return {} if hierarchy is None else {HIERARCHY: hierarchy.as_dict()}
 
 
 def prepare_by(
@@ -402,6 +444,10 @@ def prepare_by(
             "text": to_dict(settings),
             "n_documents": found.n_documents,
             "n_skipped_rows": found.n_skipped,
+            "n_windows": {
+                name: {str(n): each[n] for n in sorted(each)}
+                for name, each in found.n_windows.items()
+            },
             "n_tokens": encoder.n_tokens,
             "n_labels": len(labels),
             "unseen_labels": list(found.label_ids)[len(labels) :],

@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Regex, pre_tokenizers
 
+from setrnn.config import AUTO
+from setrnn.data.languages import read_stop_words
 from setrnn.data.ragged import Ragged
 from setrnn.data.subwords import SubwordEncoder
 from setrnn.data.tokenizing import (
@@ -25,7 +28,6 @@ from setrnn.data.tokenizing import (
     WHOLE_NUMBER,
     WORD,
     TextEncoder,
-    read_stop_words,
 )
 
 # What happened to a word of the text.
@@ -78,10 +80,15 @@ class Reading:
         return by_word
 
 
-def read_text(encoder: TextEncoder, text: str, features: Sequence[str] = ()) -> Reading:
-    """Encode a document, and find the words and features of its tokens."""
+def read_text(
+    encoder: TextEncoder, text: str, features: Sequence[str] = (), language: str = AUTO
+) -> Reading:
+    """Encode a document, and find the words and features of its tokens.
+
+    A transformer reads stop words; those of the language are marked.
+    """
     if isinstance(encoder, SubwordEncoder):
-        return _read_subwords(encoder, text, features)
+        return _read_subwords(encoder, text, features, read_stop_words(AUTO, language))
     tokens = encoder.encode([text], [features])
     _, read_features = _split_tokens(encoder, tokens)
     return Reading(tokens, (*words_of(encoder, text),), read_features, range(len(tokens[0])))
@@ -111,7 +118,7 @@ def words_of(encoder: TextEncoder, text: str) -> Iterator[Word]:
             written = _NUMBER_AT_END.search(text, end, stop)
             start = start if written is None else written.start()
         end = stop
-        if place >= encoder.max_words:
+        if place >= encoder.limit:
             yield Word(text[start:stop], start, stop, CUT, None)
         elif token_id >= encoder.n_tokens:
             yield Word(text[start:stop], start, stop, STOP_WORD, None)
@@ -127,13 +134,16 @@ def _place_words(words: Sequence[str]) -> Iterator[Word]:
         start += len(word) + 1
 
 
-def _read_subwords(encoder: SubwordEncoder, text: str, features: Sequence[str]) -> Reading:
+def _read_subwords(
+    encoder: SubwordEncoder, text: str, features: Sequence[str], stop_words: Set[str]
+) -> Reading:
     """Find the word or feature that each subword is a part of."""
     tokens = encoder.encode([text], [features])  # refuses a text that the tokenizer fails on
     tokenizer, unknown = encoder.tokenizer, getattr(encoder.tokenizer.model, "unk_token", None)
     found = tokenizer.encode(text)
     spans = [span for _, span in _WORDS.pre_tokenize_str(text)]
-    words = [_find_span(spans, span, text) for span in found.offsets]
+    windows = encoder.cut(found)
+    words = [[_find_span(spans, span, text) for span in each.offsets] for each in windows]
     names = " ".join(features)
     stops = np.cumsum([len(name) + 1 for name in features], dtype=np.int64) - 1
     name_spans = [
@@ -143,12 +153,16 @@ def _read_subwords(encoder: SubwordEncoder, text: str, features: Sequence[str]) 
     of_names = [_find_span(name_spans, span, names) for span in tags.offsets]
     # Features are numbered after all words until it is known how many of these are read.
     numbered = [len(spans) + each if each >= 0 else NOWHERE for each in of_names]
-    row = encoder.with_tags(words, numbered)
+    row = encoder.join_windows(words, numbered)
     n_words = max((each for each in row if each < len(spans)), default=NOWHERE) + 1
     read = sorted({each for each in row if each >= len(spans)})
     place_of = {number: n_words + rank for rank, number in enumerate(read)}
-    known = {word for word, token in zip(words, found.tokens, strict=True) if token != unknown}
-    stop_words = read_stop_words("english")
+    tokens_read = chain.from_iterable(each.tokens for each in windows)
+    known = {
+        word
+        for word, token in zip(chain.from_iterable(words), tokens_read, strict=True)
+        if token != unknown
+    }
 
     def make_word(number: int, start: int, stop: int) -> Word:
         written = text[start:stop]

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from setrnn.config import TextSettings
+from setrnn.data.cut_documents import WindowCounter, describe_cut_documents
 from setrnn.data.document_sketch import string_hash, words_hash
 from setrnn.data.example import Example
 from setrnn.data.formats.label_map import find_twins
@@ -39,7 +41,8 @@ class SplitStatistics:
 
     `n_repeated_texts` and `n_repeated_ids` count documents that follow another document of the
     split with the same text or id. Texts are compared without case and white space; empty texts
-    are not compared.
+    are not compared. `n_windows` counts documents by the number of windows (`text.max_words` words)
+    that their text fills.
     """
 
     n_documents: int
@@ -55,6 +58,7 @@ class SplitStatistics:
     n_documents_with_features: int
     n_repeated_texts: int
     n_repeated_ids: int
+    n_windows: dict[int, int]
     n_incomplete: int = 0  # documents with labels that are not known
 
 
@@ -101,7 +105,8 @@ class DatasetStatistics:
         """Return plain dicts and lists, ready for JSON."""
         plain = asdict(self)
         for split in plain["splits"].values():
-            split["set_sizes"] = {str(size): n for size, n in split["set_sizes"].items()}
+            for name in ("set_sizes", "n_windows"):
+                split[name] = {str(size): n for size, n in split[name].items()}
         for name in ("unseen", "shared_texts"):
             plain[name] = list(plain[name])
         return plain
@@ -123,6 +128,11 @@ class DatasetStatistics:
         ]
         of_splits = [_warnings_of_split(name, split) for name, split in self.splits.items()]
         return [*shared, *unseen, *chain.from_iterable(of_splits)]
+
+    def describe_cut(self) -> str | None:
+        """Return which share of documents a model over words cuts by default; None if none."""
+        n_windows = {name: split.n_windows for name, split in self.splits.items()}
+        return describe_cut_documents(n_windows, TextSettings())
 
 
 def dataset_statistics(
@@ -175,13 +185,15 @@ class _Counted:
 
 
 def _count_split(examples: Iterable[Example]) -> _Counted:
-    n_words, set_sizes = Counter[int](), Counter[int]()
+    n_words, set_sizes, n_windows = Counter[int](), Counter[int](), Counter[int]()
+    windows = WindowCounter(TextSettings())
     label_frequencies = Counter[str]()
     texts, label_sets, ids = bytearray(), bytearray(), bytearray()  # hashes of 8 bytes each
     n_with_features = n_incomplete = n_empty = 0
     for example in examples:
         words = example.text.split()
         n_words[len(words)] += 1
+        n_windows[windows.count(example.text, len(words))] += 1
         if words:
             texts += words_hash(words)
         set_sizes[len(example.labels)] += 1
@@ -210,6 +222,7 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         n_documents_with_features=n_with_features,
         n_repeated_texts=len(text_hashes) - len(np.unique(text_hashes)),
         n_repeated_ids=len(id_hashes) - len(np.unique(id_hashes)),
+        n_windows=dict(sorted(n_windows.items())),
         n_incomplete=n_incomplete,
     )
     return _Counted(statistics, text_hashes, set_hashes, label_frequencies)

@@ -1,7 +1,8 @@
 """Turn texts into subword ids by the tokenizer of a pretrained encoder.
 
-The tokenizer adds its special tokens to a text, and truncates the text so that they are kept.
-Features follow the text as if they were words of it.
+The tokenizer cuts a text into windows and adds its special tokens to each. A row has the windows of
+a document one after the other; all but the last are full. Features follow the text as if they were
+words of it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class SubwordEncoder(TextEncoder):
     adds_special_tokens: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Set the maximum length, without padding."""
+        """Set the length of a window, without padding."""
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(self.max_words)
 
@@ -56,53 +57,75 @@ class SubwordEncoder(TextEncoder):
         return tokens
 
     @cached_property
-    def _n_closing(self) -> int:
-        """The number of special tokens after a text."""
+    def n_special(self) -> tuple[int, int]:
+        """The number of special tokens before and after the text of a window."""
         is_special = self.tokenizer.encode("a").special_tokens_mask
-        return is_special[::-1].index(0) if 0 in is_special else 0
+        if 0 not in is_special:
+            return len(is_special), 0
+        return is_special.index(0), is_special[::-1].index(0)
 
     def pack(self, encodings: Sequence[Encoding], features: Sequence[Sequence[str]]) -> Ragged:
         """Turn the result of `tokenize` into rows of ids; features replace the end of the text."""
-        rows = [encoding.ids for encoding in encodings]
-        if any(features):
-            tags = self.encode_names([" ".join(names) for names in features])
-            rows = [
-                self.with_tags(row, tag_ids) if tag_ids else row
-                for row, tag_ids in zip(rows, tags, strict=True)
-            ]
-        return Ragged.from_lists(rows)
+        windows = [[each.ids for each in self.cut(encoding)] for encoding in encodings]
+        no_tags: list[list[int]] = [[] for _ in windows]
+        tags = (
+            self.encode_names([" ".join(each) for each in features]) if any(features) else no_tags
+        )
+        return Ragged.from_lists([*map(self.join_windows, windows, tags)])
+
+    def cut(self, encoding: Encoding) -> list[Encoding]:
+        """Return the windows of a text that are read."""
+        if self.windows == 1 or len(encoding) < self.max_words:
+            return [encoding]
+        return [encoding, *encoding.overflowing[: self.windows - 1]]
+
+    def count_windows(self, encodings: Sequence[Encoding]) -> list[int]:
+        """Return how many windows the whole of each text would fill, read or not."""
+        return [
+            1 if len(each) < self.max_words else 1 + len(each.overflowing) for each in encodings
+        ]
 
     def encode_names(self, names: Sequence[str]) -> list[list[int]]:
         """Return the ids of names, such as labels, without special tokens."""
         found = run_tokenizer(self.tokenizer, [*map(break_runs, names)], special=False)
         return [each.ids for each in found]
 
-    def with_tags(self, row: list[int], tags: list[int]) -> list[int]:
-        """Put a value for each subword of the features between those of the text and its end."""
-        tags = tags[: self.max_words // 2]
-        end = len(row) - self._n_closing
-        return row[: min(end, self.max_words - self._n_closing - len(tags))] + tags + row[end:]
+    def join_windows(self, windows: Sequence[list[int]], tags: list[int]) -> list[int]:
+        """Join windows, each with a value per subword, and put those of the features at the end.
+
+        Features take at most half of a window; if they need it, the end of the text is cut.
+        """
+        if not tags:
+            return [*chain.from_iterable(windows)]
+        before, after = self.n_special
+        first, last, tags = windows[0], windows[-1], tags[: self.max_words // 2]
+        opening, closing = first[:before], last[len(last) - after :]
+        text = [*chain.from_iterable(each[before : len(each) - after] for each in windows)]
+        room = self.max_words - before - after  # of a window
+        text = text[: room * self.windows - len(tags)] + tags
+        starts = range(0, len(text), room)
+        return [*chain.from_iterable((*opening, *text[i : i + room], *closing) for i in starts)]
 
     @classmethod
-    def load(cls, file: Path, max_words: int) -> SubwordEncoder:
+    def load(cls, file: Path, max_words: int, windows: int = 1) -> SubwordEncoder:
         """Read the JSON file of a tokenizer."""
         tokenizer = read_tokenizer(file)
         check_tokenizer(tokenizer, max_words, str(file))
-        return cls(tokenizer, max_words)
+        return cls(tokenizer, max_words, windows)
 
 
 def load_text_encoder(file: Path, settings: TextSettings) -> TextEncoder:
     """Read the tokenizer of a prepared folder or a model."""
     if settings.tokenizer == WORDS:
-        return TextEncoder.load(file, settings.max_words)
-    return SubwordEncoder.load(file, settings.max_tokens)
+        return TextEncoder.load(file, settings.max_words, settings.windows)
+    return SubwordEncoder.load(file, settings.max_tokens, settings.windows)
 
 
 def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
     """Read the tokenizer of a transformer from a folder or the hub."""
     folder = Path(settings.tokenizer)
     if (folder / TOKENIZER_FILE).is_file():
-        return SubwordEncoder.load(folder / TOKENIZER_FILE, settings.max_tokens)
+        return SubwordEncoder.load(folder / TOKENIZER_FILE, settings.max_tokens, settings.windows)
     check_place(settings.tokenizer)
     # Without a vocabulary, the library would make an empty tokenizer.
     if folder.is_dir() and not any(chain(*map(folder.glob, VOCABULARIES))):
@@ -118,7 +141,7 @@ def pretrained_encoder(settings: TextSettings) -> SubwordEncoder:
     if not isinstance(tokenizer, Tokenizer):
         raise _no_tokenizer(settings.tokenizer)
     check_tokenizer(tokenizer, settings.max_tokens, settings.tokenizer)
-    return SubwordEncoder(tokenizer, settings.max_tokens)
+    return SubwordEncoder(tokenizer, settings.max_tokens, settings.windows)
 
 
 def check_tokenizer(tokenizer: Tokenizer, max_tokens: int, place: str) -> None:

@@ -49,10 +49,11 @@ def _note_rows(
     values, n = np.asarray(rows.values), len(rows)
     row_of_token = np.repeat(np.arange(n), rows.lengths)  # (T,)
     if isinstance(encoder, SubwordEncoder):
-        kind, n_special = "tokens", encoder.tokenizer.num_special_tokens_to_add(is_pair=False)
+        n_windows = np.maximum(-(-rows.lengths // encoder.max_words), 1)
+        kind, n_special = "tokens", n_windows * sum(encoder.n_special)  # (n,)
         is_word = np.ones(len(values), dtype=bool)
     else:
-        kind, n_special = "words", 0
+        kind, n_special = "words", np.zeros(n, dtype=np.int64)
         is_word = ~np.isin(values, [*encoder.feature_ids.values()])
     n_words = np.bincount(row_of_token[is_word], minlength=n) - n_special  # (n,)
     n_unknown = np.bincount(row_of_token[values == _unknown_token(encoder)], minlength=n)  # (n,)
@@ -60,7 +61,7 @@ def _note_rows(
         yield index, NOTHING_READ
     for index in np.flatnonzero(n_unknown > MOST_UNKNOWN * n_words).tolist():
         yield index, f"{n_unknown[index]:,} of {n_words[index]:,} {kind} {_UNKNOWN_END}"
-    for index in np.flatnonzero(n_words + n_special >= encoder.max_words).tolist():
+    for index in np.flatnonzero(n_words + n_special >= encoder.limit).tolist():
         if note := _note_cut(encoder, texts[index]):
             yield index, note
 
@@ -69,12 +70,13 @@ def _note_cut(encoder: TextEncoder, text: str) -> str | None:
     """Describe what was cut off a text that is as long as a text may be; None if nothing was."""
     (found,) = encoder.tokenize([text])
     if isinstance(encoder, SubwordEncoder):
-        read = f"the model read its first {encoder.max_words:,} tokens"
-        return f"The text was cut: {read}." if found.overflowing else None
+        is_cut = encoder.count_windows([found])[0] > encoder.windows
+        read = f"the model read its first {encoder.limit:,} tokens"
+        return f"The text was cut: {read}." if is_cut else None
     n_words = sum(token < encoder.n_tokens for token in found.ids)
-    if n_words <= encoder.max_words:
+    if n_words <= encoder.limit:
         return None
-    return f"The text was cut: the model read {encoder.max_words:,} of its {n_words:,} words."
+    return f"The text was cut: the model read {encoder.limit:,} of its {n_words:,} words."
 
 
 def _unknown_token(encoder: TextEncoder) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from setrnn.config import WORDS, TextSettings
 from setrnn.data.labels import LabelVocabulary
@@ -25,7 +25,7 @@ def learn_vocabulary(
     if settings.tokenizer != WORDS:
         return pretrained_encoder(settings), labels
     tokenizer = choose_tokenizer(words(), features, settings)
-    return TextEncoder(tokenizer, settings.max_words), labels
+    return TextEncoder(tokenizer, settings.max_words, settings.windows), labels
 
 
 @dataclass(frozen=True)
@@ -47,5 +47,5 @@ class Vocabulary:
         encoder = self.encoder
         if self.adds_words and type(encoder) is TextEncoder:
             tokenizer = extend_tokenizer(encoder, words(), features, settings)
-            encoder = TextEncoder(tokenizer, encoder.max_words)
+            encoder = replace(encoder, tokenizer=tokenizer)
         return encoder, self.labels.extend(label_counts, keeps_counts=not self.adds_words)

@@ -20,6 +20,7 @@ from setrnn.model.interfaces import Encoding
 from setrnn.model.linear import keep_products
 from setrnn.model.shortlist import LABELS_PER_PLACE, ShortlistEvidence
 from setrnn.model.wide import WideEvidence
+from setrnn.model.windows import encode_windows, find_window
 from setrnn.progress import OnProgress, ignore_progress
 
 
@@ -35,12 +36,15 @@ class Network(nn.Module):
         decoder: Any,  # noqa: ANN401
         evidence: LabelEvidence | None = None,
         wide: WideEvidence | None = None,
+        window: int | None = None,
     ) -> None:
+        """Combine the parts. The encoder reads `window` words at once; None means all."""
         super().__init__()
         self.encoder = encoder
         self.decoder = decoder
         self.evidence = evidence
         self.wide = wide
+        self.window = window
 
     def start_from(self, wide: WideEvidence) -> None:
         """Add the evidence of a fitted model, and let other logits start at 0, or near it."""
@@ -54,7 +58,7 @@ class Network(nn.Module):
 
     def encode(self, batch: Batch) -> Encoding:
         """Read the documents of a batch."""
-        encoding: Encoding = self.encoder(batch.tokens, batch.lengths)
+        encoding = encode_windows(self.encoder, batch.tokens, batch.lengths, self.window)
         if self.evidence is None and self.wide is None:
             return encoding
         if isinstance(self.evidence, ShortlistEvidence):
@@ -79,7 +83,7 @@ def make_network(
         n_listed = config.model.shortlist
         is_short = 0 < n_listed * LABELS_PER_PLACE <= len(labels)
         evidence = make_evidence(encoder.word_size, len(labels), n_listed if is_short else 0)
-    return Network(encoder, made, evidence)
+    return Network(encoder, made, evidence, window=find_window(config.text))
 
 
 def make_evidence(word_size: int, n_labels: int, n_listed: int) -> LabelEvidence:
@@ -104,7 +108,7 @@ def rebuild_network(weights: Mapping[str, Tensor], config: Config, decoder: str 
             make_evidence(encoder.word_size, made.n_labels, n_listed) if own["evidence"] else None
         )
     wide = WideEvidence(own["wide"]) if own["wide"] else None
-    network = Network(encoder, made, evidence, wide)
+    network = Network(encoder, made, evidence, wide, find_window(config.text))
     for name, each in network.state_dict().items():
         if name in weights and weights[name].dtype != each.dtype:
             raise ValueError(f"{name} has values of type {weights[name].dtype}, not {each.dtype}")

@@ -54,6 +54,7 @@ class Choice:
     words: tuple[ListedWord, ...]
     weights: list[float]  # of all words and features
     is_left_out: bool = False
+    total: str = ""  # of a classical system: its log-odds as a sum
 
 
 def render_page(explanation: Explanation) -> str:
@@ -101,6 +102,10 @@ def _label_choice(explanation: Explanation, label: LabelWords) -> Choice:
         if abs(word.weight) >= LEAST_WEIGHT * most
     ]
     left_out = "" if label.is_in_set else ", which was left out"
+    score = label.score
+    total = (
+        "" if score is None else f"score {score.total:+.2f} = bias {score.bias:+.2f} + what follows"
+    )
     return Choice(
         label.label,
         label.probability,
@@ -108,6 +113,7 @@ def _label_choice(explanation: Explanation, label: LabelWords) -> Choice:
         tuple(words),
         [round(weight, 5) for weight in label.weights],
         not label.is_in_set,
+        total,
     )
 
 
@@ -154,4 +160,4 @@ def _between_words(text: str) -> Piece:
 
 def _describe_word(word: WeightedWord) -> str:
     remarks = [f"{word.n_times} times"] * (word.n_times > 1)
-    return " ".join(remarks + ["unknown"] * word.is_unknown + ["feature"] * word.is_feature)
+    return " ".join(remarks + [word.remark] * bool(word.remark))

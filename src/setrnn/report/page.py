@@ -30,6 +30,7 @@ SECTIONS = (
     ("figures", "Figures", ""),
     ("rules", "Rules: the best set for each measure", "best-rules"),
     ("unseen", "Label sets that train does not have", "unseen-sets"),
+    ("hierarchy", "In the hierarchy of the labels", "hierarchy"),
     ("calibration", "Can probabilities be trusted?", "calibration"),
     ("sums", "What a search misses of a set", "set-sums"),
     ("cases", "Case studies", ""),

@@ -11,6 +11,7 @@ from setrnn.comparison.statistics import Bootstrap
 from setrnn.methods import METHODS
 from setrnn.metrics import MEASURES
 from setrnn.report.calibration_table import calibration_table
+from setrnn.report.hierarchy_table import hierarchy_table
 from setrnn.report.label_table import labels_table
 from setrnn.report.score_tables import (
     MARKS,
@@ -54,6 +55,7 @@ def make_tables(
         all_rules_table(records, bootstrap),
         differences_table(records, bootstrap),
         unseen_sets_table(comparison, records),
+        hierarchy_table(comparison, records),
         calibration_table(comparison, records),
         set_sums_table(comparison, records),
         labels_table(comparison, records),

@@ -33,6 +33,7 @@ from setrnn.tagging.opening import (
     list_overrides,
     make_source,
     make_vectors,
+    note_cut_documents,
     warn_of_skipped_rows,
 )
 
@@ -76,6 +77,7 @@ def prepare(
     else:
         prepared = _open_by_crew(source, full.text, folder, Crew(workers, ray), on_progress)
     warn_of_skipped_rows(prepared, on_progress)
+    note_cut_documents(prepared, on_progress)
     if vectors:
         make_vectors(prepared, full, on_progress)
     return prepared
@@ -176,6 +178,7 @@ class CrewHands(PieceHands):
                     _join(result, writer, found.label_ids, n_labels)
                     all_rows[piece] = result.bad_rows
             found.n_documents[name] = writer.n_documents
+            found.n_windows[name] = writer.n_windows
         shutil.rmtree(folder / "pieces")
         return all_rows
 
@@ -225,4 +228,5 @@ def _join(
     """Add the files of a piece to those of its split; labels that train lacks get common ids."""
     unseen = [label_ids.setdefault(label, len(label_ids)) for label in piece.unseen_labels]
     writer.append_piece(piece.place, np.array([*range(n_labels), *unseen], dtype=np.int32))
+    writer.n_windows.update(piece.n_windows)
     shutil.rmtree(piece.place)

@@ -7,6 +7,7 @@ that a worker that is killed or believed dead disturbs nobody.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -65,6 +66,7 @@ class PieceResult:
     n_documents: int = 0
     bad_rows: BadRows = field(default_factory=BadRows)
     unseen_labels: tuple[str, ...] = ()
+    n_windows: Mapping[int, int] = field(default_factory=dict)  # see `SplitWriter`
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ class PieceWorker:
                 return self._encode(task.piece, task.prefix, on_documents)
             if isinstance(task, WordsTask):
                 place = self._make_place(task.piece, "words")
-                count_saved_words(task.counts, task.most, place)
+                count_saved_words(task.counts, task.most, place, self.settings.language)
                 return PieceResult(place)
             counts, bad_rows = self.hands.count_piece(task.piece, on_documents)
             place = self._make_place(task.piece, "counts")
@@ -117,7 +119,7 @@ class PieceWorker:
             n_labels = len(self._labels)
             encode_documents(examples, writer, self._encoder, label_ids, n_labels, on_documents)
         unseen = tuple(label_ids)[len(self._labels) :]
-        return PieceResult(place, writer.n_documents, bad_rows, unseen)
+        return PieceResult(place, writer.n_documents, bad_rows, unseen, dict(writer.n_windows))
 
     @cached_property
     def _encoder(self) -> TextEncoder:

@@ -12,11 +12,12 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from setrnn import __version__
-from setrnn.serve import schemas
+from setrnn.serve import label_studio, schemas
 from setrnn.serve.batching import Batcher, default_workers
 from setrnn.serve.guards import ApiKeys, CheckHost, ReadBodies, RequireKey
 from setrnn.serve.observation import Metrics, Observe
@@ -70,8 +71,12 @@ def make_app(
         for batcher in batchers.values():
             await batcher.close()
 
+    routes, open_paths = [*posts.routes, *router.routes], [*OPEN_PATHS]
+    if settings.label_studio:
+        routes += [*label_studio.posts.routes, *label_studio.router.routes]
+        open_paths.append(label_studio.HEALTH)
     app = FastAPI(
-        routes=[*posts.routes, *router.routes],  # included, each request would be matched twice
+        routes=routes,  # included, each request would be matched twice
         lifespan=lifespan,
         telemetry=NO_TELEMETRY,
         docs_url=None,
@@ -83,11 +88,14 @@ def make_app(
     app.mount(PAGE_FILES, page)
     app.add_route("/", partial(_index, page), ["GET"], include_in_schema=False)
     add_problem_handlers(app)
-    paths = {*_describe(app, settings, needs_key=False)["paths"], *OPEN_PATHS}
+    described = _describe(app, settings, needs_key=False)["paths"]
+    paths = {*described, *open_paths, *(each.path for each in routes if isinstance(each, Route))}
     app.openapi = cache(partial(_describe, app, settings, keys is not None))  # type: ignore[method-assign]
     app.add_middleware(ReadBodies, settings=settings)  # requests pass the last one added first
     if keys is not None:
-        app.add_middleware(RequireKey, keys=keys, open_paths=OPEN_PATHS)
+        app.add_middleware(
+            RequireKey, keys=keys, open_paths=open_paths, takes_basic=settings.label_studio
+        )
     if hosts is not None:
         app.add_middleware(CheckHost, names=hosts)
     app.add_middleware(HeadAsGet)

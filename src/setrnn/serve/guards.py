@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import hmac
 import ipaddress
@@ -124,10 +126,19 @@ class RequireKey:
         app: the application.
         keys: the valid keys.
         open_paths: the paths that need no key; one that ends with a slash, all below it.
+        takes_basic: whether the key may be the password of basic authentication, the only way in
+            which Label Studio can send one.
     """
 
-    def __init__(self, app: ASGIApp, keys: ApiKeys, open_paths: Collection[str]) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        keys: ApiKeys,
+        open_paths: Collection[str],
+        takes_basic: bool = False,
+    ) -> None:
         self.app, self.keys, self.open_paths = app, keys, frozenset(open_paths)
+        self.takes_basic = takes_basic
         self.open_prefixes = tuple(
             each for each in open_paths if each.endswith("/") and each != "/"
         )
@@ -145,8 +156,18 @@ class RequireKey:
     def _has_key(self, scope: Scope) -> bool:
         headers = dict(scope["headers"])
         scheme, _, key = headers.get(b"authorization", b"").partition(b" ")
+        if self.takes_basic and scheme.lower() == b"basic":
+            return self.keys.hold(_password_of(key))
         is_bearer = scheme.lower() == b"bearer"
         return self.keys.hold(key.strip() if is_bearer else headers.get(b"x-api-key", b""))
+
+
+def _password_of(credentials: bytes) -> bytes:
+    """Return the password of basic authentication; empty if it cannot be read."""
+    try:
+        return base64.b64decode(credentials.strip(), validate=True).partition(b":")[2]
+    except binascii.Error:
+        return b""
 
 
 class ClientGoneError(Exception):

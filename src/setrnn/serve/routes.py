@@ -25,13 +25,21 @@ from setrnn.serve.schemas import (
     ExplainAnswer,
     ExplainRequest,
     Health,
+    HierarchyAnswer,
     LabelsAnswer,
     ModelsAnswer,
     TagAnswer,
     TagRequest,
 )
 from setrnn.serve.settings import ServeSettings
-from setrnn.serve.work import Completing, Explaining, Tagging, list_labels, list_models
+from setrnn.serve.work import (
+    Completing,
+    Explaining,
+    Tagging,
+    list_hierarchy,
+    list_labels,
+    list_models,
+)
 from setrnn.systems.limits import Limits
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.rules import find_rule
@@ -84,14 +92,15 @@ posts = APIRouter(route_class=JsonRoute, generate_unique_id_function=lambda rout
 @posts.post("/v1/tag", responses=_OF_POSTS)
 async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
     """Predict a label set for each text."""
-    service = _service(request)
+    service = service_of(request)
     model = service.registry.find(wanted.model)
-    _check_texts(service.settings, wanted.texts)
+    check_texts(service.settings, wanted.texts)
     limits = Limits(
         min_labels=wanted.min_labels or 0,
         max_labels=wanted.max_labels,
         required=wanted.require,
         forbidden=wanted.forbid,
+        closed=wanted.closed,
     )
     rule = model.tagger.rule_or_own(wanted.rule)
     _check_cost(model, rule, limits, len(wanted.texts))
@@ -100,46 +109,46 @@ async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
     features = wanted.features or [[]] * len(wanted.texts)
     work = Tagging(model, rule, wanted.top, limits, wanted.calibrated, wanted.marginals)
     documents = list(zip(wanted.texts, features, strict=True))
-    found = await _process(request, model, work, documents)
+    found = await process(request, model, work, documents)
     return TagAnswer.model_validate({"model": model, "rule": rule, "predictions": found})
 
 
 @posts.post("/v1/complete", responses=_OF_POSTS)
 async def complete(wanted: CompleteRequest, request: Request) -> CompleteAnswer:
     """Predict the remaining labels of a text when some are known to be right or wrong."""
-    service = _service(request)
+    service = service_of(request)
     model = service.registry.find(wanted.model)
-    _check_texts(service.settings, [wanted.text])
+    check_texts(service.settings, [wanted.text])
     known = KnownLabels(tuple(dict.fromkeys(wanted.present)), tuple(dict.fromkeys(wanted.absent)))
     if known != NOTHING_KNOWN:  # slow with many labels
         tagger = model.tagger
         await asyncio.to_thread(tagger.check_known, known)
     document = ((wanted.text, wanted.features or ()), known)
     work = Completing(model, wanted.top)
-    found: list[CompleteAnswer] = await _process(request, model, work, [document])
+    found: list[CompleteAnswer] = await process(request, model, work, [document])
     return found[0]
 
 
 @posts.post("/v1/explain", responses=_OF_POSTS)
 async def explain(wanted: ExplainRequest, request: Request) -> ExplainAnswer:
     """Explain the labels of a text: its words, and the sequences and sets of labels."""
-    service = _service(request)
+    service = service_of(request)
     model = service.registry.find(wanted.model)
-    _check_texts(service.settings, [wanted.text])
+    check_texts(service.settings, [wanted.text])
     rule = choose_explained_rule(model.tagger, wanted.rule, wanted.labels)
     if wanted.labels is not None:  # slow with many labels
         tagger = model.tagger
         await asyncio.to_thread(given_set, tagger.labels, wanted.labels, tagger.max_labels)
     work = Explaining(model, rule, wanted.top, wanted.labels)
     document = (wanted.text, wanted.features or ())
-    found: list[ExplainAnswer] = await _process(request, model, work, [document])
+    found: list[ExplainAnswer] = await process(request, model, work, [document])
     return found[0]
 
 
 @router.get("/v1/models", responses=describe_problems("not-ready"))
 async def models(request: Request) -> ModelsAnswer:
     """List the models and the limits of a request."""
-    service = _service(request)
+    service = service_of(request)
     return list_models(service.registry.models, service.settings)
 
 
@@ -156,9 +165,26 @@ async def labels(
     ] = None,
 ) -> LabelsAnswer:
     """Search the labels of a model."""
-    found = _service(request).registry.find(model or None)
+    found = service_of(request).registry.find(model or None)
     response.headers[VERSION_HEADER] = found.version
     return list_labels(found, prefix, limit)
+
+
+@router.get("/v1/hierarchy", responses=_VERSION | describe_problems("invalid", "not-ready"))
+async def hierarchy(
+    request: Request,
+    response: Response,
+    limit: Annotated[
+        int, Query(ge=1, le=100_000, description="The most labels to return.")
+    ] = 10_000,
+    model: Annotated[
+        str | None, Query(max_length=MAX_NAME, description="The model's name; empty: the first.")
+    ] = None,
+) -> HierarchyAnswer:
+    """List the labels of a model with their parents; without any if it has no hierarchy."""
+    found = service_of(request).registry.find(model or None)
+    response.headers[VERSION_HEADER] = found.version
+    return await asyncio.to_thread(list_hierarchy, found, limit)
 
 
 @router.get("/healthz")
@@ -170,7 +196,7 @@ async def health(request: Request) -> Health:
 @router.get("/readyz", responses=describe_problems("not-ready"))
 async def ready(request: Request) -> Health:
     """Report whether the models are loaded and can answer."""
-    service = _service(request)
+    service = service_of(request)
     if not service.registry.is_ready:
         raise NotReadyError()
     if not all(batcher.is_alive for batcher in service.batchers.values()):
@@ -185,21 +211,22 @@ async def ready(request: Request) -> Health:
 )
 async def metrics(request: Request) -> Response:
     """Return counts and times for Prometheus."""
-    page = _service(request).metrics.page()
+    page = service_of(request).metrics.page()
     return Response(page, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
-def _service(request: Request) -> Service:
+def service_of(request: Request) -> Service:
+    """Return what the routes use."""
     service = request.app.state.service
     assert isinstance(service, Service)
     return service
 
 
-async def _process(
+async def process(
     request: Request, model: ServedModel, work: Work, documents: Sequence[Any]
 ) -> Any:  # noqa: ANN401 (what the work returns, one per document)
     """Queue documents and wait for their results, or for the client to disconnect."""
-    service = _service(request)
+    service = service_of(request)
     try:
         results = service.batchers[model.name].submit(work, documents)
     except NoWorkerError:
@@ -243,7 +270,7 @@ async def _cancel_when_gone(request: Request, results: asyncio.Future[Any]) -> N
     results.cancel()
 
 
-def _check_texts(settings: ServeSettings, texts: Sequence[str]) -> None:
+def check_texts(settings: ServeSettings, texts: Sequence[str]) -> None:
     """Refuse too many texts, and texts of too many words."""
     if len(texts) > settings.max_texts:
         raise ProblemError(

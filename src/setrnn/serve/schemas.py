@@ -11,7 +11,7 @@ from setrnn.data.tokenizing import whole_characters
 from setrnn.serve.settings import MAX_FIELDS
 from setrnn.systems.candidates import ScoredSet
 from setrnn.systems.rules import RULES
-from setrnn.tagging.explanation import NamedSet
+from setrnn.tagging.explanation import LinearScore, NamedSet
 from setrnn.tagging.prediction import Certificate
 
 MAX_SETS = 50  # that a request may ask for
@@ -104,6 +104,11 @@ class TagRequest(_Request):
     forbid: Names = Field([], description="Labels that no set may contain.")
     min_labels: Count | None = Field(None, description="The fewest labels of a set.")
     max_labels: Count | None = Field(None, description="The most labels of a set.")
+    closed: bool | None = Field(
+        None,
+        description="Whether each label of a set brings those above it in the model's hierarchy; "
+        "null: as the labels that the model was trained on.",
+    )
     features: Annotated[list[Names], Field(fail_fast=True)] | None = Field(
         None, description="The features of each document, if the model was trained with features."
     )
@@ -296,6 +301,9 @@ class LabelWords(_Answer):
     probability: Probability
     is_in_set: bool = Field(description="False for a probable label that was left out.")
     words: list[AttendedWord]
+    score: LinearScore | None = Field(
+        default=None, description="Of a classical system: what its log-odds are made of."
+    )
 
 
 class ExplainAnswer(_Answer):
@@ -360,6 +368,13 @@ class AcceptedLabels(_Answer):
     n_labels: int = Field(description="How many labels can be accepted.")
 
 
+class HierarchyCard(_Answer):
+    """The hierarchy of a model's labels, in short."""
+
+    keeps_closed: bool = Field(description="Whether predicted labels bring those above them.")
+    n_below: int = Field(description="How many labels are below another.")
+
+
 class ModelCard(_Answer):
     """A served model."""
 
@@ -377,6 +392,9 @@ class ModelCard(_Answer):
         description="null: `setrnn calibrate` was not run."
     )
     data: str | None = Field(description="The training data.")
+    hierarchy: HierarchyCard | None = Field(
+        description="null: the model has no hierarchy of its labels."
+    )
 
 
 class RequestLimits(_Answer):
@@ -404,6 +422,7 @@ class ModelsAnswer(_Answer):
                     "accepts": {"set": {"target": 0.9, "threshold": 0.715}},
                     "accepts_labels": {"target": 0.9, "n_labels": 31},
                     "data": "newsroom",
+                    "hierarchy": {"keeps_closed": True, "n_below": 45},
                 }
             ],
             "limits": {"max_texts": 64, "max_words": 10_000, "max_body_bytes": 4_194_304},
@@ -428,6 +447,31 @@ class LabelsAnswer(_Answer):
 
     labels: list[CountedLabel]
     n_matching: int
+
+
+class LabelInTree(CountedLabel):
+    """A label and the labels directly above it."""
+
+    parents: tuple[str, ...] = Field(description="Several, if it has several parents.")
+
+
+class HierarchyAnswer(_Answer):
+    """The labels of a model with their parents, in descending order of count."""
+
+    model_config = _examples(
+        {
+            "keeps_closed": True,
+            "labels": [
+                {"label": "sport", "count": 1214, "parents": []},
+                {"label": "football", "count": 646, "parents": ["sport"]},
+            ],
+            "n_labels": 2,
+        }
+    )
+
+    keeps_closed: bool = Field(description="Whether predicted labels bring those above them.")
+    labels: list[LabelInTree]
+    n_labels: int = Field(description="How many labels the model has.")
 
 
 class Health(_Answer):

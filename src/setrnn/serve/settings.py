@@ -14,6 +14,7 @@ MAX_BATCH_MS = 1_000
 MAX_FIELDS = 100  # of a request: reporting each unknown one would take long
 MAX_LISTS, MAX_VALUES = 10_000, 600_000  # in a body: more take too long to parse
 FEATURES_PER_TEXT = 1_000
+FIELDS_PER_TASK = 500  # of Label Studio, with its annotations and predictions
 _HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
 
 
@@ -31,6 +32,7 @@ class ServeSettings:
         workers: batches processed at once; None: one per core, or one on a GPU.
         body_seconds: how long a client may pause while it sends a body.
         max_connections: open connections; more are refused.
+        label_studio: whether to answer as a machine learning backend of Label Studio.
 
     Example:
         >>> ServeSettings(max_texts=16).max_texts
@@ -46,6 +48,7 @@ class ServeSettings:
     workers: int | None = None
     body_seconds: float = 10.0
     max_connections: int = 1_000
+    label_studio: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values that allow no request at all."""
@@ -83,13 +86,14 @@ class ServeSettings:
 
     @property
     def max_fields(self) -> int:
-        """Fields of all objects in a body."""
-        return MAX_FIELDS
+        """Fields of all objects in a body; a task of Label Studio has many."""
+        return MAX_FIELDS + (FIELDS_PER_TASK * self.max_texts if self.label_studio else 0)
 
     @property
     def max_lists(self) -> int:
         """Lists and objects in a body: far more than a request needs."""
-        return self.max_texts + MAX_LISTS
+        per_text = FIELDS_PER_TASK if self.label_studio else 1
+        return per_text * self.max_texts + MAX_LISTS
 
     @property
     def max_values(self) -> int:

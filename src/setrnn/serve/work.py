@@ -156,6 +156,7 @@ class Explaining:
                     MIN_WEIGHT * max(map(abs, each.weights), default=0.0),
                     wide,
                 ),
+                score=each.score,
             )
             for each in found.label_words
         ]
@@ -221,7 +222,34 @@ def _card(model: ServedModel, is_default: bool) -> schemas.ModelCard:
             if of_labels is None
             else {"target": of_labels.target, "n_labels": of_labels.n_safe},
             "data": None if data is None else str(data),
+            "hierarchy": None
+            if tagger.hierarchy is None
+            else {
+                "keeps_closed": tagger.keeps_closed,
+                "n_below": int((tagger.closure.above >= 0).any(axis=1).sum()),
+            },
         }
+    )
+
+
+def list_hierarchy(model: ServedModel, limit: int) -> schemas.HierarchyAnswer:
+    """Return the answer to GET /v1/hierarchy."""
+    tagger = model.tagger
+    known, closure = tagger.labels, None if tagger.hierarchy is None else tagger.closure
+    order = sorted(range(len(known)), key=lambda label: -known.counts[label])
+    return schemas.HierarchyAnswer(
+        keeps_closed=tagger.keeps_closed,
+        labels=[
+            schemas.LabelInTree(
+                label=known.names[label],
+                count=int(known.counts[label]),
+                parents=()
+                if closure is None
+                else tuple(known.names[each] for each in closure.parents(label)),
+            )
+            for label in order[:limit]
+        ],
+        n_labels=len(known),
     )
 
 

@@ -1,4 +1,4 @@
-"""Limits on predicted sets: their size, their labels, only sets seen in training."""
+"""Limits on predicted sets: size, labels, only sets seen in training, closed in a hierarchy."""
 
 # n documents, K sets per document, L labels, G seen sets, S labels of the largest set
 
@@ -17,6 +17,7 @@ from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, nearest_name
 from setrnn.systems.candidates import Bools, Floats, Ids, Ints
+from setrnn.systems.closure import Closure
 
 _MAX_SCORES = 1 << 24  # documents x seen sets in memory at once
 
@@ -31,6 +32,8 @@ class Limits:
         only_seen: whether only label sets of the training documents fit.
         required: labels that the set must contain.
         forbidden: labels that the set must not contain.
+        closed: whether each label brings those above it in the hierarchy of the model; None for
+            what the model does by itself.
 
     Example:
         >>> Limits(min_labels=1, max_labels=5, required=["politics"]).required
@@ -46,6 +49,7 @@ class Limits:
     only_seen: bool = False
     required: Collection[str] = ()
     forbidden: Collection[str] = ()
+    closed: bool | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError if no set of any model can fit."""
@@ -70,21 +74,41 @@ class Limits:
             if self.max_labels is not None and least > self.max_labels:
                 raise ConfigError(f"{what}, but max_labels is {self.max_labels}. No set can fit.")
 
-    def for_labels(self, labels: LabelVocabulary, seen_sets: Ragged | None) -> SetLimits:
-        """Turn the names into ids of a model; raise ConfigError if none of its sets can fit."""
+    def for_labels(
+        self, labels: LabelVocabulary, seen_sets: Ragged | None, closure: Closure | None = None
+    ) -> SetLimits:
+        """Turn the names into ids of a model; raise ConfigError if none of its sets can fit.
+
+        If sets must be closed, `closure` says what they are.
+        """
         required, forbidden = (_encode(each, labels) for each in (self.required, self.forbidden))
         is_allowed = np.ones(len(labels), dtype=bool)
         is_allowed[forbidden] = False
+        if closure is not None:
+            for label in required:
+                if barred := [each for each in closure.ids_above(label) if not is_allowed[each]]:
+                    raise ConfigError(
+                        f"Label '{labels.names[label]}' is required, but "
+                        f"'{labels.names[barred[0]]}', above it in the hierarchy, is forbidden. "
+                        "Remove one, or allow sets that are not closed."
+                    )
+            required = closure.close(required[None])[0] if len(required) else required
+            is_allowed[[each for label in forbidden for each in closure.below[label]]] = False
         n_allowed = int(is_allowed.sum())
         if self.min_labels > n_allowed:
             raise ConfigError(
                 f"min_labels is {self.min_labels}, but the model has {len(labels)} labels, "
-                f"{len(forbidden)} of them forbidden. No set can fit."
+                f"{len(labels) - n_allowed} of them forbidden. No set can fit."
             )
         most = n_allowed if self.max_labels is None else min(self.max_labels, n_allowed)
         least = max(self.min_labels, len(required))
-        limits = SetLimits(len(labels), least, most, required, is_allowed)
-        if self == Limits():
+        if least > most:
+            raise ConfigError(
+                f"The required labels and those above them are {len(required)}, but max_labels is "
+                f"{self.max_labels}. No set can fit."
+            )
+        limits = SetLimits(len(labels), least, most, required, is_allowed, closure=closure)
+        if replace(self, closed=None) == Limits():
             return limits
         return limits.with_seen_sets(seen_sets, self.only_seen)
 
@@ -151,12 +175,28 @@ class SetLimits:
     is_allowed: Bools  # (L,)
     only_seen: bool = False
     seen: SeenSets | None = None  # the seen sets that fit, if they are known
+    closure: Closure | None = None  # sets must be closed; so are `required` and what is forbidden
 
     @property
     def is_open(self) -> bool:
         """Whether every set fits."""
+        return self.is_free and self.closure is None
+
+    @property
+    def is_free(self) -> bool:
+        """Whether every set fits that is closed, if it must be."""
         is_any_size = self.min_labels == 0 and self.max_labels == self.n_labels
         return is_any_size and bool(self.is_allowed.all()) and not self.only_seen
+
+    @property
+    def has_sizes(self) -> bool:
+        """Whether the number of labels is limited by more than the allowed and required ones."""
+        n_allowed = int(self.is_allowed.sum())
+        return self.min_labels > len(self.required) or self.max_labels < n_allowed
+
+    def without_closure(self) -> SetLimits:
+        """Return the limits for sets that need not be closed."""
+        return replace(self, closure=None)
 
     def with_seen_sets(self, seen_sets: Ragged | None, only_seen: bool) -> SetLimits:
         """Add the label sets of training that fit."""
@@ -189,6 +229,8 @@ class SetLimits:
             fits &= (label_sets == label).any(axis=2)
         if self.only_seen and self.seen is not None:
             fits &= self.seen.contain(label_sets)
+        if self.closure is not None:
+            fits &= self.closure.fit(label_sets)
         return np.asarray(fits)
 
     def rank(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -201,6 +243,8 @@ class SetLimits:
         """Return a set of the least size: the required labels, then the most frequent ones."""
         others = np.flatnonzero(self.is_allowed)
         others = others[~np.isin(others, self.required)]  # ids descend in frequency
+        if self.closure is not None and self.min_labels > len(self.required):
+            others = np.array(self.closure.order(others.tolist()))
         return [*self.required.tolist(), *others[: self.min_labels - len(self.required)].tolist()]
 
 

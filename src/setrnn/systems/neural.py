@@ -23,6 +23,7 @@ from setrnn.methods import Method
 from setrnn.model.devices import find_device, limited_threads, patient_threads
 from setrnn.model.interfaces import Encoding
 from setrnn.model.network import Network, rebuild_network
+from setrnn.model.windows import find_window
 from setrnn.search.set_search import ScoredSets
 from setrnn.systems.candidates import Certificates, Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.rules import MANY_SETS
@@ -129,7 +130,10 @@ class NeuralSystem(System):
         n_scores = self.config.search.beam_width**2 * (self.network.decoder.n_labels + 1)
         most = max(min(most, MAX_SCORES // n_scores), 1)
         least_share = LEAST_SHARE_ON_CPU if on_cpu else 0.0
-        batches = prediction_batches(tokens.lengths, most, MAX_WORDS, least_share)
+        window, most_words = find_window(self.config.text), MAX_WORDS
+        if on_cpu and window is not None:  # as many words as documents of one window have
+            most_words = min(MAX_DOCUMENTS_ON_CPU * window, MAX_WORDS)
+        batches = prediction_batches(tokens.lengths, most, most_words, least_share)
 
         @torch.inference_mode()
         def find(rows: Rows) -> Found:

@@ -57,7 +57,13 @@ from setrnn.tagging.members_folder import MembersFolder
 from setrnn.tagging.mixing import join, mix_members
 from setrnn.tagging.mixture_outputs import LEAST_TO_FIT
 from setrnn.tagging.occasion import describe_occasion
-from setrnn.tagging.opening import MINUTE, Asked, make_vectors, open_training_data
+from setrnn.tagging.opening import (
+    MINUTE,
+    Asked,
+    make_vectors,
+    note_cut_documents,
+    open_training_data,
+)
 from setrnn.tagging.planning import (
     START_SECONDS,
     Clock,
@@ -164,6 +170,7 @@ class Automatic:
         if self.subwords is None:
             text = candidate.config.text
             self.subwords = open_prepared(self.source, text, on_progress=self.on_progress)
+            note_cut_documents(self.subwords, self.on_progress)
         return self.subwords
 
     def _identify(self) -> dict[str, Any]:

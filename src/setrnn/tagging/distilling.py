@@ -41,6 +41,7 @@ from setrnn.tagging.opening import (
     open_training_data,
     read_budget,
     read_settings,
+    with_hierarchy,
 )
 from setrnn.tagging.tagger import Tagger, load
 from setrnn.training.resuming import keep_epochs
@@ -128,6 +129,8 @@ def distil(
     with explain_stop(target):
         name, tagger = _open_teacher(teacher, device)
         source = make_training_source(data, valid, cut_valid)
+        if source.options.hierarchy is None and source.prepared_folder is None:
+            source = with_hierarchy(source, tagger.hierarchy)
         source = replace(source, unlabelled=tuple(Path(file) for file in unlabelled))
         if resume and target is not None:
             full = keep_epochs(full, run_folder_of(target))

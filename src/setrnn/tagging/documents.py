@@ -16,6 +16,7 @@ from setrnn.data.cache import Source, read_source
 from setrnn.data.document_sketch import DocumentSketch, Hashes, hash_texts
 from setrnn.data.example import Example, name_example
 from setrnn.data.formats import BadRows, choose_split
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.incomplete import encode_unknown, mark_unknown
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
@@ -137,6 +138,17 @@ def open_documents(
     return LabelledDocuments(name, batches, bad_rows)
 
 
+def find_hierarchy(data: Documents) -> Hierarchy | None:
+    """Return the hierarchy that data was given or prepared with; None if there is none."""
+    if isinstance(data, Prepared):
+        return data.hierarchy
+    source = read_source(data)
+    if source is None:
+        return None
+    place = source.prepared_folder
+    return source.options.hierarchy if place is None else Prepared(place).hierarchy
+
+
 def open_unseen(
     tagger: Tagger,
     data: Documents,
@@ -250,16 +262,24 @@ def example_batches(
             partial(name_example, batch),
         )
         hashes = hash_texts(example.text for example in batch)
-        labels = [example.labels for example in batch]
-        yield Batch(tokens, labels, hashes, _mark_unknown(tagger, batch))
+        labels = close_truth(tagger, (each.labels for each in batch))
+        yield Batch(tokens, labels, hashes, _mark_unknown(tagger, batch, labels))
 
 
-def _mark_unknown(tagger: Tagger, examples: Sequence[Example]) -> Bools | None:
+def _mark_unknown(
+    tagger: Tagger, examples: Sequence[Example], labels: Sequence[tuple[str, ...]]
+) -> Bools | None:
     rows = encode_unknown(examples, tagger.labels.index)
     if rows is None:
         return None
-    labels = tagger.labels.encode([example.labels for example in examples])
-    return mark_unknown(rows, labels, len(tagger.labels))
+    return mark_unknown(rows, tagger.labels.encode(labels), len(tagger.labels))
+
+
+def close_truth(tagger: Tagger, label_sets: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return true sets; closed, if those that the model was trained on were closed by us."""
+    if tagger.hierarchy is None or not tagger.hierarchy.closes_labels:
+        return list(label_sets)
+    return [tagger.hierarchy.close(labels) for labels in label_sets]
 
 
 def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator[Batch]:
@@ -275,7 +295,8 @@ def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator
     names = [*prepared.labels.names, *prepared.unseen_labels]
     for start in range(0, len(part), tagger.batch_size):
         stop = min(start + tagger.batch_size, len(part))
-        truth = [tuple(names[label] for label in row) for row in part.labels.rows(start, stop)]
+        rows = part.labels.rows(start, stop)
+        truth = close_truth(tagger, (tuple(names[label] for label in row) for row in rows))
         hashes = np.asarray(part.text_hashes.rows(start, stop).values)
         unknown = part.mark_unknown(len(prepared.labels), np.arange(start, stop))
         if unknown is not None:  # the model may have its labels in another order

@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy  # scipy.sparse is imported where it is first used
 
+from setrnn.data.formats import make_hierarchy
+from setrnn.data.formats.parents import Parents
+from setrnn.data.hierarchy import HierarchicalScores, Hierarchy, score_in_hierarchy
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import (
     RankingScores,
@@ -31,6 +33,7 @@ from setrnn.tagging.documents import (
     Batch,
     Documents,
     SeenCounts,
+    find_hierarchy,
     open_documents,
 )
 from setrnn.tagging.label_scores import (
@@ -41,6 +44,7 @@ from setrnn.tagging.label_scores import (
 )
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.truth import Truth
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 LEAST_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
@@ -97,6 +101,7 @@ class Evaluation:
     accepted: AcceptedScores | None = None  # None if the model has no acceptance for the rule
     certificates: CertificateScores | None = None  # of set-rnn-exact, by rule "set"
     share_trained_on: float = 0.0  # of the documents, that the model was trained on; see `is_seen`
+    hierarchical: HierarchicalScores | None = None  # None without a hierarchy
 
     @property
     def is_seen(self) -> bool:
@@ -118,6 +123,7 @@ class Evaluation:
             **asdict(self.label_probabilities),
             **({} if self.accepted is None else asdict(self.accepted)),
             **({} if self.certificates is None else asdict(self.certificates)),
+            **({} if self.hierarchical is None else asdict(self.hierarchical)),
             "share_trained_on": self.share_trained_on,
             "documents_per_second": round(self.documents_per_second, 1),
         }
@@ -141,6 +147,7 @@ def evaluate(
     *,
     split: str | None = None,
     limits: Limits | None = None,
+    hierarchy: Parents | None = None,
     allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> Evaluation:
@@ -153,6 +160,8 @@ def evaluate(
         rule: the prediction rule; the model's own if not given.
         split: the part of the data; test, or the only one, if not given.
         limits: what the predicted sets must satisfy.
+        hierarchy: the parents of labels, for the hierarchical measures: a file of label,parent, or
+            a dict. If not given, that of the data or of the model.
         allow_training_documents: whether to measure without a warning on documents that the model
             was trained on. `Evaluation.share_trained_on` says how many they are.
         on_progress: called with the progress and with notes for the user.
@@ -176,6 +185,7 @@ def evaluate(
         [name],
         split=split,
         limits=limits,
+        hierarchy=hierarchy,
         allow_training_documents=allow_training_documents,
         on_progress=on_progress,
     )
@@ -189,6 +199,7 @@ def evaluate_rules(
     *,
     split: str | None = None,
     limits: Limits | None = None,
+    hierarchy: Parents | None = None,
     allow_training_documents: bool = False,
     on_progress: OnProgress = ignore_progress,
 ) -> dict[str, Evaluation]:
@@ -211,7 +222,9 @@ def evaluate_rules(
     documents, seen = open_documents(data, split), SeenCounts(tagger)
     tagger.known_limits(limits)
     count = count_up("tagging", on_progress, documents.n_documents)
-    results = measure_rules(tagger, seen.watch(documents.batches(tagger)), names, count, limits)
+    tree = make_hierarchy(hierarchy) or find_hierarchy(data)
+    batches = seen.watch(documents.batches(tagger))
+    results = measure_rules(tagger, batches, names, count, limits, hierarchy=tree)
     documents.note_skipped(on_progress)
     note_incomplete(next(iter(results.values())).evaluation.scores, on_progress)
     if seen.share > MOST_SEEN and not allow_training_documents:
@@ -245,12 +258,14 @@ def measure_rules(
     on_documents: OnDocuments = lambda n_documents: None,
     limits: Limits | None = None,
     on_marginals: OnMarginals | None = None,
+    hierarchy: Hierarchy | None = None,
 ) -> dict[str, RuleResults]:
     """Predict by several rules and measure each; what the rules share is computed once.
 
-    `on_marginals` is called with the model's own p(label | document) of each batch.
+    `on_marginals` is called with the model's own p(label | document) of each batch. Hierarchical
+    measures go by `hierarchy`, or by that of the model.
     """
-    truth = _Truth()
+    truth = Truth()
     known_limits = tagger.known_limits(limits)
     found = {rule: _RulePredictions(tagger, rule) for rule in rules}
     # By source. Label probabilities need many sets: they are searched for at once.
@@ -291,6 +306,7 @@ def measure_rules(
         float(np.concatenate(missing).mean()),
         log_probs,
         pairs.measure(),
+        hierarchy or tagger.hierarchy,
     )
     return {rule: each.measure(truth, shared) for rule, each in found.items()}
 
@@ -303,6 +319,7 @@ class _Shared:
     missing_mass: float
     true_log_probs: Sequence[float | None]
     label_probabilities: LabelProbabilityScores
+    hierarchy: Hierarchy | None
 
 
 class _RulePredictions:
@@ -321,22 +338,20 @@ class _RulePredictions:
         self.seconds += time.perf_counter() - start + chosen.seconds + search.seconds[self.source]
         self.raw_probabilities.extend(map(to_probability, chosen.log_probs))
 
-    def measure(self, truth: _Truth, shared: _Shared) -> RuleResults:
+    def measure(self, truth: Truth, shared: _Shared) -> RuleResults:
         """Measure the predictions of all documents.
 
         Whether a set has its probability is known only of complete documents.
         """
-        names, is_complete = self.tagger.labels.names, truth.is_complete
-        complete = np.flatnonzero(is_complete)
+        names, complete = self.tagger.labels.names, np.flatnonzero(truth.is_complete)
         probs, own_probs = (
             np.array(each)[complete]
             for each in ([p.probability for p in self.predictions], self.raw_probabilities)
         )
         whole = [self.predictions[row] for row in complete]
-        is_right = np.array(
-            [set(self.predictions[row].labels) == set(truth.labels[row]) for row in complete],
-            dtype=bool,
-        )
+        true_sets, found_sets = [truth.labels[row] for row in complete], [p.labels for p in whole]
+        pairs = zip(true_sets, found_sets, strict=True)
+        is_right = np.array([set(one) == set(other) for one, other in pairs], dtype=bool)
         predicted = [each.labels for each in self.predictions]
         unknown = truth.unknown(len(names))
         evaluation = Evaluation(
@@ -355,44 +370,13 @@ class _RulePredictions:
             ),
             accepted=_accepted_scores(whole, is_right),
             certificates=_certificate_scores(self.predictions),
+            hierarchical=None
+            if shared.hierarchy is None or not whole
+            else score_in_hierarchy(shared.hierarchy, true_sets, found_sets),
         )
         return RuleResults(
             evaluation, self.predictions, self.raw_probabilities, shared.true_log_probs
         )
-
-
-class _Truth:
-    """The true labels of all documents, collected batch by batch."""
-
-    def __init__(self) -> None:
-        self.labels: list[tuple[str, ...]] = []
-        self._unknown: list[Any] = []  # sparse, one per batch
-        self._is_complete: list[Bools] = []
-
-    def add(self, batch: Batch) -> None:
-        """Add the documents of a batch."""
-        self.labels.extend(batch.labels)
-        self._is_complete.append(batch.is_complete)
-        self._unknown.append(
-            None if batch.unknown is None else scipy.sparse.csr_array(batch.unknown)
-        )
-
-    @property
-    def is_complete(self) -> Bools:
-        """Whether all labels of each document are known: (n,)."""
-        return np.concatenate(self._is_complete)
-
-    def unknown(self, n_labels: int) -> Any:  # noqa: ANN401 (sparse)
-        """Mark the labels that are not known, (n, L); None if all are."""
-        if all(each is None for each in self._unknown):
-            return None
-        pairs = zip(self._unknown, self._is_complete, strict=True)
-        shapes = [((len(rows), n_labels), each) for each, rows in pairs]
-        parts = [
-            scipy.sparse.csr_array(shape, dtype=bool) if each is None else each
-            for shape, each in shapes
-        ]
-        return scipy.sparse.csr_array(scipy.sparse.vstack(parts))
 
 
 def _reliability_error(probs: Floats, is_right: Bools) -> float:

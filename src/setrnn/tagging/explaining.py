@@ -21,24 +21,19 @@ from setrnn.data.reading import Reading, read_text, read_tokens
 from setrnn.data.subwords import SubwordEncoder
 from setrnn.data.tokenizing import break_runs, whole_characters
 from setrnn.errors import ConfigError, DataError
-from setrnn.model.evidence import LabelEvidence
 from setrnn.model.interfaces import Encoding
 from setrnn.search import Sequences, most_probable_sets, search_orders
 from setrnn.systems.candidates import Floats32, Ids, to_probability
-from setrnn.systems.classical.system import ClassicalSystem
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.system import System
-from setrnn.tagging.explanation import Explanation, FoundSequence, LabelWords, NamedSet, Step
+from setrnn.tagging.explanation import Explanation, FoundSequence, NamedSet, Step
+from setrnn.tagging.label_words import has_label_words, list_label_words
 from setrnn.tagging.prediction import problem_with_known
-from setrnn.training.wide import weigh_tokens
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
-
-# Labels outside the explained set whose words are shown.
-N_LEFT_OUT, LEAST_PROBABILITY = 3, 0.001
 
 Order = tuple[list[int], float]  # the ids of a label sequence, and its probability
 
@@ -65,18 +60,12 @@ def why_not_explained(tagger: Tagger) -> str | None:
             "network such as set-rnn too."
         )
     system = tagger.system
-    has_words = isinstance(system, ClassicalSystem) or _find_evidence(system) is not None
-    if system.emits_sequences or has_words:
+    if system.emits_sequences or has_label_words(system):
         return None
     return (
         f"This '{tagger.method}' model was trained without label evidence, which shows its words. "
         "Train it with --set model.evidence=true."
     )
-
-
-def _find_evidence(system: System) -> LabelEvidence | None:
-    """Return the part of a network that attends to words for each label; None without one."""
-    return system.network.evidence if isinstance(system, NeuralSystem) else None
 
 
 def _rank_explainable_members(mixture: Tagger, rule: str = "set") -> list[tuple[Tagger, float]]:
@@ -126,7 +115,7 @@ def explain_text(
     else:
         marginals = tagger.marginals([text], [features])
     member, weight = _choose_member(tagger, chosen, len(set(labels)))
-    reading = read_text(member.encoder, text, features)
+    reading = read_text(member.encoder, text, features, member.config.text.language)
     own_ids = [tagger.labels.index[name] for name in member.labels.names]
     label_set = given_set(member.labels, labels)
     explained = _explain(member, reading, top, chosen, label_set, marginals.probs[0, own_ids])
@@ -182,7 +171,7 @@ def _explain(
         words=reading.words,
         features=reading.features,
         unknown_features=(),
-        max_words=tagger.encoder.max_words,
+        max_words=tagger.encoder.limit,
         beam_width=tagger.config.search.beam_width,
         sequences=(),
         sets=(),
@@ -198,29 +187,16 @@ def _explain(
         explained = _add_sequences(
             explained, system.sequences, encoding, reading, labels, label_set, top
         )
-    values = None if probs is None else _weigh_tokens(system, reading.tokens, encoding)
-    if probs is None or values is None:
+    if probs is None:
         return explained
-    words = _list_label_words(values, reading, labels, label_set, probs)
-    return replace(explained, label_words=tuple(words))
+    words = list_label_words(tagger, reading, encoding, label_set, probs)
+    return replace(explained, label_words=words)
 
 
 def _encode(system: NeuralSystem, tokens: Ragged) -> Encoding:
     system.network.eval()
     batch = make_batch(tokens, None, np.zeros(1, dtype=np.int64)).to(system.device)
     return system.network.encode(batch)
-
-
-def _weigh_tokens(system: System, tokens: Ragged, encoding: Encoding | None) -> Floats32 | None:
-    """Return what each token adds to the score of each label, (T, L); None if it is not known."""
-    if isinstance(system, ClassicalSystem):
-        return system.weigh_tokens(tokens)
-    evidence = _find_evidence(system)
-    if evidence is None or encoding is None:
-        return None
-    found: Floats32 = evidence.by_word(encoding)[0, : len(tokens[0])].float().cpu().numpy()
-    wide = system.network.wide if isinstance(system, NeuralSystem) else None
-    return found if wide is None else found + weigh_tokens(wide, tokens)
 
 
 def _add_sequences(
@@ -279,29 +255,6 @@ def _list_sets(
         if len(probs) < n_sets and log_prob > -np.inf:
             probs.setdefault(frozenset(_ids(row)), to_probability(log_prob))
     return probs
-
-
-def _list_label_words(
-    values: Floats32,
-    reading: Reading,
-    labels: LabelVocabulary,
-    label_set: Sequence[int],
-    probs: Floats32,
-) -> Iterator[LabelWords]:
-    """Yield the words for each label of a set, and for the most probable labels outside of it.
-
-    Values (T, L) are what each token adds to the score of each label.
-    """
-    others = [
-        label
-        for label in np.argsort(-probs, kind="stable")[: len(label_set) + N_LEFT_OUT].tolist()
-        if label not in label_set and probs[label] >= LEAST_PROBABILITY
-    ]
-    chosen = [*label_set, *others[:N_LEFT_OUT]]
-    weights = reading.sum_by_word(values[:, chosen].T)  # (N, R + 1)
-    for label, row in zip(chosen, weights.tolist(), strict=True):
-        name, is_in_set = labels.names[label], label in label_set
-        yield LabelWords(name, float(probs[label]), is_in_set, tuple(row[:-1]), row[-1])
 
 
 def _search(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from math import fsum
+from typing import Any
 
 import numpy as np
 
 from setrnn.data.reading import AS_NUMBER, AS_UNKNOWN, CUT, STOP_WORD, Word
 from setrnn.systems.candidates import ScoredSet
 from setrnn.tagging.html import write_explanation
+
+WORD, PAIR, FEATURE, LABEL = "word", "pair", "feature", "label"  # kinds of what has a weight
 
 
 @dataclass(frozen=True)
@@ -40,11 +43,36 @@ class Step:
 
 
 @dataclass(frozen=True)
+class Term:
+    """A part of the log-odds of a label in a classical system: a coefficient times a value."""
+
+    text: str
+    kind: str  # WORD, PAIR of neighbouring words, FEATURE, or LABEL: an earlier one of a chain
+    n_times: int  # how often it was read
+    value: float  # tf-idf; 1 for a label
+    coefficient: float
+    contribution: float  # coefficient * value
+
+
+@dataclass(frozen=True)
+class LinearScore:
+    """The log-odds of a label in a classical system: the bias and the sum of the terms.
+
+    A chain (pcc) also reads the labels of the explained set that come before this one.
+    """
+
+    total: float
+    bias: float
+    terms: tuple[Term, ...]  # whose coefficients are not 0
+
+
+@dataclass(frozen=True)
 class LabelWords:
     """How much each word speaks for a label of the explained set, or for one that was left out.
 
     Of a network, this is its label evidence: what a word adds to the score of the label by itself,
-    at every step. Of a classical system, it is what a word adds to the log-odds of the label.
+    at every step. Of a classical system, it is what a word adds to the log-odds of the label, and
+    what a pair of words adds is divided between the two.
     """
 
     label: str
@@ -52,17 +80,31 @@ class LabelWords:
     is_in_set: bool
     weights: tuple[float, ...]  # of each word and feature read; negative: it speaks against
     elsewhere: float  # what punctuation and special tokens add, if a transformer reads them
+    score: LinearScore | None = None  # of a classical system: all that its log-odds are made of
 
 
 @dataclass(frozen=True)
 class WeightedWord:
-    """A word or feature, with its share of the attention or its weight for a label."""
+    """A word or feature, with its share of the attention or its weight for a label.
+
+    Of a classical system, it may also be a pair of words or an earlier label of a chain.
+    """
 
     text: str
     weight: float
     n_times: int  # how often it was read
     is_unknown: bool
-    is_feature: bool
+    kind: str = WORD  # or PAIR, FEATURE, LABEL
+
+    @property
+    def is_feature(self) -> bool:
+        """Whether it is a feature of the document."""
+        return self.kind == FEATURE
+
+    @property
+    def remark(self) -> str:
+        """What it is, unless it is a known word."""
+        return "unknown" if self.is_unknown else "" if self.kind == WORD else self.kind
 
 
 @dataclass(frozen=True)
@@ -120,6 +162,11 @@ class Explanation:
         return self.rule is None
 
     @property
+    def has_scores(self) -> bool:
+        """Whether the scores of labels are known as sums: those of classical systems are."""
+        return any(each.score is not None for each in self.label_words)
+
+    @property
     def order(self) -> tuple[str, ...]:
         """The best order of the explained set."""
         return tuple(step.label for step in self.steps if step.label is not None)
@@ -152,13 +199,14 @@ class Explanation:
             what = "read, but not listed" if self.reads_subwords else "left out"
             notes.append(f"{_count(len(stop_words), 'stop word')} {what}.")
         if cut := self.with_fate(CUT):
-            first = (
-                f"{self.max_words:,} parts of words (text.max_tokens)."
+            kind = (
+                "parts of words (text.max_tokens and text.windows)."
                 if self.reads_subwords
-                else f"{self.max_words:,} that are not stop words (text.max_words)."
+                else "that are not stop words (text.max_words and text.windows)."
             )
             notes.append(
-                f"{_count(len(cut), 'word')} cut off at the end: this model reads the first {first}"
+                f"{_count(len(cut), 'word')} cut off at the end: this model reads the first "
+                f"{self.max_words:,} {kind}"
             )
         if unknown := self.with_fate(AS_UNKNOWN):
             alike = ", all read as the same word" if len(unknown) > 1 else ""
@@ -192,12 +240,29 @@ class Explanation:
         return self._heaviest(step.weights)[:top]
 
     def words_for(self, label: LabelWords, top: int) -> list[WeightedWord]:
-        """Return the words that speak for a label, the strongest first."""
-        return [word for word in self._heaviest(label.weights) if word.weight > 0][:top]
+        """Return the words that speak for a label, the strongest first.
+
+        Of a classical system, also word pairs and, in a chain, earlier labels.
+        """
+        return [word for word in self._weigh(label) if word.weight > 0][:top]
 
     def words_against(self, label: LabelWords, top: int) -> list[WeightedWord]:
         """Return the words that speak against a label, the strongest first."""
-        return [word for word in self._heaviest(label.weights)[::-1] if word.weight < 0][:top]
+        return [word for word in self._weigh(label)[::-1] if word.weight < 0][:top]
+
+    def _weigh(self, label: LabelWords) -> list[WeightedWord]:
+        """List what speaks for a label, then what speaks against it."""
+        if label.score is None:
+            return self._heaviest(label.weights)
+        terms = sorted(label.score.terms, key=lambda term: -term.contribution)
+        return [
+            WeightedWord(term.text, term.contribution, term.n_times, False, term.kind)
+            for term in terms
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the explanation as plain JSON values."""
+        return {**asdict(self), "notes": self.reading_notes()}
 
     def _heaviest(self, weights: Sequence[float]) -> list[WeightedWord]:
         """List the words by their weights, without stop words."""
@@ -209,7 +274,8 @@ class Explanation:
             if place in skipped:
                 continue
             key = (text.lower(), place >= n_words)
-            before = found.get(key, WeightedWord(text, 0.0, 0, place in unknown, key[1]))
+            kind = FEATURE if key[1] else WORD
+            before = found.get(key, WeightedWord(text, 0.0, 0, place in unknown, kind))
             found[key] = replace(before, weight=before.weight + weight, n_times=before.n_times + 1)
         return sorted(found.values(), key=lambda word: -word.weight)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from setrnn.config import MemberSettings, MixtureConfig
 from setrnn.data.document_sketch import DocumentSketch
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.joint_encoder import join_encoders, join_rows, split_rows
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.model_folder import check_model_place
@@ -217,6 +218,21 @@ def join(members: Sequence[Tagger], weights: Weights | None = None) -> Tagger:
         MixtureSystem(tuple(systems), parts, weights, len(labels)),
         seen_sets=_join_seen_sets(members, labels),
         trained_documents=_join_sketches(members),
+        hierarchy=_join_hierarchies(members),
+    )
+
+
+def _join_hierarchies(members: Sequence[Tagger]) -> Hierarchy | None:
+    """Return the hierarchy of the members; raise ConfigError if they have different ones."""
+    found = [each.hierarchy for each in members if each.hierarchy is not None]
+    if any(each.parents != found[0].parents for each in found):
+        raise ConfigError("The models have different hierarchies. Train them with the same one.")
+    if not found:
+        return None
+    return replace(
+        found[0],
+        closes_labels=any(each.closes_labels for each in found),
+        keeps_closed=all(each.keeps_closed for each in found),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from setrnn.config import AUTO, NO_LANGUAGE
 from setrnn.data.formats.printing import printable
 from setrnn.errors import ModelError
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
@@ -57,7 +58,9 @@ def _describe(tagger: Tagger) -> dict[str, Any]:
         "rules": list(tagger.rules),
         "members": _describe_members(tagger, rule),
         "data": {"name": notes.get("data"), "n_documents": notes.get("n_documents")},
+        "language": None if tagger.config.text.language == AUTO else tagger.config.text.language,
         "labels": list(tagger.labels.names),
+        "hierarchy": _describe_hierarchy(tagger),
         "trained": notes.get("trained"),
         "updated": _describe_update(notes),
         "training_seconds": notes.get("training_seconds"),
@@ -66,6 +69,15 @@ def _describe(tagger: Tagger) -> dict[str, Any]:
         "acceptance": _describe_acceptance(tagger),
         "versions": notes.get("versions"),
     }
+
+
+def _describe_hierarchy(tagger: Tagger) -> dict[str, Any] | None:
+    """Return the parents of labels that the model has, and whether predictions are closed."""
+    tree, labels = tagger.hierarchy, tagger.labels
+    if tree is None:
+        return None
+    parents = {name: list(tree.parents[name]) for name in labels.names if name in tree.parents}
+    return {"parents": parents, "keeps_closed": tree.keeps_closed}
 
 
 def _describe_update(notes: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -160,7 +172,11 @@ def _list_facts(card: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     name, n_documents = card["data"]["name"], card["data"]["n_documents"]
     size = f", {n_documents:,} documents" if n_documents else ""
     yield "trained on", f"{_code(name)}{size}" if name else NOT_KNOWN
+    if (language := card["language"]) is not None:
+        yield "language", "not settled" if language == NO_LANGUAGE else _code(language)
     yield "labels", f"{len(card['labels']):,}"
+    if (tree := card["hierarchy"]) is not None:
+        yield "hierarchy", _name_hierarchy(tree)
     seconds = card["training_seconds"]
     took = "" if seconds is None else f", in {seconds:,.0f} seconds"
     yield "trained at", f"{card['trained']}{took}" if card["trained"] else NOT_KNOWN
@@ -184,6 +200,16 @@ def _list_facts(card: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from (("acceptance", each) for each in _list_acceptance(card))
     versions = card["versions"] or {}
     yield "versions", ", ".join(f"{key} {each}" for key, each in versions.items()) or NOT_KNOWN
+
+
+def _name_hierarchy(tree: Mapping[str, Any]) -> str:
+    parents = tree["parents"]
+    tops = {each for above in parents.values() for each in above} - parents.keys()
+    closed = "bring those above them" if tree["keeps_closed"] else "need not bring those above them"
+    return (
+        f"{len(parents):,} labels are below another, {len(tops):,} are above others only; "
+        f"predicted labels {closed}"
+    )
 
 
 def _name_origin(found: Mapping[str, Any]) -> str:

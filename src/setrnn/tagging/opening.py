@@ -8,9 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from setrnn.config import WORDS, Config, find_changes, load_config, read_changes
+from setrnn.config import AUTO, WORDS, Config, find_changes, load_config, read_changes
 from setrnn.data.cache import Source, open_prepared, read_source
+from setrnn.data.cut_documents import describe_cut_documents
+from setrnn.data.formats import make_hierarchy
+from setrnn.data.formats.parents import Parents
+from setrnn.data.hierarchy import describe_fit
 from setrnn.data.incomplete import ESTIMATED, Incomplete, mark_only_given
+from setrnn.data.languages import ENGLISH, find_language
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
@@ -111,12 +116,25 @@ def make_source(data: Data, valid: str | Path | None = None) -> Source:
 
 
 def make_training_source(
-    data: Data, valid: str | Path | None = None, cut_valid: bool = True
+    data: Data,
+    valid: str | Path | None = None,
+    cut_valid: bool = True,
+    hierarchy: Parents | None = None,
+    close_labels: bool = False,
 ) -> Source:
     """Return the same; with `cut_valid`, a valid part is cut from train if there is none."""
     if valid is not None and not cut_valid:
         raise ConfigError("There is a valid part, but none is wanted. Leave out one of the two.")
-    return replace(make_source(data, valid), cut_valid=cut_valid)
+    source = replace(make_source(data, valid), cut_valid=cut_valid)
+    return with_hierarchy(source, hierarchy, close_labels)
+
+
+def with_hierarchy(source: Source, parents: Parents | None, close_labels: bool = False) -> Source:
+    """Return a source with the parents of its labels; with its own if none are given."""
+    if parents is None and not close_labels:
+        return source
+    found = make_hierarchy(source.options.hierarchy if parents is None else parents, close_labels)
+    return replace(source, options=replace(source.options, hierarchy=found))
 
 
 def open_training_data(
@@ -140,13 +158,28 @@ def open_training_data(
     prepared = open_with(source, config.text, folder, on_progress)
     # The content of a tokenizer counts, and training checks it; not its place.
     text = replace(config.text, tokenizer=prepared.text_settings.tokenizer)
+    language = find_language(text.language)
+    text = replace(text, language=prepared.text_settings.language if language == AUTO else language)
+    if text.stop_words == AUTO and prepared.text_settings.stop_words == ENGLISH:
+        text = replace(text, stop_words=ENGLISH)  # folders from before there were languages
     on_progress(Note(f"Prepared data: {prepared.folder}"))
+    if prepared.language_note and text.tokenizer == WORDS:
+        on_progress(
+            Note(f"Language: {prepared.language_note} To change it: --set text.language=NAME.")
+        )
     is_other = prepared.text_settings != text
     if is_other and any("text." in each for each in overrides):
-        raise ConfigError(f"{prepared.folder} was prepared with other text settings than --set.")
+        raise ConfigError(
+            f"{prepared.folder} was prepared with other text settings than --set. Prepare the data "
+            "again with the same --set, or give the data itself."
+        )
     if not len(prepared.labels):
         raise DataError(f"No document of {source} has a label: there is nothing to learn.")
     warn_of_skipped_rows(prepared, on_progress)
+    note_cut_documents(prepared, on_progress)
+    if prepared.hierarchy is not None:
+        for line in describe_fit(prepared.hierarchy, prepared.labels, prepared.count_closed):
+            on_progress(Note(line))
     note_incomplete(prepared, config.training.forgotten, on_progress)
     if prepared.valid_is_cut:
         advice = " To train on all: --no-valid." if open_with is open_prepared else ""
@@ -185,6 +218,13 @@ def note_incomplete(prepared: Prepared, forgotten: float, on_progress: OnProgres
             "missing: --set training.forgotten=0.3"
         )
         on_progress(Note(text, is_warning=True))
+
+
+def note_cut_documents(prepared: Prepared, on_progress: OnProgress) -> None:
+    """Report which share of the documents is cut, if any is."""
+    cut = describe_cut_documents(prepared.n_windows, prepared.text_settings)
+    if cut is not None:
+        on_progress(Note(cut))
 
 
 def describe_cut(prepared: Prepared) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from setrnn.data.example import Example
 from setrnn.data.folders import whole_file
 from setrnn.data.formats.label_cells import joining_separator
+from setrnn.data.formats.label_studio import make_prediction, write_tasks
 from setrnn.data.formats.printing import printable
 from setrnn.data.formats.tables import is_table, write_table
 from setrnn.errors import ConfigError, ModelError
@@ -45,6 +46,29 @@ def write_predictions(
     with whole_file(Path(path)) as file:
         for line in json_rows(examples, found):
             file.write(line.encode())
+
+
+def write_predicted_tasks(
+    examples: Iterable[Example],
+    found: Iterable[Prediction | Completion],
+    path: str | Path,
+    version: str,
+    id_field: str = "id",
+) -> None:
+    """Write tasks of Label Studio with predictions, whole or not at all.
+
+    The data of a task are the columns of its document. `version` names the model.
+    """
+    pairs = zip(examples, found, strict=True)
+    tasks = (
+        {
+            "data": list_columns(example, id_field),
+            "predictions": [make_prediction(each.labels, each.probability, version)],
+        }
+        for example, each in pairs
+    )
+    with whole_file(Path(path)) as file:
+        write_tasks(tasks, file)
 
 
 def json_rows(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from textwrap import shorten
@@ -17,6 +18,9 @@ from setrnn.config import Config, MemberSettings, MixtureConfig
 from setrnn.data.arrays import share_arrays
 from setrnn.data.document_sketch import DocumentSketch, pack_sketch, unpack_sketch
 from setrnn.data.example import KnownLabels
+from setrnn.data.formats import make_hierarchy
+from setrnn.data.formats.parents import Parents
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.model_folder import (
     CALIBRATION,
@@ -34,6 +38,7 @@ from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, find_method
 from setrnn.systems.candidates import Floats32, Ids, SetCandidates
+from setrnn.systems.closure import Closure
 from setrnn.systems.known import Known
 from setrnn.systems.limits import Limits, SetLimits
 from setrnn.systems.mixture import MixtureSystem
@@ -100,6 +105,7 @@ class Tagger:
     version: ModelVersion = NOWHERE  # of the folder that it was read from or written to
     rule: str | None = None  # for the measure that it was trained for; None: the method's own
     trained_documents: DocumentSketch | None = None  # None if not known
+    hierarchy: Hierarchy | None = None  # the parents of labels; predictions may be closed in it
 
     def __repr__(self) -> str:
         calibrated = "calibrated" if self.is_calibrated else "not calibrated"
@@ -128,6 +134,7 @@ class Tagger:
             trained_documents=DocumentSketch.of(
                 np.asarray(prepared.split("train").text_hashes.values)
             ),
+            hierarchy=prepared.hierarchy,
         )
 
     def tag(
@@ -350,7 +357,46 @@ class Tagger:
 
     def known_limits(self, limits: Limits | None) -> SetLimits:
         """Return limits in this model's label ids; raise ConfigError if no set satisfies them."""
-        return (Limits() if limits is None else limits).for_labels(self.labels, self.seen_sets)
+        asked = Limits() if limits is None else limits
+        is_closed = self.keeps_closed if asked.closed is None else asked.closed
+        if is_closed and self.hierarchy is None:
+            raise ConfigError(
+                "The model has no hierarchy to keep sets closed in. Train it with --hierarchy FILE."
+            )
+        closure = self.closure if is_closed else None
+        return asked.for_labels(self.labels, self.seen_sets, closure)
+
+    def with_hierarchy(self, parents: Parents | None, *, keeps_closed: bool = True) -> Tagger:
+        """Return the same model with a hierarchy of its labels; None for none.
+
+        Args:
+            parents: a file of label,parent, or a dict from labels to their parents.
+            keeps_closed: whether the labels of predicted sets bring those above them.
+
+        Example:
+            >>> import setrnn
+            >>> tagger = setrnn.train("newsroom", "br").with_hierarchy("newsroom")
+            >>> tagger.complete("", present={"copper"}).labels
+            ('economy', 'markets', 'commodities', 'copper')
+        """
+        hierarchy = make_hierarchy(parents)
+        if hierarchy is not None:
+            if not any(name in self.labels.index for name in hierarchy.labels):
+                raise ConfigError("The hierarchy names none of the labels of the model.")
+            hierarchy = replace(hierarchy, keeps_closed=keeps_closed)
+        return replace(self, hierarchy=hierarchy, version=NOWHERE)
+
+    @property
+    def keeps_closed(self) -> bool:
+        """Whether the labels of a predicted set bring those above them in the hierarchy."""
+        return self.hierarchy is not None and self.hierarchy.keeps_closed
+
+    @cached_property
+    def closure(self) -> Closure:
+        """The labels above each label; raise ConfigError if the model has no hierarchy."""
+        if self.hierarchy is None:
+            raise ConfigError("The model has no hierarchy. Train it with --hierarchy FILE.")
+        return Closure.of(self.hierarchy, self.labels)
 
     @property
     def max_labels(self) -> int | None:
@@ -412,12 +458,16 @@ class Tagger:
         check_top(top)
         for tokens, notes, rows, ids in self._batches(documents, known):
             assert ids is not None
-            found = complete_tokens(self.system, self.labels, tokens, rows, ids, top)
+            closure = self.closure if self.keeps_closed else None
+            found = complete_tokens(self.system, self.labels, tokens, rows, ids, top, closure)
             yield from map(add_notes, found, notes)
 
     def check_known(self, known: KnownLabels) -> None:
         """Raise DataError if known labels do not fit the labels of the model."""
-        problem = problem_with_known(self.labels, known.present, known.absent, self.max_labels)
+        closure = self.closure if self.keeps_closed else None
+        problem = problem_with_known(
+            self.labels, known.present, known.absent, self.max_labels, closure
+        )
         if problem is not None:
             raise DataError(problem)
 
@@ -436,7 +486,9 @@ class Tagger:
                 continue
             if len(rows) < len(tokens):
                 raise DataError("Known labels are given for fewer documents than there are.")
-            yield tokens, notes, rows, encode_known(self.labels, rows, self.max_labels, n_before)
+            closure = self.closure if self.keeps_closed else None
+            ids = encode_known(self.labels, rows, self.max_labels, n_before, closure)
+            yield tokens, notes, rows, ids
             n_before += len(rows)
 
     def explain(
@@ -526,6 +578,7 @@ class Tagger:
             None if self.calibration is None else self.calibration.as_dict(),
             rule=self.rule,
             readme=self._readme(),
+            hierarchy=self.hierarchy,
         )
         return replace(self, version=save_model(folder, saved, __version__, way_out))
 
@@ -619,6 +672,7 @@ def load(folder: str | Path, device: str = "auto", *, shared: str | Path | None 
         version=saved.version,
         rule=saved.rule,
         trained_documents=trained_documents,
+        hierarchy=saved.hierarchy,
     )
 
 

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from setrnn.config import Config
+from setrnn.data.formats.parents import Parents
 from setrnn.errors import ConfigError
 from setrnn.methods import find_method
 from setrnn.model.devices import find_device
@@ -47,6 +48,8 @@ def train(
     out: str | Path | None = None,
     valid: str | Path | None = None,
     cut_valid: bool = True,
+    hierarchy: Parents | None = None,
+    close_labels: bool = False,
     preset: str = "default",
     config: Config | str | Path | None = None,
     settings: Settings = (),
@@ -84,6 +87,9 @@ def train(
         valid: a file that becomes the valid part.
         cut_valid: whether a tenth of train becomes the valid part, if there is none. Otherwise all
             documents are trained on, and nothing is chosen or calibrated on new ones.
+        hierarchy: the parents of labels: a file of label,parent, or a dict. The model keeps them.
+            If the labels of all training documents bring those above them, so do predictions.
+        close_labels: whether to add to each document the labels above its own, before training.
         preset: the settings to start from: default, paper or transformer.
         config: all settings, or a JSON file of settings to apply after the preset.
         settings: single settings by their dotted names, such as `{"training.epochs": 10}`, or as
@@ -110,7 +116,7 @@ def train(
     if jobs < 1:
         raise ConfigError(f"jobs must be 1 or more, got {jobs}.")
     target = None if out is None else Path(out)
-    source = make_training_source(data, valid, cut_valid)
+    source = make_training_source(data, valid, cut_valid, hierarchy, close_labels)
     if method is None:
         check_devices(None, device, devices)
         check_out(target, resume)

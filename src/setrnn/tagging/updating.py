@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from setrnn.data.cache import cache_folder
 from setrnn.data.document_sketch import DocumentSketch, hash_texts
 from setrnn.data.example import Example
 from setrnn.data.folders import explain_failed_write, temporary_folder
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import distinct_sets
 from setrnn.data.merging import Bools, Merged, WasTrainedOn, merge
 from setrnn.data.model_folder import check_model_place
-from setrnn.data.prepared import Prepared, prepare
+from setrnn.data.prepared import Prepared, Stream, prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.vocabulary import Vocabulary
 from setrnn.errors import ConfigError
@@ -163,6 +164,10 @@ def _refuse_without_documents(before: Tagger, has_old: bool) -> None:
         )
 
 
+def _close(hierarchy: Hierarchy, stream: Stream) -> Iterator[Example]:
+    return hierarchy.close_examples(stream())
+
+
 @contextmanager
 def _folder_for_data() -> Iterator[Path]:
     """Yield a folder in the cache for prepared data, which is removed at the end."""
@@ -235,8 +240,18 @@ class Update:
         text = next(config.text for number, config in self._configs if number == part)
         known = Vocabulary(self.before.encoder.parts[part], self.before.labels, self.has_old)
         target = self.folder / f"part-{part}"
-        streams = self.merged.streams()
-        return prepare(streams, target, self._data_name, text, {}, count, known=known)
+        tree, streams = self.hierarchy, self.merged.streams()
+        if tree is not None:
+            streams = {name: partial(_close, tree, stream) for name, stream in streams.items()}
+        return prepare(streams, target, self._data_name, text, {}, count, known, tree)
+
+    @property
+    def hierarchy(self) -> Hierarchy | None:
+        """That of the model; if its predictions are closed, so are the labels of documents."""
+        before = self.before.hierarchy
+        if before is None:
+            return None
+        return replace(before, closes_labels=before.closes_labels or before.keeps_closed)
 
     @property
     def _data_name(self) -> str:

@@ -101,7 +101,7 @@ def suggest_smaller_batches(settings: TrainingSettings) -> str:
     """Return the way out when a batch does not fit."""
     return (
         f"Lower training.batch_size (now {settings.batch_size}) and resume with --resume, or train "
-        "again with a lower text.max_words or search.beam_width."
+        "again with a lower text.windows, text.max_words or search.beam_width."
     )
 
 

@@ -2,9 +2,12 @@
 
 Threads that share every operation wait for each other thousands of times per step, which is slow
 when another program uses one of the cores. Threads with a piece each wait once per step.
+
+Documents of several windows are read a few at a time, and their gradients are added: a step needs
+about as much memory as one with documents of one window.
 """
 
-# B documents of a batch
+# B documents of a batch, T words of the longest
 
 from __future__ import annotations
 
@@ -121,9 +124,12 @@ class Gradients:
             return torch.zeros((), device=self.fabric.device)
         if self.fabric.device.type != "cpu":
             (batch,) = pieces
-            loss = _loss(self.network, batch, objective, self.n_orders, n_documents, self.fabric)
-            self.fabric.backward(loss)
-            return loss.detach()
+            losses = []
+            for part in _cut_by_windows(batch, self.network):
+                loss = _loss(self.network, part, objective, self.n_orders, n_documents, self.fabric)
+                self.fabric.backward(loss)
+                losses.append(loss.detach())
+            return sum(losses[1:], losses[0])
         while len(self._twins) < len(pieces):
             self._twins.append(_Twin(self.network))
         twins = self._twins[: len(pieces)]
@@ -134,10 +140,14 @@ class Gradients:
             return _loss(twin.network, piece, objective, self.n_orders, n_documents, self.fabric)
 
         def both(twin: _Twin, piece: Batch) -> Tensor:
-            return _backward(forward(twin, piece))
+            parts = _cut_by_windows(piece, twin.network)
+            losses = [_backward(forward(twin, part)) for part in parts]
+            return sum(losses[1:], losses[0])
 
         jobs = list(zip(twins, pieces, strict=True))
-        if self._threads is None or objective not in self._draws_in_order:
+        has_parts = any(len(_cut_by_windows(each, self.network)) > 1 for each in pieces)
+        is_known = objective in self._draws_in_order
+        if self._threads is None or not is_known or (has_parts and self._draws_in_order[objective]):
             before = torch.get_rng_state()
             losses = [both(*job) for job in jobs]
             # Networks and objectives from elsewhere may draw from torch's generator.
@@ -183,6 +193,15 @@ def _count_weights(network: nn.Module) -> int:
     """Count the weights that take part in the products for every document."""
     modules = (each for each in network.modules() if not isinstance(each, nn.Embedding))
     return sum(each.numel() for module in modules for each in module.parameters(recurse=False))
+
+
+def _cut_by_windows(batch: Batch, network: Network) -> list[Batch]:
+    """Cut a batch (B, T) into parts with at most B windows each, if documents have several."""
+    B, T = batch.tokens.shape
+    if network.window is None or network.window >= T:
+        return [batch]
+    at_once = max(B * network.window // T, 1)
+    return [batch.part(start, start + at_once) for start in range(0, B, at_once)]
 
 
 def _loss(

@@ -56,7 +56,13 @@ def huggingface(_, monkeypatch):
     return Path("hf:news")
 
 
-FIXTURES = {f.__name__: f for f in (jsonl, csv, parquet, aapd, rcv1, reuters, huggingface)}
+def label_studio(folder, _):
+    write_examples([Example("1", "one", ("x",))], folder / "train.json")
+    return folder
+
+
+WAYS = (jsonl, csv, parquet, aapd, rcv1, reuters, label_studio, huggingface)
+FIXTURES = {way.__name__.replace("_", "-"): way for way in WAYS}
 
 
 def test_every_reader_has_a_fixture():

@@ -10,10 +10,22 @@ from itertools import chain
 from pathlib import Path
 
 from setrnn.data.example import Example
-from setrnn.data.formats import aapd, delimited, huggingface, jsonl, parquet, rcv1, reuters
+from setrnn.data.formats import (
+    aapd,
+    delimited,
+    huggingface,
+    jsonl,
+    label_studio,
+    parquet,
+    rcv1,
+    reuters,
+)
 from setrnn.data.formats.label_map import map_labels, read_label_map
+from setrnn.data.formats.parents import make_hierarchy, read_hierarchy
 from setrnn.data.formats.printing import printable
 from setrnn.data.formats.reader import (
+    EMBEDDED,
+    EMBEDDED_FOLDER,
     SPLIT_NAMES,
     BadRows,
     Finder,
@@ -32,6 +44,7 @@ from setrnn.data.formats.several import (
     note_unread,
 )
 from setrnn.data.formats.write import write_examples, write_folder
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.prepared import is_prepared
 from setrnn.errors import DataError, nearest_name
 
@@ -46,7 +59,9 @@ __all__ = [
     "ReadOptions",
     "Split",
     "choose_split",
+    "make_hierarchy",
     "open_dataset",
+    "read_hierarchy",
     "read_label_map",
     "write_examples",
     "write_folder",
@@ -60,13 +75,11 @@ READERS: dict[str, Format] = {
     "aapd": aapd.FORMAT,
     "rcv1": rcv1.FORMAT,
     "reuters": reuters.FORMAT,
+    "label-studio": label_studio.FORMAT,
     "huggingface": huggingface.FORMAT,
 }
 
-# A synthetic newsroom, which `tools/make_newsroom.py` of the repository writes.
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")  # which are saved as CSV first
-EMBEDDED = "newsroom"
-_EMBEDDED_FOLDER = Path(__file__).parents[1] / EMBEDDED
 
 
 @dataclass(frozen=True)
@@ -132,11 +145,23 @@ def open_dataset(
     splits = dataset.splits
     if options.label_map is not None:
         splits = map_labels(splits, options.label_map)
+    if options.hierarchy is not None and options.hierarchy.closes_labels:
+        splits = {name: _close_labels(each, options.hierarchy) for name, each in splits.items()}
     checked = {
         name: refuse_empty(split, f"The '{name}' part of {dataset.place}")
         for name, split in splits.items()
     }
     return replace(dataset, splits=checked)
+
+
+def _close_labels(split: Split, hierarchy: Hierarchy) -> Split:
+    """Let each label of a document bring the labels above it."""
+
+    def read(bad_rows: BadRows) -> Iterator[Example]:
+        return hierarchy.close_examples(split.read(bad_rows))
+
+    pieces = tuple((prefix, _close_labels(each, hierarchy)) for prefix, each in split.joined)
+    return replace(split, read=read, joined=pieces)
 
 
 def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> Dataset:
@@ -145,7 +170,7 @@ def _open_place(data: str | Path, options: ReadOptions, reader: str | None) -> D
     if data == EMBEDDED and reader is None:
         if options.known_fields:
             raise _no_fields(place, EMBEDDED)
-        return Dataset(EMBEDDED, place, jsonl.FORMAT.find(_EMBEDDED_FOLDER, ReadOptions()))
+        return Dataset(EMBEDDED, place, jsonl.FORMAT.find(EMBEDDED_FOLDER, ReadOptions()))
     if remote := _prefix_format(place):
         name = place.removeprefix(remote.prefix).partition(":")[0]
         return Dataset(name, place, _with_source(name, remote.find(Path(place), options), options))

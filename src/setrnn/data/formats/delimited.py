@@ -14,7 +14,14 @@ from setrnn.data.example import Example
 from setrnn.data.formats.dialects import N_LINES, find_delimiter, named_delimiter
 from setrnn.data.formats.label_cells import ONE_LABEL, SeparatorCheck, split_cell
 from setrnn.data.formats.printing import printable
-from setrnn.data.formats.reader import BadRows, ReadOptions, file_format, file_stem, numbered_lines
+from setrnn.data.formats.reader import (
+    BadRows,
+    ReadOptions,
+    file_errors,
+    file_format,
+    file_stem,
+    numbered_lines,
+)
 from setrnn.data.formats.row import (
     RowProblem,
     bad_line,
@@ -66,8 +73,7 @@ def read_table(
     path: Path, columns: tuple[str, ...], encoding: str | None = None
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the line and the cells of each row of a table that must have these columns."""
-    options = ReadOptions(text_field=",".join(columns), encoding=encoding)
-    rows = _Lines(path, options).rows()
+    rows = read_cells(path, columns, encoding)
     _, first = next(rows, (0, None))
     header = [cell.strip() for cell in first] if isinstance(first, list) else []
     if missing := [name for name in columns if header.count(name) != 1]:
@@ -82,6 +88,12 @@ def read_table(
             yield line, _name_cells(header, cells)
         except RowProblem as problem:
             raise bad_line(path, line, problem) from None
+
+
+def read_cells(path: Path, columns: tuple[str, ...], encoding: str | None = None) -> Rows:
+    """Yield the line and the cells of each row of a table, which probably has these columns."""
+    with file_errors(path):
+        yield from _Lines(path, ReadOptions(text_field=",".join(columns), encoding=encoding)).rows()
 
 
 class _Lines:

@@ -15,6 +15,7 @@ from typing import Literal, cast
 
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.formats.encodings import ReadLine, check_encoding, utf8_lines
+from setrnn.data.hierarchy import Hierarchy
 from setrnn.errors import BadRowError, ConfigError, DataError
 
 SPLIT_NAMES = {
@@ -25,6 +26,10 @@ SPLIT_NAMES = {
     "dev": "valid",
     "test": "test",
 }
+
+# A synthetic newsroom, which `tools/make_newsroom.py` of the repository writes.
+EMBEDDED = "newsroom"
+EMBEDDED_FOLDER = Path(__file__).parents[1] / EMBEDDED
 
 OnBadRow = Literal["stop", "skip"]
 ID_PREFIXES = ("auto", "file", "none")
@@ -46,6 +51,8 @@ class ReadOptions:
             label.
         encoding: the encoding of lines that are not UTF-8, such as "cp1252"; None if all are.
         label_map: other names for labels; "" drops a label. None if there are none.
+        hierarchy: the parents of labels; it may close the labels of documents. None if there is
+            none.
         id_prefix: whether ids begin with the name of their file, if there are several files:
             "auto" if an id occurs in two of them, "file" always, "none" never.
         source_feature: whether documents have the name of their file as a feature.
@@ -74,6 +81,7 @@ class ReadOptions:
     label_separator: str = ";"
     encoding: str | None = None
     label_map: Mapping[str, str] | None = None
+    hierarchy: Hierarchy | None = None
     id_prefix: str = "auto"
     source_feature: bool = False
     keep_columns: bool = False

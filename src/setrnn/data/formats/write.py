@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from setrnn.data.example import Example
 from setrnn.data.folders import explain_failed_write, whole_file, whole_folder
+from setrnn.data.formats.label_studio import make_tasks, write_tasks
 from setrnn.data.formats.printing import shown
 from setrnn.errors import ConfigError, DataError
 
@@ -115,6 +116,21 @@ def _write_parquet(examples: Iterable[Example], stream: BinaryIO) -> int:
     return n_written
 
 
+def _write_tasks(examples: Iterable[Example], stream: BinaryIO) -> int:
+    """Write tasks of Label Studio, annotated with the labels."""
+    last: list[Example] = []
+
+    def watch() -> Iterator[Example]:
+        for example in examples:
+            last[:] = [example]
+            yield example
+
+    try:
+        return write_tasks(make_tasks(watch()), stream)
+    except UnicodeEncodeError as error:
+        raise _not_utf8(last) from error
+
+
 def _groups(examples: Iterable[Example]) -> Iterator[list[Example]]:
     group: list[Example] = []
     n_characters = 0
@@ -146,4 +162,5 @@ WRITERS: dict[str, Callable[[Iterable[Example], BinaryIO], int]] = {
     ".jsonl": _write_jsonl,
     ".jsonl.gz": _write_jsonl_gz,
     ".parquet": _write_parquet,
+    ".json": _write_tasks,
 }

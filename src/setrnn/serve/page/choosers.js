@@ -3,6 +3,7 @@
 import { keepNote, noteOf } from "./desk.js";
 import { at, count, make } from "./elements.js";
 import { chooseModel, loadModels, server } from "./tagging.js";
+import { showTree } from "./tree.js";
 
 const KEPT = "setrnn-choice";
 const RULES = {
@@ -30,6 +31,7 @@ export async function ready() {
   await loadModels();
   chooseModel(choice.model, choice.rule);
   drawChoosers();
+  await showTree();
 }
 
 // Load the models again: the server has replaced one.
@@ -38,13 +40,16 @@ export async function refresh() {
   await loadModels();
   chooseModel(model.name, rule);
   drawChoosers();
+  await showTree();
 }
 
-export function choose(name, rule) {
+export async function choose(name, rule) {
+  const before = server.model;
   chooseModel(name, rule);
   Object.assign(choice, { model: server.model.name, rule: server.rule });
   keepNote("localStorage", KEPT, JSON.stringify(choice));
   drawChoosers();
+  if (server.model !== before) await showTree();
 }
 
 function drawChoosers() {

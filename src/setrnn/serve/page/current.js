@@ -7,6 +7,7 @@ import { drawFrame, MAX_SHOWN, showText } from "./document.js";
 import { at, percent, say } from "./elements.js";
 import { drawOrders, drawResults, showAll } from "./results.js";
 import * as tagging from "./tagging.js";
+import { drawTree } from "./tree.js";
 import { attempt, clearTrouble } from "./trouble.js";
 import { explainShown, lookAt, stopExplaining } from "./words.js";
 
@@ -144,7 +145,9 @@ function answered() {
 }
 
 export function draw() {
-  drawResults(tagging.viewOf(desk.current));
+  const view = tagging.viewOf(desk.current);
+  drawResults(view);
+  drawTree(view);
   at("orders-hint").textContent = tagging.ordersHint(desk.current.decision);
   drawFrame();
   highlightWords();

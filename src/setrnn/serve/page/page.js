@@ -12,6 +12,7 @@ import { makeSearch } from "./search.js";
 import { tableOf } from "./table.js";
 import { chooseColumns } from "./table_page.js";
 import { findLabels, remember } from "./tagging.js";
+import { listenToTree } from "./tree.js";
 import { attempt, openDesk } from "./trouble.js";
 
 const KEYS = {
@@ -29,6 +30,7 @@ const KEYS = {
 const KEYS_OF_A_LABEL = {
   Enter: "on a label: accept it; again: reject it; again: undecided",
   Delete: "on a label: reject it",
+  "↑↓←→": "in the tree: move, open and close",
 };
 const ACTS = {
   turn: ({ label }) => current.turn(label),
@@ -87,7 +89,7 @@ function saveDocument() {
 }
 
 async function changeModel() {
-  choose(at("model").value, at("rule").value);
+  await choose(at("model").value, at("rule").value);
   queue.stopPredicting();
   if (desk.current) await current.ask();
 }
@@ -163,6 +165,7 @@ function listen() {
   for (const [id, act] of Object.entries(CLICKS)) at(id).addEventListener("click", act);
   for (const [id, act] of Object.entries(CHANGES)) at(id).addEventListener("change", act);
   listenToResults(at("results"));
+  listenToTree(current.turn);
   listenToText(at("text"), at("text-form"));
   listenToDrops(document.body);
   makeSearch(

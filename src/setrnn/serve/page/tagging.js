@@ -13,6 +13,8 @@ const SURE = 0.05; // labels closer to 0 or 1 are not asked about
 
 // The models and limits of the server, and the chosen model and rule.
 export const server = { models: [], limits: null, model: null, rule: null };
+// The tree of the chosen model's labels: label -> {count, parents, children}. Empty without one.
+export const tree = { place: null, nodes: new Map(), roots: [], n_labels: 0 };
 const known = new Map(); // "model\nlabel" -> whether the model has it
 const WORD = /[^\s\x1c-\x1f\x85]+/g; // Python also splits at these
 
@@ -33,6 +35,36 @@ export function chooseModel(name, rule) {
   server.model =
     models.find((each) => each.name === name) ?? models.find((each) => each.is_default) ?? models[0];
   server.rule = server.model.rules.includes(rule) ? rule : server.model.own_rule;
+}
+
+// Load the tree of the chosen model; return whether it has one.
+export async function loadTree() {
+  const { name, version, hierarchy } = server.model;
+  const place = hierarchy ? `${name}\n${version}` : null;
+  if (tree.place !== place) Object.assign(tree, { place: null, nodes: new Map(), roots: [], n_labels: 0 });
+  if (place === null || tree.place === place) return place !== null;
+  const { labels, n_labels } = await ask(`v1/hierarchy?${new URLSearchParams({ model: name })}`, null, "tree");
+  const nodes = new Map(labels.map((each) => [each.label, { ...each, children: [] }]));
+  for (const { label, parents } of labels) for (const each of parents) nodes.get(each)?.children.push(label);
+  const isRoot = ({ parents }) => !parents.some((each) => nodes.has(each));
+  const branches = labels.filter(isRoot).map((each) => each.label);
+  const isInner = (label) => nodes.get(label).children.length > 0;
+  const roots = [...branches.filter(isInner), ...branches.filter((label) => !isInner(label))];
+  Object.assign(tree, { place, nodes, roots, n_labels });
+  return true;
+}
+
+// All labels that `next` leads to from a label: those above or below it. None if sets need not be closed.
+function reach(label, next) {
+  const found = new Set();
+  const waiting = server.model.hierarchy?.keeps_closed ? [label] : [];
+  while (waiting.length) {
+    for (const each of tree.nodes.get(waiting.pop())?.[next] ?? []) {
+      if (!found.has(each)) waiting.push(each);
+      found.add(each);
+    }
+  }
+  return found;
 }
 
 // Ask the chosen model; throw ReplacedError if the server has replaced it.
@@ -148,13 +180,16 @@ async function isKnown(label) {
   return found.labels.some((each) => each.label === label);
 }
 
-// Decide about a label: "accepted", "rejected" or "open".
+// Decide about a label: "accepted", "rejected" or "open". If sets are closed, no label above an
+// accepted one stays rejected, and none below a rejected one stays accepted.
 export function decide(decision, label, state) {
-  const without = (labels) => labels.filter((each) => each !== label);
+  const without = (labels, others) => labels.filter((each) => each !== label && !others.has(each));
+  const present = without(decision.present, state === "rejected" ? reach(label, "children") : new Set());
+  const absent = without(decision.absent, state === "accepted" ? reach(label, "parents") : new Set());
   return {
     ...decision,
-    present: state === "accepted" ? [...without(decision.present), label] : without(decision.present),
-    absent: state === "rejected" ? [...without(decision.absent), label] : without(decision.absent),
+    present: state === "accepted" ? [...present, label] : present,
+    absent: state === "rejected" ? [...absent, label] : absent,
     status: "open",
     labels: null,
   };
@@ -170,8 +205,10 @@ export function viewOf({ decision, prediction, completion, notes }) {
   const said = completion ?? prediction;
   const { present, absent } = decision;
   const isDone = decision.status === "done";
-  const fitting = said.labels.filter((label) => !absent.includes(label));
-  const labels = isDone ? decision.labels : [...new Set([...fitting, ...present])];
+  const barred = new Set(absent.flatMap((label) => [label, ...reach(label, "children")]));
+  const fitting = said.labels.filter((label) => !barred.has(label));
+  const brought = present.flatMap((label) => [label, ...reach(label, "parents")]);
+  const labels = isDone ? decision.labels : [...new Set([...fitting, ...brought])];
   const isOpen = ({ label }) => stateOf(decision, label) === "open";
   const likely = ({ probability }) => probability >= UNLIKELY;
   const rows = completion ? completion.suggestions.filter(isOpen).filter(likely) : prediction.marginals;

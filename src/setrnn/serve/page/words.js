@@ -83,7 +83,7 @@ export function lookAt(look) {
   if (look.label !== undefined && tagging.isNew(look.label)) {
     return show(null, [...quoted(look.label), " is new to the model: it has no words to show."]);
   }
-  const known = wordsOf(look.label);
+  const known = evidenceFor(look.label);
   if (known) return showEvidence(look.label, known);
   const labels = look.labels ?? [...new Set([...shownSet(), look.label])];
   const key = keyOf(labels);
@@ -102,16 +102,18 @@ function show(label, note = [], words = []) {
   highlight(words, note);
 }
 
-// The words for a label and against it do not depend on the set that is explained.
-function wordsOf(label) {
-  const answers = [...desk.current.explanations.values()];
-  const all = answers.flatMap((explanation) => explanation.label_words ?? []);
-  return all.find((each) => each.label === label)?.words;
+// The words for a label and against it do not depend on the set that is explained. In a chain of
+// classifiers, labels of the set have weights as well: the set that is shown comes first.
+function evidenceFor(label) {
+  const answers = [found(keyOf(shownSet())), ...desk.current.explanations.values()];
+  const all = answers.flatMap((explanation) => explanation?.label_words ?? []);
+  return all.find((each) => each.label === label);
 }
 
-function showEvidence(label, words) {
-  const against = words.map((word) => ({ ...word, weight: -word.weight }));
-  const [speaking, opposing] = [strongest(words), strongest(against).slice(0, N_AGAINST)];
+function showEvidence(label, { words, score }) {
+  const all = score ? score.terms.map(asWord) : words;
+  const against = all.map((word) => ({ ...word, weight: -word.weight }));
+  const [speaking, opposing] = [strongest(all), strongest(against).slice(0, N_AGAINST)];
   const most = Math.max(...[...speaking, ...opposing].map(([, weight]) => weight), 0);
   const names = (list) =>
     list
@@ -127,6 +129,11 @@ function showEvidence(label, words) {
   ];
   show(label, note, words);
 }
+
+const asWord = ({ text, kind, contribution }) => ({
+  text: kind === "label" ? `${text} (label)` : text,
+  weight: contribution,
+});
 
 function showWords({ label, labels }, { steps, label_words }) {
   if (labels && label_words.length) {

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -19,7 +19,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
 from setrnn.metrics import Scores, evaluate_sets
 from setrnn.progress import OnProgress, count_up, ignore_progress
-from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, Ints, SetCandidates
 from setrnn.systems.classical.features import Tfidf, indicator
 from setrnn.systems.empty_set import EMPTY_SHIFT, fit_empty_set, pack_shift, unpack_shift
 from setrnn.systems.known import Known, check_known, refuse_sequences
@@ -102,6 +102,10 @@ class LinearWeights:
         """Return the log-odds of each label, (n, L)."""
         return self.times(features) + self.intercepts
 
+    def take(self, labels: Sequence[int]) -> LinearWeights:
+        """Return the functions of some labels."""
+        return LinearWeights(self.weights[:, labels], self.intercepts[labels])
+
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the weights, dense or as three arrays, and the intercepts."""
         w = self.weights
@@ -127,6 +131,20 @@ class LinearWeights:
             raise ValueError(f"{len(weights):,} weights have {len(rows.values):,} labels")
         csr = (weights, rows.values, rows.offsets)
         return cls(scipy.sparse.csr_matrix(csr, shape=(len(rows), n_labels)), intercepts)
+
+
+@dataclass(frozen=True)
+class LinearTerms:
+    """The parts of the log-odds of N labels for one document with F features.
+
+    The log-odds are the intercepts, the values times the weights, and the weights of held labels.
+    """
+
+    columns: Ints  # (F,) the features of the document: tokens, then pairs
+    values: Floats32  # (F,) tf-idf
+    weights: Floats32  # (F, N)
+    intercepts: Floats32  # (N,)
+    held_weights: Floats32 | None = None  # (S, N) of the labels of a set; 0 after the own place
 
 
 @dataclass(frozen=True)
@@ -171,12 +189,34 @@ class ClassicalSystem(System):
         found = self.candidates(tokens, 1) if candidates is None else candidates
         return found.marginals(self.model.n_labels)
 
-    def weigh_tokens(self, tokens: Ragged) -> Floats32:
-        """Return what each token of one document adds to the log-odds of each label: (T, L)."""
+    def weigh_tokens(self, tokens: Ragged, labels: Sequence[int]) -> Floats32:
+        """Return what each token of one document adds to the log-odds of some labels: (T, N)."""
         linear = self._linear
         if linear is None:
-            return np.zeros((len(tokens.values), self.model.n_labels), dtype=np.float32)
-        return linear.times(self.tfidf.spread(tokens))
+            return np.zeros((len(tokens.values), len(labels)), dtype=np.float32)
+        return linear.take(labels).times(self.tfidf.spread(tokens))
+
+    def split_log_odds(
+        self, tokens: Ragged, labels: Sequence[int], held: Sequence[int]
+    ) -> LinearTerms | None:
+        """Return what the log-odds of some labels are the sum of, for one document.
+
+        A chain reads the labels before its own: `held` are those of the set. None if the model
+        is not linear.
+        """
+        linear = self._linear
+        if linear is None:
+            return None
+        features = self.tfidf.transform(tokens)
+        own = linear.take(labels)
+        chain = getattr(self.model, "chain", None)
+        return LinearTerms(
+            columns=features.indices.astype(np.int64),
+            values=features.data,
+            weights=scipy.sparse.csr_matrix(own.weights)[features.indices].toarray(),
+            intercepts=own.intercepts,
+            held_weights=None if chain is None else chain[np.ix_(held, labels)],
+        )
 
     @property
     def _linear(self) -> LinearWeights | None:

@@ -15,6 +15,10 @@ import numpy as np
 from setrnn.systems.candidates import Floats, Ids, LabelSizeProbs, list_columns
 from setrnn.systems.limits import SeenSets, SetLimits
 from setrnn.systems.rules.choice import Choice
+from setrnn.systems.rules.closed_sets import find_largest_f1, replace_rows
+
+# With more labels that are above others, those less likely than .001 may count as impossible.
+MOST_INNER = 128
 
 
 def choose(choice: Choice) -> Ids:
@@ -22,10 +26,18 @@ def choose(choice: Choice) -> Ids:
     limits = choice.limits
     if not choice.n_labels:
         return np.full((len(choice.candidates), 1), -1, dtype=np.int32)
-    probs = choice.candidates.label_size_probs(choice.n_labels, limits.smallest_set())
+    closure, also = limits.closure, limits.smallest_set()
+    if closure is not None and len(closure.inner) <= MOST_INNER:
+        also = [*dict.fromkeys([*also, *closure.inner])]
+    probs = choice.candidates.label_size_probs(choice.n_labels, also)
     if limits.only_seen and limits.seen is not None:
         return _find_best_seen(probs, limits.seen, choice.n_labels)
-    return find_best(probs, limits)
+    found = find_best(probs, limits)
+    if closure is None:
+        return found
+    rows = np.flatnonzero(~closure.fit(found))
+    parts = zip(probs.labels[rows], probs.probs[rows], probs.empty[rows], found[rows], strict=True)
+    return replace_rows(found, rows, [find_largest_f1(*part, limits, closure) for part in parts])
 
 
 def gains(probs: Floats, n_chosen: int) -> Floats:

@@ -26,6 +26,7 @@ from setrnn.systems.candidates import (
 )
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
+from setrnn.systems.rules.closed_sets import close_by_sum
 
 OVER_HALF = np.nextafter(0.5, 1.0)
 # Chosen by fitting on one half of valid and measuring on the other: docs/rules.md.
@@ -68,13 +69,13 @@ def choose_by_own_thresholds(choice: Choice) -> Ids:
 
 def choose_by_margin(margins: npt.NDArray[Any], limits: SetLimits) -> Ids:
     """Return the set (n, S) with the largest sum of margins (n, L) among those that fit."""
-    if limits.is_open:
-        return list_columns(margins >= 0)
     if limits.only_seen and limits.seen is not None:
         return limits.seen.best(margins, 1)[0][:, 0]
+    if limits.is_free:
+        return close_by_sum(list_columns(margins >= 0), margins, limits)
     ranked = limits.rank(margins)
     n_wanted = np.clip((ranked >= 0).sum(axis=1), limits.min_labels, limits.max_labels)
-    return list_columns(_mark_largest(ranked, n_wanted))
+    return close_by_sum(list_columns(_mark_largest(ranked, n_wanted)), margins, limits)
 
 
 def _mark_largest(values: npt.NDArray[Any], n_wanted: Ints) -> Bools:

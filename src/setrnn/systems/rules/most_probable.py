@@ -15,6 +15,7 @@ from setrnn.metrics import top_labels
 from setrnn.systems.candidates import Bools, Floats, Floats32, Ids, pack_labels, widen
 from setrnn.systems.limits import SetLimits
 from setrnn.systems.rules.choice import Choice
+from setrnn.systems.rules.closed_sets import propose_closed
 
 N_SEEN, N_ONLY_SEEN = 8, 16  # sets of training to propose
 N_REPAIRED = 16  # candidates to propose with changes, however many are shown
@@ -59,6 +60,11 @@ def propose(limits: SetLimits, label_sets: Ids, marginals: Floats32) -> Ids:
     """Return sets that fit, (n, G, S), made from candidates (n, K, S) and marginals (n, L)."""
     if limits.only_seen and limits.seen is not None:
         return limits.seen.best(_log_odds(marginals), N_ONLY_SEEN)[0]
+    if limits.closure is not None:
+        # Without other limits, what is found agrees with labels that are known.
+        others = limits.without_closure()
+        given = label_sets if others.is_open else propose(others, label_sets, marginals)
+        return propose_closed(limits, limits.closure, given, _log_odds(marginals))
     found = [make_likely_sets(limits, marginals), repair_sets(limits, label_sets, marginals)]
     if limits.seen is not None:
         found.append(limits.seen.best(_log_odds(marginals), N_SEEN)[0])

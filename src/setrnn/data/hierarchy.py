@@ -1,0 +1,258 @@
+"""Hierarchies of labels: the parents of each label, and sets that are closed upwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from itertools import chain
+from reprlib import repr as shown
+from typing import TYPE_CHECKING, Any
+
+from setrnn.data.example import Example
+from setrnn.data.labels import LabelVocabulary
+from setrnn.errors import DataError, nearest_name
+from setrnn.metrics import evaluate_label_sets
+
+if TYPE_CHECKING:
+    from setrnn.data.ragged import Ragged
+
+N_SHOWN = 5  # labels in a note
+MOST_ABOVE = 256  # labels above a label
+# Their names for people.
+HIERARCHICAL_MEASURES = {
+    "hierarchical_precision": "hierarchical precision",
+    "hierarchical_recall": "hierarchical recall",
+    "hierarchical_f1": "hierarchical F1",
+    "hierarchical_instance_f1": "hierarchical instance-F1",
+}
+CLOSE_ADVICE = "--close-labels adds the missing parents to the documents before training."
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """The parents of labels. A label may have several, and a set is closed if it has them all.
+
+    Attributes:
+        parents: the parents of each label that has any.
+        closes_labels: whether the labels of documents bring their ancestors when they are read.
+        keeps_closed: whether predictions are closed: a label brings its ancestors.
+
+    Example:
+        >>> tree = Hierarchy({"football": ["sport"], "cup": ["football"]})
+        >>> tree.ancestors("cup")
+        ('football', 'sport')
+        >>> tree.close(["cup", "weather"])
+        ('cup', 'weather', 'football', 'sport')
+        >>> tree.is_closed(["sport", "football"]), tree.is_closed(["football"])
+        (True, False)
+    """
+
+    parents: Mapping[str, Sequence[str]]
+    closes_labels: bool = False
+    keeps_closed: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise DataError if a label is above itself."""
+        found: dict[str, tuple[str, ...]] = {}
+        for label, above in self.parents.items():
+            rows = (above,) if isinstance(above, str) else tuple(dict.fromkeys(above))
+            if not all(isinstance(each, str) and each for each in (label, *rows)):
+                raise DataError(f"The parents of {label!r:.60} must be labels, got {above!r:.60}.")
+            if label in rows:
+                raise DataError(f"{shown(label)} is its own parent. Remove that row.")
+            if rows:
+                found[label] = rows
+        object.__setattr__(self, "parents", found)
+        try:
+            self._ancestors  # noqa: B018 (computed once)
+        except CycleError as error:
+            names = " > ".join(map(shown, error.args[1][: N_SHOWN + 1]))
+            raise DataError(
+                f"The hierarchy has a cycle: {names}. Remove one of its rows."
+            ) from None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All labels that it names, those with parents first."""
+        return tuple(
+            dict.fromkeys([*self.parents, *(p for row in self.parents.values() for p in row)])
+        )
+
+    @cached_property
+    def _ancestors(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for label in TopologicalSorter(self.parents).static_order():
+            own = self.parents.get(label, ())
+            above = (each for parent in own for each in found[parent])
+            found[label] = tuple(dict.fromkeys([*own, *above]))
+            if len(found[label]) > MOST_ABOVE:  # a file of a model may come from anywhere
+                raise DataError(
+                    f"{shown(label)} has more than {MOST_ABOVE} labels above it. Remove some rows."
+                )
+        return found
+
+    def ancestors(self, label: str) -> tuple[str, ...]:
+        """Return the labels above a label, its parents first."""
+        return self._ancestors.get(label, ())
+
+    def close(self, labels: Iterable[str]) -> tuple[str, ...]:
+        """Return labels with all labels above them."""
+        own = tuple(labels)
+        return tuple(
+            dict.fromkeys([*own, *(each for name in own for each in self.ancestors(name))])
+        )
+
+    def is_closed(self, labels: Iterable[str]) -> bool:
+        """Return whether a set has the parents of all its labels."""
+        own = set(labels)
+        return all(own.issuperset(self.parents.get(label, ())) for label in own)
+
+    def close_examples(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """Yield documents; if `closes_labels`, each label brings the labels above it."""
+        for example in examples:
+            if self.closes_labels:
+                labels = self.close(example.labels)
+                unknown = tuple(each for each in example.unknown if each not in labels)
+                example = replace(example, labels=labels, unknown=unknown)
+            yield example
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain JSON values."""
+        return {
+            "parents": {label: list(above) for label, above in self.parents.items()},
+            "closes_labels": self.closes_labels,
+            "keeps_closed": self.keeps_closed,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any] | None) -> Hierarchy | None:
+        """Read what `as_dict` wrote; raise ValueError if it is damaged. None stays None."""
+        if values is None:
+            return None
+        try:
+            flags = values["closes_labels"], values["keeps_closed"]
+            if not all(isinstance(each, bool) for each in flags):
+                raise TypeError("flags are true or false")
+            return cls(dict(values["parents"]), *flags)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"the hierarchy is damaged: {error!r:.80}") from error
+
+
+@dataclass(frozen=True)
+class ClosedCount:
+    """How many of some label sets are closed."""
+
+    n_sets: int
+    n_open: int
+    example: tuple[str, str] | None  # a label and its parent that is missing
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether all are closed."""
+        return self.n_open == 0
+
+
+def count_closed(hierarchy: Hierarchy, label_sets: Ragged, labels: LabelVocabulary) -> ClosedCount:
+    """Count the label sets, of ids, that lack an ancestor which is itself a label."""
+    names, index = labels.names, labels.index
+    above = [frozenset(index[a] for a in hierarchy.ancestors(name) if a in index) for name in names]
+    n_open, example = 0, None
+    for row in label_sets:
+        own = set(row.tolist())
+        missing = next(((label, above[label] - own) for label in own if above[label] - own), None)
+        if missing is not None:
+            n_open += 1
+            example = example or (names[missing[0]], names[min(missing[1])])
+    return ClosedCount(len(label_sets), n_open, example)
+
+
+def list_unknown(hierarchy: Hierarchy, labels: LabelVocabulary) -> list[str]:
+    """Return the labels of a hierarchy that a model or its data does not have."""
+    return [label for label in hierarchy.labels if label not in labels.index]
+
+
+def describe_fit(hierarchy: Hierarchy, labels: LabelVocabulary, count: ClosedCount) -> list[str]:
+    """Say how a hierarchy fits the training documents; raise DataError if it names no label."""
+    n_below = sum(any(a in labels.index for a in hierarchy.ancestors(n)) for n in labels.names)
+    unknown, known = list_unknown(hierarchy, labels), set(hierarchy.labels) & set(labels.names)
+    if not known:
+        raise DataError(
+            f"The hierarchy names none of the {len(labels):,} labels of the training documents: "
+            f"it has {shown(hierarchy.labels[0])}, they have {shown(labels.names[0])}. Write the "
+            "labels as the documents do."
+        )
+    lines = []
+    if unknown:
+        some = ", ".join(_name_unknown(each, labels) for each in unknown[:N_SHOWN])
+        more = f" and {len(unknown) - N_SHOWN:,} more" if len(unknown) > N_SHOWN else ""
+        lines.append(f"The hierarchy names labels that no training document has: {some}{more}.")
+    text = f"Hierarchy: {n_below:,} of {len(labels):,} labels are below another. "
+    if count.example is None:
+        lines.append(text + "The training labels are closed upwards, so predictions are too.")
+    else:
+        child, parent = map(shown, count.example)
+        lines.append(
+            f"{text}{count.n_open / count.n_sets:.1%} of the training documents have a label "
+            f"without one above it (such as {child} without {parent}), so predictions are not kept "
+            f"closed. {CLOSE_ADVICE}"
+        )
+    return lines
+
+
+def describe_labels(hierarchy: Hierarchy, label_sets: Sequence[Sequence[str]]) -> list[str]:
+    """Say how a hierarchy fits label sets that are given by their names.
+
+    Example:
+        >>> tree = Hierarchy({"football": ["sport"]})
+        >>> describe_labels(tree, [["sport", "football"], ["sport"]])[0][:46]
+        'Hierarchy: 1 of 2 labels are below another. Th'
+    """
+    labels = LabelVocabulary.from_counts(Counter(chain.from_iterable(label_sets)))
+    return describe_fit(
+        hierarchy, labels, count_closed(hierarchy, labels.encode(label_sets), labels)
+    )
+
+
+def _name_unknown(name: str, labels: LabelVocabulary) -> str:
+    near = nearest_name(name, labels.names)
+    return f"{shown(name)} ({near})" if near.startswith("Did") else shown(name)
+
+
+@dataclass(frozen=True)
+class HierarchicalScores:
+    """The measures of sets with the labels above theirs (Kiritchenko et al. 2006).
+
+    Precision, recall and F1 are those of all labels of all documents together; the instance-F1 is
+    the mean over documents. A document without labels, true or predicted, has an F1 of 1.
+    """
+
+    hierarchical_precision: float
+    hierarchical_recall: float
+    hierarchical_f1: float
+    hierarchical_instance_f1: float
+
+
+def score_in_hierarchy(
+    hierarchy: Hierarchy,
+    true_sets: Iterable[Iterable[str]],
+    predicted_sets: Iterable[Iterable[str]],
+) -> HierarchicalScores:
+    """Measure predicted sets; both kinds of sets are closed first.
+
+    Example:
+        >>> tree = Hierarchy({"football": ["sport"], "hockey": ["sport"]})
+        >>> scores = score_in_hierarchy(tree, [["football"]], [["hockey"]])
+        >>> scores.hierarchical_precision, scores.hierarchical_recall
+        (0.5, 0.5)
+    """
+    truth, predicted = (
+        [hierarchy.close(row) for row in sets] for sets in (true_sets, predicted_sets)
+    )
+    names = dict.fromkeys(name for row in predicted for name in row)
+    found = evaluate_label_sets(truth, predicted, [*names] or [""])
+    return HierarchicalScores(
+        found.micro_precision, found.micro_recall, found.micro_f1, found.instance_f1
+    )

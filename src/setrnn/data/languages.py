@@ -1,0 +1,155 @@
+"""Languages: lists of stop words, and which language texts are in, by a look at their words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from unicodedata import normalize
+
+from setrnn.config import AUTO, NO_LANGUAGE, TextSettings
+from setrnn.errors import ConfigError, nearest_name
+
+ENGLISH = "english"
+LISTS_FILE = Path(__file__).parent / "stop_words.txt"
+MOST_TEXTS, MOST_CHARACTERS = 1_000, 2_000  # that are looked at, and of each of them
+LEAST_EVIDENCE = 0.08  # of the words, that are stop words of a language: see `_weigh`
+MOST_OTHERS = 0.25  # stop words of another language only, per stop word of the language
+FEW_WORDS = 200  # of these, a language that is not clear is taken as English
+_WORD = re.compile(r"[^\W\d_]+")
+# Thai and Lao, Myanmar, Khmer, Hiragana and Katakana, Han.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff]"
+)
+
+
+@dataclass(frozen=True)
+class StopWordList:
+    """The stop words of a language."""
+
+    name: str
+    code: str  # ISO 639-1
+    words: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a look at texts found.
+
+    Example:
+        >>> found = look_at(["Der Hund und die Katze sind nicht in dem Haus."])
+        >>> found.language, found.describe()
+        ('german', 'German: its stop words are removed.')
+    """
+
+    language: str  # a name of the lists, or "none"
+    why: str = ""  # why it is none, or is not certain
+
+    def describe(self) -> str:
+        """Say which stop words are removed, and why."""
+        if self.language == NO_LANGUAGE:
+            return f"{self.why or 'none'}: no stop words are removed."
+        why = f" ({self.why})" if self.why else ""
+        return f"{self.language.capitalize()}{why}: its stop words are removed."
+
+
+@cache
+def read_lists() -> dict[str, StopWordList]:
+    """Return the lists of all languages, by name."""
+    found = {}
+    for line in LISTS_FILE.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            head, words = line.split(":", 1)
+            name, code = head.split()
+            found[name] = StopWordList(name, code, frozenset(words.split()))
+    return found
+
+
+def find_language(name: str) -> str:
+    """Return the name of a language from its name or code; raise ConfigError if there is none."""
+    lists = read_lists()
+    names = {key: each.name for each in lists.values() for key in (each.name, each.code)}
+    names |= {AUTO: AUTO, NO_LANGUAGE: NO_LANGUAGE}
+    if name.lower() not in names:
+        raise ConfigError(
+            f"There is no text.language '{name}'. {nearest_name(name, [AUTO, NO_LANGUAGE, *lists])}"
+        )
+    return names[name.lower()]
+
+
+def look_at(texts: Iterable[str]) -> Look:
+    """Find the language of texts by the share of its stop words; "none" if that is not clear."""
+    counts = Counter[str]()
+    for text in islice(texts, MOST_TEXTS):
+        counts.update(_WORD.findall(normalize("NFC", text[:MOST_CHARACTERS]).lower()))
+    n_words = counts.total()
+    evidence = {name: _weigh(counts, each.words) for name, each in read_lists().items()}
+    best = max(evidence, key=lambda name: evidence[name])
+    if evidence[best] < LEAST_EVIDENCE * n_words or not n_words:
+        if n_words < FEW_WORDS and all(word.isascii() for word in counts):
+            return Look(ENGLISH, "not clear from few words")
+        n_unspaced = sum(n for word, n in counts.items() if _UNSPACED.match(word))
+        is_unspaced = 2 * n_unspaced > n_words
+        return Look(NO_LANGUAGE, "in a script without spaces" if is_unspaced else "not clear")
+    names = [best, *_list_others(counts, best, evidence[best])]
+    if len(names) == 1:
+        return Look(best)
+    return Look(NO_LANGUAGE, f"several ({', '.join(map(str.capitalize, names))})")
+
+
+def _weigh(counts: Counter[str], words: Set[str]) -> int:
+    """Count how often stop words occur, without the two most frequent.
+
+    One or two of them may be common words of another language by chance.
+    """
+    return sum(sorted((counts[word] for word in words), reverse=True)[2:])
+
+
+def _list_others(counts: Counter[str], best: str, own: int) -> list[str]:
+    """Return the languages that have many stop words which are not also those of the best one."""
+    lists = read_lists()
+    found = {
+        each.name: _weigh(counts, each.words - lists[best].words)
+        for each in lists.values()
+        if each.name != best
+    }
+    others = [name for name in found if found[name] > MOST_OTHERS * own]
+    return sorted(others, key=lambda name: -found[name])
+
+
+def settle_language(texts: Iterable[str], settings: TextSettings) -> tuple[TextSettings, Look]:
+    """Return settings with a language, and what the texts look like if it is not given."""
+    name = find_language(settings.language)
+    look = look_at(texts) if name == AUTO else Look(name)
+    return replace(settings, language=look.language), look
+
+
+def read_stop_words(name: str, language: str = AUTO) -> set[str]:
+    """Return the stop words of a language, of none, or of a file with one word per line.
+
+    "auto" is the list of the given language; of an unknown one, that of English.
+    """
+    chosen = name
+    if name == AUTO:
+        chosen = ENGLISH if language == AUTO else find_language(language)
+    if chosen == NO_LANGUAGE:
+        return set()
+    if chosen == ENGLISH:
+        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+        # The parts of "it's", "don't", "we'll", "I've" and "you're" around the apostrophe.
+        return set(ENGLISH_STOP_WORDS) | {"s", "t", "ll", "ve", "re", "don", "doesn", "isn", "didn"}
+    if chosen in read_lists():
+        return set(read_lists()[chosen].words)
+    try:
+        return set(Path(name).read_text(encoding="utf-8").lower().split())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"text.stop_words is 'auto', 'none', a language such as 'english' or a file with one "
+            f"word per line; '{name}' cannot be read."
+        ) from error

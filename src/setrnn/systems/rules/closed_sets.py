@@ -1,0 +1,174 @@
+"""The best closed set, where the set that a rule prefers is not closed in the hierarchy.
+
+A set that is the best of all is also the best of the closed ones if it is closed. Only for the
+other documents is the best closed set looked for.
+"""
+
+# n documents, m of them, K candidates, L labels, M labels that matter, Z sizes, S labels of the
+# largest set
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from setrnn.systems.candidates import (
+    Floats,
+    Floats32,
+    Ids,
+    Ints,
+    SetCandidates,
+    pack_labels,
+    widen,
+)
+from setrnn.systems.closure import Closure, find_best_closed
+from setrnn.systems.limits import SetLimits, set_keys
+from setrnn.systems.rules.choice import SetLogProbs
+
+# If the number of labels is limited, the labels of the largest values are looked at, and those
+# above them.
+N_LOOKED_AT = 256
+N_CHANGED = 16  # candidates that are closed and pruned in a completion
+
+
+def close_by_sum(chosen: Ids, values: npt.NDArray[Any], limits: SetLimits) -> Ids:
+    """Return the sets (n, S) of the largest sums of values (n, L) that are closed.
+
+    Those chosen have the largest sums of all sets that fit otherwise.
+    """
+    closure = limits.closure
+    if closure is None:
+        return chosen
+    rows = np.flatnonzero(~closure.fit(chosen))
+    sets = [_find_largest_sum(values[row], limits, closure) for row in rows]
+    return replace_rows(chosen, rows, sets)
+
+
+def _find_largest_sum(values: npt.NDArray[Any], limits: SetLimits, closure: Closure) -> list[int]:
+    """Return the closed set of the largest sum of values (L,)."""
+    required, sizes = limits.required.tolist(), None
+    if limits.has_sizes:
+        ranked = np.where(limits.is_allowed, values, -np.inf)
+        wanted = np.argsort(-ranked, kind="stable")[:N_LOOKED_AT]
+        wanted = wanted[limits.is_allowed[wanted]]
+        labels = _with_above(closure, [*wanted.tolist(), *limits.smallest_set()])
+        most = min(limits.max_labels, len(labels))
+        sizes = [(0, size) for size in range(limits.min_labels, most + 1)]
+    else:
+        wanted = np.flatnonzero((values >= 0) & limits.is_allowed)
+        labels = _with_above(closure, [*wanted.tolist(), *required])
+    found = find_best_closed(
+        closure, labels, values[None, labels].astype(np.float64), sizes, required
+    )
+    return limits.smallest_set() if found is None else found[2]
+
+
+def find_largest_f1(
+    labels: Ids, probs: Floats, empty: float, chosen: Ids, limits: SetLimits, closure: Closure
+) -> list[int]:
+    """Return the closed set of highest expected F1 of a document.
+
+    Its labels (M,), padded with -1, have the probabilities (M, Z) with each size of the set. The
+    chosen set (S,) is the best of those that need not be closed.
+    """
+    of_label = dict(zip(labels.tolist(), probs, strict=True))
+    wanted = [label for label in of_label if label >= 0 and limits.is_allowed[label]]
+    own = _with_above(closure, [*wanted, *limits.smallest_set()])
+    nothing = np.zeros(probs.shape[1])
+    rows = np.array([of_label.get(label, nothing) for label in own])  # (M, Z)
+    ks = np.arange(max(limits.min_labels, 1), min(limits.max_labels, len(own)) + 1)
+    weights = 2.0 / (np.arange(1, rows.shape[1] + 1)[:, None] + ks)  # (Z, sizes)
+    gains = (rows @ weights).T  # (sizes, M)
+    # Only sizes are tried of which some set, closed or not, is better than a closed one.
+    near = [closure.close(chosen[None])[0], closure.prune(chosen[None])[0]]
+    fitting = [each[each >= 0].tolist() for each in near if limits.fit(each[None, None])[0, 0]]
+    known: list[list[int]] = [limits.smallest_set(), *fitting]
+    values = [_rate(each, own, gains, ks, empty) for each in known]
+    most = np.cumsum(-np.sort(-gains, axis=1), axis=1)[np.arange(len(ks)), ks - 1]
+    is_better = most > max(values)
+    sizes = [(row, int(k)) for row, k in enumerate(ks[is_better])]
+    found = find_best_closed(closure, own, gains[is_better], sizes, limits.required.tolist())
+    if found is None or found[0] <= max(values):
+        return known[int(np.argmax(values))]
+    return found[2]
+
+
+def _rate(
+    chosen: Sequence[int], labels: Sequence[int], gains: Floats, ks: Ints, empty: float
+) -> float:
+    """Return the expected F1 of a set, from the gains (sizes, M) of labels in sets of sizes ks."""
+    if not len(chosen):
+        return empty
+    places = np.searchsorted(labels, chosen)
+    return float(gains[len(chosen) - ks[0], places].sum())
+
+
+def _with_above(closure: Closure, labels: Sequence[int]) -> list[int]:
+    """Return labels and those above them, ascending."""
+    return sorted({each for label in labels for each in (label, *closure.ids_above(label))})
+
+
+def replace_rows(sets: Ids, rows: Ints, others: Sequence[Sequence[int]]) -> Ids:
+    """Replace some of the sets (n, S)."""
+    width = max(map(len, others), default=0)
+    found: Ids = widen(sets, width).copy()
+    for row, labels in zip(rows, others, strict=True):
+        found[row] = -1
+        found[row, : len(labels)] = sorted(labels)
+    return found
+
+
+def propose_closed(
+    limits: SetLimits, closure: Closure, proposed: Ids, log_odds: Floats | Floats32
+) -> Ids:
+    """Return closed sets that fit, (n, G, S), made from proposed ones (n, K, S).
+
+    The first is the most probable one if labels are independent, of these log-odds (n, L).
+    """
+    n = len(proposed)
+    nothing = np.full((n, 1), -1, dtype=np.int32)
+    sets = [_find_largest_sum(row, limits, closure) for row in log_odds]
+    first = replace_rows(nothing, np.arange(n), sets)[:, None]
+    parts = [first, closure.close(proposed), closure.prune(proposed)]
+    width = max(each.shape[2] for each in parts)
+    found = np.concatenate([widen(each, width) for each in parts], axis=1)
+    fitting = np.where(limits.fit(found)[:, :, None], found, found[:, :1])
+    return pack_labels(fitting.astype(np.int32))
+
+
+def keep_closed(
+    found: SetCandidates, closure: Closure, set_log_probs: SetLogProbs
+) -> SetCandidates:
+    """Return the closed sets of candidates, in descending order of probability.
+
+    For documents with candidates that are not closed, the first candidates are also closed and
+    pruned, and the system is asked for the probabilities of the results.
+    """
+    is_found = found.log_probs > -np.inf
+    is_closed = closure.fit(found.labels)
+    rows = np.flatnonzero((is_found & ~is_closed).any(axis=1))
+    if not len(rows):
+        return found
+    first = found.labels[rows, :N_CHANGED]
+    made = [closure.close(first), closure.prune(first)]
+    width = max(found.labels.shape[2], *(each.shape[2] for each in made))
+    added = pack_labels(np.concatenate([widen(each, width) for each in made], axis=1))
+    G = added.shape[1]
+    labels = np.full((len(is_found), found.labels.shape[1] + G, width), -1, dtype=np.int32)
+    labels[:, G:, : found.labels.shape[2]] = found.labels
+    labels[rows, :G, : added.shape[2]] = added
+    log_probs = np.full(labels.shape[:2], -np.inf)
+    log_probs[:, G:] = np.where(is_closed, found.log_probs, -np.inf)
+    log_probs[rows, :G] = set_log_probs(rows, added)
+    # A set may be found several times. A closed set comes first, even if its probability is 0.
+    keys = set_keys(labels, len(closure.above))
+    order = np.lexsort((keys, -log_probs, ~closure.fit(labels)), axis=1)
+    keys, log_probs = (np.take_along_axis(each, order, axis=1) for each in (keys, log_probs))
+    log_probs[:, 1:][keys[:, 1:] == keys[:, :-1]] = -np.inf
+    labels = np.take_along_axis(labels, order[:, :, None], axis=1)
+    again = np.argsort(-log_probs, axis=1, kind="stable")
+    labels = np.take_along_axis(labels, again[:, :, None], axis=1)
+    return SetCandidates(pack_labels(labels), np.take_along_axis(log_probs, again, axis=1))

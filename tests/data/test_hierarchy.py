@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+
+from setrnn.data.hierarchy import (
+    Hierarchy,
+    count_closed,
+    describe_fit,
+    score_in_hierarchy,
+)
+from setrnn.data.labels import LabelVocabulary
+from setrnn.errors import DataError
+
+# d has two parents, of which one has a parent itself.
+TREE = Hierarchy({"b": ["a"], "c": ["a"], "d": ["b", "e"]})
+
+
+def test_closing_adds_every_label_above_once():
+    assert TREE.close(["d"]) == ("d", "b", "e", "a")
+    assert TREE.close([]) == ()
+    assert TREE.close(["x", "a"]) == ("x", "a")
+    assert TREE.ancestors("d") == ("b", "e", "a")
+
+
+def test_a_set_is_closed_if_it_equals_its_closure():
+    for labels in ("", "a", "b", "ab", "abd", "abde", "xe", "abc"):
+        assert TREE.is_closed(labels) == (set(TREE.close(labels)) == set(labels))
+
+
+@pytest.mark.parametrize(
+    ("parents", "message"),
+    [
+        ({"a": "a"}, "'a' is its own parent"),
+        ({"a": ["b"], "b": ["c"], "c": ["a"]}, "cycle"),
+        ({str(n): [str(n + 1)] for n in range(300)}, "more than 256"),
+        ({"a": [3]}, "must be labels"),
+        ({"a": [""]}, "must be labels"),
+    ],
+)
+def test_a_label_above_itself_is_refused(parents, message):
+    with pytest.raises(DataError, match=message):
+        Hierarchy(parents)
+
+
+def test_a_hierarchy_survives_plain_values():
+    flags = Hierarchy(TREE.parents, closes_labels=True, keeps_closed=True)
+    assert Hierarchy.from_dict(flags.as_dict()) == flags
+    assert Hierarchy.from_dict(None) is None
+    for damaged in ({}, {**flags.as_dict(), "parents": 3}, {**flags.as_dict(), "keeps_closed": 1}):
+        with pytest.raises(ValueError, match="damaged"):
+            Hierarchy.from_dict(damaged)
+
+
+def test_open_sets_are_counted_with_an_example():
+    labels = LabelVocabulary(("a", "b", "d"), (4, 3, 1))  # without c and e
+    sets = labels.encode([["a"], ["b"], ["a", "b", "d"], ["a", "d"], []])
+    count = count_closed(TREE, sets, labels)
+    assert (count.n_sets, count.n_open, count.is_closed) == (5, 2, False)
+    assert count.example == ("b", "a")
+    lines = describe_fit(TREE, labels, count)
+    assert "'c'" in lines[0]
+    assert "40.0%" in lines[1]
+    assert "--close-labels" in lines[1]
+    closed = count_closed(TREE, labels.encode([["a", "b"], ["a"]]), labels)
+    assert "closed upwards" in describe_fit(TREE, labels, closed)[-1]
+
+
+def test_a_hierarchy_of_other_labels_is_refused():
+    labels = LabelVocabulary(("sport",), (1,))
+    with pytest.raises(DataError, match="none of the 1 labels"):
+        describe_fit(TREE, labels, count_closed(TREE, labels.encode([["sport"]]), labels))
+
+
+def test_hierarchical_measures_are_those_of_the_definition():
+    """Kiritchenko et al.: sets with their ancestors, all documents together."""
+    random = np.random.default_rng(0)
+    above = {"a": "", "b": "a", "c": "a", "d": "bea", "e": "", "f": ""}
+
+    def draw():
+        return [[x for x in "abcdef" if random.random() < 0.3] for _ in range(40)]
+
+    truth, predicted = draw(), draw()
+    closed = [
+        [set(row) | set("".join(above[x] for x in row)) for row in sets]
+        for sets in (truth, predicted)
+    ]
+    pairs = list(zip(*closed, strict=True))
+    n_both = sum(len(t & p) for t, p in pairs)
+    n_true, n_predicted = sum(len(t) for t, _ in pairs), sum(len(p) for _, p in pairs)
+    precision, recall = n_both / n_predicted, n_both / n_true
+    of_documents = [2 * len(t & p) / (len(t) + len(p)) if t or p else 1 for t, p in pairs]
+    found = score_in_hierarchy(TREE, truth, predicted)
+    assert found.hierarchical_precision == pytest.approx(precision)
+    assert found.hierarchical_recall == pytest.approx(recall)
+    assert found.hierarchical_f1 == pytest.approx(2 * precision * recall / (precision + recall))
+    assert found.hierarchical_instance_f1 == pytest.approx(np.mean(of_documents))
+
+
+def test_nothing_predicted_scores_nothing():
+    found = score_in_hierarchy(TREE, [["a"], ["d"]], [[], []])
+    assert found.hierarchical_f1 == found.hierarchical_recall == 0
+    assert score_in_hierarchy(TREE, [[], []], [[], []]).hierarchical_f1 == 1
