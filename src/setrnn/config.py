@@ -246,7 +246,8 @@ class TrainingSettings:
     precision: str = "float32"  # "float32"; on a GPU also "bfloat16" or "float16"
     checkpoint_minutes: float = 5.0  # between checkpoints within an epoch
     # The share of their labels that documents with complete=false lack: 0 counts labels that are
-    # not given as absent, 1 neither for nor against; -1: estimated from the complete documents
+    # not given as absent, 1 neither for nor against; -1: estimated by the complete documents, 0 if
+    # there are none
     forgotten: float = -1.0
 
     def __post_init__(self) -> None:

@@ -99,7 +99,10 @@ class Incomplete:
         if split.unknown is None:
             return None
         share = estimate_forgotten(split) if forgotten == ESTIMATED else forgotten
-        return cls(split.unknown, split.labels, n_labels, share)
+        if share:
+            return cls(split.unknown, split.labels, n_labels, share)
+        unknown = split.unknown.keep(np.asarray(split.unknown.values) != ALL_OTHERS)
+        return cls(unknown, split.labels, n_labels, share) if len(unknown.values) else None
 
     def __len__(self) -> int:
         return len(self.unknown)
@@ -139,8 +142,8 @@ class Incomplete:
 def estimate_forgotten(split: PreparedSplit) -> float:
     """Return the share of labels that documents that are not complete lack, by their mean number.
 
-    Complete documents are taken to have as many labels as the others have in truth. Without them
-    nothing is known, and the share is 1.
+    Complete documents are taken to have as many labels as the others have in truth. Without
+    complete documents nothing is known of the share, and it is 0.
 
     Example: complete documents have two labels, the others one.
 
@@ -155,5 +158,5 @@ def estimate_forgotten(split: PreparedSplit) -> float:
     is_all = mark_only_given(split.unknown)
     is_complete, sizes = split.unknown.lengths == 0, split.labels.lengths
     if not is_complete.any() or not is_all.any() or not sizes[is_complete].any():
-        return 1.0
+        return 0.0
     return float(np.clip(1 - sizes[is_all].mean() / sizes[is_complete].mean(), 0, 1))

@@ -14,7 +14,7 @@ from setrnn.data.cut_documents import describe_cut_documents
 from setrnn.data.formats import make_hierarchy
 from setrnn.data.formats.parents import Parents
 from setrnn.data.hierarchy import describe_fit
-from setrnn.data.incomplete import ESTIMATED, Incomplete, mark_only_given
+from setrnn.data.incomplete import ESTIMATED, estimate_forgotten, mark_only_given
 from setrnn.data.languages import ENGLISH, find_language
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
@@ -57,6 +57,17 @@ def choose_config(
     if overrides:
         raise ConfigError("Give either a Config or single settings and a seed, not both.")
     return config
+
+
+NONE_COMPLETE = (
+    " None is complete, so that nothing says how many labels are missing: labels that are not "
+    "given are taken as absent. Add complete documents, or assume a share: "
+    "--set training.forgotten=0.3"
+)
+ALL_FIT = (
+    "No label is known to be absent from any training document: a model that predicts all labels "
+    "fits best. Add complete documents, or assume a smaller share: --set training.forgotten=0.3"
+)
 
 
 @dataclass(frozen=True)
@@ -199,25 +210,26 @@ def warn_of_skipped_rows(prepared: Prepared, on_progress: OnProgress) -> None:
 def note_incomplete(prepared: Prepared, forgotten: float, on_progress: OnProgress) -> None:
     """Say how many training documents have unknown labels, and what is made of them."""
     train = prepared.split("train")
-    incomplete = Incomplete.of(train, len(prepared.labels), forgotten)
-    if train.unknown is None or incomplete is None:
+    if train.unknown is None:
         return
     n_incomplete = int((~train.is_complete).sum())
     text = f"{n_incomplete:,} of {len(train):,} training documents have labels that are not known."
     is_only_given = mark_only_given(train.unknown)
-    if is_only_given.any() and forgotten == ESTIMATED and train.is_complete.any():
-        text += (
-            f" Those that are not complete lack about {incomplete.forgotten:.0%} of their labels, "
-            "compared with the complete ones; to assume another share: --set training.forgotten=P"
+    if not is_only_given.any():
+        on_progress(Note(text))
+    elif forgotten != ESTIMATED:
+        on_progress(Note(text))
+        if forgotten == 1 and is_only_given.all():
+            on_progress(Note(ALL_FIT, is_warning=True))
+    elif train.is_complete.any():
+        found = (
+            f" Those that are not complete lack about {estimate_forgotten(train):.0%} of their "
+            "labels, by comparison with the others; to assume another share: "
+            "--set training.forgotten=P"
         )
-    on_progress(Note(text))
-    if incomplete.forgotten == 1 and is_only_given.all():
-        text = (
-            "No label is known to be absent from any training document: a model that predicts all "
-            "labels fits best. Add complete documents, or say which share of the labels is "
-            "missing: --set training.forgotten=0.3"
-        )
-        on_progress(Note(text, is_warning=True))
+        on_progress(Note(text + found))
+    else:
+        on_progress(Note(text + NONE_COMPLETE, is_warning=True))
 
 
 def note_cut_documents(prepared: Prepared, on_progress: OnProgress) -> None:
