@@ -91,7 +91,7 @@ def collect(
     label_sets = [labels for batch in batches for labels in batch.labels]
     if len(label_sets) < LEAST_TO_FIT or not any(label_sets):
         raise DataError(
-            f"The weights of a mixture need {LEAST_TO_FIT} complete documents or more, got "
+            f"The weights of a mixture need {LEAST_TO_FIT} documents with labels or more, got "
             f"{sum(map(bool, label_sets)):,}. Give documents that no member was trained on, with "
             "all their labels."
         )
