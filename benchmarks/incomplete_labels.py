@@ -2,7 +2,8 @@
 
     python benchmarks/incomplete_labels.py vectors DATA FILE.bin
     python benchmarks/incomplete_labels.py run DATA --out RESULTS.jsonl [--methods br br-support]
-        [--seeds 3] [--documents N] [--vectors FILE.bin] [--device cpu] [--only WAY/ARM ...]
+        [--seeds 3] [--documents N] [--measured N] [--vectors FILE.bin] [--device cpu]
+        [--only WAY/ARM ...] [--set KEY=VALUE ...]
     python benchmarks/incomplete_labels.py table RESULTS.jsonl...
 
 Three ways in which labels get lost; valid and test stay complete:
@@ -66,6 +67,7 @@ def main(given: list[str] | None = None) -> None:
     runs.add_argument("--methods", nargs="+", default=["br", "br-support"])
     runs.add_argument("--seeds", type=int, default=3)
     runs.add_argument("--documents", type=int, help="of train; all if not given")
+    runs.add_argument("--measured", type=int, help="of valid and of test; all if not given")
     runs.add_argument("--vectors", type=Path)
     runs.add_argument("--device", default="auto")
     runs.add_argument("--only", nargs="+", help="WAY/ARM, such as checked/neutral")
@@ -149,7 +151,7 @@ def can_find_sets(way: str, arm: str) -> bool:
 def do_run(run: dict[str, Any], arguments: dict[str, Any]) -> None:
     """Train one model, measure it on valid and test, and add the record."""
     way, arm, method, seed = (run[name] for name in ("way", "arm", "method", "seed"))
-    parts = read_parts(arguments["data"], arguments["documents"])
+    parts = read_parts(arguments["data"], arguments["documents"], arguments["measured"])
     parts["train"] = treat(hide(parts["train"], way, seed), arm)
     settings = [*arguments["settings"], *([SETTINGS[arm]] if arm in SETTINGS else [])]
     if arguments["vectors"] is not None:
@@ -180,11 +182,13 @@ def measure(tagger: setrnn.Tagger, examples: list[Example]) -> dict[str, float]:
     return scores | {name: by_set[name] for name in MEASURES if name not in scores}
 
 
-def read_parts(data: str, n_train: int | None) -> dict[str, list[Example]]:
-    """Read all documents; of train, the first ones."""
+def read_parts(
+    data: str, n_train: int | None = None, n_others: int | None = None
+) -> dict[str, list[Example]]:
+    """Read the first documents of each part; all if no number is given."""
     splits = open_dataset(data).splits
     parts = {name: list(splits[name].read(BadRows())) for name in ("train", "valid", "test")}
-    return parts | {"train": parts["train"][:n_train]}
+    return {name: each[: n_train if name == "train" else n_others] for name, each in parts.items()}
 
 
 def write_vectors(data: str, file: Path) -> None:
@@ -192,7 +196,7 @@ def write_vectors(data: str, file: Path) -> None:
     from setrnn.config import VectorSettings
     from setrnn.data.vectors import word_vectors
 
-    parts = read_parts(data, None)
+    parts = read_parts(data)
     train = [replace(example, labels=("document",)) for example in parts["train"]]
     with tempfile.TemporaryDirectory() as folder:
         write_folder({"train": train}, Path(folder) / "data")

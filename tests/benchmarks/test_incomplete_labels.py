@@ -39,7 +39,13 @@ def test_a_run_adds_a_record_and_the_table_shows_it(small_examples, tmp_path, ca
     write_folder(parts, tmp_path / "data")
     run = {"way": "checked", "arm": "estimated", "method": "br", "seed": 0}
     out = tmp_path / "results.jsonl"
-    shared = {"data": str(tmp_path / "data"), "documents": 120, "vectors": None, "settings": []}
+    shared = {
+        "data": str(tmp_path / "data"),
+        "documents": 120,
+        "measured": None,
+        "vectors": None,
+        "settings": [],
+    }
     incomplete_labels.do_run(run, {**shared, "device": "cpu", "out": out})
     assert 0 < json.loads(out.read_text())["test"]["instance_f1"] < 1
     incomplete_labels.main(["table", str(out)])

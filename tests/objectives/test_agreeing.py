@@ -9,7 +9,7 @@ from setrnn.objectives import find_objective
 from setrnn.objectives.agreeing import sum_agreeing
 from setrnn.search.agreeing_sums import agreeing_log_prob
 
-L, WIDE, ROWS = 4, 200, range(len(TEXTS))
+L, WIDE, ROWS = 4, 700, range(len(TEXTS))
 FORGOTTEN = 0.3
 # Of the four texts: nothing is known of the last, everything of the second.
 GIVEN = [(1,), (0, 2), (3,), ()]

@@ -13,6 +13,7 @@ weight of a set is 1 unless labels are forgotten (`setrnn.data.incomplete`).
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import torch
@@ -95,19 +96,21 @@ def sum_found(
     encoding: Encoding,
     given: Tensor,
     log_weights: Tensor,
-    n_sets: int,
+    n_orders: int,
 ) -> Tensor:
     """Sum over the sets that a search for completions finds, a lower bound: (B,)."""
+    n_sets = max(round(sqrt(n_orders)), 2)  # with as many orders of each: as many in all
     was_training = decoder.training
     decoder.train(False)  # sets are found without the noise of dropout
     most = given.shape[1] + MOST_ADDED
-    sets, is_set = find_agreeing_sets(decoder, encoding, given, log_weights, n_sets, most)
+    sets, is_set = find_agreeing_sets(decoder, encoding, given, log_weights, n_orders, most)
+    sets, is_set = sets[:, :n_sets], is_set[:, :n_sets]
     decoder.train(was_training)
     document, rank = is_set.nonzero(as_tuple=True)  # (N,)
     labels = sets[document, rank]  # (N, S)
     sizes = (labels >= 0).sum(1).cpu()
     chosen = LabelSets(labels[:, : max(int(sizes.max()), 1)], sizes, document)
-    of_sets = objective(decoder, encoding, chosen, n_sets)
+    of_sets = objective(decoder, encoding, chosen, max(n_orders // n_sets, 2))
     padded = nn.functional.pad(log_weights, (0, 1))[document]  # padding has the weight 1
     weights = padded.gather(1, labels.where(labels >= 0, log_weights.shape[1])).sum(1)
     none = of_sets.new_full(is_set.shape, NOTHING)
