@@ -1,6 +1,7 @@
 # make demo   train and compare systems on the embedded corpus; ends with a page
 # make check  lint, types, layers, unit tests: within a minute on two cores
 # make test   lint, types, layers, all tests: within five minutes on two cores
+# make docs   build the documentation into build/site; without the network once it is installed
 # make faults break commands and the service on purpose: about 10 minutes on two cores
 # make reproduce DATA=FOLDER  run the whole table of a dataset, compare it with docs/results
 # Each makes .venv and installs the package first, once.
@@ -14,10 +15,14 @@ INSTALL = $(PIP) install --no-compile --constraint constraints.txt
 
 SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 2
 
-.PHONY: demo check test faults reproduce lint unit-tests all-tests clean
+.PHONY: demo docs check test faults reproduce lint unit-tests all-tests clean
 
 demo: .venv/installed
 	$(BIN)/setrnn demo
+
+docs: .venv/installed-dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+	@echo "Wrote build/site. To read and search it: $(BIN)/python -m http.server --directory build/site"
 
 check: .venv/installed-dev
 	$(SIDE_BY_SIDE) lint unit-tests

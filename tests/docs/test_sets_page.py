@@ -1,0 +1,41 @@
+"""The example of docs/sets.md gives the numbers of the page, and those of its figures."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "sets.md").read_text(encoding="utf-8")
+SPECIFICATION = importlib.util.spec_from_file_location("concepts", DOCS / "make_concepts.py")
+concepts = importlib.util.module_from_spec(SPECIFICATION)
+SPECIFICATION.loader.exec_module(concepts)
+
+
+def test_the_page_shows_what_its_code_prints(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+    exec(code, {})
+    printed = capsys.readouterr().out.splitlines()
+    assert "\n".join(f"    {line}" for line in printed) in PAGE
+
+
+def test_the_figures_have_the_numbers_of_the_code():
+    names = concepts.example()
+    orders, lattice = ((DOCS / f"sets-{each}.svg").read_text() for each in ("orders", "lattice"))
+    assert all(f">{p:.3f}<" in orders for p in names["sets"].values())
+    assert all(f">{mass:.3g}<" in lattice for _, mass, _ in concepts.masses(names["STEPS"]))
+
+
+def test_the_certificate_is_that_of_a_search_of_width_two():
+    names = concepts.example()
+    steps, found = names["STEPS"], list(concepts.masses(names["STEPS"]))
+    pruned = sum(mass for _, mass, is_kept in found if not is_kept)
+    sets = {key: mass * steps[key]["STOP"] for key, mass, is_kept in found if is_kept}
+    assert pruned == pytest.approx(0.21)
+    assert 1 - sum(sets.values()) == pytest.approx(pruned)
+    assert max(sets, key=sets.get) == ("storm",)
+    pair = ("cup", "sport")
+    assert sets[pair] + pruned == pytest.approx(0.39)
+    gained = names["sets"][frozenset(pair)] - sets[pair]
+    assert pruned - gained == pytest.approx(0.066)

@@ -1,0 +1,202 @@
+"""The site is built without the network, and its links, anchors, reference and search hold."""
+
+import functools
+import http.server
+import logging
+import re
+import shutil
+import socket
+import threading
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from doc_pages import ROOT, list_pages
+
+pytest.importorskip("material")
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+from mkdocs.exceptions import Abort
+
+import setrnn
+from setrnn.cli.app import COMMANDS
+from setrnn.config import Config, flatten, to_dict
+from setrnn.methods import METHODS
+
+LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
+KINDS_LOADED = {"stylesheet", "icon", "preload", "preconnect", "modulepreload", "dns-prefetch"}
+
+
+class Page(HTMLParser):
+    """The links of a page, the anchors in it, and what a browser loads for it."""
+
+    def __init__(self, file):
+        super().__init__()
+        self.links, self.anchors, self.loaded = [], set(), []
+        self.feed(file.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.anchors.update({found.get("id"), found.get("name")})
+        if tag == "a" and found.get("href"):
+            self.links.append(found["href"])
+        kinds = set((found.get("rel") or "stylesheet").split())
+        place = found.get(LOADED.get(tag, ""))
+        if place and (tag != "link" or kinds & KINDS_LOADED):
+            self.loaded.append(place)
+
+
+@pytest.fixture(scope="module")
+def site(make_once):
+    """The site, built once, where nothing may connect to anything."""
+
+    def refuse(*_):
+        raise AssertionError("the site must be built without the network")
+
+    def make(folder):
+        said = []
+        handler = logging.Handler(logging.WARNING)
+        handler.emit = lambda record: said.append(record.getMessage())
+        logging.getLogger("mkdocs").addHandler(handler)
+        unfinished = folder.with_name("unfinished-site")
+        try:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(socket.socket, "connect", refuse)
+                patch.setenv("NO_MKDOCS_2_WARNING", "1")
+                build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(unfinished)))
+        except Abort:
+            pytest.fail("mkdocs says:\n" + "\n".join(said))
+        finally:
+            logging.getLogger("mkdocs").removeHandler(handler)
+        unfinished.rename(folder)
+
+    return make_once("site", make)
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    files = {file.relative_to(site).as_posix(): file for file in site.rglob("*.html")}
+    del files["404.html"]  # served at any address: its links begin at the root
+    return {name: Page(file) for name, file in files.items()}
+
+
+def test_every_page_is_in_the_nav():
+    nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
+    written = {page.removeprefix("docs/") for page in list_pages() if page.startswith("docs/")}
+    missing = {page for page in written if not re.search(rf"[ :]{re.escape(page)}$", nav, re.M)}
+    assert not missing, f"add {sorted(missing)} to the nav in mkdocs.yml"
+
+
+def test_lists_are_read_the_same_by_the_site_and_elsewhere():
+    for page in list_pages():
+        text = re.sub(
+            r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.M | re.S
+        )
+        found = re.search(r"\n\n {1,3}\S.*", text)
+        assert not found, (
+            f"{page}: indent what continues an item of a list by 4: {found[0].strip()}"
+        )
+
+
+def test_links_and_anchors_lead_somewhere(site, pages):
+    for here, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            place = (site / here).parent / unquote(parts.path) if parts.path else site / here
+            place = place.resolve()
+            place = place / "index.html" if place.is_dir() else place
+            assert place.is_file(), f"{here} links to {link}"
+            if parts.fragment and place.suffix == ".html":
+                target = pages[place.relative_to(site.resolve()).as_posix()]
+                assert unquote(parts.fragment) in target.anchors, f"{here} links to {link}"
+
+
+def test_nothing_is_loaded_from_elsewhere(site, pages):
+    for here, page in pages.items():
+        for place in page.loaded:
+            assert not urlsplit(place).netloc, f"{here} loads {place}"
+            assert ((site / here).parent / urlsplit(place).path).exists(), f"{here} loads {place}"
+    for file in site.rglob("*.css"):
+        assert not re.search(r"(url\(|@import)\s*[\"']?(https?:)?//", file.read_text()), file.name
+
+
+def test_no_table_or_list_is_left_as_text(site):
+    for file in site.rglob("*.html"):
+        text = file.read_text(encoding="utf-8")
+        assert not re.search(r"<p>(\| |- |\* )", text), file.name
+        assert "<!-- README" not in text
+
+
+def test_the_reference_has_every_name(site):
+    text = {
+        each: (site / f"reference/{each}.html").read_text()
+        for each in ("commands", "settings", "api", "methods")
+    }
+    for name in COMMANDS:
+        assert f'id="setrnn-{name}"' in text["commands"]
+    for name in flatten(to_dict(Config())):
+        assert f"<code>{name}</code>" in text["settings"], name
+    for name in set(setrnn.__all__) - {"__version__"}:
+        assert f'id="setrnn{name.lower()}"' in text["api"], name
+    for name in METHODS:
+        assert f"<code>{name}</code>" in text["methods"], name
+    assert "0x" not in text["api"]  # the address of an object
+
+
+def test_the_home_page_has_what_the_readme_says(site):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    home = (site / "index.html").read_text(encoding="utf-8")
+    assert readme.splitlines()[2] in home
+    assert "make demo" in home
+    assert "demo.svg" in home
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(site):
+    handler = functools.partial(Quiet, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    driver = pytest.importorskip("playwright.sync_api")
+    place = shutil.which("chromium")
+    if place is None:
+        pytest.skip("chromium is not installed")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    with driver.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=place, args=flags)
+        yield browser
+        browser.close()
+
+
+def test_a_phone_shows_pages_without_sideways_scrolling(address, chromium):
+    size, asked = {"width": 390, "height": 844}, []
+    schemes = {"light": ("index", "results/index"), "dark": ("start", "reference/settings")}
+    for scheme, names in schemes.items():
+        page = chromium.new_context(viewport=size, color_scheme=scheme).new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        for name in names:
+            page.goto(f"{address}/{name}.html")
+            assert page.evaluate("document.documentElement.scrollWidth") == size["width"], name
+    assert all(each.startswith((address, "data:", "blob:")) for each in asked)
+
+
+def test_search_finds_a_page(address, chromium):
+    page = chromium.new_page()
+    page.goto(f"{address}/index.html")
+    page.click("input.md-search__input")
+    page.locator("input.md-search__input").press_sequentially("temperature isotonic")
+    page.wait_for_selector(".md-search-result__item >> text=Method")
+    first = page.locator(".md-search-result__link").first
+    assert "calibration.html" in first.get_attribute("href")

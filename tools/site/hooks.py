@@ -1,0 +1,225 @@
+"""What mkdocs does not do by itself: pages from other places, and links between them.
+
+The pages of docs/ link to each other, to pages beside docs/ and to source files, as they are in the
+repository. Here the pages beside docs/ become pages of the site, and so do linked source files, the
+tables of the results, the notebook and the reference. Links are changed to where these are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import posixpath
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(Path(__file__).parent))
+
+import reference  # noqa: E402
+
+# Pages beside docs/, and what each is called in the site.
+BESIDE = {
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "report-a-weakness.md",
+    "deploy/README.md": "deploy.md",
+    "benchmarks/README.md": "benchmarks.md",
+    "docs/notebook.ipynb": "notebook.md",
+}
+LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
+NAMED = re.compile(r"\[(?:docs/)?[\w./-]+\.(?:md|ipynb)\]\(([^)\s#]+)")  # by the name of its file
+FROM_README = re.compile(r"<!-- README.md: (.+) -->")
+PICTURES = {".svg", ".png"}
+LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".json": "json"}
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are not in docs/."""
+    written = {
+        **{name: write() for name, write in reference.PAGES.items()},
+        **{name: (ROOT / place).read_text(encoding="utf-8") for place, name in BESIDE.items()},
+        **{
+            f"{place.relative_to(ROOT / 'docs').as_posix()}.md": write_tables(place)
+            for place in table_folders()
+        },
+    }
+    written["notebook.md"] = write_notebook(written["notebook.md"])
+    texts = {each.src_uri: take_in(each.content_string) for each in files.documentation_pages()}
+    for source in sorted(set(linked_sources({**texts, **written}))):
+        if Path(source).suffix in PICTURES:
+            path = str(ROOT / source)
+            files.append(File.generated(config, site_page(source), abs_src_path=path))
+        else:
+            written[site_page(source)] = write_source(source)
+    for name, text in written.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def on_page_markdown(
+    markdown: str,
+    page: Page,
+    config: MkDocsConfig,
+    **_: Any,  # noqa: ANN401 (of mkdocs)
+) -> str:
+    """Take in what comes from README.md; change links to where the site has the pages.
+
+    A link that is called by the name of a file gets the title of the page instead.
+    """
+    markdown = take_in(markdown)
+    here = page.file.src_uri
+
+    def change(found: re.Match[str]) -> str:
+        target, anchor = resolve(here, found[0])
+        if target is None:
+            return found[0]
+        place, part = site_page(target), anchor
+        if is_table(target):
+            place, part = site_page(posixpath.dirname(target)), Path(target).stem
+        elif target.endswith("/figures"):
+            part = "figures"
+        changed = posixpath.relpath(place, posixpath.dirname(here) or ".")
+        return f"{changed}#{part}" if part else changed
+
+    titles = dict(nav_titles(config.nav))
+
+    def name(found: re.Match[str]) -> str:
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(here), found[1]))
+        return f"[{titles[place]}]({found[1]}" if place in titles else found[0]
+
+    return NAMED.sub(name, LINK.sub(change, markdown))
+
+
+def nav_titles(nav: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 (of mkdocs)
+    """List the pages of the nav with their titles there."""
+    for each in nav:
+        for title, part in each.items() if isinstance(each, dict) else ():
+            if isinstance(part, str):
+                yield part, title
+            else:
+                yield from nav_titles(part)
+
+
+def resolve(here: str, link: str) -> tuple[str | None, str]:
+    """Find the file of the repository that a link on a page of the site means, and the anchor."""
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc or not parts.path:
+        return None, ""
+    homes = {name: place for place, name in BESIDE.items()}
+    home = homes.get(here, f"docs/{here}")
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(home), parts.path))
+    return (target if (ROOT / target).exists() else None), parts.fragment
+
+
+def site_page(target: str) -> str:
+    """Return the name that a file of the repository has in the site."""
+    if target in BESIDE:
+        return BESIDE[target]
+    if target == "README.md":
+        return "index.md"
+    if target.startswith("docs/results/") and (ROOT / target).is_dir():
+        near = [each for each in table_folders() if (ROOT / target) in (each, *each.parents)]
+        folder = near[0] if near else (ROOT / target).parent / "tables"  # beside its figures
+        return f"{folder.relative_to(ROOT / 'docs').as_posix()}.md"
+    if target.startswith("docs/"):
+        return target.removeprefix("docs/")
+    if (ROOT / target).is_dir():
+        target = f"{target}/__init__.py"
+    return f"source/{target}" + ("" if Path(target).suffix in PICTURES else ".md")
+
+
+def is_table(target: str) -> bool:
+    """Return whether a file is one of the tables that are shown on one page."""
+    return target.endswith(".md") and (ROOT / target).parent in table_folders()
+
+
+def linked_sources(texts: dict[str, str]) -> Iterator[str]:
+    """Find the source files that pages link to."""
+    for here, text in texts.items():
+        for link in LINK.findall(text):
+            target, _ = resolve(here, link)
+            if target is not None and site_page(target).startswith("source/"):
+                is_folder = (ROOT / target).is_dir()
+                yield f"{target}/__init__.py" if is_folder else target
+
+
+def write_source(target: str) -> str:
+    """Write the page of a source file."""
+    language = LANGUAGES.get(Path(target).suffix, "text")
+    code = (ROOT / target).read_text(encoding="utf-8")
+    return f"---\nsearch:\n  exclude: true\n---\n\n# {target}\n\n~~~~{language}\n{code}~~~~\n"
+
+
+@cache
+def table_folders() -> list[Path]:
+    """Find the folders of tables of stored comparisons."""
+    return sorted((ROOT / "docs" / "results").glob("**/tables"))
+
+
+def write_tables(folder: Path) -> str:
+    """Write one page with all tables of a comparison, and the files of their numbers."""
+    name = folder.parent.relative_to(ROOT / "docs" / "results")
+    preset = ", preset `paper`" if name.parts[0] == "paper" else ""
+    lines = ["---", "search:", "  exclude: true", "---", "", f"# Tables of {name.name}{preset}", ""]
+    for file in sorted(folder.glob("*.md")):
+        links = [
+            f"[{each.suffix[1:].upper()}](tables/{each.name})"
+            for each in sorted(folder.glob(f"{file.stem}.*"))
+            if each.suffix != ".md"
+        ]
+        lines += [
+            f"## {file.stem}",
+            "",
+            file.read_text(encoding="utf-8"),
+            "",
+            " · ".join(links),
+            "",
+        ]
+    figures = sorted((folder.parent / "figures").glob("*.svg"))
+    lines += ["## Figures", ""] if figures else []
+    for file in figures:
+        lines += [f"### {file.stem}", "", f"![{file.stem}](figures/{file.name})", ""]
+    return "\n".join(lines)
+
+
+def write_notebook(text: str) -> str:
+    """Write the page of a notebook: its text, and the code of its cells."""
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def take_in(markdown: str) -> str:
+    """Replace each comment that names a part of README.md by that part."""
+    return FROM_README.sub(lambda found: from_readme(found[1]), markdown)
+
+
+def from_readme(part: str) -> str:
+    """Return a part of README.md: its first paragraphs (intro), or the section of a heading."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    sections = re.split(r"^(?=## )", text, flags=re.MULTILINE)
+    if part == "intro":
+        found = sections[0].split("\n", 1)[1]
+    else:
+        (found,) = [each for each in sections if each.startswith(f"## {part}\n")]
+    folder = f"{ROOT}/docs"
+    return LINK.sub(lambda link: _moved(link[0], folder), found).strip()
+
+
+def _moved(link: str, folder: str) -> str:
+    """Change a link of README.md to one from another folder."""
+    if urlsplit(link).scheme or link.startswith("#"):
+        return link
+    return Path(os.path.relpath(ROOT / link, folder)).as_posix()
