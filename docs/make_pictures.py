@@ -16,19 +16,22 @@ from rich.console import Console
 from rich.text import Text
 
 HERE = Path(__file__).parent
-WIDTH = 92
+WIDTH = 80
 
 
 def picture(command: list[str], title: str, file: Path) -> None:
-    """Run a command and draw its standard output as an SVG."""
-    environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(WIDTH)}
-    output = subprocess.run(
-        [sys.executable, "-m", "setrnn", *command],
-        env=environment,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+    """Run a command in an empty folder, and draw its standard output as an SVG."""
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    more = {"FORCE_COLOR": "1", "COLUMNS": str(WIDTH), "PATH": programs}
+    with tempfile.TemporaryDirectory() as folder:
+        output = subprocess.run(
+            [Path(sys.executable).with_name("setrnn"), *command],
+            cwd=folder,
+            env=os.environ | more,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.replace(str(Path(folder).resolve()), "/home/you")
     console = Console(record=True, width=WIDTH, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     console.print(Text.from_ansi(output.strip("\n")))
     # Use the fonts of the reader, without a request.
@@ -39,8 +42,7 @@ def picture(command: list[str], title: str, file: Path) -> None:
 
 def main() -> None:
     """Make all pictures."""
-    with tempfile.TemporaryDirectory() as folder:
-        picture(["demo", "--out", f"{folder}/demo"], "setrnn demo", HERE / "demo.svg")
+    picture(["demo"], "setrnn demo", HERE / "demo.svg")
 
 
 if __name__ == "__main__":

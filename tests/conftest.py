@@ -15,6 +15,7 @@ import torch
 from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
+from hub_stand_in import WRITE, running_hub
 from setrnn.config import TextSettings
 from setrnn.data import newsroom
 from setrnn.data.prepared import Prepared, prepare
@@ -181,6 +182,23 @@ def taggers(small_prepared, make_once):
 def tagger(request, taggers):
     """Each trained tagger in turn."""
     return taggers[request.param]
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A stand-in for the Hugging Face hub, with an empty cache and a token that may write."""
+    from huggingface_hub import constants
+
+    with running_hub() as running:
+        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.removeprefix(constants.ENDPOINT)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", running.address + template)
+        monkeypatch.setattr(constants, "ENDPOINT", running.address)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
+        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "no-token"))
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setenv("HF_TOKEN", WRITE)
+        yield running
 
 
 @pytest.fixture(scope="session")

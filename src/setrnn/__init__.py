@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.model_card import describe_model
     from setrnn.tagging.prediction import Completion, Prediction
     from setrnn.tagging.predictions import Predictions
+    from setrnn.tagging.sharing import push
     from setrnn.tagging.tagger import Tagger, load
     from setrnn.tagging.train import train
     from setrnn.tagging.updating import update
@@ -54,6 +55,7 @@ _HOMES = {
     "prepare": "setrnn.scale.prepare_files",
     "train": "setrnn.tagging.train",
     "load": "setrnn.tagging.tagger",
+    "push": "setrnn.tagging.sharing",
     "evaluate": "setrnn.tagging.evaluation",
     "evaluate_rules": "setrnn.tagging.evaluation",
     "open_documents": "setrnn.tagging.documents",
@@ -136,6 +138,7 @@ __all__ = [
     "open_documents",
     "predict_files",
     "prepare",
+    "push",
     "read_hierarchy",
     "scorers",
     "train",

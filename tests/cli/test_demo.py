@@ -1,48 +1,121 @@
+import re
+from dataclasses import replace
+from itertools import islice
+
 import pytest
 
-from fake_runs import fake_run, install_fake_report, install_fake_runs
+from setrnn import load
 from setrnn.cli import demo
-from setrnn.comparison.records import Comparison, load_records
+from setrnn.data import newsroom
+from setrnn.errors import StoppedError
+from setrnn.tagging.opening import read_settings
+
+N_TEST = 150
+# As of a mixture of one system.
+MIXTURE = {
+    "n_documents": 60,
+    "members": ["br"],
+    "weights": [1.0],
+    "rules": {
+        "f1": {
+            "measure": "instance_f1",
+            "members": [0.8],
+            "mixture": 0.8,
+            "held_out": 0.7777,
+            "weights": [1.0],
+        }
+    },
+    "log_likelihood": {"members": [-1.0], "mixture": -1.0},
+}
+AUTOMATIC = {
+    "measure": "instance_f1",
+    "rule": "f1",
+    "minutes": 1,
+    "members": [],
+    "left_out": {"pcc": "no time was left"},
+    "better": ["More time"],
+}
 
 
 @pytest.fixture
-def quick_demo(monkeypatch):
-    """The demo without training, and a report that is only a name."""
-    install_fake_runs(monkeypatch)
-    monkeypatch.setattr("setrnn.comparison.compare.make_vectors", lambda *_: None)
-    install_fake_report(monkeypatch)
+def quick_demo(monkeypatch, br_model):
+    """The demo on few documents, with a model that is there already instead of training."""
+    asked = []
+
+    def train(data, *, out, settings, **options):
+        asked.append((data, options))
+        read_settings("default", None, settings, None, None)
+        tagger = load(br_model)
+        notes = {**tagger.notes, "mixture": MIXTURE, "automatic": AUTOMATIC}
+        return replace(tagger, notes=notes, rule="f1").saved_to(out)
+
+    few = {split: list(islice(newsroom.examples(split), N_TEST)) for split in ("train", "test")}
+    few["valid"] = few["train"]
+    monkeypatch.setattr("setrnn.train", train)
+    monkeypatch.setattr(demo, "TARGET", 0.5)  # which the model reaches
+    monkeypatch.setattr("setrnn.data.newsroom.examples", lambda split: iter(few[split]))
+    return asked
 
 
-@pytest.mark.usefixtures("quick_demo")
-def test_the_demo_shows_results_documents_and_an_explanation(setrnn, tmp_path):
-    result = setrnn("demo", "--out", tmp_path / "demo")
-    assert result.code == 0, result.err
-    assert "synthetic" in result.out.lower()
-    shown = [kind for kind in demo.KINDS.values() if kind in result.out]
-    assert "here the systems differ" in shown
-    assert result.out.count("truth") == len(shown) + 1
-    assert "set-rnn explains " in result.out
-    assert " → " in result.out
-    for command in ("predict", "explain"):
-        assert f"{command} {tmp_path}/demo/models/set-rnn-0" in result.err
-    assert f"{tmp_path}/demo/report/index.html" in result.err.splitlines()[-1]
-    records = load_records(tmp_path / "demo", Comparison.load(tmp_path / "demo"))
-    assert {record.method for record in records} == set(demo.METHODS)
-    row = next(line for line in result.out.splitlines() if "pcc" in line)
-    scores = next(record.scores["test"]["set"] for record in records if record.method == "pcc")
-    assert f"{scores['micro_f1']:.3f}" in row
+def test_the_demo_tells_the_whole_story_and_the_same_again_at_once(
+    setrnn, tmp_path, monkeypatch, quick_demo
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    first = setrnn("demo")
+    assert first.code == 0, first.err
+    assert "\x1b" not in first.out, "no colour without a terminal"
+    page = tmp_path / "demo" / demo.PAGE
+    lines = [line for line in first.out.splitlines() if str(page) not in line]
+    assert max(map(len, lines)) <= 80 < len(lines)
+    story = " ".join(first.out.split())
+    for word in (
+        "SYNTHETIC",
+        "labels are below another",
+        "held out",
+        "0.778",
+        "pcc (no time",
+        "by rule label-f1",
+    ):
+        assert word in story
+    for kind in (demo.EASY, demo.UNCERTAIN, demo.WRONG):
+        assert story.count(kind) == 1
+    assert story.count("true set") == 3
+    accepted = re.search(r"(\d+) of (\d+) documents are accepted, and (\d+)", story)
+    n_accepted, n, n_right = map(int, accepted.groups())
+    assert 0 < n_right <= n_accepted < n == N_TEST
+    for command in ("serve", "predict", "explain"):
+        assert f"{command} demo/model" in story
+    assert "compare newsroom --quick" in story
+    assert str(page) in story
+    assert not re.search(r"(src|href)=[\"']?(http|/|\.)", page.read_text()), "one file"
+    again = setrnn("demo")
+    assert again.out == first.out
+    assert len(quick_demo) == 1, "it trains once"
 
 
-@pytest.mark.usefixtures("quick_demo")
-def test_a_stopped_demo_continues(setrnn, tmp_path, monkeypatch):
-    def interrupt(task, on_progress):
-        if task.method == "br":
-            raise KeyboardInterrupt
-        return fake_run(task, on_progress)
+def test_a_stopped_demo_continues(setrnn, tmp_path, monkeypatch, quick_demo):
+    out, plan = tmp_path / "demo", tmp_path / "demo" / "model.run" / "plan.json"
 
-    install_fake_runs(monkeypatch, interrupt)
-    result = setrnn("demo", "--out", tmp_path / "demo")
+    def stop(*_, **options):
+        assert options["resume"]
+        plan.parent.mkdir(parents=True)
+        plan.touch()
+        raise StoppedError("Stopped. Resume with --resume.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("setrnn.train", stop)
+        result = setrnn("demo", "--out", out)
     assert result.code == 130
     assert "same command" in result.err
-    install_fake_runs(monkeypatch)
-    assert "runs are done already" in setrnn("demo", "--out", tmp_path / "demo").err
+    assert "--resume" not in result.err
+    assert setrnn("demo", "--out", out).code == 0
+    assert quick_demo[0][1]["resume"]
+
+
+def test_a_folder_of_an_earlier_demo_is_refused(setrnn, tmp_path):
+    (tmp_path / "demo" / "records").mkdir(parents=True)
+    result = setrnn("demo", "--out", tmp_path / "demo")
+    assert result.code == 1
+    assert len(result.error_lines) == 1
+    assert "Remove it" in result.err

@@ -22,7 +22,7 @@ SMALL = {
 }
 MODELS = {
     "br": ("model", "br", "models/br-0"),
-    "set-rnn": ("models/set-rnn-0", "demo/models/set-rnn-0"),
+    "set-rnn": ("models/set-rnn-0", "first-look/models/set-rnn-0"),
     "br-support": ("br-support",),
     "set-rnn-exact": ("exact",),
     "sigmoid": ("sigmoid",),

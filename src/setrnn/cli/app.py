@@ -26,7 +26,7 @@ from setrnn.errors import SetRNNError, StoppedError, find_memory_problem
 COMMANDS = {
     "demo": (
         "setrnn.cli.demo:demo",
-        "Train and compare systems on newsroom, the embedded corpus of synthetic news.",
+        "Tell the whole story on newsroom, the embedded corpus of synthetic news.",
     ),
     "data": (
         "setrnn.cli.data:app",
@@ -51,6 +51,10 @@ COMMANDS = {
     "show": (
         "setrnn.cli.show:show",
         "Show what a model is: method, data, labels, measures, calibration, versions.",
+    ),
+    "push": (
+        "setrnn.cli.push:push",
+        "Copy models to a folder, a zip file or the Hugging Face hub, and from there.",
     ),
     "mix": (
         "setrnn.cli.mix:mix",

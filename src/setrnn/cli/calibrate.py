@@ -26,6 +26,7 @@ from setrnn.cli.options import (
 from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.data.formats.printing import printable
+from setrnn.data.model_places import name_place, require_folder
 from setrnn.errors import ConfigError, ModelError
 from setrnn.tagging.acceptance import Acceptance, Reliability, accuracy_interval, check_share
 
@@ -100,12 +101,13 @@ def calibrate(
             setrnn.draw_reliability(found.before, found.after, file, figure.suffix[1:])
         note(f"Wrote {figure}")
     if json is not None:
-        write_json(json, {"model": model.name, "method": tagger.method, **found.as_dict()})
+        write_json(json, {"model": name_place(model), "method": tagger.method, **found.as_dict()})
     note(f"Updated {model}")
 
 
 def _check_places(model: Path, figure: Path | None, json: Path | None) -> None:
     """Raise if a file or the model cannot be written, before the work starts."""
+    require_folder(model, "calibrate")
     for file in (figure, json):
         if file is not None:
             check_file_place(file)

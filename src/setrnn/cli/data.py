@@ -32,7 +32,7 @@ from setrnn.cli.options import (
     Valid,
     with_reading,
 )
-from setrnn.cli.progress import documents_progress, terminal_progress
+from setrnn.cli.progress import documents_progress, load_model, terminal_progress
 from setrnn.cli.terminal import escape_controls
 from setrnn.data.cache import sample_texts
 from setrnn.data.cut_documents import describe_cut_documents
@@ -282,7 +282,7 @@ def choose(
         dataset = source.open()
         refuse_own_input(dataset, out)
         files = [file for part in dataset.splits.values() for file in part.files]
-    tagger = setrnn.load(model, device)
+    tagger = load_model(model, device)
     if out.suffix.lower() == ".csv":
         check_separator(tagger.labels.names, reading.label_separator)
     with terminal_progress() as show:

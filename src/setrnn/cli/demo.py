@@ -1,39 +1,52 @@
-"""`setrnn demo`: compare systems on the embedded corpus, from start to finish."""
+"""`setrnn demo`: the whole story on the embedded corpus, from the data to the page to open."""
 
 from __future__ import annotations
 
-import json
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from shlex import quote
+from shutil import which
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.columns import Columns
 from rich.console import Group
-from rich.padding import Padding
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 import setrnn
-from setrnn.cli.compare import given_command, show_results, write_report
-from setrnn.cli.console import labels_text, note, stdout
-from setrnn.cli.explain import sequences_table, set_prob, sets_table
-from setrnn.cli.progress import terminal_progress
-from setrnn.comparison.records import MODELS, Comparison, Record, run_name
+from setrnn.cli.calibrate import acceptance_note
+from setrnn.cli.console import labels_text, stdout
+from setrnn.cli.mix import scores_of_members
+from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.data import newsroom
 from setrnn.data.example import Example
+from setrnn.data.folders import whole_file
+from setrnn.data.hierarchy import describe_labels
+from setrnn.data.statistics import dataset_statistics
+from setrnn.errors import ConfigError, StoppedError
+from setrnn.metrics import MEASURES
+from setrnn.report.explanation_page import render_page
 
-METHODS = ("br", "br-support", "pcc", "seq2seq-rnn", "set-rnn", "set-rnn-exact")
-EXPLAINED = "set-rnn"
-MIN_LABELS_SHOWN = 4
-# The first document of each kind is shown.
-KINDS = {
-    "all": "every system finds the set",
-    "some": "here the systems differ",
-    "none": "no system finds the set",
+if TYPE_CHECKING:
+    from setrnn.tagging.evaluation import Evaluation
+    from setrnn.tagging.prediction import Prediction
+    from setrnn.tagging.tagger import Tagger
+
+MODEL, PAGE = "model", "explanation.html"  # in the folder of the demo
+MINUTES, TARGET = 1.25, 0.9  # of training; the accuracy of the predictions that are accepted
+# Beside the settings of `compare --quick`: networks that train in half a minute of one core.
+SMALLER = {
+    "model.encoder_units": 64,
+    "model.decoder_units": 64,
+    "training.batch_size": 64,
+    "training.valid_documents": 200,  # measured after each epoch
 }
+# The first document of each kind is shown.
+EASY, UNCERTAIN, WRONG = "an easy one", "one with an uncertain label", "one that it gets wrong"
+SURE, UNSURE, LEAST_LEFT_OUT = 0.95, 0.75, 0.05  # probabilities of labels
 
 
 def demo(
@@ -41,123 +54,189 @@ def demo(
         Path, typer.Option(help="The folder of the demo; a demo already there is continued.")
     ] = Path("demo"),
 ) -> None:
-    """Train and compare systems on newsroom, the embedded corpus of synthetic news.
+    """Tell the whole story on newsroom, the embedded corpus of synthetic news.
 
-    Three classical systems and three networks, small enough for two cores and three minutes.
+    Shows the data, trains the best model within 75 seconds, measures it, tags three documents,
+    says what can be accepted without review, and names the page to open.
     """
-    note(newsroom.DESCRIPTION)
-    with terminal_progress() as show:
-        result = setrnn.compare(
-            "newsroom",
-            METHODS,
-            out=out,
-            hierarchy="newsroom",
-            quick=True,
-            prepared_in=out / "prepared",
-            command=given_command(),
-            on_progress=show,
-        )
-    page = write_report(result)
-    show_results(result)
-    stdout.print("One run each, 600 documents: a difference of .01 may be chance.", style="dim")
+    if out.is_dir() and any(out.iterdir()) and not any(out.glob(f"{MODEL}*")):
+        text = f"{out} is from an earlier version of the demo, or something else. Remove it, or "
+        raise ConfigError(text + "name another folder with --out.")
+    model = quote(str(out / MODEL))
+    _title("1. The data", "data info newsroom --hierarchy newsroom")
+    _show_data()
+    _title("2. Training without a method", "train newsroom --hierarchy newsroom --out my-model")
+    _print(
+        f"Here with small networks and {60 * MINUTES:.0f} seconds instead of 10 minutes. What fits "
+        "the time is trained, and mixed with weights chosen on the valid part."
+    )
+    tagger = _open_model(out / MODEL)
+    _title("3. What each member gives on the valid part, and their mixture", f"show {model}")
+    _show_members(tagger)
+    _title("4. The model, measured once on the test part", f"evaluate {model} newsroom")
     examples = list(newsroom.examples("test"))
-    records = {
-        record.method: record
-        for record in result.records
-        if record.method in METHODS and record.failure is None
-    }
-    _show_documents(examples, result.comparison, records)
-    if EXPLAINED in records:
-        _show_explanation(examples, records[EXPLAINED])
-    _show_what_next(out, page)
+    evaluations, predictions = _measure(tagger, examples)
+    _title("5. Three documents and the probabilities of labels", f'predict {model} --text "..."')
+    explained = _show_documents(tagger, examples, predictions)
+    _title("6. What is accepted without review", f"calibrate {model} newsroom")
+    _show_accepted(tagger, evaluations[tagger.rule_or_own(None)])
+    with whole_file(out / PAGE) as file:
+        file.write(render_page(tagger.explain(explained.text)).encode())
+    _title("7. What next")
+    _show_what_next(model, out / PAGE)
+
+
+def _show_data() -> None:
+    parts = {name: list(newsroom.examples(name)) for name in ("train", "valid", "test")}
+    found = dataset_statistics(parts)
+    train, sizes = found.splits["train"], {name: len(part) for name, part in parts.items()}
+    _print(newsroom.DESCRIPTION)
+    _print(
+        f"Documents: {', '.join(f'{n:,} {name}' for name, n in sizes.items())}. "
+        f"{train.n_labels} labels, {train.mean_set_size:.1f} per document; {train.n_label_sets:,} "
+        f"different sets in train, and other ones in {found.unseen[-1].share:.1%} of test."
+    )
+    label_sets = [each.labels for each in parts["train"]]
+    _print(" ".join(describe_labels(setrnn.read_hierarchy("newsroom"), label_sets)))
+
+
+def _open_model(folder: Path) -> Tagger:
+    """Return the model with its acceptance; what is not there yet is made, and kept."""
+    from setrnn.comparison.compare import QUICK_SETTINGS  # they load torch: the help needs none
+    from setrnn.model.devices import n_cores
+    from setrnn.tagging.candidates import MOST_JOBS
+
+    if folder.is_dir():
+        tagger = load_model(folder, "cpu")
+    else:
+        try:
+            with terminal_progress() as show:
+                tagger = setrnn.train(
+                    "newsroom",
+                    budget=MINUTES,
+                    jobs=min(n_cores(), MOST_JOBS),
+                    out=folder,
+                    hierarchy="newsroom",
+                    settings=QUICK_SETTINGS | SMALLER,
+                    device="cpu",
+                    resume=True,
+                    on_progress=show,
+                )
+        except StoppedError:
+            raise StoppedError("Stopped. The same command continues the demo.") from None
+    if tagger.calibration is None or not tagger.calibration.acceptance:
+        with terminal_progress() as show:
+            found = setrnn.calibrate(tagger, "newsroom", target=TARGET, on_progress=show)
+        tagger = found.tagger.save_calibration(folder)
+    return tagger
+
+
+def _show_members(tagger: Tagger) -> None:
+    from setrnn.tagging.model_readme import summarise
+
+    stdout.print(scores_of_members(tagger.notes["mixture"]))
+    for line in summarise(tagger):
+        if line.startswith(("Chosen", "Left out")):
+            _print(line)
+
+
+def _measure(
+    tagger: Tagger, examples: Sequence[Example]
+) -> tuple[Mapping[str, Evaluation], Sequence[Prediction]]:
+    """Show each measure by the rule made for it; return all measures, and the predictions."""
+    from setrnn.systems.rules import rule_for
+    from setrnn.tagging.documents import example_batches
+    from setrnn.tagging.evaluation import measure_rules
+
+    found = measure_rules(tagger, example_batches(tagger, examples), tagger.rules)
+    evaluations = {rule: each.evaluation for rule, each in found.items()}
+    values = []
+    for measure, name in MEASURES.items():
+        rule = rule_for(measure)
+        values.append(f"{name} {getattr(evaluations[rule].scores, measure):.3f} by rule {rule}")
+    _print(f"{len(examples)} documents: {', '.join(values)}.")
+    return evaluations, found[tagger.rule_or_own(None)].predictions
 
 
 def _show_documents(
-    examples: Sequence[Example], comparison: Comparison, records: Mapping[str, Record]
-) -> None:
-    """Show an easy document, one where the systems differ, and one that none gets right."""
-    for wanted, subtitle in KINDS.items():
-        for document, truth in enumerate(comparison.truth):
-            is_right = [set(_predicted(each, document)) == set(truth) for each in records.values()]
-            kind = "all" if all(is_right) else "some" if any(is_right) else "none"
-            if kind == wanted and len(truth) >= MIN_LABELS_SHOWN:
-                panel = _panel(examples[document], document, comparison, records, subtitle)
-                stdout.print(Padding(panel, (1, 0, 0, 0)))
-                break
+    tagger: Tagger, examples: Sequence[Example], predictions: Sequence[Prediction]
+) -> Example:
+    """Show the first document of each kind; return the uncertain one."""
+    first: dict[str, Example] = {}
+    for example, found in zip(examples, predictions, strict=True):
+        first.setdefault(_kind(example, found), example)
+    shown = {kind: first[kind] for kind in (EASY, UNCERTAIN, WRONG) if kind in first}
+    tagged, marginals = tagger.tag_with_marginals([(each.text, ()) for each in shown.values()])
+    for (kind, example), each, row in zip(shown.items(), tagged, marginals.probs, strict=True):
+        probs = dict(zip(tagger.labels.names, row.tolist(), strict=True))
+        stdout.print(_panel(example, each, probs, kind))
+    _print("The probabilities of sets and of labels are calibrated separately.")
+    return shown.get(UNCERTAIN, examples[0])
 
 
-def _panel(
-    example: Example,
-    document: int,
-    comparison: Comparison,
-    records: Mapping[str, Record],
-    subtitle: str,
-) -> Panel:
-    """Lay out a document with its true set, and the set and probability of each system."""
+def _kind(example: Example, found: Prediction) -> str:
+    if set(found.labels) != set(example.labels):
+        return WRONG
+    probs = sorted((found.label_probabilities or {}).values())
+    if len(probs) > 2 and probs[0] >= SURE:
+        return EASY
+    is_uncertain = len(probs) > 2 and probs[0] <= UNSURE and probs[1] >= SURE
+    return UNCERTAIN if is_uncertain and found.probability <= UNSURE else ""
+
+
+def _panel(example: Example, found: Prediction, probs: Mapping[str, float], kind: str) -> Panel:
+    """Lay out a document: its true set, the predicted one, and the probability of each label."""
+    style, verdict = ("green", "right") if kind != WRONG else ("red", "wrong")
+    accepted = "accepted" if found.accepted else "for review"
+    listed = {"labels": list[str](), "left out": list[str]()}
+    for label, prob in sorted(probs.items(), key=lambda each: -each[1]):
+        if label in found.labels or prob >= LEAST_LEFT_OUT:
+            part = "labels" if label in found.labels else "left out"
+            listed[part].append(f"{label} {prob:.2f}")
     sets = Table.grid(padding=(0, 2))
-    sets.add_row("truth", Text(labels_text(sorted(example.labels))), "")
-    for method, record in records.items():
-        assert record.test is not None
-        predicted = _predicted(record, document)
-        is_right = set(predicted) == set(comparison.truth[document])
-        probability = record.test.probability[record.own_rule][document]
-        sets.add_row(
-            method,
-            Text(labels_text(sorted(comparison.labels[label] for label in predicted))),
-            f"p = {probability:.2f}{' ✓' if is_right else ''}",
-            style="green" if is_right else "",
+    sets.add_row("true set", Text(labels_text(sorted(example.labels))))
+    sets.add_row("predicted", Text(labels_text(sorted(found.labels)), style))
+    sets.add_row("", Text(f"p = {found.probability:.2f}, {accepted}; it is {verdict}", style))
+    for name, labels in listed.items():
+        sets.add_row(name, Columns(map(Text, labels or ["none"]), padding=(0, 2)))
+    return Panel(Group(Text(example.text), "", sets), title=f"{example.id}: {kind}", width=80)
+
+
+def _show_accepted(tagger: Tagger, found: Evaluation) -> None:
+    assert tagger.calibration is not None
+    _print("On valid: " + acceptance_note(tagger.calibration.acceptance[found.rule]))
+    if (accepted := found.accepted) and accepted.accuracy_accepted is not None:
+        n, n_right = accepted.n_accepted, round(accepted.accuracy_accepted * accepted.n_accepted)
+        _print(
+            f"On test: {n} of {found.scores.n_documents} documents are accepted, and {n_right} of "
+            f"these are right ({accepted.accuracy_accepted:.1%}). A person reviews the others."
         )
-    return Panel(Group(Text(example.text), "", sets), title=example.id, subtitle=subtitle)
 
 
-def _predicted(record: Record, document: int) -> Sequence[int]:
-    assert record.test is not None
-    return record.test.predicted[record.own_rule][document]
+def _show_what_next(model: str, page: Path) -> None:
+    program = "setrnn" if sys.argv[0] == which("setrnn") else sys.argv[0]
+    program = "python -m setrnn" if program.endswith("__main__.py") else program
+    steps = {
+        "Open the page that explains the uncertain document:": str(page.resolve()),
+        "Tag in a browser, at http://127.0.0.1:8000:": f"{program} serve {model}",
+        "Tag a text of your own:": f'{program} predict {model} --text "The cup final is on."',
+        "See why:": f'{program} explain {model} --text "The cup final is on."',
+        "Train on your own file:": f"{program} train news.csv --out my-model",
+        "Compare all systems, with statistics, in about four minutes:": (
+            f"{program} compare newsroom --quick --out first-look"
+        ),
+    }
+    for what, how in steps.items():
+        _print(what)
+        stdout.print(f"  {how}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _show_explanation(examples: Sequence[Example], record: Record) -> None:
-    """Show a document whose best sequence is not a sequence of its most probable set."""
-    if not record.cases:
-        return
-    differing = [case for case in record.cases if case["differs"]]
-    right = [case for case in differing if set(case["sets"][0]["labels"]) == set(case["truth"])]
-    if differing:
-        # a small set fits a screen
-        case = min(right or differing, key=lambda case: len(case["sets"][0]["labels"]))
-        what = "the best sequence belongs to another set than the most probable one"
-    else:
-        case, what = record.cases[0], "the best sequence belongs to the most probable set"
-    panel = _explanation_panel(record.method, examples[case["document"]], case, what)
-    stdout.print(Padding(panel, (1, 0, 0, 0)))
+def _title(title: str, command: str = "") -> None:
+    """Print the title of a part, and the command that does the same."""
+    stdout.print(Text(f"\n{title}", "bold"))
+    if command:
+        stdout.print(Text(f"   setrnn {command}", "dim"), soft_wrap=True)
 
 
-def _explanation_panel(method: str, example: Example, case: Mapping[str, Any], what: str) -> Panel:
-    """Lay out a document with its true set, its sequences and their sets."""
-    truth = Table.grid(padding=(0, 2))
-    truth.add_row("truth", Text(labels_text(sorted(example.labels))))
-    sequences = [(each["probability"], each["set"], each["labels"]) for each in case["sequences"]]
-    sets = [
-        (set_prob(each["probability"], each["is_exact"]), each["name"], each["labels"])
-        for each in case["sets"]
-    ]
-    parts = (
-        Text(example.text),
-        "",
-        truth,
-        "",
-        sequences_table(sequences, case["sets"][0]["name"]),
-        "",
-        sets_table(sets),
-    )
-    return Panel(Group(*parts), title=f"{method} explains {example.id}", subtitle=what)
-
-
-def _show_what_next(out: Path, page: Path) -> None:
-    program = "python -m setrnn" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
-    model = shlex.quote(str(out / MODELS / run_name(EXPLAINED, 0)))
-    line = json.dumps({"text": "The cup final in ..."})
-    note(f"The models are in {out.resolve() / MODELS}. Try one on your own text:")
-    note(f"  echo '{line}' > my.jsonl")
-    note(f"  {program} predict {model} my.jsonl --out - --top 3")
-    note(f"  {program} explain {model} --text 'The cup final in ...' --html why.html")
-    note(f"All results, with figures and statistics: {page.resolve()}")
+def _print(text: str) -> None:
+    stdout.print(text, markup=False, highlight=False)

@@ -31,7 +31,9 @@ def distil(
     teacher: Annotated[
         Path,
         typer.Argument(
-            metavar="TEACHER", help="A model folder, such as that of a mixture.", show_default=False
+            metavar="TEACHER",
+            help="A model, such as a mixture: a folder, FILE.zip, or hub:NAME.",
+            show_default=False,
         ),
     ],
     data: Data,

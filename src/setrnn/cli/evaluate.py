@@ -26,6 +26,7 @@ from setrnn.cli.predict import LimitOptions, with_limits
 from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.data.folders import check_file_place
 from setrnn.data.formats.printing import printable
+from setrnn.data.model_places import name_place
 from setrnn.metrics import MEASURES
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def evaluate(
         )
     evaluation = found[own]
     values = {
-        "model": model.name,
+        "model": name_place(model),
         "method": tagger.method,
         "data": str(source),
         "split": documents.split,
@@ -101,13 +102,14 @@ def evaluate(
     are_files = all(Path(place).is_file() for place in source.places)
     where = str(source) if are_files else f"{documents.split} of {source}"
     stdout.print(
-        f"{model.name} ({tagger.method}), rule {evaluation.rule}, on {where}: "
+        f"{name_place(model)} ({tagger.method}), rule {evaluation.rule}, on {where}: "
         f"{evaluation.scores.n_documents:,} documents",
         markup=False,
         highlight=False,
         soft_wrap=True,  # a table would wrap a long path to its own width
     )
-    table = _rules_table(found, own) if rule is None else scores_table("", {model.name: values})
+    name = name_place(model)
+    table = _rules_table(found, own) if rule is None else scores_table("", {name: values})
     if evaluation.is_seen and not allow_training_documents:
         _mark_seen(table, evaluation.share_trained_on)
     stdout.print(table)

@@ -23,7 +23,9 @@ def mix(
     models: Annotated[
         list[Path],
         typer.Argument(
-            metavar="MODEL...", help="Model folders with the same labels.", show_default=False
+            metavar="MODEL...",
+            help="Models with the same labels: folders, zip files or hub:NAME.",
+            show_default=False,
         ),
     ],
     data: Annotated[

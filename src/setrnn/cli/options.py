@@ -202,7 +202,12 @@ FinishNow = Annotated[
         "far. --resume can still continue it.",
     ),
 ]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.", show_default=False)]
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="A model folder, FILE.zip, or hub:NAME.", show_default=False
+    ),
+]
 Rule = Annotated[
     str | None,
     typer.Option(

@@ -8,6 +8,7 @@ from setrnn.cli.options import JsonFile, Model
 from setrnn.cli.progress import load_model
 from setrnn.data.folders import check_file_place
 from setrnn.data.model_folder import GENERATED
+from setrnn.data.model_places import name_place
 
 
 def show(model: Model, json: JsonFile = None) -> None:
@@ -23,4 +24,4 @@ def show(model: Model, json: JsonFile = None) -> None:
     text = write_readme(tagger).removeprefix(GENERATED).strip()
     stdout.print(text, markup=False, highlight=False, soft_wrap=True)
     if json is not None:
-        write_json(json, {"model": model.name, **setrnn.describe_model(tagger)})
+        write_json(json, {"model": name_place(model), **setrnn.describe_model(tagger)})

@@ -17,10 +17,10 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -66,6 +66,7 @@ class ModelVersion:
 
 
 NOWHERE = ModelVersion()
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "")
 
     refuse_other_folder(folder)
     with locked(folder), whole_folder(folder, way_out) as temporary:
-        if readme := _choose_readme(folder / README, model.readme):
+        if readme := choose_readme(folder / README, model.readme):
             (temporary / README).write_bytes(readme)
         arrays = {name: np.ascontiguousarray(array) for name, array in model.arrays.items()}
         (temporary / ARRAYS).write_bytes(save(arrays))
@@ -122,10 +123,19 @@ def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "")
     return saved
 
 
-def _choose_readme(file: Path, new: str) -> bytes:
+def choose_readme(file: Path, new: str) -> bytes:
     """Return the description that is there, or the new one if no person has written it."""
     kept = file.read_bytes() if file.is_file() else b""
-    return new.encode() if not kept or kept.startswith(GENERATED.encode()) else kept
+    return kept if is_written(kept) else new.encode()
+
+
+def is_written(readme: bytes) -> bool:
+    """Return whether a person has written a README.md; a hub's header alone does not count."""
+    text = readme.replace(b"\r\n", b"\n").lstrip(b"\xef\xbb\xbf")
+    if text.startswith(b"---\n") and b"\n---\n" in text:
+        text = text.partition(b"\n---\n")[2]
+    text = text.strip()
+    return bool(text) and not text.startswith(GENERATED.encode())
 
 
 def save_calibration(
@@ -145,7 +155,7 @@ def save_calibration(
             )
         content, saved = _seal_calibration(calibration, read)
         _write_beside(file, content.encode())
-        if described := _choose_readme(folder / README, readme):
+        if described := choose_readme(folder / README, readme):
             _write_beside(folder / README, described)
     return saved
 
@@ -164,17 +174,31 @@ def list_tokenizers(config: Config) -> list[str]:
     return [TOKENIZER, *(f"tokenizer-{n}.json" for n in range(1, len(config.texts)))]
 
 
+def is_model_file(name: str) -> bool:
+    """Return whether a file name is one of those of a model folder.
+
+    Example:
+        >>> [is_model_file(name) for name in ("tokenizer-1.json", "README.md", "model.pkl")]
+        [True, True, False]
+    """
+    known = (CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION, README)
+    return name in known or _MORE_TOKENIZERS.fullmatch(name) is not None
+
+
+def is_description(content: bytes) -> bool:
+    """Return whether the content of a config.json is that of a model of setrnn."""
+    return b'"setrnn"' in content
+
+
 def refuse_other_folder(folder: Path) -> None:
     """Raise if `folder` exists and is not a model, or holds files of another kind."""
     if not folder.exists():
         return
     names = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}
-    lock = f".{CALIBRATION}.lock"  # of a process that was killed
-    known = {CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION, README, lock}
-    names -= {name for name in names if _MORE_TOKENIZERS.fullmatch(name)}
-    others = sorted(name for name in names - known if not is_temporary(name))
+    names -= {f".{CALIBRATION}.lock"}  # of a process that was killed
+    others = sorted(name for name in names if not is_model_file(name) and not is_temporary(name))
     if CONFIG in names:
-        is_model = b'"setrnn"' in (folder / CONFIG).read_bytes()
+        is_model = is_description((folder / CONFIG).read_bytes())
     else:
         is_model = not others and README not in names
     if not is_model:
@@ -202,23 +226,28 @@ def load_model(folder: Path) -> SavedModel:
 
     If another process replaces the model meanwhile, the new one is read.
     """
+    return read_settled(folder, lambda: _read_model(folder))
+
+
+def read_settled(folder: Path, read: Callable[[], Found]) -> Found:
+    """Read from a folder; if another process replaces the model meanwhile, read the new one."""
     recovered(folder)
     for _ in range(TRIES):
         before = _stamp(folder)
         try:
-            model = _read_model(folder)
+            found = read()
         except (ModelError, OSError):
             if _stamp(folder) == before:
                 raise
         else:
             if _stamp(folder) == before:
-                return model
+                return found
     raise ModelError(f"{folder} keeps changing while it is read. Try again later.")
 
 
 def read_version(folder: Path) -> ModelVersion:
     """Read which model and which calibration a folder holds; the arrays are not read."""
-    seal = _read_description(recovered(folder))["seal"]
+    seal = read_description(recovered(folder))["seal"]
     calibration = _read_calibration(folder)
     return ModelVersion(seal, "" if calibration is None else calibration["seal"])
 
@@ -243,7 +272,7 @@ def _stamp(folder: Path) -> list[tuple[int, int] | None]:
 
 
 def _read_model(folder: Path) -> SavedModel:
-    description, calibration = _read_description(folder), _read_calibration(folder)
+    description, calibration = read_description(folder), _read_calibration(folder)
     try:
         kind = MixtureConfig if "members" in description["config"] else Config
         config = from_dict(kind, description["config"])
@@ -300,7 +329,8 @@ def _read_object(file: Path) -> dict[str, Any]:
     return values
 
 
-def _read_description(folder: Path) -> dict[str, Any]:
+def read_description(folder: Path) -> dict[str, Any]:
+    """Read and check config.json, but not the files that it names."""
     file = folder / CONFIG
     if not folder.is_dir():
         raise ModelError(f"{folder} is not a model: there is no such folder.")

@@ -25,6 +25,7 @@ import setrnn
 from setrnn.data.cache import Source
 from setrnn.data.folders import locked
 from setrnn.data.formats import choose_split
+from setrnn.data.model_places import fix_place
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.progress import Note, OnProgress, ignore_progress
 from setrnn.scale.crew import Crew, choose_device, hire
@@ -105,7 +106,7 @@ def predict_files(
     if format_out != "jsonl":
         source = replace(source, options=replace(source.options, keep_columns=True))
     device = choose_device(device, crew.ray, crew.gpus_per_worker, "--gpus-per-worker")
-    model = str(Path(model).absolute())
+    model = fix_place(model)
     tagger = setrnn.load(model, "cpu")
     if beam_width is not None:
         tagger.with_beam_width(beam_width)

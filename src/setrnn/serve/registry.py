@@ -11,6 +11,7 @@ from pathlib import Path
 
 from setrnn.config import settings_hash
 from setrnn.data.model_folder import ModelVersion, read_version
+from setrnn.data.model_places import open_place
 from setrnn.errors import ConfigError, SetRNNError, nearest_name
 from setrnn.serve.problems import ProblemError
 from setrnn.tagging.tagger import Tagger, load
@@ -149,7 +150,8 @@ def load_served(
 
 def version_of(folder: Path) -> str:
     """Return a short hash of the model and the calibration in a folder."""
-    return _shorten(read_version(folder))
+    with open_place(folder) as place:
+        return _shorten(read_version(place))
 
 
 def _shorten(version: ModelVersion) -> str:

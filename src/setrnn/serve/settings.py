@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from setrnn.data.model_places import name_place
 from setrnn.data.tokenizing import whole_characters
 from setrnn.errors import ConfigError
 
@@ -117,7 +118,7 @@ def name_folders(models: Sequence[str]) -> dict[str, Path]:
     for each in models:
         name, is_named, folder = each.partition("=")
         if not is_named or Path(each).is_dir():
-            name, folder = _own_name(Path(each)), each
+            name, folder = name_place(each), each
         path = Path(folder)
         if not name or whole_characters(name) != name:
             raise ConfigError(f"'{each}' gives the model no valid name. Write NAME=FOLDER.")
@@ -127,11 +128,6 @@ def name_folders(models: Sequence[str]) -> dict[str, Path]:
             )
         folders[name] = path
     return folders
-
-
-def _own_name(folder: Path) -> str:
-    """Return a folder's name; a link keeps its own name, not that of its target."""
-    return folder.resolve().name if folder.name in ("", "..") else folder.name
 
 
 def check_host_names(names: Collection[str]) -> None:

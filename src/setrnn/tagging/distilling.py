@@ -18,6 +18,7 @@ from setrnn.data.batches import TargetSets, TrainingDocuments, take_rows
 from setrnn.data.cache import Source
 from setrnn.data.folders import explain_failed_write
 from setrnn.data.labels import LabelVocabulary
+from setrnn.data.model_places import name_place
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, DataError
@@ -172,7 +173,7 @@ def _refuse_own_teacher(teacher: str | Path | Tagger, out: Path) -> None:
 def _open_teacher(teacher: str | Path | Tagger, device: str) -> tuple[str, Tagger]:
     if isinstance(teacher, Tagger):
         return teacher.method, teacher
-    return Path(teacher).resolve().name, load(teacher, device)
+    return name_place(teacher), load(teacher, device)
 
 
 def fingerprint(teacher: Tagger) -> str:

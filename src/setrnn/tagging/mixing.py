@@ -15,6 +15,7 @@ from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.joint_encoder import join_encoders, join_rows, split_rows
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.model_folder import check_model_place
+from setrnn.data.model_places import name_place
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError
@@ -159,7 +160,7 @@ def _open(models: Sequence[str | Path | Tagger], device: str) -> tuple[list[str]
     taggers: list[Tagger] = []
     for model in models:
         tagger = model if isinstance(model, Tagger) else load(model, device)
-        name = tagger.method if isinstance(model, Tagger) else Path(model).resolve().name
+        name = tagger.method if isinstance(model, Tagger) else name_place(model)
         if tagger.members:
             raise ConfigError(f"{name} is a mixture. Give its members instead.")
         same = sum(each == name or each.startswith(f"{name} (") for each in names)

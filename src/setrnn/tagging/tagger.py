@@ -31,12 +31,14 @@ from setrnn.data.model_folder import (
     save_calibration,
     save_model,
 )
+from setrnn.data.model_places import open_place, require_folder
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.text_notes import note_texts
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.methods import METHODS, find_method
+from setrnn.progress import OnProgress, ignore_progress
 from setrnn.systems.candidates import Floats32, Ids, SetCandidates
 from setrnn.systems.closure import Closure
 from setrnn.systems.known import Known
@@ -599,6 +601,7 @@ class Tagger:
             raise ConfigError("The tagger has no calibration. Make one with setrnn.calibrate.")
         if self.version == NOWHERE:
             raise ConfigError("The tagger is not in a folder yet. Write all of it: Tagger.save.")
+        require_folder(folder, "Calibrating")
         values = self.calibration.as_dict()
         version = save_calibration(Path(folder), values, self.version, self._readme())
         return replace(self, version=version)
@@ -621,8 +624,18 @@ def _member_tagger(mixture: Tagger, settings: MemberSettings, system: System) ->
     return Tagger(settings.method, settings.config, encoder, labels, system)
 
 
-def load(folder: str | Path, device: str = "auto", *, shared: str | Path | None = None) -> Tagger:
-    """Load a model folder onto a device: cpu, cuda, or auto for a GPU if there is one.
+def load(
+    folder: str | Path,
+    device: str = "auto",
+    *,
+    shared: str | Path | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> Tagger:
+    """Load a model onto a device: cpu, cuda, or auto for a GPU if there is one.
+
+    The model is in a folder, in a zip file, or on the Hugging Face hub: `hub:OWNER/NAME`, or
+    `hub:OWNER/NAME@REVISION` for one branch, tag or commit. Nothing in it is run or unpickled.
+    `on_progress` is called with notes, such as that the hub cannot be reached.
 
     On a CPU, processes that name the same folder `shared` share the memory of the weights. A
     copy of them is kept there, by the version of the model; remove it when all have ended.
@@ -634,7 +647,8 @@ def load(folder: str | Path, device: str = "auto", *, shared: str | Path | None 
         >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
         ('weather', 'storm')
     """
-    saved = load_model(Path(folder))
+    with open_place(folder, on_progress) as place:
+        saved = load_model(place)
     if saved.method not in METHODS:
         raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
     if saved.rule is not None and saved.rule not in RULES:

@@ -19,6 +19,7 @@ from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import distinct_sets
 from setrnn.data.merging import Bools, Merged, WasTrainedOn, merge
 from setrnn.data.model_folder import check_model_place
+from setrnn.data.model_places import name_place
 from setrnn.data.prepared import Prepared, Stream, prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.vocabulary import Vocabulary
@@ -127,7 +128,7 @@ def update(
     check_out(target, resume)
     with explain_stop(target), ExitStack() as stack:
         before = model if isinstance(model, Tagger) else load(model, device)
-        name = before.method if isinstance(model, Tagger) else Path(model).resolve().name
+        name = before.method if isinstance(model, Tagger) else name_place(model)
         _refuse_without_documents(before, data is not None)
         merged = merge(
             make_source(new),

@@ -1,0 +1,63 @@
+"""`setrnn push`: share models."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import setrnn
+from setrnn.cli.console import note
+from setrnn.cli.progress import terminal_progress
+from setrnn.data.model_places import name_place
+from setrnn.errors import ConfigError
+
+
+def push(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL...", help="Model folders, zip files or hub:NAME.", show_default=False
+        ),
+    ],
+    to: Annotated[
+        str,
+        typer.Argument(
+            metavar="TO",
+            help="A folder, FILE.zip or hub:OWNER/NAME. At the end, / adds the name of each model.",
+            show_default=False,
+        ),
+    ],
+    private: Annotated[
+        bool, typer.Option("--private", help="Make a new repository on the hub private.")
+    ] = False,
+    message: Annotated[
+        str | None, typer.Option(help="The message of the commit on the hub.", show_default=False)
+    ] = None,
+    license: Annotated[  # noqa: A002 (the name that the hub has for it)
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The licence of the model on the hub, such as mit.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Copy models to a folder, a zip file or the Hugging Face hub, and from there.
+
+    Every command reads a MODEL from each of these places. hub:OWNER/NAME is made if it does not
+    exist; hub:OWNER/NAME@VERSION also gives the version a tag. What can be read from a public
+    model (labels, words, hashes of training documents) is said before it is sent. The token is
+    HF_TOKEN, or that of hf auth login.
+    """
+    if len(models) > 1 and not to.endswith("/"):
+        raise ConfigError(f"{len(models)} models need a place that ends in /, got {to}.")
+    names = [name_place(model) for model in models]
+    if same := {name for name in names if names.count(name) > 1}:
+        raise ConfigError(f"Two models are named '{min(same)}'. Push them one after the other.")
+    for model in models:
+        with terminal_progress() as show:
+            place = setrnn.push(
+                model, to, private=private, message=message, license=license, on_progress=show
+            )
+        note(f"Pushed {model} to {place}")

@@ -1,0 +1,77 @@
+"""The commands and the Python of docs/sharing.md, run as they are printed, on a stand-in hub."""
+
+import json
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from setrnn.cli import main
+from setrnn.data.document_sketch import MOST_HASHES
+from setrnn.data.model_copies import MOST_RATIO
+from setrnn.mlflow import _load_pyfunc
+
+PAGE = (Path(__file__).parents[2] / "docs" / "sharing.md").read_text(encoding="utf-8")
+MARK = "<!-- run by tests/docs/test_sharing_page.py -->\n"
+COMMANDS = "".join(re.findall(MARK + r"((?:    setrnn .*\n)+)", PAGE)).splitlines()
+SHARING, MLFLOW = re.findall(MARK + r"```python\n(.*?)```", PAGE, re.S)
+
+
+@pytest.fixture
+def place(taggers, tmp_path, monkeypatch):
+    """A folder with models and texts."""
+    monkeypatch.chdir(tmp_path)
+    taggers["br"].save(tmp_path / "model")
+    for name in ("news", "mail"):
+        shutil.copytree(tmp_path / "model", tmp_path / name)
+    (tmp_path / "texts.jsonl").write_text('{"text": "The storm stopped the ski race."}\n')
+    return tmp_path
+
+
+def test_the_commands_do_what_the_page_says(place, hub, monkeypatch, capsys):
+    said = {}
+    for line in COMMANDS:
+        words = shlex.split(line, comments=True)
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as stop:
+            main()
+        found = capsys.readouterr()
+        assert not stop.value.code, found.err
+        said[" ".join(words[1:])] = found.out + found.err
+    assert json.loads((place / "tagged.jsonl").read_text())["labels"]
+    assert set(hub.repositories) == {"me/news", "me/drafts", "me/mail"}
+    assert hub.repositories["me/drafts"].private
+    assert hub.repositories["me/drafts"].messages == ["Trained on all of May"]
+    assert "v1" in hub.repositories["me/news"].tags
+    assert b"license: mit" in hub.repositories["me/news"].files["README.md"]
+    assert "public" in said["push model hub:me/news --license mit"]
+    for name in ("copies/news", "fetched/news", "fetched/mail"):
+        assert (place / name / "config.json").is_file()
+
+
+def test_the_python_runs(place, hub):
+    names = {}
+    exec(SHARING, names)
+    assert names["address"] == f"{hub.address}/me/news"
+    assert names["labels"]
+
+
+def test_the_python_of_mlflow_runs(place, monkeypatch):
+    mlflow, pyfunc = ModuleType("mlflow"), ModuleType("mlflow.pyfunc")
+    pyfunc.save_model = lambda path, data_path, **_: shutil.copytree(data_path, path)
+    pyfunc.load_model = _load_pyfunc
+    mlflow.pyfunc = pyfunc
+    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+    monkeypatch.setitem(sys.modules, "mlflow.pyfunc", pyfunc)
+    names = {}
+    exec(MLFLOW, names)
+    assert names["rows"][0]["labels"]
+
+
+def test_the_numbers_are_those_of_the_code():
+    assert f"{MOST_HASHES:,}" in PAGE
+    assert f"{MOST_RATIO} times" in PAGE

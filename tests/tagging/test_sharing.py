@@ -1,0 +1,366 @@
+"""Models on a stand-in for the hub: what is sent, what is read, and what is refused."""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import setrnn
+from hub_stand_in import READ, Repository
+from setrnn.data.model_folder import GENERATED
+from setrnn.data.model_hub import HubName
+from setrnn.data.model_places import fix_place
+from setrnn.errors import ConfigError, MissingExtraError, ModelError
+from setrnn.progress import Note
+from setrnn.serve.registry import version_of
+from setrnn.serve.settings import name_folders
+
+TEXT = "The ski race was cancelled because of the storm."
+PLACE = "hub:me/news"
+
+
+@pytest.fixture(scope="module")
+def folder(taggers, tmp_path_factory):
+    """A model folder; copy it before changing it."""
+    place = tmp_path_factory.mktemp("shared") / "news"
+    taggers["br"].save(place)
+    return place
+
+
+@pytest.fixture
+def pushed(hub, folder):
+    """The hub with a model as me/news."""
+    setrnn.push(folder, PLACE)
+    return hub
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+@pytest.fixture
+def listen(said):
+    def note(event):
+        assert isinstance(event, Note)
+        said.append(event.text)
+
+    return note
+
+
+def version(place):
+    return setrnn.load(place, "cpu").version
+
+
+@pytest.mark.parametrize("place", ["copy", "copies/", "news.zip", "hub:news"])
+def test_a_model_is_the_same_at_every_place(place, hub, folder, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = setrnn.push(folder, place)
+    if place.startswith("hub:"):
+        assert found == f"{hub.address}/me/news"
+        found = PLACE
+    tagger, original = setrnn.load(found, "cpu"), setrnn.load(folder, "cpu")
+    assert tagger.version == original.version
+    assert tagger.tag([TEXT]) == original.tag([TEXT])
+    setrnn.push(found, "again")
+    assert version("again") == original.version
+
+
+def test_a_tagger_is_shared_without_a_folder(taggers, tmp_path):
+    tagger = taggers["br"]
+    assert setrnn.push(tagger, f"{tmp_path}/") == f"{tmp_path}/br"
+    assert setrnn.load(tmp_path / "br", "cpu").tag([TEXT]) == tagger.tag([TEXT])
+
+
+def test_only_files_of_a_model_are_sent(hub, folder, tmp_path, said, listen):
+    place = shutil.copytree(folder, tmp_path / "model")
+    (place / "texts.pkl").write_bytes(b"private")
+    setrnn.push(place, PLACE, on_progress=listen)
+    names = {each.name for each in folder.iterdir()}
+    assert set(hub.repositories["me/news"].files) == {*names, ".gitattributes"}
+    assert any("texts.pkl" in each for each in said)
+
+
+def test_a_public_model_says_what_anyone_can_read(hub, folder, said, listen):
+    setrnn.push(folder, PLACE, on_progress=listen)
+    (line,) = said
+    assert "public" in line
+    for part in ("labels", "words", "label sets", "hashes"):
+        assert part in line
+    setrnn.push(folder, "hub:me/secret", private=True, on_progress=listen)
+    assert len(said) == 1
+    assert hub.repositories["me/secret"].private
+
+
+def test_a_public_repository_does_not_take_a_private_model(pushed, folder):
+    with pytest.raises(ModelError, match="public"):
+        setrnn.push(folder, PLACE, private=True)
+    assert len(pushed.repositories["me/news"].messages) == 1
+
+
+def readme_of(hub):
+    return hub.repositories["me/news"].files["README.md"].decode()
+
+
+def header_of(hub):
+    from huggingface_hub import ModelCard
+
+    return ModelCard(readme_of(hub)).data.to_dict()
+
+
+def test_the_card_has_the_header_that_the_hub_reads(hub, folder):
+    setrnn.push(folder, PLACE)
+    assert "license" not in header_of(hub)
+    setrnn.push(folder, PLACE, license="mit")
+    setrnn.push(folder, PLACE, message="Again")
+    header = header_of(hub)
+    assert (header["library_name"], header["pipeline_tag"]) == ("setrnn", "text-classification")
+    assert header["license"] == "mit"  # it is kept
+    assert "setrnn" in header["tags"]
+    assert GENERATED in readme_of(hub)
+    assert 'setrnn.load("hub:me/news")' in readme_of(hub)
+
+
+def test_measures_are_in_the_header(hub, taggers):
+    from dataclasses import replace
+
+    valid = {"rule": "f1", "n_documents": 9, "instance_f1": 0.75, "hamming_loss": 0.01}
+    notes = {**taggers["br"].notes, "data": "a: b", "n_documents": 90, "valid": valid}
+    setrnn.push(replace(taggers["br"], notes=notes), PLACE)
+    (result,) = header_of(hub)["model-index"][0]["results"]
+    assert result["dataset"]["name"] == "a: b"
+    assert {each["value"] for each in result["metrics"]} == {0.75, 0.01}
+
+
+def test_what_people_wrote_stays(hub, folder, tmp_path):
+    place = shutil.copytree(folder, tmp_path / "model")
+    (place / "README.md").write_text("# Ours\n")
+    setrnn.push(place, PLACE)
+    assert readme_of(hub).endswith("---\n\n# Ours\n")
+    setrnn.push(folder, PLACE)
+    assert readme_of(hub).endswith("# Ours\n")
+    setrnn.push(folder, PLACE, license="mit")
+    assert readme_of(hub).endswith("# Ours\n")
+    assert header_of(hub)["license"] == "mit"
+
+
+def test_a_card_of_the_hub_is_written_again_in_a_folder(pushed, tmp_path):
+    setrnn.push(PLACE, tmp_path / "model")
+    assert (tmp_path / "model/README.md").read_text().startswith("---\n")
+    setrnn.load(tmp_path / "model", "cpu").save(tmp_path / "model")
+    assert (tmp_path / "model/README.md").read_text().startswith(GENERATED)
+
+
+def test_a_repository_of_another_library_is_not_overwritten(hub, folder):
+    files = {"config.json": b'{"model_type": "bert"}', "model.safetensors": b"weights"}
+    hub.repositories["me/news"] = Repository(commits=[files])
+    with pytest.raises(ModelError, match="not of a model of setrnn"):
+        setrnn.push(folder, PLACE)
+    hub.repositories["me/news"] = Repository(commits=[{"model.safetensors": b"weights"}])
+    with pytest.raises(ModelError, match="not of a model of setrnn"):
+        setrnn.push(folder, PLACE)
+    assert hub.repositories["me/news"].messages == []
+
+
+def test_other_files_are_neither_read_nor_changed(hub, folder, said, listen):
+    hub.repositories["me/news"] = Repository(commits=[{"model.pkl": b"evil", "a/b.py": b"evil"}])
+    setrnn.push(folder, PLACE)
+    setrnn.load(PLACE, "cpu", on_progress=listen)
+    assert any("a/b.py, model.pkl" in each for each in said)
+    assert not hub.count("GET", "resolve/main/model.pkl") + hub.count("GET", "model.pkl")
+    assert hub.repositories["me/news"].files["model.pkl"] == b"evil"
+
+
+def test_files_that_the_new_model_lacks_are_removed_in_the_same_commit(pushed, folder, tmp_path):
+    repository = pushed.repositories["me/news"]
+    assert "calibration.json" in repository.files or not (folder / "calibration.json").exists()
+    repository.files["calibration.json"] = b"{}"
+    repository.files["tokenizer-1.json"] = b"{}"
+    place = shutil.copytree(folder, tmp_path / "model")
+    (place / "calibration.json").unlink(missing_ok=True)
+    setrnn.push(place, PLACE)
+    assert len(repository.messages) == 2
+    assert not {"calibration.json", "tokenizer-1.json"} & repository.files.keys()
+    assert version(PLACE) == version(place)
+
+
+def test_a_push_that_fails_changes_nothing_and_is_continued(hub, folder, taggers):
+    setrnn.push(taggers["pcc"], PLACE)
+    repository = hub.repositories["me/news"]
+    hub.answer = lambda method, path: 400 if "/commit/" in path else None
+    with pytest.raises(ModelError, match="push again"):
+        setrnn.push(folder, PLACE)
+    assert len(repository.messages) == 1
+    assert setrnn.load(PLACE, "cpu").method == "pcc"
+    n_sent, hub.answer = hub.uploads, None
+    setrnn.push(folder, PLACE)
+    assert hub.uploads == n_sent  # the weights were there already
+    assert setrnn.load(PLACE, "cpu").method == "br"
+
+
+@pytest.mark.parametrize("status", [403, 503])
+def test_weights_that_cannot_be_sent_are_not_committed(status, hub, folder, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # between tries
+    hub.answer = lambda method, path: status if method == "PUT" else None
+    with pytest.raises(ModelError, match=PLACE):
+        setrnn.push(folder, PLACE)
+    assert hub.repositories["me/news"].messages == []
+
+
+def test_two_pushes_at_once_do_not_mix(pushed, folder, taggers):
+    def commit_meanwhile(method, path):
+        if "/preupload/" in path:
+            repository = pushed.repositories["me/news"]
+            repository.commits.append(dict(repository.files))
+
+    pushed.answer = commit_meanwhile
+    with pytest.raises(ModelError, match="changed in the meantime"):
+        setrnn.push(taggers["pcc"], PLACE)
+    pushed.answer = None
+    assert version(PLACE) == version(folder)
+
+
+def test_a_model_that_has_not_changed_makes_no_commit(pushed, folder):
+    setrnn.push(folder, PLACE)
+    assert len(pushed.repositories["me/news"].messages) == 1
+
+
+def test_versions_stay(hub, folder, taggers):
+    setrnn.push(folder, "hub:me/news@v1")
+    setrnn.push(taggers["pcc"], PLACE, message="Use chains")
+    assert hub.repositories["me/news"].messages[-1] == "Use chains"
+    assert setrnn.load("hub:me/news@v1", "cpu").method == "br"
+    assert setrnn.load(PLACE, "cpu").method == "pcc"
+    with pytest.raises(ModelError, match="exists"):
+        setrnn.push(folder, "hub:me/news@v1")
+    with pytest.raises(ModelError, match="no revision 'v2'"):
+        setrnn.load("hub:me/news@v2")
+
+
+def test_a_token_is_needed_and_never_shown(hub, folder, monkeypatch, caplog, capfd):
+    for token, words in {"hf_SECRET": "refuses", READ: "refuses", "hf_é": "characters"}.items():
+        monkeypatch.setenv("HF_TOKEN", token)
+        with pytest.raises(ModelError, match=words) as caught:
+            setrnn.push(folder, PLACE)
+        assert "HF_TOKEN" in str(caught.value)
+        shown = str(caught.value) + caplog.text + "".join(capfd.readouterr())
+        assert token not in shown
+    assert hub.repositories == {}
+
+
+def test_a_private_model_needs_a_token(hub, folder, monkeypatch):
+    setrnn.push(folder, PLACE, private=True)
+    assert version(PLACE) == version(folder)
+    monkeypatch.delenv("HF_TOKEN")
+    with pytest.raises(ModelError, match="private"):
+        setrnn.load(PLACE)  # although it is in the cache
+
+
+@pytest.mark.parametrize("name", ["hub:", "hub:a/b/c", "hub:../x", "hub:me/x@", "hub:me/x@a..b"])
+def test_wrong_names_are_refused_without_a_request(name, hub):
+    with pytest.raises(ModelError, match="does not name a model"):
+        setrnn.load(name)
+    assert hub.requests == []
+
+
+def test_a_model_that_does_not_exist(hub):
+    with pytest.raises(ModelError, match="does not exist"):
+        setrnn.load("hub:me/nothing")
+
+
+def test_a_file_that_is_missing_or_huge_is_refused_before_the_download(pushed, monkeypatch):
+    monkeypatch.setattr("setrnn.data.model_hub.MOST_BYTES", 1 << 20)
+    repository = pushed.repositories["me/news"]
+    labels = repository.files.pop("labels.json")
+    with pytest.raises(ModelError, match=r"no labels\.json"):
+        setrnn.load(PLACE)
+    repository.files["labels.json"] = labels + b" " * (1 << 20)
+    with pytest.raises(ModelError, match="too large"):
+        setrnn.load(PLACE)
+    assert not pushed.count("GET", "labels.json")
+
+
+def test_a_file_that_was_changed_on_the_hub_is_refused(pushed):
+    files = pushed.repositories["me/news"].files
+    files["labels.json"] = files["labels.json"].replace(b"sport", b"spurt")
+    with pytest.raises(ModelError, match=r"hub:me/news.labels\.json is damaged"):
+        setrnn.load(PLACE)
+
+
+def test_a_download_that_breaks_off_is_continued(pushed, folder, monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)  # between tries
+    breaks = iter(["cut"] * 3)
+    pushed.answer = lambda method, path: (
+        next(breaks, None) if method == "GET" and path.endswith(".safetensors") else None
+    )
+    assert version(PLACE) == version(folder)
+
+
+def test_a_download_that_cannot_end_is_refused(pushed, folder):
+    pushed.answer = lambda method, path: 404 if path.endswith(".safetensors") else None
+    with pytest.raises(ModelError, match=PLACE):
+        setrnn.load(PLACE)
+    pushed.answer = None
+    assert version(PLACE) == version(folder)
+
+
+def test_the_cache_is_used_offline(pushed, folder, monkeypatch, said, listen):
+    from huggingface_hub import constants
+
+    version(PLACE)
+    pushed.answer = lambda method, path: 503  # the hub is down
+    assert setrnn.load(PLACE, "cpu", on_progress=listen).version == version(folder)
+    assert "cache" in said[0]
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    n_requests = len(pushed.requests)
+    assert version(PLACE) == version(folder)
+    for act in (lambda: setrnn.load("hub:me/other"), lambda: setrnn.push(folder, PLACE)):
+        with pytest.raises(ModelError, match="HF_HUB_OFFLINE"):
+            act()
+    assert len(pushed.requests) == n_requests
+
+
+def test_nobody_answers(folder, hub, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    for act in (lambda: setrnn.load(PLACE), lambda: setrnn.push(folder, PLACE)):
+        with pytest.raises(ModelError, match="network"):
+            act()
+
+
+def test_the_library_is_asked_for(monkeypatch, folder):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    for act in (lambda: setrnn.load(PLACE), lambda: setrnn.push(folder, PLACE)):
+        with pytest.raises(MissingExtraError, match=r"setrnn\[hf\]"):
+            act()
+
+
+def test_options_of_the_hub_are_refused_elsewhere(folder, tmp_path):
+    with pytest.raises(ConfigError, match="hub"):
+        setrnn.push(folder, tmp_path / "model.zip", private=True)
+
+
+def test_a_damaged_model_is_not_pushed(hub, folder, tmp_path):
+    place = shutil.copytree(folder, tmp_path / "model")
+    (place / "labels.json").write_text("[]")
+    for to in (PLACE, tmp_path / "copy", tmp_path / "copy.zip"):
+        with pytest.raises(ModelError, match=r"labels\.json"):
+            setrnn.push(place, to)
+    assert hub.requests == []
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+
+
+def test_workers_and_the_service_read_the_same_model(pushed, folder, taggers):
+    fixed = fix_place(Path(PLACE))
+    assert name_folders([PLACE, "other=hub:me/news@main"]) == {
+        "news": Path(PLACE),
+        "other": Path("hub:me/news@main"),
+    }
+    before = version_of(Path(PLACE))
+    setrnn.push(taggers["pcc"], PLACE)
+    assert version(fixed) == version(folder)
+    assert version_of(Path(PLACE)) != before
+    assert len(HubName.parse(fixed).revision) == 40
