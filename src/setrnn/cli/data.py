@@ -304,6 +304,9 @@ def show_prepared(folder: Path, json: Path | None = None) -> None:
         table.add_column(escape(name), justify="right")
     splits = [prepared.split(name) for name in prepared.splits]
     table.add_row("documents", *(f"{len(split):,}" for split in splits))
+    if any(split.unknown is not None for split in splits):
+        n_incomplete = (int((~split.is_complete).sum()) for split in splits)
+        table.add_row("documents with unknown labels", *(f"{n:,}" for n in n_incomplete))
     for row, parts in (
         ("labels per document", [split.labels for split in splits]),
         ("words per document", [split.tokens for split in splits]),
@@ -398,6 +401,8 @@ def _table_of_splits(statistics: DatasetStatistics) -> Table:
     splits = list(statistics.splits.values())
     unseen_share = {unseen.split: f"{unseen.share:.1%}" for unseen in statistics.unseen}
     table.add_row("documents", *(f"{s.n_documents:,}" for s in splits))
+    if any(s.n_incomplete for s in splits):
+        table.add_row("documents with unknown labels", *(f"{s.n_incomplete:,}" for s in splits))
     table.add_row("labels", *(f"{s.n_labels:,}" for s in splits))
     table.add_row("labels per document", *(f"{s.mean_set_size:.2f}" for s in splits))
     table.add_row("labels per document, most", *(f"{s.max_set_size:,}" for s in splits))
