@@ -80,7 +80,7 @@ def measure(tagger: Tagger, arguments: argparse.Namespace) -> dict[str, Any]:
     n_predicted = n_accepted = n_right = n_documents = 0
     seconds = 0.0
     documents = open_documents(arguments.data, arguments.split)
-    for tokens, names, _ in documents.batches(trusted):
+    for tokens, names, *_ in documents.batches(trusted):
         both = indicator_matrices(names, [()] * len(names), trusted.labels.names)
         kept["true"].append(both.truth.toarray()[:, : len(trusted.labels)].astype(bool))
         candidates = trusted.system.candidates(tokens, count_candidates())

@@ -65,6 +65,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "model.shortlist": (0, 1_000_000),
     "training.learning_rate": (1e-12, 100),
     "training.warm_up": (0, 1),
+    "training.forgotten": (-1, 1),
     "training.clip_norm": (0, 1e9),
     "training.weight_decay": (0, 1e9),
     "training.average": (0, 0.999999),
@@ -244,6 +245,10 @@ class TrainingSettings:
     valid_documents: int = 5_000  # the most valid documents measured per epoch
     precision: str = "float32"  # "float32"; on a GPU also "bfloat16" or "float16"
     checkpoint_minutes: float = 5.0  # between checkpoints within an epoch
+    # The share of their labels that documents with complete=false lack: 0 counts labels that are
+    # not given as absent, 1 neither for nor against; -1: estimated by the complete documents, 0 if
+    # there are none
+    forgotten: float = -1.0
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a number is out of range or a name is unknown."""
@@ -252,6 +257,10 @@ class TrainingSettings:
         _require_one_of("training.decay", self.decay, ("linear", "none"))
         _require_one_of("training.precision", self.precision, ("float32", "bfloat16", "float16"))
         _require_one_of("training.metric", self.metric, tuple(MEASURES))
+        if -1 < self.forgotten < 0:
+            raise ConfigError(
+                f"'training.forgotten' must be -1, or between 0 and 1, got {self.forgotten:g}."
+            )
 
 
 @dataclass(frozen=True)

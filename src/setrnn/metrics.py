@@ -83,10 +83,14 @@ class Scores:
     mean_predicted_set_size: float
     n_unseen_labels: int = 0
     n_unseen_label_occurrences: int = 0
+    n_incomplete: int = 0  # documents with labels that are not known
 
     def as_dict(self) -> dict[str, float | int]:
         """Return the measures by name, as plain JSON values."""
-        return asdict(self)
+        named = asdict(self)
+        if not self.n_incomplete:
+            del named["n_incomplete"]
+        return named
 
 
 @dataclass(frozen=True)
@@ -142,8 +146,14 @@ class Overlap:
         return Overlap(self.n_true.sum(), self.n_predicted.sum(), self.n_correct.sum())
 
 
-def evaluate_sets(truth: Indicator, predicted: Indicator) -> Scores:
-    """Compute the measures of predicted label sets; both matrices are documents x labels.
+def evaluate_sets(
+    truth: Indicator, predicted: Indicator, unknown: Indicator | None = None
+) -> Scores:
+    """Compute the measures of predicted label sets; all matrices are documents x labels.
+
+    Labels that are not known count neither for nor against: they are taken out of the predicted
+    sets, hamming loss is the share of the known labels that are wrong, and a prediction is exact
+    if it agrees with all that is known. Documents without known labels are left out.
 
     Example:
         >>> scores = evaluate_sets(np.array([[1, 0], [1, 1]]), np.array([[1, 0], [1, 0]]))
@@ -151,6 +161,17 @@ def evaluate_sets(truth: Indicator, predicted: Indicator) -> Scores:
         (0.833, 0.5, 0.5)
     """
     true_sets, predicted_sets = _matching_pair(truth, predicted)
+    n_known, n_incomplete = true_sets.shape[0] * true_sets.shape[1], 0
+    if unknown is not None:
+        unknown_sets = _matching_pair(truth, unknown)[1]
+        n_unknown = np.diff(unknown_sets.indptr)
+        is_measured = n_unknown < unknown_sets.shape[1]
+        if not is_measured.any():
+            raise DataError("No label of any document is known: there is nothing to measure on.")
+        n_incomplete = int(np.count_nonzero(n_unknown))
+        n_known -= int(n_unknown.sum())
+        predicted_sets = hide_labels(predicted_sets, unknown_sets)[is_measured]
+        true_sets = hide_labels(true_sets, unknown_sets)[is_measured]
     n_documents, n_labels = true_sets.shape
     by_document = _overlap_by_document(true_sets, predicted_sets)
     pooled = by_document.total()
@@ -168,22 +189,32 @@ def evaluate_sets(truth: Indicator, predicted: Indicator) -> Scores:
         micro_f1=float(pooled.f1(empty=1.0)),
         micro_precision=float(_ratio(pooled.n_correct, pooled.n_predicted, all_empty)),
         micro_recall=float(_ratio(pooled.n_correct, pooled.n_true, all_empty)),
-        hamming_loss=int(n_wrong) / (n_documents * n_labels),
+        hamming_loss=int(n_wrong) / n_known,
         subset_accuracy=float(is_exact.mean()),
         mean_set_size=float(by_document.n_true.mean()),
         mean_predicted_set_size=float(by_document.n_predicted.mean()),
+        n_incomplete=n_incomplete,
     )
+
+
+def hide_labels(sets: Indicator, unknown: Indicator) -> Sparse:
+    """Return sets without the labels that are not known."""
+    found = scipy.sparse.csr_array(sets)
+    kept = found.astype(np.int8) - found.multiply(unknown).astype(np.int8)
+    return _as_indicator(scipy.sparse.csr_array(kept), "sets")
 
 
 def evaluate_label_sets(
     true_sets: Iterable[Collection[str]],
     predicted_sets: Iterable[Collection[str]],
     labels: Sequence[str],
+    unknown: Indicator | None = None,
 ) -> Scores:
     """Compute the measures of predicted sets of label names; `labels` are those of the model.
 
     A true label that the model does not have counts as missed: it is one more label with F1 0.
-    The scores contain the number of such labels.
+    The scores contain the number of such labels. `unknown` marks labels of the model that are not
+    known, documents x labels: see `evaluate_sets`.
 
     Example:
         >>> scores = evaluate_label_sets([["a", "b"]], [["a"]], labels=["a", "b"])
@@ -191,11 +222,26 @@ def evaluate_label_sets(
         (0.667, 1.0, 0.5)
     """
     sets = indicator_matrices(true_sets, predicted_sets, labels)
+    if unknown is not None:
+        unknown = _mark_unseen(unknown, sets.truth)
     return replace(
-        evaluate_sets(sets.truth, sets.predicted),
+        evaluate_sets(sets.truth, sets.predicted, unknown),
         n_unseen_labels=sets.n_unseen_labels,
         n_unseen_label_occurrences=sets.n_unseen_label_occurrences,
     )
+
+
+def _mark_unseen(unknown: Indicator, truth: Sparse) -> Sparse:
+    """Return marks for the labels of the model and the unseen ones of `truth`.
+
+    If no label of the model is known, neither are the unseen ones that are not given.
+    """
+    marks = scipy.sparse.csr_array(unknown)
+    n_labels, n_unseen = marks.shape[1], truth.shape[1] - marks.shape[1]
+    marks = scipy.sparse.csr_array(marks.astype(bool))
+    is_nothing = np.asarray(marks.sum(axis=1)).ravel() == n_labels
+    unseen = np.repeat(is_nothing[:, None], n_unseen, axis=1) & ~truth[:, n_labels:].toarray()
+    return scipy.sparse.csr_array(scipy.sparse.hstack([marks, scipy.sparse.csr_array(unseen)]))
 
 
 def f1_by_label(truth: Indicator, predicted: Indicator) -> Values:

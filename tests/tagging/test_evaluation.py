@@ -72,8 +72,7 @@ def test_label_probabilities_sets_and_sequences_share_one_search(
 
 def test_rules_measured_together_are_those_measured_one_by_one(tagger, small_prepared):
     calibrated = with_thresholds(tagger)
-    tokens, labels, hashes = next(prepared_batches(calibrated, small_prepared, "test"))
-    batches = [(tokens.rows(0, 20), labels[:20], hashes[:20])]
+    batches = [next(prepared_batches(calibrated, small_prepared, "test")).take(np.arange(20))]
     together = measure_rules(calibrated, batches, calibrated.rules)
     for rule, found in together.items():
         alone = measure_rules(calibrated, batches, [rule])[rule]

@@ -294,6 +294,9 @@ def show_prepared(folder: Path, json: Path | None = None) -> None:
         table.add_column(escape(name), justify="right")
     splits = [prepared.split(name) for name in prepared.splits]
     table.add_row("documents", *(f"{len(split):,}" for split in splits))
+    if any(split.unknown is not None for split in splits):
+        n_incomplete = (int((~split.is_complete).sum()) for split in splits)
+        table.add_row("documents with unknown labels", *(f"{n:,}" for n in n_incomplete))
     for row, parts in (
         ("labels per document", [split.labels for split in splits]),
         ("words per document", [split.tokens for split in splits]),

@@ -35,6 +35,23 @@ TextField = Annotated[
 LabelsField = Annotated[str, typer.Option(help="The field or column with the labels.")]
 IdField = Annotated[str, typer.Option(help="The field or column with the id.")]
 FeaturesField = Annotated[str, typer.Option(help="The field or column with the features.")]
+UnknownField = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The field or column with labels that are not known: they count neither for nor "
+        "against a document.",
+        show_default="unknown, if there is one",
+    ),
+]
+CompleteField = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The field or column that is false if labels that are not given are not known.",
+        show_default="complete, if there is one",
+    ),
+]
 LabelSeparator = Annotated[
     str,
     typer.Option(
@@ -234,6 +251,8 @@ class Reading:
     labels_field: LabelsField = "labels"
     id_field: IdField = "id"
     features_field: FeaturesField = "features"
+    unknown_field: UnknownField = None
+    complete_field: CompleteField = None
     label_separator: LabelSeparator = ";"
     label_map: LabelMap = None
     encoding: Encoding = None
@@ -253,6 +272,8 @@ class Reading:
             text_field=self.text_field,
             labels_field=self.labels_field,
             features_field=self.features_field,
+            unknown_field=self.unknown_field,
+            complete_field=self.complete_field,
             label_separator=self.label_separator,
             label_map=self.read_map(),
             hierarchy=self.read_hierarchy(),

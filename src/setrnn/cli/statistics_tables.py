@@ -46,6 +46,8 @@ def _table_of_splits(statistics: DatasetStatistics) -> Table:
     splits = list(statistics.splits.values())
     unseen_share = {unseen.split: f"{unseen.share:.1%}" for unseen in statistics.unseen}
     table.add_row("documents", *(f"{s.n_documents:,}" for s in splits))
+    if any(s.n_incomplete for s in splits):
+        table.add_row("documents with unknown labels", *(f"{s.n_incomplete:,}" for s in splits))
     table.add_row("labels", *(f"{s.n_labels:,}" for s in splits))
     table.add_row("labels per document", *(f"{s.mean_set_size:.2f}" for s in splits))
     table.add_row("labels per document, most", *(f"{s.max_set_size:,}" for s in splits))

@@ -22,6 +22,12 @@ def describe(prepared: Prepared) -> Comparison:
             "with train and test files, or split the data with: setrnn data split"
         )
     test = prepared.split("test")
+    if test.unknown is not None:
+        raise DataError(
+            f"{int((~test.is_complete).sum()):,} test documents of {prepared.name} have labels "
+            "that are not known, and systems are compared on complete ones. Leave them out of "
+            "test; setrnn evaluate can measure a model on them."
+        )
     truth = [row.tolist() for row in test.labels]
     seen = {frozenset(row.tolist()) for row in prepared.seen_sets()}
     return Comparison(

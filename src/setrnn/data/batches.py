@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from setrnn.data.incomplete import Incomplete
 from setrnn.data.ragged import Ragged
 
 PADDING = 0  # a token id
@@ -34,6 +35,8 @@ class Batch:
     documents: Tensor | None = None  # (N,) the document of each set; None for one per document
     weights: Tensor | None = None  # (N,) the weight of each set; None for 1
     log_odds: Tensor | None = None  # (B, L) of the labels, by a model that saw other documents
+    # (B, L) see `Incomplete.log_weights`; None if all labels are known
+    log_weights: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -65,13 +68,11 @@ class Batch:
         tokens, lengths, labels = (
             send(each, device) for each in (self.tokens, self.lengths, self.labels)
         )
-        documents, weights, log_odds = (
+        others = (
             None if each is None else send(each, device)
-            for each in (self.documents, self.weights, self.log_odds)
+            for each in (self.documents, self.weights, self.log_odds, self.log_weights)
         )
-        return Batch(
-            self.rows, tokens, lengths, labels, self.set_sizes, documents, weights, log_odds
-        )
+        return Batch(self.rows, tokens, lengths, labels, self.set_sizes, *others)
 
 
 def send(tensor: Tensor, device: torch.device) -> Tensor:
@@ -112,6 +113,7 @@ class TrainingDocuments:
     targets: TargetSets | None = None
     train_rows: npt.NDArray[np.int64] | None = None  # (n,) -1: not of train; None: 0 .. n - 1
     log_odds: npt.NDArray[np.float32] | None = None  # (n, L) of the labels, for wide evidence
+    incomplete: Incomplete | None = None  # of documents with their own label sets
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -129,6 +131,10 @@ class TrainingDocuments:
         batch = make_batch(self.tokens, self.labels, rows)
         if self.log_odds is not None:
             batch = replace(batch, log_odds=torch.from_numpy(self.log_odds[rows]))
+        if self.incomplete is not None:
+            part = self.incomplete.rows(rows)
+            if not part.is_complete.all():
+                batch = replace(batch, log_weights=torch.from_numpy(part.log_weights()))
         return batch if self.targets is None else self.targets.of(batch)
 
 
@@ -152,8 +158,7 @@ def make_batch(tokens: Ragged, labels: Ragged | None, rows: npt.NDArray[np.int64
 
 def take_rows(ragged: Ragged, rows: npt.NDArray[np.int64]) -> Ragged:
     """Return a copy of some rows, in memory."""
-    starts, stops = np.asarray(ragged.offsets[rows]), np.asarray(ragged.offsets[rows + 1])
-    return ragged.spans(starts, stops - starts)
+    return ragged.take(rows)
 
 
 def even_rows(n_rows: int, n_taken: int) -> npt.NDArray[np.int64]:

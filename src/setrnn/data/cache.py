@@ -248,7 +248,7 @@ def cache_folder() -> Path:
 def _without_labels(split: Split) -> Split:
     def read(bad_rows: BadRows) -> Iterator[Example]:
         for example in split.read(bad_rows):
-            yield replace(example, labels=())
+            yield replace(example, labels=(), unknown=(), complete=True)
 
     return Split(split.files, read)
 

@@ -37,6 +37,9 @@ class Example:
     An empty label set is legal. Repeated labels are merged. The order of labels has no
     meaning but is kept, so that converting a file and reading it again changes nothing.
 
+    Labels in `unknown` count neither for nor against the document. With `complete` false, this is
+    true of every label that is not given.
+
     Example:
         >>> example = Example("1", "Rates rise again", ["economy", "economy", "markets"])
         >>> example.labels
@@ -50,10 +53,22 @@ class Example:
     known: KnownLabels | None = None  # of a document to be tagged; None if not read
     # The whole row that it was read from, to be written again; None if not kept.
     columns: Mapping[str, Any] | None = field(default=None, compare=False, repr=False)
+    unknown: tuple[str, ...] = ()
+    complete: bool = True
 
     def __post_init__(self) -> None:
-        """Merge repeats."""
-        _merge_repeats(self, "labels", "features")
+        """Merge repeats; raise DataError if a label is given and unknown."""
+        _merge_repeats(self, "labels", "features", "unknown")
+        for label in self.unknown:
+            if label in self.labels:
+                raise DataError(
+                    f"Document '{self.id}': '{label}' is given and unknown. Remove it from one."
+                )
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether some label may or may not belong to the document."""
+        return bool(self.unknown) or not self.complete
 
 
 def name_example(examples: Sequence[Example], index: int) -> str:

@@ -115,7 +115,9 @@ class Hierarchy:
         """Yield documents; if `closes_labels`, each label brings the labels above it."""
         for example in examples:
             if self.closes_labels:
-                example = replace(example, labels=self.close(example.labels))
+                labels = self.close(example.labels)
+                unknown = tuple(each for each in example.unknown if each not in labels)
+                example = replace(example, labels=labels, unknown=unknown)
             yield example
 
     def as_dict(self) -> dict[str, Any]:

@@ -157,14 +157,16 @@ class PieceHands:
         self, folder: Path, encoder: TextEncoder, found: Encoded
     ) -> dict[Piece, BadRows]:
         """Write all splits into a folder; return the bad rows of each piece."""
-        all_rows = {}
+        all_rows, n_labels = {}, len(found.label_ids)
         for name in self.dataset.splits:
             report = partial(self.on_documents, name)
             with SplitWriter(folder / name, smallest_dtype(encoder.n_tokens)) as writer:
                 for piece in self.pieces:
                     if piece.split == name:
                         examples, all_rows[piece] = self.read(piece, self.prefix_of(piece))
-                        encode_documents(examples, writer, encoder, found.label_ids, report)
+                        encode_documents(
+                            examples, writer, encoder, found.label_ids, n_labels, report
+                        )
             found.n_documents[name] = writer.n_documents
             found.n_windows[name] = writer.n_windows
         return all_rows

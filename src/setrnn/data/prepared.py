@@ -6,6 +6,7 @@
         labels.json        the labels of train, in descending order of frequency
         train/ valid/ test/ unlabelled/
             tokens.bin  token_offsets.bin  labels.bin  label_offsets.bin  ids.bin  id_offsets.bin
+            unknowns.bin  unknown_offsets.bin   only if some labels are not known: `incomplete`
         word_vectors-HASH.npy   one row per token id, then one per label
 
 The vocabulary is made from train and, if there are any, texts without labels. A label of valid or
@@ -32,10 +33,11 @@ import numpy.typing as npt
 
 from setrnn.config import TextSettings, from_dict, settings_hash, to_dict
 from setrnn.data.counting import Counts, count_documents
-from setrnn.data.encoding import SplitWriter, encode_documents
+from setrnn.data.encoding import UNKNOWN, SplitWriter, encode_documents
 from setrnn.data.example import Example
 from setrnn.data.folders import whole_folder
 from setrnn.data.hierarchy import ClosedCount, Hierarchy, count_closed
+from setrnn.data.incomplete import is_sound, mark_unknown
 from setrnn.data.kept_vectors import check_vectors
 from setrnn.data.labels import LabelVocabulary, distinct_sets
 from setrnn.data.languages import settle_language
@@ -67,6 +69,7 @@ class PreparedSplit:
     labels: Ragged
     id_bytes: Ragged
     text_hashes: Ragged  # one per document, see `document_sketch`
+    unknown: Ragged | None = None  # labels that are not known, see `incomplete`; None for none
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -82,6 +85,22 @@ class PreparedSplit:
             and self.id_bytes.is_sound(256)
             and bool((self.text_hashes.lengths == 1).all())
         )
+
+    @property
+    def is_complete(self) -> npt.NDArray[np.bool_]:
+        """Whether all labels of each document are known: (n,)."""
+        if self.unknown is None:
+            return np.ones(len(self), dtype=bool)
+        return np.asarray(self.unknown.lengths == 0)
+
+    def mark_unknown(
+        self, n_labels: int, rows: npt.NDArray[np.int64] | None = None
+    ) -> npt.NDArray[np.bool_] | None:
+        """Mark the labels of documents, or of some, that are not known: (n, L); None for none."""
+        if self.unknown is None:
+            return None
+        rows = np.arange(len(self)) if rows is None else rows
+        return mark_unknown(self.unknown.take(rows), self.labels.take(rows), n_labels)
 
     def ids(self, start: int, stop: int) -> list[str]:
         """Return the ids of consecutive documents."""
@@ -194,8 +213,11 @@ class Prepared:
         return count_closed(found, self.split("train").labels, self.labels)
 
     def seen_sets(self) -> Ragged:
-        """Return the distinct label sets of train."""
-        return distinct_sets(self.split("train").labels)[0]
+        """Return the distinct label sets of train, of the documents whose labels are all known."""
+        train = self.split("train")
+        if train.unknown is None:
+            return distinct_sets(train.labels)[0]
+        return distinct_sets(train.labels.take(np.flatnonzero(train.is_complete)))[0]
 
     def split(self, name: str) -> PreparedSplit:
         """Open one split."""
@@ -209,10 +231,18 @@ class Prepared:
             labels=_open_ragged(part, "label", "int32"),
             id_bytes=_open_ragged(part, "id", "uint8"),
             text_hashes=_open_ragged(part, "fingerprint", "uint64"),
+            unknown=(
+                _open_ragged(part, UNKNOWN, "int32")
+                if f"{name}/{UNKNOWN}s.bin" in known["files"]
+                else None
+            ),
         )
         if name not in self._checked:
             n_labels = known["n_labels"] + len(known["unseen_labels"])
-            if not split.is_sound(known["n_documents"][name], known["n_tokens"], n_labels):
+            n_documents, unknown = known["n_documents"][name], split.unknown
+            if not split.is_sound(n_documents, known["n_tokens"], n_labels) or not (
+                unknown is None or is_sound(unknown, n_documents, known["n_labels"])
+            ):
                 raise _damaged(self.folder, name)
             self._checked.add(name)
         return split
@@ -331,11 +361,11 @@ class OneProcess:
 
     def encode(self, folder: Path, encoder: TextEncoder, labels: LabelVocabulary) -> Encoded:
         """Write one split after the other."""
-        found = Encoded(label_ids=dict(labels.index))
+        found, n_labels = Encoded(label_ids=dict(labels.index)), len(labels)
         for name, stream in self.splits.items():
             with SplitWriter(folder / name, smallest_dtype(encoder.n_tokens)) as writer:
                 report = partial(self.on_documents, name)
-                encode_documents(stream(), writer, encoder, found.label_ids, report)
+                encode_documents(stream(), writer, encoder, found.label_ids, n_labels, report)
             found.n_documents[name] = writer.n_documents
             found.n_windows[name] = writer.n_windows
         return found

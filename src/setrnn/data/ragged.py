@@ -102,6 +102,11 @@ class Ragged:
         shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
         return Ragged.from_lengths(self.values[np.arange(len(shift)) + shift], lengths)
 
+    def take(self, rows: npt.NDArray[np.int64]) -> Ragged:
+        """Return a copy of some rows, in memory."""
+        starts, stops = np.asarray(self.offsets[rows]), np.asarray(self.offsets[rows + 1])
+        return self.spans(starts, stops - starts)
+
     def is_sound(self, n_values: int) -> bool:
         """Return whether the rows cover the values, and these are at least 0 and below `n_values`.
 

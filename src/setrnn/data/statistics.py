@@ -59,6 +59,7 @@ class SplitStatistics:
     n_repeated_texts: int
     n_repeated_ids: int
     n_windows: dict[int, int]
+    n_incomplete: int = 0  # documents with labels that are not known
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
     windows = WindowCounter(TextSettings())
     label_frequencies = Counter[str]()
     texts, label_sets, ids = bytearray(), bytearray(), bytearray()  # hashes of 8 bytes each
-    n_with_features = 0
+    n_with_features = n_incomplete = n_empty = 0
     for example in examples:
         words = example.text.split()
         n_words[len(words)] += 1
@@ -200,6 +201,8 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         label_sets += string_hash("\0".join(sorted(example.labels)))
         ids += string_hash(example.id)
         n_with_features += bool(example.features)
+        n_incomplete += example.is_incomplete
+        n_empty += not (example.labels or example.is_incomplete)
     n_documents = set_sizes.total()
     by_frequency = sorted(label_frequencies.items(), key=lambda item: (-item[1], item[0]))
     text_hashes, set_hashes, id_hashes = (
@@ -215,11 +218,12 @@ def _count_split(examples: Iterable[Example]) -> _Counted:
         lengths=_length_statistics(n_words),
         label_frequencies=dict(by_frequency),
         n_empty_texts=n_words[0],
-        n_empty_label_sets=set_sizes[0],
+        n_empty_label_sets=n_empty,
         n_documents_with_features=n_with_features,
         n_repeated_texts=len(text_hashes) - len(np.unique(text_hashes)),
         n_repeated_ids=len(id_hashes) - len(np.unique(id_hashes)),
         n_windows=dict(sorted(n_windows.items())),
+        n_incomplete=n_incomplete,
     )
     return _Counted(statistics, text_hashes, set_hashes, label_frequencies)
 

@@ -116,7 +116,8 @@ class PieceWorker:
         examples, bad_rows = self.hands.read(piece, prefix)
         label_ids = dict(self._labels.index)
         with SplitWriter(place, smallest_dtype(self._encoder.n_tokens)) as writer:
-            encode_documents(examples, writer, self._encoder, label_ids, on_documents)
+            n_labels = len(self._labels)
+            encode_documents(examples, writer, self._encoder, label_ids, n_labels, on_documents)
         unseen = tuple(label_ids)[len(self._labels) :]
         return PieceResult(place, writer.n_documents, bad_rows, unseen, dict(writer.n_windows))
 

@@ -40,7 +40,7 @@ def search_sets(
     """
     B, stop, device = len(encoding.memory), decoder.n_labels, encoding.memory.device
     max_labels = min(max_labels, stop)
-    label_keys = _label_keys(stop, device)
+    label_keys = draw_label_keys(stop, device)
     state = decoder.start(encoding)
     previous = torch.full((B, 1), stop, device=device)
     mass, keys = torch.zeros(B, 1, device=device), torch.zeros_like(previous)
@@ -194,7 +194,7 @@ def _certify(
 
 
 @lru_cache(maxsize=16)
-def _label_keys(n_labels: int, device: torch.device) -> Tensor:
+def draw_label_keys(n_labels: int, device: torch.device) -> Tensor:
     """Draw a number for each label; the key of a set is the sum of its labels' numbers."""
     random = torch.Generator().manual_seed(n_labels)
     keys = torch.randint(-(2**62), 2**62, (n_labels,), generator=random)

@@ -107,18 +107,59 @@ def most_probable_completions(
         beam_width: K, the number of sequences that each search keeps.
         max_labels: the largest number of labels in a set, at least R.
     """
-    is_present = _mark(present, decoder.n_labels)  # (B, L)
+    is_absent = mark_labels(absent, decoder.n_labels)
+    found = _propose(decoder, encoding, present, is_absent, beam_width, max_labels)
+    return score_sets(decoder, encoding, found, beam_width)
+
+
+def _propose(
+    decoder: Decoder,
+    encoding: Encoding,
+    present: Tensor,
+    is_absent: Tensor,
+    beam_width: int,
+    max_labels: int,
+) -> Sequences:
+    """Search sequences of sets with all present labels (B, R) and no absent one (B, L)."""
     every = torch.arange(decoder.n_labels, device=present.device)
-    choices = every.where(~_mark(absent, decoder.n_labels), -1)[:, None]  # (B, 1, L)
+    choices = every.where(~is_absent, -1)[:, None]  # (B, 1, L)
 
     def search(first: Tensor | None) -> Sequences:
         return beam_search(decoder, encoding, choices, beam_width, False, max_labels, first)
 
     if not present.shape[1]:
-        return score_sets(decoder, encoding, search(None), beam_width)
-    begun, free = search(is_present[:, None]), search(None)
-    found = _join(begun, _keep_containing(free, present))
-    return score_sets(decoder, encoding, found, beam_width)
+        return search(None)
+    begun = search(mark_labels(present, decoder.n_labels)[:, None])
+    return _join(begun, _keep_containing(search(None), present))
+
+
+@torch.no_grad()
+def find_agreeing_sets(
+    decoder: Decoder,
+    encoding: Encoding,
+    given: Tensor,
+    log_weights: Tensor,
+    n_sets: int,
+    max_labels: int,
+) -> tuple[Tensor, Tensor]:
+    """Find the sets of largest weighted probability that agree with what is known.
+
+    The arguments are those of `agreeing_sums.agreeing_log_prob`. Returns distinct sets (B, G, S),
+    padded with -1, and whether each is one, (B, G). The set of the given labels is the first.
+    """
+    found = _propose(decoder, encoding, given, log_weights == -torch.inf, n_sets, max_labels)
+    sets, is_distinct = distinct_sets(found)  # (B, K, S)
+    S = max(sets.shape[2], given.shape[1], 1)
+    sets, first = (pad(each, (0, S - each.shape[-1]), value=-1) for each in (sets, given))
+    is_first = (sets == first[:, None]).all(2)
+    padded = pad(log_weights, (0, 1))[:, None].expand(-1, sets.shape[1], -1)
+    weights = padded.gather(2, sets.where(sets >= 0, log_weights.shape[1])).sum(2)
+    masses = _sum_by_set(found, is_distinct).clamp(min=0).log() + weights
+    masses = masses.masked_fill(~is_distinct | is_first, -torch.inf)
+    masses, best = masses.topk(min(n_sets, masses.shape[1]), dim=1)
+    kept = sets.gather(1, best[..., None].expand(-1, -1, S))
+    is_set = pad(masses > -torch.inf, (1, 0), value=True)
+    return torch.cat((first[:, None], kept), dim=1), is_set
 
 
 def best_sequences(
@@ -183,8 +224,8 @@ def _rank(label_sets: Tensor, log_probs: Tensor, sequences: Sequences) -> Scored
     return ScoredSets(labels, log_probs, sequences)
 
 
-def _mark(labels: Tensor, n_labels: int) -> Tensor:
-    """Mark the labels of each row (B, R): (B, L)."""
+def mark_labels(labels: Tensor, n_labels: int) -> Tensor:
+    """Mark the labels of each row (B, R), padded with -1: (B, L)."""
     is_known = torch.zeros(len(labels), n_labels + 1, dtype=torch.bool, device=labels.device)
     is_known.scatter_(1, labels.where(labels >= 0, n_labels), True)
     return is_known[:, :n_labels]

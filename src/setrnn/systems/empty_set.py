@@ -32,6 +32,8 @@ LEAST_VALID, MOST_DOCUMENTS = 20, 1_000  # documents that the shift is fitted on
 def fit_empty_set(system: System, prepared: Prepared, empty_sets: str) -> System:
     """Return a trained system with the empty set as frequent as in the train part.
 
+    Only complete documents are counted. If there are none, the product stays as it is.
+
     Its probability is taken from documents of the valid part, if there are some: on documents that
     were trained on, a model knows too well which labels there are.
 
@@ -42,7 +44,11 @@ def fit_empty_set(system: System, prepared: Prepared, empty_sets: str) -> System
     """
     if not system.shifts_empty_set or empty_sets == "on":
         return system
-    share = float((prepared.split("train").labels.lengths == 0).mean())
+    train = prepared.split("train")
+    sizes = train.labels.lengths[train.is_complete]
+    if empty_sets != "off" and not len(sizes):
+        return system  # nobody knows how frequent the empty set is
+    share = float((sizes == 0).mean()) if len(sizes) else 0.0
     if empty_sets == "off" or share == 0:
         return system.with_empty_shift(NEVER)
     has_valid = prepared.description["n_documents"].get("valid", 0) >= LEAST_VALID

@@ -21,6 +21,11 @@ MANY_LABELS = 1_000
 LEAST_KEPT = 1e-4  # pairs below are not used to fit curves, and reach no threshold
 
 
+def hide_probs(probs: Floats32, unknown: Bools | None) -> Floats32:
+    """Return probabilities (n, L) with 0 for the labels that are not known, if there are some."""
+    return probs if unknown is None else np.where(unknown, np.float32(0), probs)
+
+
 @dataclass(frozen=True)
 class TrueMarginals:
     """The probabilities of labels, whether they are true, and their places if they are pairs."""
@@ -30,8 +35,13 @@ class TrueMarginals:
     places: Places | None
 
     @classmethod
-    def of(cls, probs: Floats32, labels: Ragged) -> TrueMarginals:
-        """Keep what matters of probabilities (n, L); the rows of true labels have ids below L."""
+    def of(cls, probs: Floats32, labels: Ragged, unknown: Bools | None = None) -> TrueMarginals:
+        """Keep what matters of probabilities (n, L); the rows of true labels have ids below L.
+
+        Labels that are not known, marked in `unknown` (n, L), get the probability 0: they reach no
+        threshold, and change no curve.
+        """
+        probs = hide_probs(probs, unknown)
         is_label = np.zeros(probs.shape, dtype=bool)
         is_label[labels.row_numbers, labels.values] = True
         if probs.shape[1] < MANY_LABELS:

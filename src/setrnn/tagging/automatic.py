@@ -388,7 +388,9 @@ class Automatic:
         except (SetRNNError, MemoryError, RuntimeError) as error:  # torch has no MemoryError
             is_ours = isinstance(error, SetRNNError)
             reason = str(error) if is_ours else find_memory_problem(error)
-            if reason is None or candidate.name == CLASSICAL[0]:
+            # Without complete documents, the first has no label sets to choose from.
+            has_sets = self.prepared.split("train").is_complete.any()
+            if reason is None or (candidate.name == CLASSICAL[0] and has_sets):
                 raise
             self._leave_out(candidate, reason, is_warning=True)
 

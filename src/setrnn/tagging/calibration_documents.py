@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
 from setrnn.progress import OnProgress, count_up
@@ -71,7 +72,10 @@ class Predicted:
 
 @dataclass(frozen=True)
 class CalibrationDocuments:
-    """Documents with their true sets, their candidates and their marginals."""
+    """Documents with their true sets, their candidates and their marginals.
+
+    Those with unknown labels have only marginals, of the labels that are known.
+    """
 
     tokens: Ragged
     label_sets: list[frozenset[str]]
@@ -95,17 +99,22 @@ class CalibrationDocuments:
         candidates: dict[str, list[SetCandidates]] = {key: [] for key in (*sources, *own)}
         with_marginals = [r for r in own if RULES[r].needs_thresholds or r == LABEL_RULE]
         marginals: dict[str, list[TrueMarginals]] = {key: [] for key in ("sets", *with_marginals)}
-        for batch, names, _ in documents.batches(tagger):
-            tokens.append(batch)
-            label_sets.extend(map(frozenset, names))
+        for documents_at_once in documents.batches(tagger):
+            batch, names, _, unknown = documents_at_once
+            is_complete = documents_at_once.is_complete
+            complete = np.flatnonzero(is_complete)
+            tokens.append(batch if is_complete.all() else take_rows(batch, complete))
+            label_sets.extend(frozenset(names[row]) for row in complete)
             for source in sources:
                 found = system.candidates(batch, count_candidates(), source)
                 for key in [source, *(own if source == "sets" else ())]:
                     by_key = found.for_rule(key)  # a source is not the name of a rule
-                    candidates[key].append(SetCandidates.concatenate([by_key]))
+                    whole = SetCandidates.concatenate([by_key])
+                    candidates[key].append(whole if unknown is None else whole.take(complete))
                     if key in marginals:
                         probs = system.marginals(batch, by_key)
-                        marginals[key].append(TrueMarginals.of(probs, tagger.labels.encode(names)))
+                        encoded = tagger.labels.encode(names)
+                        marginals[key].append(TrueMarginals.of(probs, encoded, unknown))
             count(len(names))
         documents.note_skipped(on_progress)
         _check(label_sets, tagger)
@@ -221,7 +230,7 @@ def _check(label_sets: Sequence[frozenset[str]], tagger: Tagger) -> None:
     if len(label_sets) < LEAST_DOCUMENTS:
         raise DataError(
             f"{len(label_sets):,} documents are too few to calibrate on: give at least "
-            f"{LEAST_DOCUMENTS} that the model was not trained on."
+            f"{LEAST_DOCUMENTS} that the model was not trained on, with all their labels."
         )
     if not any(label_sets):
         raise DataError(

@@ -323,7 +323,7 @@ def aim(
     n_train = len(parts[0])
     is_new = np.array([name not in labels.index for name in prepared.labels.names])
     share = np.zeros(len(sets))
-    share[:n_train] = config.distillation.true_share
+    share[:n_train] = np.where(parts[0].is_complete, config.distillation.true_share, 0.0)
     # A teacher that lacks a label of the text is wrong about it.
     share[:n_train][(is_new[own[:n_train, 0]] & (own[:n_train, 0] >= 0)).any(axis=1)] = 1.0
     width = max(sets.shape[2], own.shape[2])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -17,12 +17,13 @@ from setrnn.data.document_sketch import DocumentSketch, Hashes, hash_texts
 from setrnn.data.example import Example, name_example
 from setrnn.data.formats import BadRows, choose_split
 from setrnn.data.hierarchy import Hierarchy
+from setrnn.data.incomplete import encode_unknown, mark_unknown
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.streaming import batched
 from setrnn.errors import DataError
 from setrnn.progress import Note, OnProgress, count_up
-from setrnn.systems.candidates import Ints
+from setrnn.systems.candidates import Bools, Ints
 from setrnn.tagging.tagger import Tagger
 
 # Texts that occur twice, in train and in another part, are no reason to warn or to refuse.
@@ -50,6 +51,24 @@ class Batch(NamedTuple):
     tokens: Ragged
     labels: list[tuple[str, ...]]  # of each document
     text_hashes: Hashes
+    # (n, L) marks the labels of the model that are not known; None if all are
+    unknown: Bools | None = None
+
+    @property
+    def is_complete(self) -> Bools:
+        """Whether all labels of each document are known: (n,)."""
+        if self.unknown is None:
+            return np.ones(len(self.labels), dtype=bool)
+        return np.asarray(~self.unknown.any(axis=1))
+
+    def take(self, rows: Ints) -> Batch:
+        """Return some of the documents."""
+        return Batch(
+            take_rows(self.tokens, rows),
+            [self.labels[row] for row in rows],
+            self.text_hashes[rows],
+            None if self.unknown is None else self.unknown[rows],
+        )
 
 
 @dataclass(frozen=True)
@@ -251,7 +270,17 @@ def example_batches(
             partial(name_example, batch),
         )
         hashes = hash_texts(example.text for example in batch)
-        yield Batch(tokens, close_truth(tagger, (each.labels for each in batch)), hashes)
+        labels = close_truth(tagger, (each.labels for each in batch))
+        yield Batch(tokens, labels, hashes, _mark_unknown(tagger, batch, labels))
+
+
+def _mark_unknown(
+    tagger: Tagger, examples: Sequence[Example], labels: Sequence[tuple[str, ...]]
+) -> Bools | None:
+    rows = encode_unknown(examples, tagger.labels.index)
+    if rows is None:
+        return None
+    return mark_unknown(rows, tagger.labels.encode(labels), len(tagger.labels))
 
 
 def close_truth(tagger: Tagger, label_sets: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -277,7 +306,25 @@ def prepared_batches(tagger: Tagger, prepared: Prepared, split: str) -> Iterator
         rows = part.labels.rows(start, stop)
         truth = close_truth(tagger, (tuple(names[label] for label in row) for row in rows))
         hashes = np.asarray(part.text_hashes.rows(start, stop).values)
-        yield Batch(part.tokens.rows(start, stop), truth, hashes)
+        unknown = part.mark_unknown(len(prepared.labels), np.arange(start, stop))
+        if unknown is not None:  # the model may have its labels in another order
+            unknown = _reorder(unknown, prepared.labels.index, tagger.labels.names)
+        yield Batch(part.tokens.rows(start, stop), truth, hashes, unknown)
+
+
+def _reorder(marks: Bools, index: Mapping[str, int], names: Sequence[str]) -> Bools:
+    """Return the marks (n, L) of other labels; labels without marks are known."""
+    padded = np.pad(marks, ((0, 0), (0, 1)))
+    return padded[:, [index.get(name, -1) for name in names]]
+
+
+def keep_complete(batches: Iterable[Batch]) -> Iterator[Batch]:
+    """Yield the documents whose labels are all known."""
+    for batch in batches:
+        if batch.unknown is None:
+            yield batch
+        elif batch.is_complete.any():
+            yield batch.take(np.flatnonzero(batch.is_complete))
 
 
 def take_documents(documents: LabelledDocuments, rows: Ints) -> LabelledDocuments:
@@ -285,10 +332,11 @@ def take_documents(documents: LabelledDocuments, rows: Ints) -> LabelledDocument
 
     def batches(tagger: Tagger) -> Iterator[Batch]:
         start = 0
-        for tokens, labels, hashes in documents.batches(tagger):
-            own = rows[(rows >= start) & (rows < start + len(labels))] - start
-            start += len(labels)
+        for batch in documents.batches(tagger):
+            n_documents = len(batch.labels)
+            own = rows[(rows >= start) & (rows < start + n_documents)] - start
+            start += n_documents
             if len(own):
-                yield Batch(take_rows(tokens, own), [labels[row] for row in own], hashes[own])
+                yield batch.take(own)
 
     return replace(documents, batches=batches, n_documents=len(rows))

@@ -25,7 +25,7 @@ from setrnn.systems.candidates import Bools, Floats, to_probability
 from setrnn.systems.limits import Limits
 from setrnn.systems.predicting import NO_RULE, BatchSearch, ChosenSets, Question
 from setrnn.systems.rules import count_candidates, find_rule
-from setrnn.systems.true_marginals import TrueMarginals
+from setrnn.systems.true_marginals import TrueMarginals, hide_probs
 from setrnn.tagging.acceptance import accuracy_interval, reliability
 from setrnn.tagging.documents import (
     MEASURED_ON_SEEN,
@@ -44,6 +44,7 @@ from setrnn.tagging.label_scores import (
 )
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.truth import Truth
 
 RANKS = (1, 3, 5)  # the k of precision@k and nDCG@k
 LEAST_LOG_PROB = float(np.log(1e-12))  # so that one impossible set does not decide the mean
@@ -225,12 +226,23 @@ def evaluate_rules(
     batches = seen.watch(documents.batches(tagger))
     results = measure_rules(tagger, batches, names, count, limits, hierarchy=tree)
     documents.note_skipped(on_progress)
+    note_incomplete(next(iter(results.values())).evaluation.scores, on_progress)
     if seen.share > MOST_SEEN and not allow_training_documents:
         on_progress(Note(MEASURED_ON_SEEN.format(share=seen.share), is_warning=True))
     return {
         name: replace(each.evaluation, share_trained_on=seen.share)
         for name, each in results.items()
     }
+
+
+def note_incomplete(scores: Scores, on_progress: OnProgress) -> None:
+    """Say how many documents have labels that are not known, and what that means."""
+    if scores.n_incomplete:
+        text = (
+            f"{scores.n_incomplete:,} documents have labels that are not known: these count "
+            "neither for nor against, so that wrong labels may go unnoticed there."
+        )
+        on_progress(Note(text))
 
 
 def check_tagger(tagger: object) -> None:
@@ -253,7 +265,7 @@ def measure_rules(
     `on_marginals` is called with the model's own p(label | document) of each batch. Hierarchical
     measures go by `hierarchy`, or by that of the model.
     """
-    truth: list[tuple[str, ...]] = []
+    truth = Truth()
     known_limits = tagger.known_limits(limits)
     found = {rule: _RulePredictions(tagger, rule) for rule in rules}
     # By source. Label probabilities need many sets: they are searched for at once.
@@ -265,25 +277,29 @@ def measure_rules(
     missing: list[Floats] = []
     log_probs: list[float | None] = []
     pairs = LabelPairs()
-    for tokens, labels, _ in batches:
+    for batch in batches:
+        tokens, labels = batch.tokens, batch.labels
         search = BatchSearch(tagger.system, tokens, n_sets)
-        true_sets = _true_sets(tagger, labels)
+        true_sets = _true_sets(tagger, batch)
         chosen = search.choose_all(rules, known_limits, tagger.thresholds, [true_sets])
         for rule, each in found.items():
             each.add(search, chosen[rule])
-        truth.extend(labels)
+        truth.add(batch)
         known = indicator_matrices(labels, [()] * len(labels), tagger.labels.names)
         candidates = search.many_sets()
         own = tagger.label_marginals(tokens, candidates, calibrated=False)
         marginals = tagger.calibrate_labels(own.probs)
         if on_marginals is not None:
-            on_marginals(TrueMarginals.of(own.probs, tagger.labels.encode(labels)))
-        pairs.add(own.probs, marginals, known.truth)
-        rankings.append(evaluate_ranking(known.truth, marginals, RANKS))
+            encoded = tagger.labels.encode(labels)
+            on_marginals(TrueMarginals.of(own.probs, encoded, batch.unknown))
+        # Unknown labels are the last in the ranking, and too improbable to be measured.
+        measured, ranked = (hide_probs(each, batch.unknown) for each in (own.probs, marginals))
+        pairs.add(measured, ranked, known.truth)
+        rankings.append(evaluate_ranking(known.truth, ranked, RANKS))
         missing.append(own.missing_mass)
         log_probs += _by_document(true_sets, len(labels))
         on_documents(len(labels))
-    if not truth:
+    if not truth.labels:
         raise DataError("There are no documents to evaluate.")
     shared = _Shared(
         _mean_ranking(rankings),
@@ -322,41 +338,57 @@ class _RulePredictions:
         self.seconds += time.perf_counter() - start + chosen.seconds + search.seconds[self.source]
         self.raw_probabilities.extend(map(to_probability, chosen.log_probs))
 
-    def measure(self, truth: list[tuple[str, ...]], shared: _Shared) -> RuleResults:
-        """Measure the predictions of all documents."""
-        probs = np.array([each.probability for each in self.predictions])
-        pairs = zip(self.predictions, truth, strict=True)
-        is_right = np.array([set(each.labels) == set(labels) for each, labels in pairs])
+    def measure(self, truth: Truth, shared: _Shared) -> RuleResults:
+        """Measure the predictions of all documents.
+
+        Whether a set has its probability is known only of complete documents.
+        """
+        names, complete = self.tagger.labels.names, np.flatnonzero(truth.is_complete)
+        probs, own_probs = (
+            np.array(each)[complete]
+            for each in ([p.probability for p in self.predictions], self.raw_probabilities)
+        )
+        whole = [self.predictions[row] for row in complete]
+        true_sets, found_sets = [truth.labels[row] for row in complete], [p.labels for p in whole]
+        pairs = zip(true_sets, found_sets, strict=True)
+        is_right = np.array([set(one) == set(other) for one, other in pairs], dtype=bool)
         predicted = [each.labels for each in self.predictions]
+        unknown = truth.unknown(len(names))
         evaluation = Evaluation(
             rule=self.name,
-            scores=evaluate_label_sets(truth, predicted, self.tagger.labels.names),
+            scores=evaluate_label_sets(truth.labels, predicted, names, unknown),
             ranking=shared.ranking,
-            mean_probability=float(probs.mean()),
-            calibration_error=reliability(probs, is_right).error,
-            calibration_error_raw=reliability(np.array(self.raw_probabilities), is_right).error,
-            documents_per_second=len(truth) / max(self.seconds, 1e-9),
+            mean_probability=float(np.mean([each.probability for each in self.predictions])),
+            calibration_error=_reliability_error(probs, is_right),
+            calibration_error_raw=_reliability_error(own_probs, is_right),
+            documents_per_second=len(truth.labels) / max(self.seconds, 1e-9),
             missing_mass=shared.missing_mass,
             set_log_likelihood=_log_likelihood(shared.true_log_probs),
             label_probabilities=shared.label_probabilities,
             labels=score_labels(
-                truth, self.predictions, self.tagger.labels.names, self.tagger.label_acceptance
+                truth.labels, self.predictions, names, self.tagger.label_acceptance, unknown
             ),
-            accepted=_accepted_scores(self.predictions, is_right),
+            accepted=_accepted_scores(whole, is_right),
             certificates=_certificate_scores(self.predictions),
             hierarchical=None
-            if shared.hierarchy is None
-            else score_in_hierarchy(shared.hierarchy, truth, predicted),
+            if shared.hierarchy is None or not whole
+            else score_in_hierarchy(shared.hierarchy, true_sets, found_sets),
         )
         return RuleResults(
             evaluation, self.predictions, self.raw_probabilities, shared.true_log_probs
         )
 
 
-def _true_sets(tagger: Tagger, labels: list[tuple[str, ...]]) -> Question:
+def _reliability_error(probs: Floats, is_right: Bools) -> float:
+    """Return the expected calibration error; 0 if no document is complete."""
+    return reliability(probs, is_right).error if len(probs) else 0.0
+
+
+def _true_sets(tagger: Tagger, batch: Batch) -> Question:
     """Ask for log p of the true sets, of the documents all of whose labels are known."""
-    is_known = [all(name in tagger.labels.index for name in row) for row in labels]
-    rows = np.flatnonzero(is_known)
+    labels = batch.labels
+    has_all = np.array([all(name in tagger.labels.index for name in row) for row in labels])
+    rows = np.flatnonzero(has_all & batch.is_complete)
     sets = tagger.labels.encode([labels[row] for row in rows]).padded(min_width=1)
     return Question(NO_RULE, rows, sets)
 
@@ -386,7 +418,7 @@ def _certificate_scores(predicted: Sequence[Prediction]) -> CertificateScores | 
 
 
 def _accepted_scores(predicted: Sequence[Prediction], is_right: Bools) -> AcceptedScores | None:
-    if predicted[0].accepted is None:
+    if not predicted or predicted[0].accepted is None:
         return None
     is_accepted = np.array([each.accepted for each in predicted])
     n, n_right = int(is_accepted.sum()), int(is_right[is_accepted].sum())

@@ -13,6 +13,7 @@ import numpy as np
 
 from setrnn.config import Config, TrainingSettings, from_dict, read_changes, to_dict
 from setrnn.data.batches import TrainingDocuments, take_rows
+from setrnn.data.incomplete import Incomplete
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
 from setrnn.tagging.opening import Settings, list_overrides
@@ -86,4 +87,6 @@ def replay(prepared: Prepared, n_old: int, config: Config) -> TrainingDocuments 
     old = np.sort(random.permutation(n_old)[:n_replayed])
     rows = np.concatenate([old, new])
     tokens, labels = take_rows(train.tokens, rows), take_rows(train.labels, rows)
-    return TrainingDocuments(tokens, labels, train_rows=rows)
+    incomplete = Incomplete.of(train, len(prepared.labels), config.training.forgotten)
+    some = None if incomplete is None else incomplete.rows(rows)
+    return TrainingDocuments(tokens, labels, train_rows=rows, incomplete=some)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.metrics import indicator_matrices, overlap_by_label
+from setrnn.metrics import hide_labels, indicator_matrices, overlap_by_label
 from setrnn.systems.candidates import Bools, Floats, Floats32
 from setrnn.tagging.acceptance import LEAST_SHOWN, LabelAcceptance, reliability
 from setrnn.tagging.prediction import Prediction
@@ -57,12 +57,15 @@ def score_labels(
     predictions: Sequence[Prediction],
     names: Sequence[str],
     acceptance: LabelAcceptance | None = None,
+    unknown: Any = None,  # noqa: ANN401 (sparse)
 ) -> tuple[LabelScores, ...]:
-    """Measure each label of a model, the most frequent first."""
-    both = indicator_matrices(truth, [each.labels for each in predictions], names)
-    found = overlap_by_label(both.truth, both.predicted)
+    """Measure each label of a model, the most frequent first.
+
+    Predictions of labels that are not known, marked in `unknown` (n, L), are not counted.
+    """
+    found = overlap_by_label(*_matrices(truth, [p.labels for p in predictions], names, unknown))
     accepted_sets = [each.accepted_labels or () for each in predictions]
-    accepted = overlap_by_label(*_matrices(truth, accepted_sets, names))
+    accepted = overlap_by_label(*_matrices(truth, accepted_sets, names, unknown))
     has_acceptance = any(each.accepted_labels is not None for each in predictions)
     order = np.argsort(-found.n_true[: len(names)], kind="stable")
     return tuple(
@@ -85,10 +88,17 @@ def score_labels(
 
 
 def _matrices(
-    truth: Sequence[tuple[str, ...]], label_sets: Sequence[tuple[str, ...]], names: Sequence[str]
+    truth: Sequence[tuple[str, ...]],
+    label_sets: Sequence[tuple[str, ...]],
+    names: Sequence[str],
+    unknown: Any,  # noqa: ANN401 (sparse)
 ) -> tuple[Any, Any]:
     both = indicator_matrices(truth, label_sets, names)
-    return both.truth, both.predicted
+    if unknown is None:
+        return both.truth, both.predicted
+    marks = unknown.copy()
+    marks.resize(both.truth.shape)
+    return both.truth, hide_labels(both.predicted, marks)
 
 
 def _threshold(acceptance: LabelAcceptance | None, label: int) -> float | None:

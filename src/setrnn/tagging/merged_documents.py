@@ -10,7 +10,13 @@ from setrnn.data.example import Example
 from setrnn.data.merging import Merged
 from setrnn.metrics import evaluate_label_sets
 from setrnn.progress import Note, OnProgress, count_up
-from setrnn.tagging.documents import MOST_SEEN, LabelledDocuments, SeenCounts, example_batches
+from setrnn.tagging.documents import (
+    MOST_SEEN,
+    Batch,
+    LabelledDocuments,
+    SeenCounts,
+    example_batches,
+)
 from setrnn.tagging.tagger import Tagger
 
 MEASURES = ("instance_f1", "label_f1", "micro_f1")
@@ -85,10 +91,22 @@ def measure_documents(
     truth: list[tuple[str, ...]] = []
     predicted: list[tuple[str, ...]] = []
     count = count_up(f"measuring on {kind} documents", on_progress, documents.n_documents)
-    for tokens, true_sets, _ in seen.watch(documents.batches(tagger)):
-        truth += true_sets
-        predicted += [each.labels for each in tagger.tag_tokens(tokens)]
-        count(len(true_sets))
+    for batch in seen.watch(documents.batches(tagger)):
+        truth += batch.labels
+        predicted += _hide_unknown(tagger, batch)
+        count(len(batch.labels))
     scores = evaluate_label_sets(truth, predicted, labels)
     measures = {name: float(getattr(scores, name)) for name in MEASURES}
     return {**measures, "share_trained_on": seen.share}
+
+
+def _hide_unknown(tagger: Tagger, batch: Batch) -> list[tuple[str, ...]]:
+    """Predict the sets of documents, without the labels that are not known."""
+    predicted = [each.labels for each in tagger.tag_tokens(batch.tokens)]
+    if batch.unknown is None:
+        return predicted
+    index = tagger.labels.index
+    return [
+        tuple(label for label in labels if not marks[index[label]])
+        for labels, marks in zip(predicted, batch.unknown, strict=True)
+    ]

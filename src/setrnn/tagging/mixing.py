@@ -25,7 +25,13 @@ from setrnn.systems.mixture import MixtureSystem, relabel
 from setrnn.systems.mixture_candidates import Weights
 from setrnn.tagging.calibrating import calibrate_or_warn
 from setrnn.tagging.calibration import Calibration
-from setrnn.tagging.documents import Batch, Documents, LabelledDocuments, open_unseen
+from setrnn.tagging.documents import (
+    Batch,
+    Documents,
+    LabelledDocuments,
+    keep_complete,
+    open_unseen,
+)
 from setrnn.tagging.mixture_outputs import Outputs, collect
 from setrnn.tagging.mixture_weights import (
     BEST,
@@ -122,7 +128,7 @@ def _fit_mixture(
     every = join(members)
     batches = list(documents.batches(every))
     documents.note_skipped(on_progress)
-    outputs = collect(every, batches, on_progress)
+    outputs = collect(every, list(keep_complete(batches)), on_progress)
     fitted = _fit(outputs, on_progress)
     default = fit_likelihood(outputs.true_log_probs)
     is_used = np.any([each.weights > 0 for each in fitted] + [default > 0], axis=0)

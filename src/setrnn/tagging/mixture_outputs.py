@@ -92,7 +92,8 @@ def collect(
     if len(label_sets) < LEAST_TO_FIT or not any(label_sets):
         raise DataError(
             f"The weights of a mixture need {LEAST_TO_FIT} documents with labels or more, got "
-            f"{sum(map(bool, label_sets)):,}. Give documents that no member was trained on."
+            f"{sum(map(bool, label_sets)):,}. Give documents that no member was trained on, with "
+            "all their labels."
         )
     rows = even_rows(len(tokens), MOST_TO_FIT)
     fold = np.random.default_rng(0).permutation(len(rows)) % N_FOLDS

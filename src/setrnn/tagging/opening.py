@@ -14,6 +14,7 @@ from setrnn.data.cut_documents import describe_cut_documents
 from setrnn.data.formats import make_hierarchy
 from setrnn.data.formats.parents import Parents
 from setrnn.data.hierarchy import describe_fit
+from setrnn.data.incomplete import ESTIMATED, estimate_forgotten, mark_only_given
 from setrnn.data.languages import ENGLISH, find_language
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
@@ -56,6 +57,17 @@ def choose_config(
     if overrides:
         raise ConfigError("Give either a Config or single settings and a seed, not both.")
     return config
+
+
+NONE_COMPLETE = (
+    " None is complete, so that nothing says how many labels are missing: labels that are not "
+    "given are taken as absent. Add complete documents, or assume a share: "
+    "--set training.forgotten=0.3"
+)
+ALL_FIT = (
+    "No label is known to be absent from any training document: a model that predicts all labels "
+    "fits best. Add complete documents, or assume a smaller share: --set training.forgotten=0.3"
+)
 
 
 @dataclass(frozen=True)
@@ -179,6 +191,7 @@ def open_training_data(
     if prepared.hierarchy is not None:
         for line in describe_fit(prepared.hierarchy, prepared.labels, prepared.count_closed):
             on_progress(Note(line))
+    note_incomplete(prepared, config.training.forgotten, on_progress)
     if prepared.valid_is_cut:
         advice = " To train on all: --no-valid." if open_with is open_prepared else ""
         on_progress(Note(describe_cut(prepared) + advice))
@@ -192,6 +205,31 @@ def warn_of_skipped_rows(prepared: Prepared, on_progress: OnProgress) -> None:
     if prepared.n_skipped_rows:
         skipped = f"{prepared.n_skipped_rows:,} rows could not be read and were skipped."
         on_progress(Note(skipped, is_warning=True))
+
+
+def note_incomplete(prepared: Prepared, forgotten: float, on_progress: OnProgress) -> None:
+    """Say how many training documents have unknown labels, and what is made of them."""
+    train = prepared.split("train")
+    if train.unknown is None:
+        return
+    n_incomplete = int((~train.is_complete).sum())
+    text = f"{n_incomplete:,} of {len(train):,} training documents have labels that are not known."
+    is_only_given = mark_only_given(train.unknown)
+    if not is_only_given.any():
+        on_progress(Note(text))
+    elif forgotten != ESTIMATED:
+        on_progress(Note(text))
+        if forgotten == 1 and is_only_given.all():
+            on_progress(Note(ALL_FIT, is_warning=True))
+    elif train.is_complete.any():
+        found = (
+            f" Those that are not complete lack about {estimate_forgotten(train):.0%} of their "
+            "labels, by comparison with the others; to assume another share: "
+            "--set training.forgotten=P"
+        )
+        on_progress(Note(text + found))
+    else:
+        on_progress(Note(text + NONE_COMPLETE, is_warning=True))
 
 
 def note_cut_documents(prepared: Prepared, on_progress: OnProgress) -> None:

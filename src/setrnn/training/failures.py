@@ -17,8 +17,11 @@ from setrnn.data.subwords import check_same_tokenizer
 from setrnn.errors import DataError, TrainingError
 
 if TYPE_CHECKING:
+    from setrnn.methods import Method
     from setrnn.training.run_folder import Position
 
+# Objectives that compare the labels of a model with a whole set.
+NO_SET_PROBABILITY = ("optimal-completion", "set-reward")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -50,6 +53,20 @@ def check_set_sizes(prepared: Prepared, most: int | None, method: str) -> None:
         raise DataError(
             f"A document of train has {largest} labels, but '{method}' can be trained on at most "
             f"{most} per document. Train set-rnn instead."
+        )
+
+
+def check_incomplete(prepared: Prepared, method: Method) -> None:
+    """Refuse unknown labels in train for a method whose objective is not the probability of sets.
+
+    A method from outside may have any objective: that of each set is taken as its log p.
+    """
+    train = prepared.split("train")
+    if train.unknown is not None and method.objective in NO_SET_PROBABILITY:
+        raise DataError(
+            f"{int((~train.is_complete).sum()):,} documents of train have labels that are not "
+            f"known, and '{method.name}' needs whole label sets. Train set-rnn instead, or leave "
+            "these documents out."
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from setrnn.config import Config, from_dict, to_dict
-from setrnn.data.batches import TrainingDocuments
 from setrnn.data.prepared import Prepared
 from setrnn.errors import DataError, SetRNNError, StoppedError
 from setrnn.methods import find_method
@@ -70,7 +69,7 @@ def follow(ranks: Ranks, device: torch.device) -> None:
 def _make_trainer(
     about: Mapping[str, Any], tensors: Mapping[str, Tensor], ranks: Ranks, device: torch.device
 ) -> Trainer:
-    from setrnn.training.loop import Trainer
+    from setrnn.training.loop import Trainer, list_training_documents
     from setrnn.training.start import make_fabric
 
     config, method = from_dict(Config, about["config"]), find_method(about["method"])
@@ -79,10 +78,9 @@ def _make_trainer(
     network = deepcopy(rebuild_network(select_prefix(MODEL, tensors), config, method.decoder))
     for name, each in network.named_parameters():
         each.requires_grad_(name not in about["frozen"])
-    part, log_odds = prepared.split("train"), tensors.get(_LOG_ODDS)
-    documents = TrainingDocuments(
-        part.tokens, part.labels, log_odds=None if log_odds is None else log_odds.numpy()
-    )
+    documents, log_odds = list_training_documents(prepared, config), tensors.get(_LOG_ODDS)
+    if log_odds is not None:
+        documents = replace(documents, log_odds=log_odds.numpy())
     fabric = make_fabric(device, config.training.precision)
     trainer = Trainer(
         network.to(fabric.device),

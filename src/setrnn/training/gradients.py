@@ -28,6 +28,7 @@ from setrnn.model.devices import limited_threads
 from setrnn.model.dropout import draw_from
 from setrnn.model.network import Network
 from setrnn.objectives import LabelSets, Objective
+from setrnn.objectives.agreeing import sum_agreeing
 from setrnn.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
@@ -215,7 +216,12 @@ def _loss(
     with fabric.autocast():
         encoding = network.encode(batch)
         sets = LabelSets(batch.labels, batch.set_sizes, batch.documents, batch.weights)
-        values = objective(network.decoder, encoding, sets, n_orders)  # (B,)
+        if batch.log_weights is None:
+            values = objective(network.decoder, encoding, sets, n_orders)  # (B,)
+        else:
+            values = sum_agreeing(
+                objective, network.decoder, encoding, sets, batch.log_weights, n_orders
+            )
         return -values.sum() / n_documents
 
 

@@ -16,6 +16,7 @@ from torch.optim import Optimizer
 
 from setrnn.config import Config, TrainingSettings
 from setrnn.data.batches import Batch, TrainingDocuments, training_batches
+from setrnn.data.incomplete import Incomplete
 from setrnn.data.prepared import Prepared
 from setrnn.data.streaming import prefetch
 from setrnn.errors import ConfigError
@@ -71,9 +72,8 @@ class Trainer:
         self.network, self.prepared, self.config, self.method = network, prepared, config, method
         self.fabric, self.run, self.on_progress = fabric, run, on_progress
         self.max_seconds, self.rule = max_seconds, rule or method.rule
-        part = prepared.split("train")
         self.settings = config.training
-        self.train = documents or TrainingDocuments(part.tokens, part.labels)
+        self.train = documents or list_training_documents(prepared, config)
         optimizer = make_optimizer(network, self.settings, config.encoder.learning_rate)
         self.optimizer = cast("Optimizer", fabric.setup_optimizers(optimizer))
         self.keeper = Keeper(network, optimizer, fabric, self.settings, run)
@@ -314,6 +314,13 @@ class Trainer:
         )
         n_total = self.settings.epochs * len(self.train)
         return Progress("training", self._n_documents_done(), n_total, epoch=epoch)
+
+
+def list_training_documents(prepared: Prepared, config: Config) -> TrainingDocuments:
+    """Return the documents of the train part."""
+    part = prepared.split("train")
+    incomplete = Incomplete.of(part, len(prepared.labels), config.training.forgotten)
+    return TrainingDocuments(part.tokens, part.labels, incomplete=incomplete)
 
 
 def count_first_epochs(method: Method, settings: TrainingSettings) -> int:

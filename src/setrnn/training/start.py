@@ -26,9 +26,9 @@ from setrnn.progress import Note, OnProgress, ignore_progress
 from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import find_system
 from setrnn.systems.system import System
-from setrnn.training.failures import check_data, check_set_sizes
+from setrnn.training.failures import check_data, check_incomplete, check_set_sizes
 from setrnn.training.launching import several_processes
-from setrnn.training.loop import Trainer, count_first_epochs
+from setrnn.training.loop import Trainer, count_first_epochs, list_training_documents
 from setrnn.training.optimizer import speed_up_rows
 from setrnn.training.resuming import change_epochs, check_finishable
 from setrnn.training.run_folder import FIRST, LAST, RunFolder, has_run, read_state
@@ -117,6 +117,7 @@ def train_network(
     place = find_device(options.device)
     check_data(prepared, config, has_own_tokenizer=options.start is not None)
     check_set_sizes(prepared, find_system(method).max_training_labels, method.name)
+    check_incomplete(prepared, method)
     count_first_epochs(method, config.training)  # raises if an objective gets no epoch
     run = checkpoint = None
     first: dict[str, Any] = {}
@@ -195,8 +196,7 @@ def make_trainer(
         network = make_network(prepared, config, method.decoder, options.on_progress)
     else:
         network = rebuild_network(start.weights, config, method.decoder)
-    part = prepared.split("train")
-    documents = options.documents or TrainingDocuments(part.tokens, part.labels)
+    documents = options.documents or list_training_documents(prepared, config)
     if config.model.wide == "on" and (start is None or start.fits_wide):
         documents = add_wide(network, prepared, documents, config, options.on_progress)
         if start is not None:  # all but the arrays that were fitted

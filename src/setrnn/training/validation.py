@@ -11,7 +11,7 @@ from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_matrix
-from setrnn.systems.candidates import Ids
+from setrnn.systems.candidates import Bools, Ids
 from setrnn.systems.limits import no_limits
 from setrnn.systems.neural import MAX_DOCUMENTS
 from setrnn.systems.predicting import BatchSearch, ChosenSets, documents_at_once
@@ -64,15 +64,16 @@ def validate(
             chosen.append(waiting.pop().choose(rule, limits))
         between_batches()
     if by.needs_thresholds:
-        thresholds = _find_thresholds(waiting, truth, L, ranks)
+        thresholds = _find_thresholds(waiting, truth, L, ranks, valid.mark_unknown(L, rows))
         chosen = [each.choose(rule, limits, thresholds) for each in waiting]
     labels = [row[row >= 0] for each in chosen for row in each.labels]
     predicted = ranks.collect(labels, np.int64)
     own_log_probs = [each[None] for some in chosen for each in some.log_probs]
     log_probs = ranks.collect(own_log_probs, np.float64)
     n_labels = L + len(prepared.unseen_labels)
+    unknown = valid.mark_unknown(n_labels, rows)
     measured = evaluate_sets(
-        indicator_matrix(truth, n_labels), indicator_matrix(predicted, n_labels)
+        indicator_matrix(truth, n_labels), indicator_matrix(predicted, n_labels), unknown
     ).as_dict()
     return {name: float(measured[name]) for name in MEASURES} | {
         "mean_probability": float(np.exp(np.concatenate(log_probs)).mean())
@@ -80,13 +81,17 @@ def validate(
 
 
 def _find_thresholds(
-    searches: Sequence[BatchSearch], truth: Sequence[Ids], n_labels: int, ranks: Ranks
+    searches: Sequence[BatchSearch],
+    truth: Sequence[Ids],
+    n_labels: int,
+    ranks: Ranks,
+    unknown: Bools | None,
 ) -> Thresholds:
     """Choose thresholds on the documents that are measured."""
     own = [each.system.marginals(each.tokens, each.many_sets()) for each in searches]
     marginals = ranks.collect([row for rows in own for row in rows], np.float32)
     known = Ragged.from_lists([row[row < n_labels].tolist() for row in truth])
-    joined = TrueMarginals.of(np.stack(marginals), known)
+    joined = TrueMarginals.of(np.stack(marginals), known, unknown)
     return choose_thresholds(joined.probs, joined.is_label, joined.places)
 
 
@@ -95,13 +100,17 @@ def best_constant(prepared: Prepared, measure: str) -> float:
 
     Their number is the best one, from none to all, or to the 1,000 most frequent.
     """
-    truth = prepared.split("valid").labels
+    valid = prepared.split("valid")
+    truth = valid.labels
     L, n_labels = len(prepared.labels), len(prepared.labels) + len(prepared.unseen_labels)
     matrix = indicator_matrix(list(truth), n_labels)
+    unknown = valid.mark_unknown(n_labels)
     most = min(L, MOST_REPEATED)
     sizes = np.unique(np.geomspace(1, most + 1, min(MOST_CONSTANTS, most + 1)).astype(np.int64) - 1)
     scores = [
-        float(evaluate_sets(matrix, _repeat(size, len(truth), n_labels)).as_dict()[measure])
+        float(
+            evaluate_sets(matrix, _repeat(size, len(truth), n_labels), unknown).as_dict()[measure]
+        )
         for size in sizes
     ]
     return min(scores) if measure in LOWER_IS_BETTER else max(scores)

@@ -38,7 +38,7 @@ def add_wide(
     Those of the train part come from fits on other documents, so that they are only as good as
     those of new documents.
     """
-    tfidf, data = make_training_data(prepared, config.classical)
+    tfidf, data = make_training_data(prepared, config.classical, config.training.forgotten)
     n_total = data.n_labels * (N_FOLDS + 1)
     count = count_up("fitting br on words", on_progress, n_total, "labels")
     model = BinaryRelevance.fit(data, config.classical, count)
@@ -93,7 +93,10 @@ def cross_fit(
     for fold in np.unique(folds) if len(folds) > 1 else ():
         own, others = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
         part = replace(
-            data, features=data.features[others], label_sets=take_rows(data.label_sets, others)
+            data,
+            features=data.features[others],
+            label_sets=take_rows(data.label_sets, others),
+            incomplete=None if data.incomplete is None else data.incomplete.rows(others),
         )
         model = BinaryRelevance.fit(part, config.classical, on_labels_done)
         found[own] = model.linear.logits(data.features[own])

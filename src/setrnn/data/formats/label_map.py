@@ -67,7 +67,7 @@ def map_labels(splits: Mapping[str, Split], label_map: Mapping[str, str]) -> dic
                 for label in example.labels:
                     unused.pop(label, None)
                     unused.pop(label.strip(), None)
-                yield replace(example, labels=rename_labels(example.labels, label_map))
+                yield _rename(example, label_map)
             if name == noting and is_piece:
                 bad_rows.unused = list(unused)
             elif name == noting:
@@ -77,6 +77,13 @@ def map_labels(splits: Mapping[str, Split], label_map: Mapping[str, str]) -> dic
         return replace(split, read=read, joined=pieces)
 
     return {name: renamed(name, split) for name, split in splits.items()}
+
+
+def _rename(example: Example, label_map: Mapping[str, str]) -> Example:
+    labels = rename_labels(example.labels, label_map)
+    unknown = rename_labels(example.unknown, label_map)
+    kept = tuple(label for label in unknown if label not in labels)  # a given label is known
+    return replace(example, labels=labels, unknown=kept)
 
 
 def note_unused(unused: Sequence[str] | None, bad_rows: BadRows) -> None:

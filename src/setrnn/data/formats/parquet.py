@@ -98,7 +98,8 @@ def _columns(path: Path, options: ReadOptions, schema: Any) -> list[str]:  # noq
     check_columns(path, options, schema.names)
     ids, lists = [options.id_field], options.list_fields
     columns = []
-    for name in dict.fromkeys([*ids, *options.text_fields, *lists]):
+    complete = [options.complete_name] if options.require_labels else []
+    for name in dict.fromkeys([*ids, *options.text_fields, *lists, *complete]):
         if name not in schema.names:
             continue
         if schema.names.count(name) > 1:

@@ -61,6 +61,9 @@ class ReadOptions:
         max_row_bytes: longer rows are bad rows.
         any_suffix: whether a single file is read whatever its suffix, because the user named
             the format.
+        unknown_field: the field of labels that are not known; None for "unknown".
+        complete_field: the field that says whether every label that is not given is absent; None
+            for "complete".
         present_field: the field of labels known to be right; None if there is none.
         absent_field: the field of labels known to be wrong; None if there is none.
         check_known: raises DataError if a row's known labels cannot be used; the row is then a
@@ -85,6 +88,8 @@ class ReadOptions:
     require_labels: bool = True
     max_row_bytes: int = 10_000_000
     any_suffix: bool = False
+    unknown_field: str | None = None
+    complete_field: str | None = None
     present_field: str | None = None
     absent_field: str | None = None
     check_known: Callable[[KnownLabels], None] | None = None
@@ -119,8 +124,20 @@ class ReadOptions:
     @property
     def list_fields(self) -> tuple[str, ...]:
         """The fields that hold several strings, without repeats."""
-        names = (self.labels_field, self.features_field, *self.known_fields)
+        names = [self.labels_field, self.features_field, *self.known_fields]
+        if self.require_labels:
+            names.append(self.unknown_name)
         return tuple(dict.fromkeys(names))
+
+    @property
+    def unknown_name(self) -> str:
+        """The field of labels that are not known."""
+        return self.unknown_field or "unknown"
+
+    @property
+    def complete_name(self) -> str:
+        """The field that is false if labels that are not given are not known."""
+        return self.complete_field or "complete"
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,9 @@ from setrnn.data.formats.reader import BadRows, ReadOptions
 from setrnn.errors import BadRowError, DataError
 
 Row = TypeVar("Row")
+
+# What a cell may say; an empty one says nothing.
+_TRUTHS = {"": True, "true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 class RowProblem(Exception):  # noqa: N818 - not an error yet: the reader adds the place
@@ -61,6 +65,7 @@ def example_maker(
     labels_field, features_field = options.labels_field, options.features_field
     lone_text_field = text_fields[0] if len(text_fields) == 1 else None
     require_labels, has_known = options.require_labels, bool(options.known_fields)
+    unknown_name, complete_name = options.unknown_name, options.complete_name
 
     def make(row: Mapping[str, Any], number: int) -> Example:
         row_id = row.get(id_field)
@@ -81,6 +86,8 @@ def example_maker(
             _known_labels(row, options) if has_known else None,
             row if options.keep_columns else None,
         )
+        if require_labels and (unknown_name in row or complete_name in row):
+            example = _add_unknown(example, row, options)
         if not is_decoded:
             check_characters(example, options)
         return example
@@ -96,6 +103,8 @@ def check_characters(example: Example, options: ReadOptions) -> None:
         _check_string(options.labels_field, label)
     for feature in example.features:
         _check_string(options.features_field, feature)
+    for label in example.unknown:
+        _check_string(options.unknown_name, label)
 
 
 def decode(line: bytes) -> str:
@@ -142,6 +151,10 @@ def check_columns(path: Path, options: ReadOptions, columns: Iterable[str]) -> N
         wanted.append((options.id_field, "--id-field"))
     if options.features_field != ReadOptions.features_field:
         wanted.append((options.features_field, "--features-field"))
+    if options.unknown_field is not None:
+        wanted.append((options.unknown_field, "--unknown-field"))
+    if options.complete_field is not None:
+        wanted.append((options.complete_field, "--complete-field"))
     wanted.extend(options.known_fields.items())
     for name, flag in wanted:
         if name not in columns:
@@ -190,6 +203,35 @@ def _known_labels(row: Mapping[str, Any], options: ReadOptions) -> KnownLabels:
         except DataError as error:
             raise RowProblem(str(error)) from error
     return known
+
+
+def _add_unknown(example: Example, row: Mapping[str, Any], options: ReadOptions) -> Example:
+    """Return the document with the labels that its row says are not known."""
+    unknown, complete = row.get(options.unknown_name), row.get(options.complete_name)
+    names = () if unknown is None else strings(options.unknown_name, unknown)
+    is_complete = _truth(options.complete_name, complete)
+    if not names and is_complete:
+        return example
+    for name in names:
+        if name in example.labels:
+            raise RowProblem(
+                f"{shown(name)} is in '{options.labels_field}' and in '{options.unknown_name}'. "
+                "Remove it from one."
+            )
+    return replace(example, unknown=names, complete=is_complete)
+
+
+def _truth(name: str, value: object) -> bool:
+    """Return whether a value says true; a missing one does."""
+    if value is None or type(value) is bool:
+        return value is not False
+    found = _TRUTHS.get(value.strip().lower()) if type(value) is str else None
+    if found is None:
+        raise RowProblem(
+            f"'{name}' must be true or false, got {shown(value)}. Write one of these, or name "
+            "another field with --complete-field."
+        )
+    return found
 
 
 def _missing(row: Mapping[str, Any], name: str, advice: str, flag: str) -> RowProblem:

@@ -75,6 +75,10 @@ def _write_jsonl(examples: Iterable[Example], stream: BinaryIO) -> int:
         }
         if example.features:
             row["features"] = example.features
+        if example.unknown:
+            row["unknown"] = example.unknown
+        if not example.complete:
+            row["complete"] = False
         try:
             line = json.dumps(row, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
@@ -97,6 +101,7 @@ def _write_parquet(examples: Iterable[Example], stream: BinaryIO) -> int:
     strings = pa.list_(pa.string())
     schema = pa.schema(
         {"id": pa.string(), "text": pa.string(), "labels": strings, "features": strings}
+        | {"unknown": strings, "complete": pa.bool_()}
     )
     n_written = 0
     with pq.ParquetWriter(stream, schema) as writer:
@@ -143,7 +148,8 @@ def _not_utf8(group: list[Example]) -> DataError:
     """Return the error that names the document that cannot be written."""
     for example in group:
         try:
-            "".join((example.id, example.text, *example.labels, *example.features)).encode()
+            every = (*example.labels, *example.features, *example.unknown)
+            "".join((example.id, example.text, *every)).encode()
         except UnicodeEncodeError:
             return DataError(
                 f"Document {shown(example.id)} holds half a character (a lone surrogate), which "

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.config import ClassicalSettings
-from setrnn.systems.candidates import Floats, Ids, SetCandidates
+from setrnn.systems.candidates import Floats, Floats32, Ids, SetCandidates
 from setrnn.systems.classical.active_features import fit_sparse_logistic
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
@@ -35,8 +36,11 @@ class BinaryRelevance:
         settings: ClassicalSettings,
         on_labels_done: Callable[[int], None] = lambda n_labels: None,
     ) -> BinaryRelevance:
-        """Fit one regression per label."""
-        fit = fit_sparse_logistic if data.n_labels >= MANY_LABELS else fit_logistic
+        """Fit one regression per label, on the documents for which the label is known."""
+        many, incomplete = data.n_labels >= MANY_LABELS, data.incomplete
+        fit: Callable[..., tuple[Any, Floats32]] = fit_sparse_logistic if many else fit_logistic
+        if incomplete is not None:
+            fit = partial(fit_logistic, open_weights=incomplete.open_weights)
         weights, intercepts = fit(
             data.features,
             indicator(data.label_sets, data.n_labels),

@@ -14,6 +14,7 @@ import scipy  # scipy.sparse is imported where it is first used
 from setrnn.config import ClassicalSettings
 from setrnn.data.labels import distinct_sets
 from setrnn.data.ragged import Ragged
+from setrnn.errors import DataError
 from setrnn.systems.candidates import (
     Bools,
     Floats,
@@ -116,8 +117,16 @@ class SupportInference:
         settings: ClassicalSettings,
         on_labels_done: Callable[[int], None] = lambda n_labels: None,
     ) -> SupportInference:
-        """Fit BR and collect the label sets."""
-        support, _ = distinct_sets(data.label_sets)
+        """Fit BR and collect the label sets of the complete documents."""
+        label_sets = data.label_sets
+        if data.incomplete is not None:
+            label_sets = label_sets.take(np.flatnonzero(data.incomplete.is_complete))
+        if not len(label_sets):
+            raise DataError(
+                "br-support predicts label sets of complete documents, and no training document is "
+                "complete. Train br instead, or add complete documents."
+            )
+        support, _ = distinct_sets(label_sets)
         return cls(BinaryRelevance.fit(data, settings, on_labels_done), support)
 
     def log_probs(self, features: scipy.sparse.csr_matrix) -> Floats:

@@ -22,6 +22,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
+from setrnn.systems.candidates import Floats32
+
 # n documents, d features (the last one is the intercept), B labels of a block
 
 BLOCK = 16  # labels per product: wide enough for SIMD, narrow enough for the cache
@@ -71,16 +73,28 @@ class Problem:
     penalties: Penalties  # of all features but the intercept
     allowed: Tensor | None  # (d, B) which features a label may use
     n_others: int = 0  # documents with neither features nor labels: only the intercept counts
+    # (n, B) log w of labels that are not known, -inf where they are: the loss of such a label is
+    # -log(1 - p + w p), which is 0 for w = 1. None if all are known.
+    open_weights: Tensor | None = None
 
     def columns(self, chosen: Tensor) -> Problem:
         """Keep only some labels of the block."""
         allowed = None if self.allowed is None else self.allowed.index_select(1, chosen)
-        return replace(self, targets=self.targets.index_select(1, chosen), allowed=allowed)
+        weights = self.open_weights
+        return replace(
+            self,
+            targets=self.targets.index_select(1, chosen),
+            allowed=allowed,
+            open_weights=None if weights is None else weights.index_select(1, chosen),
+        )
 
     def evaluate(self, weights: Tensor) -> Point:
         """Return the point of weights (d, B)."""
         logits = self.features @ weights  # (n, B)
-        value = (softplus(logits) - self.targets * logits).sum(0, dtype=torch.float64)
+        losses = softplus(logits) - self.targets * logits
+        if self.open_weights is not None:
+            losses -= softplus(logits + self.open_weights)
+        value = losses.sum(0, dtype=torch.float64)
         value += self.penalties.l1 * weights[:-1].abs().sum(0)
         value += 0.5 * self.penalties.l2 * weights[:-1].square().sum(0)
         if self.n_others:
@@ -89,7 +103,10 @@ class Problem:
 
     def gradient(self, point: Point) -> Tensor:
         """Return the gradient of the smooth part of the objective, (d, B)."""
-        gradient = self.features_t @ (point.logits.sigmoid() - self.targets)
+        residuals = point.logits.sigmoid() - self.targets
+        if self.open_weights is not None:
+            residuals -= (point.logits + self.open_weights).sigmoid()
+        gradient = self.features_t @ residuals
         gradient[:-1].add_(point.weights[:-1], alpha=self.penalties.l2)
         if self.n_others:
             gradient[-1].add_(point.weights[-1].sigmoid(), alpha=self.n_others)
@@ -194,9 +211,11 @@ def fit_block(
     Without weights to start from, only the intercepts start from other values than 0.
     """
     n_labels = problem.targets.shape[1]
-    n_documents = len(problem.targets) + problem.n_others
+    n_documents = torch.tensor(float(len(problem.targets) + problem.n_others))
+    if problem.open_weights is not None:  # about as many as those for which a label is known
+        n_documents = (n_documents - problem.open_weights.exp().sum(0)).clamp(min=1)
     weights = torch.zeros(len(curvature), n_labels)
-    n_positive = problem.targets.sum(0).clamp(0.5, n_documents - 0.5)
+    n_positive = problem.targets.sum(0).clamp(min=0.5).minimum(n_documents - 0.5)
     weights[-1] = torch.log(n_positive / (n_documents - n_positive))
     share = n_positive / n_documents
     diagonal = curvature[:, None] * (share * (1 - share))
@@ -235,6 +254,7 @@ def fit_logistic(
     targets: scipy.sparse.csr_matrix,
     penalties: Penalties,
     allowed: Callable[[slice], Tensor] | None = None,
+    open_weights: Callable[[slice], Floats32] | None = None,
     max_steps: int = 60,
     tolerance: float = 1e-3,
     n_threads: int | None = None,
@@ -248,6 +268,7 @@ def fit_logistic(
         penalties: the two penalties.
         allowed: for a slice of labels, which features each may use (features, labels);
             all of them if not given.
+        open_weights: for a slice of labels, log w of those that are not known: see `Problem`.
         max_steps: the most steps of OWL-QN.
         tolerance: a label is finished when a step lowers its objective by less than this share.
         n_threads: how many blocks of labels are fitted in parallel.
@@ -268,6 +289,7 @@ def fit_logistic(
             targets=torch.from_numpy(by_label[:, labels].toarray().astype(np.float32)),
             penalties=penalties,
             allowed=mask,
+            open_weights=None if open_weights is None else torch.from_numpy(open_weights(labels)),
         )
         found = fit_block(problem, of_documents.curvature, max_steps, tolerance)
         weights[:, labels] = found.numpy()

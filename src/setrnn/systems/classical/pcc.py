@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from setrnn.config import BOUNDS, ClassicalSettings
+from setrnn.data.incomplete import Incomplete
 from setrnn.systems.candidates import (
     Floats,
     Floats32,
@@ -23,6 +24,7 @@ from setrnn.systems.candidates import (
     log_sigmoid,
     pack_labels,
 )
+from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.systems.classical.features import indicator
 from setrnn.systems.classical.logistic import Penalties, fit_logistic
 from setrnn.systems.classical.system import LinearWeights, TrainingData
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 # n documents, K beams, L labels, G given sets, S labels of a beam
+
+LEAST_GUESS = 0.05  # smaller probabilities of unknown labels are taken as 0
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,8 @@ class ClassifierChain:
         """Fit all classifiers at once: in training the earlier labels are known.
 
         The labels are further columns beside the features; each classifier may use the columns
-        of the labels before its own.
+        of the labels before its own. Such a column is the probability that BR gives the label in
+        documents where it is not known.
         """
         n_features = data.features.shape[1]
         targets = indicator(data.label_sets, data.n_labels)
@@ -91,11 +96,15 @@ class ClassifierChain:
             is_earlier = torch.arange(data.n_labels)[:, None] < columns
             return torch.cat([torch.ones(n_features, len(columns)), is_earlier.float()])
 
+        values, incomplete = targets, data.incomplete
+        if incomplete is not None:
+            values = targets + _guess_unknown(data, incomplete, settings)
         weights, intercepts = fit_logistic(
-            scipy.sparse.hstack([data.features, targets], "csr"),
+            scipy.sparse.hstack([data.features, values], "csr"),
             targets,
             Penalties(settings.l1, settings.l2),
             allowed=earlier,
+            open_weights=None if incomplete is None else incomplete.open_weights,
             max_steps=settings.max_steps,
             tolerance=settings.tolerance,
             on_labels_done=on_labels_done,
@@ -241,6 +250,15 @@ class Beams:
         for held in np.moveaxis(self.labels, -1, 0):  # one by one: padding changes no bit
             log_odds += chain[held]
         return log_odds
+
+
+def _guess_unknown(
+    data: TrainingData, incomplete: Incomplete, settings: ClassicalSettings
+) -> scipy.sparse.csr_matrix:
+    """Return p(label | document, what is known) by BR where it is not known and likely: (n, L)."""
+    logits = BinaryRelevance.fit(data, settings).linear.logits(data.features)
+    posterior = scipy.special.expit(logits + incomplete.open_weights(slice(0, data.n_labels)))
+    return scipy.sparse.csr_matrix(np.where(posterior < LEAST_GUESS, 0, posterior))
 
 
 def _close(known: Known, n_labels: int) -> Floats:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.config import ClassicalSettings, Config
+from setrnn.data.incomplete import ESTIMATED, Incomplete
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.methods import Method
@@ -39,6 +40,7 @@ class TrainingData:
     features: scipy.sparse.csr_matrix  # (n, d) tf-idf
     label_sets: Ragged  # ids below n_labels
     n_labels: int
+    incomplete: Incomplete | None = None  # None if all labels are known
 
 
 class ClassicalModel(Protocol):
@@ -165,7 +167,8 @@ class ClassicalSystem(System):
         cls, prepared: Prepared, config: Config, on_progress: OnProgress = ignore_progress
     ) -> Self:
         """Fit on the train part of prepared data."""
-        tfidf, data = make_training_data(prepared, config.classical)
+        forgotten = config.training.forgotten
+        tfidf, data = make_training_data(prepared, config.classical, forgotten)
         count = count_up("training", on_progress, data.n_labels, "labels")
         return cls(tfidf, cls.model_class.fit(data, config.classical, count))
 
@@ -263,12 +266,13 @@ class ClassicalSystem(System):
 
 
 def make_training_data(
-    prepared: Prepared, settings: ClassicalSettings
+    prepared: Prepared, settings: ClassicalSettings, forgotten: float = ESTIMATED
 ) -> tuple[Tfidf, TrainingData]:
     """Return the tf-idf vectors and label sets of the train part."""
-    train = prepared.split("train")
+    train, n_labels = prepared.split("train"), len(prepared.labels)
     tfidf, features = Tfidf.fit(train.tokens, prepared.encoder.n_tokens, settings.max_pairs)
-    return tfidf, TrainingData(features, train.labels, len(prepared.labels))
+    incomplete = Incomplete.of(train, n_labels, forgotten)
+    return tfidf, TrainingData(features, train.labels, n_labels, incomplete)
 
 
 def tune_penalties(
@@ -281,13 +285,13 @@ def tune_penalties(
     """Return the settings with the best sum of the three F1 measures on the valid part."""
     tfidf, data = make_training_data(prepared, settings)
     valid = prepared.split("valid")
-    truth = indicator(valid.labels, data.n_labels)
+    truth, unknown = indicator(valid.labels, data.n_labels), valid.mark_unknown(data.n_labels)
     best, best_sum = settings, -1.0
     for l1, l2 in GRID:
         trial = replace(settings, l1=l1, l2=l2)
         fitted = model.fit(data, trial, lambda n_labels: None)
         system = fit_empty_set(ClassicalSystem(tfidf, fitted), prepared, empty_sets)
-        scores = evaluate_sets(truth, _predict(system, valid.tokens, data.n_labels))
+        scores = evaluate_sets(truth, _predict(system, valid.tokens, data.n_labels), unknown)
         on_trial(l1, l2, scores)
         total = scores.instance_f1 + scores.label_f1 + scores.micro_f1
         if total > best_sum:
