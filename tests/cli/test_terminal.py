@@ -155,3 +155,7 @@ def test_errors_hold_no_control_character(setrnn, arguments, code, debug):
     if code == 1:
         (line,) = result.error_lines
         assert line == result.err.splitlines()[-1]
+
+
+def test_a_label_with_a_comma_is_quoted_in_a_set():
+    assert labels_text(["books", "books, rare"]) == '{books, "books, rare"}'

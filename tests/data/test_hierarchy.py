@@ -5,6 +5,7 @@ from setrnn.data.hierarchy import (
     Hierarchy,
     count_closed,
     describe_fit,
+    describe_labels,
     score_in_hierarchy,
 )
 from setrnn.data.labels import LabelVocabulary
@@ -62,6 +63,20 @@ def test_open_sets_are_counted_with_an_example():
     assert "--close-labels" in lines[1]
     closed = count_closed(TREE, labels.encode([["a", "b"], ["a"]]), labels)
     assert "closed upwards" in describe_fit(TREE, labels, closed)[-1]
+
+
+@pytest.mark.parametrize("parents", [5, None, [5], [["b"]], {"b": 1}])
+def test_parents_that_are_not_labels_are_refused(parents):
+    with pytest.raises(DataError, match="must be labels"):
+        Hierarchy({"a": parents})
+
+
+def test_closing_says_that_it_adds_another_spelling_of_a_label():
+    sets = [["vpn", "Network"], ["networks"], ["it"]]
+    for closes in (True, False):
+        tree = Hierarchy({"vpn": ["Network"]}, closes_labels=closes)
+        lines = describe_labels(tree, sets)
+        assert any("'Network' ('networks')" in line for line in lines) == closes
 
 
 def test_a_hierarchy_of_other_labels_is_refused():

@@ -114,6 +114,10 @@ def test_lists_are_lower_case_composed_and_single_words():
             assert word == word.replace("İ", "i").lower()
     with pytest.raises(ConfigError, match="Did you mean 'german'"):
         find_language("germn")
+    with pytest.raises(ConfigError, match="other language, give none"):
+        find_language("japanese")
+    assert read_stop_words("de") == read_stop_words("German") == read_stop_words("german")
+    assert read_stop_words("en") == read_stop_words("english")
     with pytest.raises(ConfigError, match="language"):
         settle_language([], TextSettings(language="klingon"))
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from setrnn.cli.data import show_statistics
+from setrnn.cli.statistics_tables import show_statistics
 from setrnn.data.example import Example
 from setrnn.data.statistics import SharedTexts, UnseenStatistics, dataset_statistics
 

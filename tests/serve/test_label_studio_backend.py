@@ -216,3 +216,26 @@ def test_models_that_are_not_loaded_yet_are_not_up():
     with TestClient(make_app(Registry({"news": "folder"}), SETTINGS)) as client:
         assert client.get("/health").status_code == 503
         assert client.post("/setup", json={}).status_code == 503
+
+
+@pytest.mark.parametrize("choice", ["multiple", "single"])
+def test_choices_whose_parents_the_project_lacks_are_proposed(tagger, test_texts, choice):
+    labels = tagger.labels.names
+    tree = tagger.with_hierarchy({label: [labels[0]] for label in labels[1:]})
+    assert tree.keeps_closed
+    asks = asked(config_of(labels[choice == "multiple" :], choice), *test_texts[:20])
+    with TestClient(make_app(Registry.of(ServedModel("tree", "1", tree)), SETTINGS)) as client:
+        results = client.post("/predict", json=asks).json()["results"]
+    chosen = {label for each in results if each["result"] for label in choices_of(each)}
+    assert chosen & set(labels[1:])
+
+
+def choices_of(prediction):
+    return prediction["result"][0]["value"]["choices"]
+
+
+def test_an_empty_cell_is_an_empty_text_and_a_missing_field_is_refused(backend, tagger):
+    config = config_of(tagger.labels.names)
+    answers = [backend.post("/predict", json=asked(config, text)).json() for text in (None, "")]
+    assert answers[0] == answers[1]
+    assert backend.post("/predict", json=asked(config, TEXT, field="other")).status_code == 422

@@ -12,6 +12,7 @@ from setrnn.data import newsroom
 from setrnn.data.cache import Source
 from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.example import Example
+from setrnn.data.formats import BadRows, open_dataset, read_hierarchy
 from setrnn.data.formats.write import write_examples
 from setrnn.data.prepared import prepare
 from setrnn.errors import DataError
@@ -22,6 +23,7 @@ from setrnn.tagging.evaluation import evaluate
 from setrnn.tagging.mixing import join, mix
 from setrnn.tagging.opening import make_source, open_training_data
 from setrnn.tagging.tagger import load
+from setrnn.tagging.train import train
 from small_taggers import SMALL, trained_tagger
 
 
@@ -69,6 +71,20 @@ def test_the_file_that_valid_was_cut_from_calibrates_with_that_part(cut_tagger, 
     for data in (Source(str(one_file)), one_file.parent / "both"):
         documents = open_unseen(cut_tagger, data, None, collect_notes(notes))
         assert (documents.split, count_documents(cut_tagger, documents)) == ("valid", 105)
+
+
+def test_the_valid_part_is_found_if_labels_were_closed_before_it_was_cut(one_file):
+    leaves = one_file.parent / "leaves.jsonl"
+    documents = list(open_dataset(one_file).require("train").read(BadRows()))
+    upper = {name for above in read_hierarchy("newsroom").parents.values() for name in above}
+    write_examples(
+        (replace(each, labels=tuple(set(each.labels) - upper)) for each in documents), leaves
+    )
+    tagger = train(leaves, "br", hierarchy="newsroom", close_labels=True)
+    notes = []
+    found = open_unseen(tagger, leaves, None, collect_notes(notes))
+    assert count_documents(tagger, found) == 105
+    assert any("cut off" in each.text for each in notes)
 
 
 def test_new_documents_are_all_used(cut_tagger, one_file):

@@ -63,8 +63,9 @@ def hierarchical_table(rows: Mapping[str, Mapping[str, Any]]) -> Table:
 
 
 def labels_text(labels: Sequence[str]) -> str:
-    """Write a label set for a reader."""
-    return "{" + ", ".join(labels) + "}" if labels else "{} (no labels)"
+    """Write a label set for a reader; a label with a comma is quoted."""
+    names = [f'"{label}"' if "," in label else label for label in labels]
+    return "{" + ", ".join(names) + "}" if labels else "{} (no labels)"
 
 
 def write_json(file: Path, values: Mapping[str, Any]) -> None:

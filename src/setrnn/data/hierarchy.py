@@ -58,13 +58,14 @@ class Hierarchy:
         """Raise DataError if a label is above itself."""
         found: dict[str, tuple[str, ...]] = {}
         for label, above in self.parents.items():
-            rows = (above,) if isinstance(above, str) else tuple(dict.fromkeys(above))
+            has_several = isinstance(above, Iterable) and not isinstance(above, str | Mapping)
+            rows: tuple[Any, ...] = tuple(above) if has_several else (above,)
             if not all(isinstance(each, str) and each for each in (label, *rows)):
                 raise DataError(f"The parents of {label!r:.60} must be labels, got {above!r:.60}.")
             if label in rows:
                 raise DataError(f"{shown(label)} is its own parent. Remove that row.")
             if rows:
-                found[label] = rows
+                found[label] = tuple(dict.fromkeys(rows))
         object.__setattr__(self, "parents", found)
         try:
             self._ancestors  # noqa: B018 (computed once)
@@ -189,6 +190,11 @@ def describe_fit(hierarchy: Hierarchy, labels: LabelVocabulary, count: ClosedCou
         some = ", ".join(_name_unknown(each, labels) for each in unknown[:N_SHOWN])
         more = f" and {len(unknown) - N_SHOWN:,} more" if len(unknown) > N_SHOWN else ""
         lines.append(f"The hierarchy names labels that no training document has: {some}{more}.")
+    if hierarchy.closes_labels and (twins := _list_twins(hierarchy, labels)):
+        lines.append(
+            f"The hierarchy spells labels in another way than the documents: {'; '.join(twins)}. "
+            "Both are labels now. Write the labels as the documents do, after --label-map."
+        )
     text = f"Hierarchy: {n_below:,} of {len(labels):,} labels are below another. "
     if count.example is None:
         lines.append(text + "The training labels are closed upwards, so predictions are too.")
@@ -214,6 +220,18 @@ def describe_labels(hierarchy: Hierarchy, label_sets: Sequence[Sequence[str]]) -
     return describe_fit(
         hierarchy, labels, count_closed(hierarchy, labels.encode(label_sets), labels)
     )
+
+
+def _list_twins(hierarchy: Hierarchy, labels: LabelVocabulary) -> list[str]:
+    """List the labels above others that are probably spellings of another label."""
+    from setrnn.data.formats.label_map import find_twins  # that package imports this file
+
+    above = {parent for parents in hierarchy.parents.values() for parent in parents}
+    pairs = (
+        pair if pair[0] in above else pair[::-1]
+        for pair in find_twins(dict(zip(labels.names, labels.counts, strict=True))).items()
+    )
+    return [f"{shown(a)} ({shown(b)})" for a, b in pairs if a in above][:N_SHOWN]
 
 
 def _name_unknown(name: str, labels: LabelVocabulary) -> str:

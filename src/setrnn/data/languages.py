@@ -72,14 +72,18 @@ def read_lists() -> dict[str, StopWordList]:
 
 def find_language(name: str) -> str:
     """Return the name of a language from its name or code; raise ConfigError if there is none."""
-    lists = read_lists()
-    names = {key: each.name for each in lists.values() for key in (each.name, each.code)}
-    names |= {AUTO: AUTO, NO_LANGUAGE: NO_LANGUAGE}
+    names = {AUTO: AUTO, NO_LANGUAGE: NO_LANGUAGE, **_names()}
     if name.lower() not in names:
         raise ConfigError(
-            f"There is no text.language '{name}'. {nearest_name(name, [AUTO, NO_LANGUAGE, *lists])}"
+            f"There is no text.language '{name}'. {nearest_name(name, {*names.values()})} For any "
+            "other language, give none: all words are kept."
         )
     return names[name.lower()]
+
+
+def _names() -> dict[str, str]:
+    """Return the names of the languages with a list, by name and by code."""
+    return {key: each.name for each in read_lists().values() for key in (each.name, each.code)}
 
 
 def look_at(texts: Iterable[str]) -> Look:
@@ -134,7 +138,7 @@ def read_stop_words(name: str, language: str = AUTO) -> set[str]:
 
     "auto" is the list of the given language; of an unknown one, that of English.
     """
-    chosen = name
+    chosen = _names().get(name.lower(), name)
     if name == AUTO:
         chosen = ENGLISH if language == AUTO else find_language(language)
     if chosen == NO_LANGUAGE:

@@ -168,7 +168,10 @@ async def label_config(request: Request) -> str:
 
 
 def _text_of(task: Task, tag: ChoicesTag, number: int) -> str:
-    text = task.data.get(tag.text_field)
+    """Return the text of a task; an empty cell of an imported table is null."""
+    text = task.data.get(tag.text_field, False)
+    if text is None:
+        return ""
     if not isinstance(text, str):
         name = shorten(tag.text_field)
         raise ProblemError(
@@ -178,8 +181,12 @@ def _text_of(task: Task, tag: ChoicesTag, number: int) -> str:
 
 
 def _limit(tag: ChoicesTag, model: ServedModel) -> Limits:
-    """Return limits that keep predictions within the choices of a project."""
-    labels = model.tagger.labels
+    """Return limits that keep predictions within the choices of a project.
+
+    A set need not be closed if that would keep choices out: those with a label above them that the
+    project lacks, or, if only one may be chosen, all that are below another.
+    """
+    labels, tree = model.tagger.labels, model.tagger.hierarchy
     known = set(tag.choices)
     lacking: Sequence[str] = [each for each in labels.names if each not in known] if known else ()
     if len(lacking) == len(labels):
@@ -187,7 +194,13 @@ def _limit(tag: ChoicesTag, model: ServedModel) -> Limits:
             f"None of the choices of '{shorten(tag.name)}' is a label of the model. GET "
             "/label-config returns an interface with its labels."
         )
-    return Limits(max_labels=1 if tag.is_single else None, forbidden=tuple(lacking))
+    above = set() if tree is None else {name for each in known for name in tree.ancestors(each)}
+    opens = tag.is_single or not above.isdisjoint(lacking)
+    return Limits(
+        max_labels=1 if tag.is_single else None,
+        forbidden=tuple(lacking),
+        closed=False if tree is not None and opens else None,
+    )
 
 
 def _version(model: ServedModel) -> str:

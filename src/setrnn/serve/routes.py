@@ -286,7 +286,7 @@ def check_texts(settings: ServeSettings, texts: Sequence[str]) -> None:
             raise ProblemError(
                 "invalid",
                 f"A text may have {limit:,} words, but text {number} has {n_words:,}. Send its "
-                "beginning: models read no further.",
+                "beginning, or raise --max-words if the model reads more.",
             )
 
 

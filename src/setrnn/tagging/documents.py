@@ -164,14 +164,15 @@ def open_unseen(
     """
     cut = _cut_valid(data) if split in (None, "valid") else None
     if cut is not None and is_seen(tagger, open_documents(replace(cut, cut_valid=False), "train")):
-        valid = open_documents(cut, "valid")
-        if not is_seen(tagger, valid):
-            text = (
-                f"The model was trained on {cut}: only the valid part that was cut off then "
-                "is used."
-            )
-            on_progress(Note(text))
-            return valid
+        for each in (cut, _close_labels(cut, tagger)):  # the cut follows the labels
+            valid = open_documents(each, "valid")
+            if not is_seen(tagger, valid):
+                text = (
+                    f"The model was trained on {cut}: only the valid part that was cut off then "
+                    "is used."
+                )
+                on_progress(Note(text))
+                return valid
     documents = open_documents(data, split, "valid")
     read, counts = [], SeenCounts(tagger)
     count = count_up("reading", on_progress, documents.n_documents)
@@ -200,6 +201,13 @@ def _cut_valid(data: Documents) -> Source | None:
         return None
     splits = source.open().splits
     return replace(source, cut_valid=True) if "train" in splits and "valid" not in splits else None
+
+
+def _close_labels(source: Source, tagger: Tagger) -> Source:
+    """Return data with its labels closed as those were that the model was trained on."""
+    if tagger.hierarchy is None or not tagger.hierarchy.closes_labels:
+        return source
+    return replace(source, options=replace(source.options, hierarchy=tagger.hierarchy))
 
 
 def is_seen(tagger: Tagger, documents: LabelledDocuments) -> bool:

@@ -92,7 +92,44 @@ def test_one_of_several_tags_is_named(tmp_path):
     with pytest.raises(DataError, match=r"mood, topics.*--labels-field"):
         labels_of(tmp_path, both)
     assert labels_of(tmp_path, both, labels_field="mood") == ("good",)
-    assert labels_of(tmp_path, annotation(result("a")), labels_field="mood") == ("a",)
+    with pytest.raises(DataError, match=r"'mood'.*topics"):
+        labels_of(tmp_path, annotation(result("a")), labels_field="mood")
+
+
+def test_a_task_in_which_only_another_tag_was_chosen_has_no_label(tmp_path):
+    tasks = [task(annotation(result("a"))), task(annotation(result("good", name="mood")))]
+    with pytest.raises(DataError, match="several tags"):
+        read(tmp_path, tasks)
+    found = read(tmp_path, tasks, labels_field="topics")
+    assert [each.labels for each in found] == [("a",), ()]
+    assert len(read(tmp_path, tasks, require_labels=False)) == 2
+
+
+def test_annotators_who_agree_on_nothing_leave_the_labels_unknown(tmp_path):
+    tasks = [
+        task(annotation(result("a")), annotation(result("b"))),
+        task(annotation(result("a")), annotation()),  # one of two says that no label applies
+    ]
+    bad_rows = BadRows()
+    assert [each.labels for each in read(tmp_path, tasks, bad_rows)] == [()]
+    assert "agree on no label" in bad_rows.notes[0]
+
+
+@pytest.mark.parametrize("field", ["labels", "topics"])
+def test_the_annotators_of_json_min_decide_by_majority_too(tmp_path, field):
+    votes = [{"choices": ["a", "b"]}, {"choices": ["b"]}, "b"][: 3 if field == "topics" else 2]
+    rows = [
+        {"id": 1, "text": "A", "topics": value, "annotation_id": number}
+        for number, value in enumerate(votes)
+    ]
+    other = {"id": 2, "text": "B", "topics": {"choices": ["c"]}, "annotation_id": 9}
+    first, second = read(tmp_path, [rows[0], other, *rows[1:]], labels_field=field)
+    assert (first, second) == (Example("1", "A", ("b",)), Example("2", "B", ("c",)))
+
+
+def test_an_export_without_choices_is_refused(tmp_path):
+    with pytest.raises(DataError, match="no choices, only textarea"):
+        labels_of(tmp_path, annotation(result("x", kind="textarea")))
 
 
 def test_json_min_is_read(tmp_path):

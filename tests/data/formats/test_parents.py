@@ -65,3 +65,8 @@ def test_every_item_of_the_embedded_corpus_is_closed():
     tree = read_hierarchy("newsroom")
     splits = open_dataset("newsroom").splits
     assert all(tree.is_closed(each.labels) for each in splits["test"].read(BadRows()))
+
+
+def test_another_kind_of_value_is_no_hierarchy():
+    with pytest.raises(DataError, match="got int"):
+        make_hierarchy(7)

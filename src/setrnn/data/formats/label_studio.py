@@ -46,6 +46,8 @@ def find(place: Path, options: ReadOptions) -> dict[str, Split]:
 def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Example]:
     """Read the tasks of one file; those without an annotation are left out if labels are needed."""
     make = example_maker(options, file_stem(path))
+    tasks = _join_annotators(_load(path, options), options)
+    tag = _find_tag(path, tasks, options)
     n_left_out = 0
 
     def make_from_task(task: Any, number: int) -> Example | None:  # noqa: ANN401 (JSON values)
@@ -54,21 +56,24 @@ def read(path: Path, options: ReadOptions, bad_rows: BadRows) -> Iterator[Exampl
             raise RowProblem(f"must be an object, got {shown(task)}. {_ADVICE}")
         if not isinstance(task.get("data"), dict):
             return make(_min_row(task, options), number)
-        row = _flatten(task, options)
+        row = _flatten(task, tag, options)
         if options.require_labels and options.labels_field not in row:
             n_left_out += 1
             return None
         return make(row, number)
 
-    tasks = _load(path, options)
     rows = enumerate(tasks, start=1)
     yield from read_rows(rows, make_from_task, bad_rows, f"{printable(path.name)} task")
     if n_left_out and n_left_out == len(tasks):
         raise DataError(
-            f"{path}: none of its {n_left_out:,} tasks has an annotation. Annotate some."
+            f"{path}: none of its {n_left_out:,} tasks has an annotation, or several that agree on "
+            "a label. Annotate some."
         )
     if n_left_out:
-        bad_rows.note(f"{path.name}: {n_left_out:,} tasks have no annotation and are left out.")
+        bad_rows.note(
+            f"{path.name}: {n_left_out:,} tasks have no annotation, or several that agree on no "
+            "label, and are left out."
+        )
 
 
 def _load(path: Path, options: ReadOptions) -> list[Any]:
@@ -85,38 +90,81 @@ def _load(path: Path, options: ReadOptions) -> list[Any]:
     return tasks
 
 
-def _flatten(task: Row, options: ReadOptions) -> dict[str, Any]:
+def _join_annotators(tasks: Sequence[Any], options: ReadOptions) -> list[Any]:
+    """Make one task of the rows that JSON-MIN has of it: one per annotation, with the same id."""
+    groups: dict[Any, list[Any]] = {}
+    for number, task in enumerate(tasks):
+        is_row = isinstance(task, dict) and "annotation_id" in task and "data" not in task
+        groups.setdefault(str(task.get("id", number)) if is_row else number, []).append(task)
+    return [
+        rows[0] if len(rows) == 1 else _join_rows(rows, options.labels_field)
+        for rows in groups.values()
+    ]
+
+
+def _join_rows(rows: Sequence[Row], field: str) -> dict[str, Any]:
+    """Return the task of which each row of JSON-MIN has one annotation."""
+    chosen = [
+        {
+            name: value if isinstance(value, dict) else {CHOICES: value}
+            for name, value in row.items()
+            if name == field or (isinstance(value, dict) and CHOICES in value)
+        }
+        for row in rows
+    ]
+    names = {name for each in chosen for name in each}
+    results = [
+        [{"type": CHOICES, "from_name": name, "value": value} for name, value in each.items()]
+        for each in chosen
+    ]
+    data = {name: value for name, value in rows[0].items() if name not in names}
+    return {"data": data, "annotations": [{"result": each} for each in results]}
+
+
+def _flatten(task: Row, tag: str | None, options: ReadOptions) -> dict[str, Any]:
     """Return the data of a task as a row, with its id and the labels that its annotators chose."""
     row: dict[str, Any] = {"id": task.get("id"), **task["data"]}
     row.pop(options.labels_field, None)
-    annotations = [
-        each
-        for each in _list_of_dicts(task.get("annotations", task.get("completions")))
-        if not each.get("was_cancelled")
-    ]
+    annotations = _list_annotations(task)
     final = [each for each in annotations if each.get("ground_truth")] or annotations
-    if not final:
-        return row
-    name = _find_from_name(final, options)
-    votes = Counter(label for each in final for label in dict.fromkeys(_list_chosen(each, name)))
-    row[options.labels_field] = [label for label, n in votes.items() if 2 * n > len(final)]
+    chosen = [dict.fromkeys(_list_chosen(each, tag)) for each in final]
+    votes = Counter(label for each in chosen for label in each)
+    agreed = [label for label, n in votes.items() if 2 * n > len(final)]
+    if agreed or not all(chosen):  # everybody chose something, but not the same: no label is known
+        row[options.labels_field] = agreed
     return row
 
 
-def _find_from_name(annotations: Sequence[Row], options: ReadOptions) -> str | None:
-    """Return the name of the tag whose choices are the labels; None if there is no choice."""
-    names = {
-        str(each.get("from_name"))
-        for annotation in annotations
-        for each in _list_of_dicts(annotation.get("result"))
-        if each.get("type") == CHOICES
-    }
-    if options.labels_field in names or len(names) <= 1:
-        return options.labels_field if options.labels_field in names else next(iter(names), None)
-    raise RowProblem(
-        f"has choices of several tags ({printable(', '.join(sorted(names)))}). Name one with "
-        "--labels-field."
-    )
+def _list_annotations(task: Row) -> list[Row]:
+    """Return the annotations of a task that were not cancelled."""
+    found = _list_of_dicts(task.get("annotations", task.get("completions")))
+    return [each for each in found if not each.get("was_cancelled")]
+
+
+def _find_tag(path: Path, tasks: Sequence[Any], options: ReadOptions) -> str | None:
+    """Return the tag of a project whose choices are the labels; None if nothing was chosen."""
+    annotations = [a for task in tasks if isinstance(task, dict) for a in _list_annotations(task)]
+    results = [each for a in annotations for each in _list_of_dicts(a.get("result"))]
+    names = {str(each.get("from_name")) for each in results if each.get("type") == CHOICES}
+    field = options.labels_field
+    if field in names or not options.require_labels:
+        return field if field in names else min(names, default=None)
+    listed = printable(", ".join(sorted(names)))
+    if len(names) > 1:
+        raise DataError(
+            f"{path} has choices of several tags ({listed}). Name one with --labels-field."
+        )
+    if names and field != ReadOptions.labels_field:
+        raise DataError(
+            f"{path} has no choices of a tag '{printable(field)}': it has {listed}. Name the right "
+            "one with --labels-field."
+        )
+    if results and not names:
+        types = ", ".join(sorted({str(each.get("type")) for each in results}))
+        raise DataError(
+            f"{path} has no choices, only {printable(types)}. Labels are read from choices."
+        )
+    return next(iter(names), None)
 
 
 def _list_chosen(annotation: Row, name: str | None) -> list[str]:

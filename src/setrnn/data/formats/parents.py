@@ -68,6 +68,11 @@ def make_hierarchy(
         parents = read_hierarchy(parents, encoding)
     if isinstance(parents, Mapping):
         parents = Hierarchy(parents)
+    if not isinstance(parents, Hierarchy):
+        raise DataError(
+            f"A hierarchy is a file, a dict of parents or setrnn.read_hierarchy(FILE), got "
+            f"{type(parents).__name__}."
+        )
     return replace(parents, closes_labels=True) if close_labels else parents
 
 
