@@ -2,8 +2,13 @@
 
 import re
 import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+import pytest
+
+from setrnn.cli import main
 
 ROOT = Path(__file__).parents[2]
 BESIDE_DOCS = ("README.md", "CONTRIBUTING.md", "deploy/README.md", "benchmarks/README.md")
@@ -100,3 +105,13 @@ def is_in_list(lines, number):
     before = next((each for each in reversed(lines[:number]) if each.strip()), "")
     is_text = re.match(r"([-*]|\d+\.) ", before) or re.match(r" {2,4}\S", before)
     return bool(is_text) and len(lines[number]) - len(lines[number].lstrip()) < 6
+
+
+def run_here(words, monkeypatch, capsys):
+    """Run a command of setrnn in this process, which must succeed; return what it prints."""
+    monkeypatch.setattr(sys, "argv", list(words))
+    with pytest.raises(SystemExit) as stop:
+        main()
+    printed = capsys.readouterr()
+    assert not stop.value.code, printed.err
+    return printed

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from doc_pages import run_here
 
 from raw_exports import FILES, write_exports
 from setrnn.cli import main
@@ -32,11 +33,7 @@ def test_raw_exports_become_predictions(tmp_path, monkeypatch, capsys):
     ]
     for command in commands:
         # The shell would expand a glob that is not in quotes.
-        monkeypatch.setattr(sys, "argv", command)
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        assert not stop.value.code, printed.err
+        printed = run_here(command, monkeypatch, capsys)
         if command[2] == "info":
             assert "Likely twins" in printed.out
             assert "'beta:s1'" in printed.err

@@ -3,15 +3,14 @@
 import json
 import re
 import shlex
-import sys
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import pytest
+from doc_pages import run_here
 
 from fake_runs import install_fake_report, install_fake_runs
-from setrnn.cli import main
 from setrnn.comparison.run import run as run_system
 from setrnn.data import newsroom
 from setrnn.data.formats import read_hierarchy, write_examples
@@ -54,11 +53,7 @@ def test_the_commands_do_what_the_page_says(place, monkeypatch, capsys):
     install_fake_report(monkeypatch)
     printed = {}
     for line in "".join(BLOCKS).splitlines():
-        monkeypatch.setattr(sys, "argv", shlex.split(line))
-        with pytest.raises(SystemExit) as stop:
-            main()
-        found = capsys.readouterr()
-        assert not stop.value.code, found.err
+        found = run_here(shlex.split(line), monkeypatch, capsys)
         printed[line.strip()] = found.out + found.err
     assert "closed upwards" in printed["setrnn data info news/ --hierarchy parents.csv"]
     assert "bring those above them" in printed["setrnn show model"]

@@ -3,14 +3,13 @@
 import json
 import re
 import shlex
-import sys
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import pytest
+from doc_pages import run_here
 
-from setrnn.cli import main
 from setrnn.data import newsroom
 from setrnn.data.formats import write_examples
 from setrnn.methods import METHODS
@@ -49,11 +48,7 @@ def place(tmp_path, monkeypatch):
 def test_the_commands_do_what_the_page_says(place, monkeypatch, capsys):
     printed = {}
     for line in "".join(BLOCKS).splitlines():
-        monkeypatch.setattr(sys, "argv", shlex.split(line))
-        with pytest.raises(SystemExit) as stop:
-            main()
-        found = capsys.readouterr()
-        assert not stop.value.code, found.err
+        found = run_here(shlex.split(line), monkeypatch, capsys)
         printed[line.strip()] = found.out + found.err
     assert "unknown labels" in printed["setrnn data info news/"]
     assert "80 of 120" in printed["setrnn train news/ --method br --out model"]

@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
+from doc_pages import run_here
 from fastapi.testclient import TestClient
 
 from setrnn.cli import main
@@ -53,11 +54,7 @@ def test_an_export_becomes_a_model_and_its_proposals(tmp_path, monkeypatch, caps
     with Path("new.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([("id", "text", "desk"), ("n1", examples[0].text, "north")])
     for command in commands("data.md", "data"):
-        monkeypatch.setattr(sys, "argv", command)
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        assert not stop.value.code, printed.err
+        printed = run_here(command, monkeypatch, capsys)
         if command[2] == "info":
             assert "1 tasks have no annotation" in printed.err
     written = [json.loads(line) for line in Path("tagged.jsonl").read_text("utf-8").splitlines()]

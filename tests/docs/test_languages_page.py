@@ -7,9 +7,8 @@ import shutil
 import sys
 from pathlib import Path
 
-import pytest
+from doc_pages import run_here
 
-from setrnn.cli import main
 from setrnn.data.languages import FEW_WORDS, MOST_TEXTS, read_lists
 from setrnn.tagging.tagger import load
 
@@ -24,11 +23,7 @@ def test_a_table_in_four_languages_becomes_models(tmp_path, monkeypatch, capsys)
     shutil.copy(DOCS / "languages" / "notices.csv", tmp_path)
     said, labels = {}, []
     for line in BLOCK.splitlines():
-        monkeypatch.setattr(sys, "argv", shlex.split(line))
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        assert not stop.value.code, printed.err
+        printed = run_here(shlex.split(line), monkeypatch, capsys)
         command = sys.argv[1]
         said[command] = printed.out + printed.err
         if command == "predict":

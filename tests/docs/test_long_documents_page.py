@@ -3,12 +3,9 @@
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 
-import pytest
-
-from setrnn.cli import main
+from doc_pages import run_here
 
 PAGE = (Path(__file__).parents[2] / "docs" / "long-documents.md").read_text(encoding="utf-8")
 BLOCK = re.search(r"<!-- run by tests/docs/test_long_documents_page.py -->\n((?:    .*\n)+)", PAGE)
@@ -34,11 +31,7 @@ def test_what_is_cut_is_said_and_windows_read_more(tmp_path, monkeypatch, capsys
     for line in BLOCK[1].splitlines():
         command = shlex.split(line, comments=True)
         command += ["--config", "small.json"] if command[1] == "train" else []
-        monkeypatch.setattr(sys, "argv", command)
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        assert not stop.value.code, printed.err
+        printed = run_here(command, monkeypatch, capsys)
         said.append(printed.err)
     assert "500 words: 50.0% of train, 50.0% of valid" in said[0]
     assert "2,000 words: 25.0% of train, 25.0% of valid" in said[1]

@@ -4,13 +4,12 @@ import gzip
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
+from doc_pages import run_here
 
 import setrnn
-from setrnn.cli import main
 
 PAGE = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
 PREDICT, PREPARE = re.findall(
@@ -31,11 +30,7 @@ def two_inputs(taggers, tmp_path, monkeypatch):
 @pytest.fixture
 def run(monkeypatch, capsys):
     def call(command):
-        monkeypatch.setattr(sys, "argv", shlex.split(command))
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        assert not stop.value.code, printed.err
+        printed = run_here(shlex.split(command), monkeypatch, capsys)
         return printed.out.strip()
 
     return call

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from doc_pages import run_here
 
-from setrnn.cli import main
 from setrnn.data.document_sketch import MOST_HASHES
 from setrnn.data.model_copies import MOST_RATIO
 from setrnn.mlflow import _load_pyfunc
@@ -36,11 +36,7 @@ def test_the_commands_do_what_the_page_says(place, hub, monkeypatch, capsys):
     said = {}
     for line in COMMANDS:
         words = shlex.split(line, comments=True)
-        monkeypatch.setattr(sys, "argv", words)
-        with pytest.raises(SystemExit) as stop:
-            main()
-        found = capsys.readouterr()
-        assert not stop.value.code, found.err
+        found = run_here(words, monkeypatch, capsys)
         said[" ".join(words[1:])] = found.out + found.err
     assert json.loads((place / "tagged.jsonl").read_text())["labels"]
     assert set(hub.repositories) == {"me/news", "me/drafts", "me/mail"}

@@ -4,14 +4,13 @@ import csv
 import json
 import re
 import shlex
-import sys
 from itertools import islice
 from pathlib import Path
 
 import pytest
+from doc_pages import run_here
 from fastapi.testclient import TestClient
 
-from setrnn.cli import main
 from setrnn.data import newsroom
 from setrnn.serve.app import make_app
 from setrnn.training.speed import Speed
@@ -73,11 +72,7 @@ def test_a_raw_csv_becomes_a_served_model(tmp_path, monkeypatch, capsys, asked):
                 for each in reviewed
             ]
             (tmp_path / "reviewed.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
-        monkeypatch.setattr(sys, "argv", command)
-        with pytest.raises(SystemExit) as stop:
-            main()
-        found = capsys.readouterr()
-        assert not stop.value.code, found.err
+        found = run_here(command, monkeypatch, capsys)
         printed[shlex.join(command[1:])] = found.out + found.err
     assert "600" in printed[shlex.join(COMMANDS[0][1:])]
     assert re.search(

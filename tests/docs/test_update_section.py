@@ -3,25 +3,14 @@
 import json
 import re
 import shlex
-import sys
 from pathlib import Path
 
-import pytest
+from doc_pages import run_here
 
-from setrnn.cli import main
 from setrnn.data.formats import write_examples
 
 PAGE = (Path(__file__).parents[2] / "docs" / "training.md").read_text(encoding="utf-8")
 MARK = r"<!-- run by tests/docs/test_update_section.py -->\n((?:    setrnn .*\n)+)"
-
-
-def run(command, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", command)
-    with pytest.raises(SystemExit) as stop:
-        main()
-    printed = capsys.readouterr()
-    assert not stop.value.code, printed.err
-    return printed
 
 
 def test_a_reviewed_export_updates_a_model(small_examples, tmp_path, monkeypatch, capsys):
@@ -36,7 +25,7 @@ def test_a_reviewed_export_updates_a_model(small_examples, tmp_path, monkeypatch
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     (tmp_path / "reviewed.jsonl").write_text(lines, encoding="utf-8")
     commands = [shlex.split(line) for line in re.search(MARK, PAGE)[1].splitlines()]
-    printed = {command[1]: run(command, monkeypatch, capsys) for command in commands}
+    printed = {command[1]: run_here(command, monkeypatch, capsys) for command in commands}
     assert list(printed) == ["train", "calibrate", "update", "show"]
     for word in ("before", "after", "old", "new", "instance-F1", "label-F1", "micro-F1"):
         assert word in printed["update"].out
