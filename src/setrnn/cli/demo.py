@@ -222,7 +222,7 @@ def _show_what_next(model: str, page: Path) -> None:
         "Tag a text of your own:": f'{program} predict {model} --text "The cup final is on."',
         "See why:": f'{program} explain {model} --text "The cup final is on."',
         "Train on your own file:": f"{program} train news.csv --out my-model",
-        "Compare all systems, with statistics, in about four minutes:": (
+        "Compare all systems, with statistics, in about five minutes:": (
             f"{program} compare newsroom --quick --out first-look"
         ),
     }
