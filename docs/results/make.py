@@ -3,8 +3,9 @@
     python docs/results/make.py [COMPARISON...]
 
 COMPARISON is a folder of `setrnn compare` with its report. Its summary, tables and figures are
-copied to docs/results/NAME, or docs/results/paper/NAME if it has the preset `paper`. Then, also
-without any COMPARISON, everything that follows from these copies is written again: the table of
+copied to docs/results/NAME, or docs/results/paper/NAME if it has the preset `paper`, without
+figures. Its records are kept in records.zip, without the explained documents: unpacked into a
+folder, `setrnn report` and `setrnn compare` continue from them. Then, also without any COMPARISON, everything that follows from these copies is written again: the table of
 objectives, the claims and verdicts in the summaries, and the tables of the pages.
 """
 
@@ -16,9 +17,12 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
+from setrnn.comparison.records import COMPARISON_FILE, Comparison, load_records
 from setrnn.report.build import FORMS
 from setrnn.report.evidence import Evidence, Finding
 from setrnn.report.findings import BEYOND_FINDINGS, PAPERS_FINDINGS
@@ -27,7 +31,7 @@ from setrnn.report.tables import objectives_table
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 DATASETS = ("arxiv", "debtags", "reuters21578")
-WITH_PAPER = ("paper/debtags", "paper/reuters21578")  # with the preset `paper`
+WITH_PAPER = ("paper/arxiv", "paper/debtags", "paper/reuters21578")  # with the preset `paper`
 # The columns of a page's table, by the name of the report's table they come from.
 PAGES = {
     ROOT / "README.md": {
@@ -76,11 +80,21 @@ def copy_report(folder: Path) -> None:
     has_paper = any("--preset paper" in command for command in summary["commands"])
     target = HERE / "paper" / summary["data"] if has_paper else HERE / summary["data"]
     shutil.rmtree(target, ignore_errors=True)
-    for part in ("tables", "figures"):
+    for part in ("tables",) if has_paper else ("tables", "figures"):
         shutil.copytree(report / part, target / part)
     shutil.copyfile(report / "summary.json", target / "summary.json")
     for file in (target / "tables").glob("joint-*"):
         file.replace(HERE / file.name)
+    keep_records(folder, target)
+
+
+def keep_records(folder: Path, target: Path) -> None:
+    """Write the records of a comparison into one archive, without the words of any document."""
+    with TemporaryDirectory() as made:
+        shutil.copyfile(folder / COMPARISON_FILE, Path(made) / COMPARISON_FILE)
+        for record in load_records(folder, Comparison.load(folder)):
+            replace(record, cases=()).save(Path(made))
+        shutil.make_archive(str(target / "records"), "zip", made)
 
 
 def refreshed_files(data: str) -> dict[Path, str]:
@@ -171,9 +185,9 @@ def _lay_out_findings(
     found = {data: {each["name"]: each for each in _summary(data)} for data in places}
     lines = ["| the paper's finding | " + " | ".join(headers) + " |"]
     lines.append("|---" * (len(headers) + 1) + "|")
-    for name, finding in found[places[0]].items():
+    for name, (claim, _) in PAPERS_FINDINGS.items():
         cells = [show(found[data][name]) if name in found[data] else "-" for data in places]
-        lines.append(f"| {finding['claim']} | " + " | ".join(cells) + " |")
+        lines.append(f"| {claim} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
