@@ -3,10 +3,11 @@
     python docs/results/make.py [COMPARISON...]
 
 COMPARISON is a folder of `setrnn compare` with its report. Its summary, tables and figures are
-copied to docs/results/NAME, or docs/results/paper/NAME if it has the preset `paper`, without
-figures. Its records are kept in records.zip, without the explained documents: unpacked into a
-folder, `setrnn report` and `setrnn compare` continue from them. Then, also without any COMPARISON, everything that follows from these copies is written again: the table of
-objectives, the claims and verdicts in the summaries, and the tables of the pages.
+copied to docs/results/NAME, or docs/results/paper/NAME (without figures) if it has the preset
+`paper`. Its records are kept in records.zip, without the explained documents: unpacked into a
+folder, `setrnn report` and `setrnn compare` continue from them. Then, also without any COMPARISON,
+everything that follows from these copies is written again: the table of objectives, the claims and
+verdicts in the summaries, and the tables of the pages.
 """
 
 from __future__ import annotations

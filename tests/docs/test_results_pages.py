@@ -3,9 +3,13 @@
 import importlib.util
 import json
 import re
+import shutil
 from pathlib import Path
+from statistics import fmean
 
 import pytest
+
+from setrnn.comparison.records import Comparison, load_records
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -54,3 +58,18 @@ def test_a_changed_number_is_noticed(tmp_path, monkeypatch):
 
 def readme():
     return (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "archive", sorted(RESULTS.rglob("records.zip")), ids=lambda a: a.parent.name
+)
+def test_kept_records_give_the_scores_and_hold_no_document(archive, tmp_path):
+    shutil.unpack_archive(archive, tmp_path)
+    records = load_records(tmp_path, Comparison.load(tmp_path), pytest.fail)
+    scores = json.loads((archive.parent / "summary.json").read_text())["scores"]
+    assert {record.method for record in records} == set(scores)
+    for method in scores:
+        runs = [record for record in records if record.method == method]
+        mean = fmean(run.scores["test"][run.own_rule]["instance_f1"] for run in runs)
+        assert scores[method][runs[0].own_rule]["instance_f1"]["mean"] == pytest.approx(mean)
+        assert not any(run.cases for run in runs)
