@@ -10,7 +10,7 @@ from made_comparison import ERRORS, made_record
 from setrnn.comparison.records import Comparison
 from setrnn.config import to_dict
 from setrnn.progress import Progress, ignore_progress
-from setrnn.training.pool import Ended, describe_error
+from setrnn.training.pool import Ended, describe_error, take_ready
 
 
 def fake_run(task, on_progress=ignore_progress):
@@ -25,7 +25,9 @@ def fake_run(task, on_progress=ignore_progress):
 
 def run_here(jobs, n_jobs, on_progress=ignore_progress, n_threads=1):
     """Run jobs one after the other, in this process."""
-    for job in jobs:
+    waiting = list(jobs)
+    while waiting:
+        (job,) = take_ready(waiting, [], 1)
 
         def report(event, job=job):
             on_progress(replace(event, activity=job.name, part_of=job.part_of))

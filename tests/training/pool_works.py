@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 
 from setrnn.errors import DataError
@@ -18,6 +19,15 @@ def count(number, on_progress):
 
 def read_threads(on_progress):
     return os.environ["OMP_NUM_THREADS"]
+
+
+def wait_for_file(file, on_progress):
+    while not file.exists():
+        time.sleep(0.01)
+
+
+def write_file(file, on_progress):
+    file.touch()
 
 
 def refuse(on_progress):

@@ -19,9 +19,9 @@ from setrnn.training.pool import (
 
 @pytest.fixture
 def job(tmp_path):
-    def make(name, work, *arguments, limit=None):
+    def make(name, work, *arguments, limit=None, after=()):
         log = tmp_path / "runs" / f"{name}.log"
-        return Job(name, partial(work, *arguments), log, limit, "runs")
+        return Job(name, partial(work, *arguments), log, limit, "runs", after)
 
     return make
 
@@ -119,3 +119,15 @@ def test_the_end_of_a_job_says_how_much_is_left(tmp_path):
 def test_durations_are_written_for_people():
     found = [format_duration(each) for each in (0.4, 100, 600, 9000)]
     assert found == ["0 s", "100 s", "10 min", "2.5 h"]
+
+
+def test_a_job_starts_when_those_it_needs_have_ended_and_waits_for_no_other(job, tmp_path):
+    file = tmp_path / "written"
+    jobs = [
+        job("writes", pool_works.write_file, file, after=("refuses", "done before")),
+        job("waits", pool_works.wait_for_file, file, limit=60),
+        job("refuses", pool_works.refuse),
+    ]
+    ended = [(each.job.name, each.failure is None) for each in run_jobs(jobs, 2)]
+    assert ended[0] == ("refuses", False)
+    assert sorted(ended[1:]) == [("waits", True), ("writes", True)]

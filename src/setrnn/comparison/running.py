@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -128,18 +128,16 @@ def _run_all(
     seconds = expect_seconds([task.method for task in plan.tasks], plan.done)
     costs = {task.name: seconds[task.method] for task in plan.tasks}
     overall = Overall("runs", costs, on_progress, len(plan.done))
-    n_jobs = max((task.n_jobs for task in plan.tasks), default=1)
-    for stage in range(3):  # mixtures need the models of all others
-        jobs = [_run_job(task) for task in plan.tasks if _stage(task) == stage]
-        if n_jobs > 1:  # side by side, the longest must not begin last
-            jobs.sort(key=lambda job: costs[job.name], reverse=True)
-        _run_jobs(jobs, pool, overall, keep)
+    jobs = [_run_job(task) for task in plan.tasks]
+    if any(task.n_jobs > 1 for task in plan.tasks):  # side by side, the longest must not begin last
+        jobs.sort(key=lambda job: costs[job.name] + _cost_after(job, jobs, costs), reverse=True)
+    _run_jobs(jobs, pool, overall, keep)
     return records
 
 
-def _stage(task: Task) -> int:
-    """Return how many other runs must end before: none, the one it starts from, or all."""
-    return 2 if task.members else 1 if task.starts_from else 0
+def _cost_after(job: Job, jobs: Sequence[Job], costs: Mapping[str, float]) -> float:
+    """Return the cost of the longest job that waits for another one."""
+    return max((costs[each.name] for each in jobs if job.name in each.after), default=0.0)
 
 
 def _remove_checkpoints(record: Record, folder: Path) -> None:
@@ -151,7 +149,8 @@ def _remove_checkpoints(record: Record, folder: Path) -> None:
 def _run_job(task: Task) -> Job:
     """Return the job of one run."""
     log = task.folder / RUNS / f"{task.name}.log"
-    return Job(task.name, partial(run, task), log, _limit_seconds(task), "runs")
+    after = task.members or tuple(filter(None, [task.starts_from]))  # it needs their models
+    return Job(task.name, partial(run, task), log, _limit_seconds(task), "runs", after)
 
 
 def _tuning_job(task: Task, n_trials: int) -> Job:

@@ -19,7 +19,15 @@ from setrnn.errors import ConfigError
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.scale.ray_workers import end_actor, explain_loss, start_actor
 from setrnn.scale.workers import check_seen, check_version
-from setrnn.training.pool import STOPPING_SECONDS, TICK, Ended, Failure, Job, run_jobs
+from setrnn.training.pool import (
+    STOPPING_SECONDS,
+    TICK,
+    Ended,
+    Failure,
+    Job,
+    run_jobs,
+    take_ready,
+)
 
 MOST_LOSSES = 5  # of the workers of one job
 WAITING_SECONDS = 60.0  # without a running job, after which the user is told
@@ -44,8 +52,8 @@ def run_jobs_on_ray(
     clock = time.monotonic()
     try:
         while waiting or running:
-            while waiting and (n_jobs is None or len(running) < n_jobs):
-                running.append(_Remote(waiting.pop(0), gpus_per_job, on_progress))
+            ready = take_ready(waiting, [each.job.name for each in running], n_jobs)
+            running += [_Remote(job, gpus_per_job, on_progress) for job in ready]
             _wait(running)
             for each in list(running):
                 ended = each.read()

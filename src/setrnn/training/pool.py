@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
@@ -47,6 +47,7 @@ class Job:
     log: Path  # the output and the traceback of the work; removed if it succeeds
     limit_seconds: float | None = None  # the process is killed after them
     part_of: str = "jobs"  # the activity that the job's progress is part of
+    after: tuple[str, ...] = ()  # the jobs that must have ended before, by their names
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,18 @@ def run_jobs(
 ) -> Generator[Ended, None, None]:
     """Run jobs in their order, `n_jobs` at a time with `n_threads` each, and yield each at its end.
 
-    When the generator is closed early, or on Ctrl-C, the running jobs are asked to stop and get
-    time to save; the others never start. `on_progress` is called with the progress of each job,
-    under the job's name.
+    A job that must wait for others is passed over until they have ended, failed or not. When the
+    generator is closed early, or on Ctrl-C, the running jobs are asked to stop and get time to
+    save; the others never start. `on_progress` is called with the progress of each job, under the
+    job's name.
     """
     waiting = list(jobs)
     running: dict[Connection, _Child] = {}
     try:
         while waiting or running:
-            while waiting and len(running) < n_jobs:
-                child = _Child(waiting.pop(0), n_threads, on_progress)
+            names = [child.job.name for child in running.values()]
+            for job in take_ready(waiting, names, n_jobs):
+                child = _Child(job, n_threads, on_progress)
                 running[child.messages] = child
             limits = [child.seconds_left for child in running.values()]
             seconds = min([TICK, *(each for each in limits if each is not None)])
@@ -93,6 +96,27 @@ def run_jobs(
                 Note("Stopping: the running jobs save their state. Ctrl-C again ends them at once.")
             )
             _stop(list(running.values()))
+
+
+def take_ready(waiting: list[Job], running: Collection[str], most_running: int | None) -> list[Job]:
+    """Take the first waiting jobs that wait for no other one, as many as there is room for.
+
+    Example:
+        >>> from pathlib import Path
+        >>> first, second, third = (
+        ...     Job(name, print, Path(name), after=after)
+        ...     for name, after in (("b", ("a",)), ("a", ()), ("c", ()))
+        ... )
+        >>> [job.name for job in take_ready([first, second, third], [], 2)]
+        ['a', 'c']
+    """
+    unended = {*running, *(job.name for job in waiting)}
+    ready = [job for job in waiting if unended.isdisjoint(job.after)]
+    assert ready or running or not waiting, "jobs wait for each other"
+    taken = ready if most_running is None else ready[: max(most_running - len(running), 0)]
+    for job in taken:
+        waiting.remove(job)
+    return taken
 
 
 @dataclass
