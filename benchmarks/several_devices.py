@@ -75,8 +75,8 @@ def run(way: str, n_documents: int) -> dict[str, float]:
 
 
 def measure(n_processes: int, n_documents: int) -> dict[str, float]:
-    from setrnn.config import load_config
     from setrnn.methods import find_method
+    from setrnn.plain_settings import load_config
     from setrnn.training.start import TrainOptions, train_system
 
     times: list[tuple[str, float, float]] = []  # what ends, when, after how much CPU time

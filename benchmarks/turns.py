@@ -96,10 +96,10 @@ class _Worker:
     """One checkout with one model."""
 
     def __init__(self, prepared: str, model: str, n_documents: int) -> None:
-        from setrnn.config import load_config
         from setrnn.data.batches import even_rows, take_rows
         from setrnn.data.cache import Source, open_prepared
         from setrnn.methods import find_method
+        from setrnn.plain_settings import load_config
         from setrnn.tagging.tagger import load
 
         tagger = load(Path(model), device="cpu")

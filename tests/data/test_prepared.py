@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setrnn.config import settings_hash
 from setrnn.data.encoding import SplitWriter
 from setrnn.data.example import Example
 from setrnn.data.prepared import (
@@ -18,6 +17,7 @@ from setrnn.data.prepared import (
 )
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError, SetRNNError
+from setrnn.plain_settings import settings_hash
 
 ARRAY_FILES = [
     f"{name}{kind}.bin"

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import setrnn
-from setrnn import config
+from setrnn import config, plain_settings
 from setrnn.cli.app import COMMANDS, load_command
 from setrnn.methods import METHODS
 
@@ -63,7 +63,8 @@ def write_settings() -> str:
         for each in dataclasses.fields(config.Config)
         if dataclasses.is_dataclass(getattr(config.Config(), each.name))
     }
-    presets = {name: config.flatten(changes) for name, changes in config.PRESETS.items() if changes}
+    changes = plain_settings.PRESETS.items()
+    presets = {name: plain_settings.flatten(each) for name, each in changes if each}
     lines = [
         "# Settings",
         "",

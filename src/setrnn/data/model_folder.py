@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.config import Config, MixtureConfig, from_dict, settings_hash, to_dict
+from setrnn.config import Config, MixtureConfig
 from setrnn.data.arrays import load_arrays
 from setrnn.data.folders import (
     check_folder_place,
@@ -44,6 +44,7 @@ from setrnn.data.seals import seal_file
 from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, ModelError
+from setrnn.plain_settings import from_dict, settings_hash, to_dict
 
 FORMAT = 2
 TRIES = 10  # to read a folder that is being replaced

@@ -31,7 +31,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.config import TextSettings, from_dict, settings_hash, to_dict
+from setrnn.config import TextSettings
 from setrnn.data.counting import Counts, count_documents
 from setrnn.data.encoding import UNKNOWN, SplitWriter, encode_documents
 from setrnn.data.example import Example
@@ -47,6 +47,7 @@ from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.data.vocabulary import Vocabulary, learn_vocabulary
 from setrnn.errors import DataError
+from setrnn.plain_settings import from_dict, settings_hash, to_dict
 
 FORMAT = 4
 DESCRIPTION_FILE = "prepared.json"

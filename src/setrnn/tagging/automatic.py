@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from setrnn.config import Config, settings_hash, to_dict
+from setrnn.config import Config
 from setrnn.data.batches import even_rows
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.kept_vectors import LEARNED
@@ -32,6 +32,7 @@ from setrnn.errors import (
 from setrnn.methods import find_method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
+from setrnn.plain_settings import settings_hash, to_dict
 from setrnn.progress import Note, OnProgress
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.candidates import (

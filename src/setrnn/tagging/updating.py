@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from setrnn.config import Config, MixtureConfig, settings_hash
+from setrnn.config import Config, MixtureConfig
 from setrnn.data.cache import cache_folder
 from setrnn.data.document_sketch import DocumentSketch, hash_texts
 from setrnn.data.example import Example
@@ -26,6 +26,7 @@ from setrnn.data.vocabulary import Vocabulary
 from setrnn.errors import ConfigError
 from setrnn.methods import find_method
 from setrnn.model.growing import grow_weights
+from setrnn.plain_settings import settings_hash
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
