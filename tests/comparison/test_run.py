@@ -13,7 +13,8 @@ from setrnn.comparison.run import Task, _accept_labels, run
 from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
-from setrnn.metrics import evaluate_sets, indicator_matrix
+from setrnn.indicators import indicator_matrix
+from setrnn.metrics import evaluate_sets
 from setrnn.plain_settings import load_config
 from setrnn.tagging.calibrating import calibrate
 from setrnn.tagging.documents import prepared_batches
