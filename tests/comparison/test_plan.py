@@ -23,7 +23,7 @@ from setrnn.comparison.run import Task
 from setrnn.config import Config, TextSettings
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.formats import write_examples
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
 from setrnn.plain_settings import load_config

@@ -20,7 +20,8 @@ from setrnn.data.languages import (
     read_stop_words,
     settle_language,
 )
-from setrnn.data.prepared import Prepared, prepare
+from setrnn.data.prepared import Prepared
+from setrnn.data.preparing import prepare
 from setrnn.data.reading import words_of
 from setrnn.data.tokenizing import (
     STOP_WORDS,

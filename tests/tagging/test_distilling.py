@@ -10,7 +10,8 @@ import pytest
 import setrnn
 from setrnn.config import TextSettings
 from setrnn.data.formats import write_examples
-from setrnn.data.prepared import UNLABELLED, prepare
+from setrnn.data.prepared import UNLABELLED
+from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError, ModelError, StoppedError, TrainingError
 from setrnn.plain_settings import load_config
 from setrnn.systems.candidates import SetCandidates

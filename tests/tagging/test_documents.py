@@ -14,7 +14,7 @@ from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, open_dataset, read_hierarchy
 from setrnn.data.formats.write import write_examples
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.errors import DataError
 from setrnn.progress import Note, ignore_progress
 from setrnn.tagging.calibrating import calibrate

@@ -8,7 +8,7 @@ import pytest
 
 from setrnn.comparison.description import describe
 from setrnn.config import TextSettings
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
 from setrnn.plain_settings import load_config

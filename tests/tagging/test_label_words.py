@@ -13,7 +13,8 @@ from setrnn.config import TextSettings
 from setrnn.data.batches import make_batch
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.newsroom import examples
-from setrnn.data.prepared import Prepared, prepare
+from setrnn.data.prepared import Prepared
+from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS
 from setrnn.plain_settings import load_config

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from setrnn.data.example import Example
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.methods import find_method
 from setrnn.objectives import find_objective
 from setrnn.plain_settings import load_config

@@ -10,7 +10,7 @@ from torch import nn
 
 from brute_force_sequences import documents, sets_of, without_order
 from setrnn.data.example import Example
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.methods import METHODS
 from setrnn.objectives import OBJECTIVES
 from setrnn.plain_settings import load_config

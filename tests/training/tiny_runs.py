@@ -7,7 +7,7 @@ import torch
 
 from setrnn.config import TextSettings
 from setrnn.data import newsroom
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.methods import find_method
 from setrnn.plain_settings import load_config
 from setrnn.training.start import TrainOptions, train_system

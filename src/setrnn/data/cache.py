@@ -17,15 +17,8 @@ from setrnn.data.formats.reader import OnBadRow, file_errors
 from setrnn.data.formats.several import join_splits
 from setrnn.data.languages import MOST_TEXTS, Look, read_stop_words, settle_language
 from setrnn.data.pieces import PieceHands, list_pieces
-from setrnn.data.prepared import (
-    FORMAT,
-    UNLABELLED,
-    OnDocuments,
-    Prepared,
-    describe_hierarchy,
-    is_prepared,
-    prepare_by,
-)
+from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared
+from setrnn.data.preparing import OnDocuments, describe_hierarchy, prepare_by
 from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, with_valid
 from setrnn.data.subwords import pretrained_encoder
 from setrnn.errors import DataError

@@ -23,7 +23,7 @@ from setrnn.config import Config
 from setrnn.data.example import Example
 from setrnn.data.folders import temporary_folder
 from setrnn.data.formats.printing import printable
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.data.splits import stratified_split
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method

@@ -20,7 +20,8 @@ from setrnn.data.labels import distinct_sets
 from setrnn.data.merging import Bools, Merged, WasTrainedOn, merge
 from setrnn.data.model_folder import check_model_place
 from setrnn.data.model_places import name_place
-from setrnn.data.prepared import Prepared, Stream, prepare
+from setrnn.data.prepared import Prepared
+from setrnn.data.preparing import Stream, prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.vocabulary import Vocabulary
 from setrnn.errors import ConfigError
