@@ -16,11 +16,11 @@ from setrnn.config import Config
 from setrnn.data import model_folder
 from setrnn.data.folders import locked
 from setrnn.data.labels import LabelVocabulary
+from setrnn.data.model_files import check_model_place
 from setrnn.data.model_folder import (
     FORMAT,
     NOWHERE,
     SavedModel,
-    check_model_place,
     load_model,
     read_version,
     save_calibration,

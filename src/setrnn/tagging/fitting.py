@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import ClassicalSettings, Config, TrainingSettings
-from setrnn.data.model_folder import check_model_place
+from setrnn.data.model_files import check_model_place
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, SetRNNError, StoppedError
 from setrnn.methods import Method

@@ -14,7 +14,7 @@ from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.joint_encoder import join_encoders, join_rows, split_rows
 from setrnn.data.labels import LabelVocabulary, distinct_sets
-from setrnn.data.model_folder import check_model_place
+from setrnn.data.model_files import check_model_place
 from setrnn.data.model_places import name_place
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from setrnn.data.model_folder import GENERATED
+from setrnn.data.model_files import GENERATED
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 from setrnn.tagging.model_card import list_card, notes_checked
 

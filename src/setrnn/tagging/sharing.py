@@ -10,7 +10,7 @@ from typing import Any
 
 from setrnn import __version__
 from setrnn.data.model_copies import copy_model, refuse_other_zip, write_zip
-from setrnn.data.model_folder import README, check_model_place, is_written
+from setrnn.data.model_files import README, check_model_place, is_written
 from setrnn.data.model_hub import Upload, is_hub, upload
 from setrnn.data.model_places import is_zip, name_place, open_place
 from setrnn.errors import ConfigError

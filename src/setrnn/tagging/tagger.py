@@ -22,8 +22,8 @@ from setrnn.data.formats import make_hierarchy
 from setrnn.data.formats.parents import Parents
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
+from setrnn.data.model_files import CALIBRATION
 from setrnn.data.model_folder import (
-    CALIBRATION,
     NOWHERE,
     ModelVersion,
     SavedModel,

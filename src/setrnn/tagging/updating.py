@@ -18,7 +18,7 @@ from setrnn.data.folders import explain_failed_write, temporary_folder
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import distinct_sets
 from setrnn.data.merging import Bools, Merged, WasTrainedOn, merge
-from setrnn.data.model_folder import check_model_place
+from setrnn.data.model_files import check_model_place
 from setrnn.data.model_places import name_place
 from setrnn.data.prepared import Prepared
 from setrnn.data.preparing import Stream, prepare
