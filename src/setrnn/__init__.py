@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from setrnn.tagging.distilling import distil
     from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
-    from setrnn.tagging.evaluation import Evaluation, evaluate, evaluate_rules
+    from setrnn.tagging.evaluating import evaluate, evaluate_rules
+    from setrnn.tagging.evaluation import Evaluation
     from setrnn.tagging.explanation import Explanation
     from setrnn.tagging.mixing import mix
     from setrnn.tagging.model_card import describe_model
@@ -56,8 +57,8 @@ _HOMES = {
     "train": "setrnn.tagging.train",
     "load": "setrnn.tagging.tagger",
     "push": "setrnn.tagging.sharing",
-    "evaluate": "setrnn.tagging.evaluation",
-    "evaluate_rules": "setrnn.tagging.evaluation",
+    "evaluate": "setrnn.tagging.evaluating",
+    "evaluate_rules": "setrnn.tagging.evaluating",
     "open_documents": "setrnn.tagging.documents",
     "calibrate": "setrnn.tagging.calibrating",
     "choose": "setrnn.tagging.choosing",

@@ -18,7 +18,7 @@ from setrnn.metrics import evaluate_sets
 from setrnn.plain_settings import load_config
 from setrnn.tagging.calibrating import calibrate
 from setrnn.tagging.documents import prepared_batches
-from setrnn.tagging.evaluation import measure_rules
+from setrnn.tagging.evaluating import measure_rules
 from setrnn.tagging.tagger import load
 from setrnn.training.loop import is_out_of_time
 from setrnn.training.run_folder import Position

@@ -13,7 +13,7 @@ from setrnn.config import Config, TrainingSettings
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
 from setrnn.methods import METHODS
 from setrnn.plain_settings import load_config
-from setrnn.tagging.evaluation import evaluate
+from setrnn.tagging.evaluating import evaluate
 from setrnn.training.schedule import choose_batch_size
 from setrnn.training.start import train_system
 from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger
