@@ -92,7 +92,7 @@ class _Worker:
         from setrnn.comparison import run as comparison_run
         from setrnn.data.prepared import Prepared
         from setrnn.model.network import Network
-        from setrnn.tagging.tagger import load
+        from setrnn.tagging.loading import load
 
         self.run = comparison_run
         self.tagger = load(Path(model), device="cpu")

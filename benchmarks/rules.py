@@ -22,7 +22,8 @@ from setrnn.metrics import MEASURES
 from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.tagging.calibration import Calibration
 from setrnn.tagging.evaluating import evaluate
-from setrnn.tagging.tagger import BATCH, Tagger, load
+from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import BATCH, Tagger
 
 ONCE = ("set_log_likelihood", "n_impossible_sets", "missing_mass")  # the same for all rules
 

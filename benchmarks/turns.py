@@ -100,7 +100,7 @@ class _Worker:
         from setrnn.data.cache import Source, open_prepared
         from setrnn.methods import find_method
         from setrnn.plain_settings import load_config
-        from setrnn.tagging.tagger import load
+        from setrnn.tagging.loading import load
 
         tagger = load(Path(model), device="cpu")
         self.method, self.system = find_method(tagger.method), tagger.system

@@ -15,7 +15,7 @@ from setrnn.data.formats import ReadOptions, write_examples
 from setrnn.data.prepared import Prepared
 from setrnn.tagging.documents import open_documents
 from setrnn.tagging.evaluating import evaluate
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 from setrnn.tagging.train import train
 
 N_ROWS = 30

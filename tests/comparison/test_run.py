@@ -19,7 +19,7 @@ from setrnn.plain_settings import load_config
 from setrnn.tagging.calibrating import calibrate
 from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluating import measure_rules
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 from setrnn.training.loop import is_out_of_time
 from setrnn.training.run_folder import Position
 from small_taggers import SMALL, SMALL_OVERRIDES

@@ -11,7 +11,7 @@ from setrnn.model.decoders import DECODERS, RNNDecoder
 from setrnn.model.encoders import ENCODERS
 from setrnn.model.interfaces import Encoding
 from setrnn.plain_settings import load_config
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 from setrnn.training.start import check_method
 from small_taggers import SMALL_OVERRIDES, trained_tagger
 

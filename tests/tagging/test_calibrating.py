@@ -9,7 +9,7 @@ from setrnn.errors import ConfigError, DataError
 from setrnn.systems.rules import RULES, count_candidates
 from setrnn.tagging.calibrating import calibrate, fit_calibration
 from setrnn.tagging.calibration import LEAST_DOCUMENTS, Scaling
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 
 
 @pytest.fixture(scope="module")

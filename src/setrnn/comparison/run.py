@@ -37,9 +37,10 @@ from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluating import RuleResults, measure_rules
 from setrnn.tagging.evaluation import LEAST_LOG_PROB
 from setrnn.tagging.fitting import train_prepared
+from setrnn.tagging.loading import load
 from setrnn.tagging.mixing import mix
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import Start, TrainOptions
 

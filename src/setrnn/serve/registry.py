@@ -14,7 +14,8 @@ from setrnn.data.model_places import open_place
 from setrnn.errors import ConfigError, SetRNNError, nearest_name
 from setrnn.plain_settings import settings_hash
 from setrnn.serve.problems import ProblemError
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import Tagger
 
 RETRY_SECONDS = 2  # while models are loaded
 _WORD_START = re.compile(r"(?<![^\W_])[^\W_]")

@@ -46,6 +46,7 @@ from setrnn.tagging.candidates import (
 from setrnn.tagging.documents import LabelledDocuments, open_documents, take_documents
 from setrnn.tagging.fitting import save_again
 from setrnn.tagging.learning import check_learned, warn_if_not_learned
+from setrnn.tagging.loading import load
 from setrnn.tagging.members import (
     Member,
     MemberPlan,
@@ -72,7 +73,7 @@ from setrnn.tagging.planning import (
     least_epochs,
     without_learned_vectors,
 )
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.targets import keep_targets, note_targets
 from setrnn.training.pool import Ended, Job, run_jobs
 from setrnn.training.resuming import list_objectives

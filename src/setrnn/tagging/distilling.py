@@ -35,6 +35,7 @@ from setrnn.systems.rules import rule_for
 from setrnn.systems.system import System
 from setrnn.tagging.documents import open_documents
 from setrnn.tagging.fitting import check_training, explain_stop, train_prepared
+from setrnn.tagging.loading import load
 from setrnn.tagging.mixing import list_names
 from setrnn.tagging.opening import (
     Data,
@@ -45,7 +46,7 @@ from setrnn.tagging.opening import (
     read_settings,
     with_hierarchy,
 )
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 from setrnn.training.resuming import keep_epochs
 from setrnn.training.run_folder import (
     TARGETS,

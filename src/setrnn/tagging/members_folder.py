@@ -27,8 +27,9 @@ from setrnn.data.folders import (
 )
 from setrnn.errors import ConfigError, ModelError, SetRNNError
 from setrnn.plain_settings import from_dict
+from setrnn.tagging.loading import load
 from setrnn.tagging.members import MemberPlan
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 from setrnn.training.run_folder import PLAN, SAVED, has_run, list_names, mark_saved, run_folder_of
 
 FORMAT = 2

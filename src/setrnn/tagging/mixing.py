@@ -32,6 +32,7 @@ from setrnn.tagging.documents import (
     keep_complete,
     open_unseen,
 )
+from setrnn.tagging.loading import load
 from setrnn.tagging.mixture_outputs import Outputs, collect
 from setrnn.tagging.mixture_weights import (
     BEST,
@@ -42,7 +43,7 @@ from setrnn.tagging.mixture_weights import (
     mean_log_likelihood,
 )
 from setrnn.tagging.occasion import describe_occasion
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.targets import keep_targets
 
 METHOD = "mixture"

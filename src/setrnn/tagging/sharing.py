@@ -16,9 +16,10 @@ from setrnn.data.model_places import is_zip, name_place, open_place
 from setrnn.errors import ConfigError
 from setrnn.metrics import MEASURES
 from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.tagging.loading import load
 from setrnn.tagging.model_card import describe_model
 from setrnn.tagging.model_readme import write_readme
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 
 TAGS = ("setrnn", "multi-label", "set-prediction")
 TASK = "text-classification"

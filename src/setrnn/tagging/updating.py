@@ -18,8 +18,9 @@ from setrnn.methods import find_method
 from setrnn.progress import OnProgress, ignore_progress
 from setrnn.tagging.fitting import check_out, explain_stop
 from setrnn.tagging.further_training import read_training_changes
+from setrnn.tagging.loading import load
 from setrnn.tagging.opening import Data, Settings, make_source
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.update import Update
 
 
