@@ -161,6 +161,17 @@ class Record:
         """The rules that the run predicted by."""
         return [] if self.test is None else list(self.test.predicted)
 
+    def with_own_sets(self, change: Callable[[LabelSets], LabelSets]) -> Record:
+        """Return the record with changed test sets, those by its own rule alone; no other values.
+
+        Without such sets, the record has no test results.
+        """
+        sets = {} if self.test is None else self.test.predicted
+        if self.own_rule not in sets:
+            return replace(self, test=None)
+        own = {self.own_rule: change(sets[self.own_rule])}
+        return replace(self, test=TestResults(own, {}, {}))
+
     def save(self, folder: Path) -> Path:
         """Write the record into the folder of the comparison; return the file."""
         file = folder / RUNS / f"{self.name}.json"
