@@ -25,7 +25,7 @@ from scipy import sparse
 import setrnn
 from setrnn.data.formats import BadRows, open_dataset, write_examples
 from setrnn.tagging.choosing import weigh_words
-from setrnn.tagging.tagger import BATCH
+from setrnn.tagging.trained_model import BATCH
 
 N_POOL, N_FIRST, N_ADDED, N_ROUNDS, N_MEASURED = 5_000, 300, 200, 5, 2_000
 MEASURES = ("instance_f1", "label_f1", "micro_f1")

@@ -29,7 +29,9 @@ from setrnn.metrics import document_f1
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.known import Known
 from setrnn.systems.rules import count_completions
-from setrnn.tagging.tagger import BATCH, Tagger, load
+from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trained_model import BATCH
 
 Marks = npt.NDArray[np.bool_]  # documents x labels
 COLUMNS = ("instance_f1", "exact", "suggestion_right", "documents_per_second")

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from setrnn import Tagger, calibrate, load, open_documents
-from setrnn.metrics import indicator_matrices
+from setrnn.indicators import indicator_matrices
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.rules import count_candidates
 from setrnn.tagging.acceptance import LEAST_SHOWN, reliability

@@ -21,7 +21,7 @@ from setrnn.data.batches import take_rows
 from setrnn.data.cache import Source, open_prepared
 from setrnn.search.subset_sums import EXACT_UP_TO, set_log_prob_by_subsets
 from setrnn.systems.order_free import OrderFreeSystem
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 
 
 def main() -> None:

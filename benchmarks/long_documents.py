@@ -326,7 +326,7 @@ def run_one(task: Result) -> None:
 def measure(tagger: Any, data: Path, part: str, rows: list[int] | None) -> dict[str, float]:  # noqa: ANN401
     """Measure on some documents of a part, each measure by its rule; None means all."""
     from setrnn.tagging.documents import open_documents, take_documents
-    from setrnn.tagging.evaluation import measure_rules
+    from setrnn.tagging.evaluating import measure_rules
 
     documents = open_documents(data, part)
     if rows is not None:

@@ -164,10 +164,10 @@ def measure_network(arguments: argparse.Namespace) -> None:
     """Print how many documents a network trains on and predicts per processor second."""
     import torch
 
-    from setrnn.config import load_config
     from setrnn.data.cache import Source, open_prepared
     from setrnn.methods import find_method
     from setrnn.model.network import Network
+    from setrnn.plain_settings import load_config
     from setrnn.systems.registry import find_system
     from setrnn.training.schedule import fit_to_data
     from setrnn.training.speed import time_prediction

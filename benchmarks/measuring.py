@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+from checkouts import list_sources, start_worker, take_turns
 
 MIXTURE = "mixture"
 
@@ -37,12 +37,15 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--documents", type=int, default=512, help="of valid and of test")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args(given)
-    now = Path(__file__).resolve().parent.parent / "src"
-    sources = {"before": arguments.before, "now": now} if arguments.before else {"now": now}
+    sources = list_sources(arguments.before)
+    prepared, n_documents = arguments.prepared, arguments.documents
     rows: list[dict[str, Any]] = []
     for model in arguments.models:
-        workers = {name: _start(source, arguments, model) for name, source in sources.items()}
-        row = {"model": model.name} | _take_turns(workers, arguments.turns)
+        workers = {
+            name: start_worker(__file__, source, prepared, model, n_documents, n_threads=1)
+            for name, source in sources.items()
+        }
+        row = {"model": model.name} | _compare_turns(workers, arguments.turns)
         for worker in workers.values():
             worker.communicate(timeout=60)
         if row["method"] == MIXTURE and rows:
@@ -55,25 +58,8 @@ def main(given: list[str] | None = None) -> None:
         arguments.json.write_text(json.dumps(rows, indent=1))
 
 
-def _start(source: Path, arguments: argparse.Namespace, model: Path) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"}
-    names = [str(arguments.prepared), str(model), str(arguments.documents)]
-    return subprocess.Popen(
-        [sys.executable, __file__, "--worker", *names],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _take_turns(workers: dict[str, Any], n_turns: int) -> dict[str, Any]:
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in workers}
-    for turn in range(n_turns):
-        for name in list(workers) if turn % 2 else reversed(workers):
-            workers[name].stdin.write("\n")
-            workers[name].stdin.flush()
-            found[name].append(json.loads(workers[name].stdout.readline()))
+def _compare_turns(workers: dict[str, Any], n_turns: int) -> dict[str, Any]:
+    found = take_turns(workers, "", n_turns)
     row: dict[str, Any] = {"method": found["now"][0]["method"]}
     for name, answers in found.items():
         row[f"{name}, CPU s"] = round(statistics.median(each["cpu"] for each in answers), 2)
@@ -89,13 +75,13 @@ class _Worker:
     """One checkout with one model."""
 
     def __init__(self, prepared: str, model: str, n_documents: int) -> None:
+        import setrnn
         from setrnn.comparison import run as comparison_run
         from setrnn.data.prepared import Prepared
         from setrnn.model.network import Network
-        from setrnn.tagging.tagger import load
 
         self.run = comparison_run
-        self.tagger = load(Path(model), device="cpu")
+        self.tagger = setrnn.load(Path(model), device="cpu")
         notes = {"training_seconds": 0.0} | self.tagger.notes
         self.tagger = replace(self.tagger, notes=notes)
         self.prepared, self.n_documents, self.n_read = Path(prepared), n_documents, 0

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import torch
 
-from setrnn.config import load_config
 from setrnn.data.batches import make_batch, prediction_batches
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.ragged import Ragged
 from setrnn.methods import find_method
+from setrnn.plain_settings import load_config
 from setrnn.systems.neural import MAX_DOCUMENTS, MAX_WORDS, NeuralSystem
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import TrainOptions, train_system

@@ -21,8 +21,10 @@ from setrnn.data.prepared import Prepared
 from setrnn.metrics import MEASURES
 from setrnn.systems.rules.marginal_rules import choose_thresholds
 from setrnn.tagging.calibration import Calibration
-from setrnn.tagging.evaluation import evaluate
-from setrnn.tagging.tagger import BATCH, Tagger, load
+from setrnn.tagging.evaluating import evaluate
+from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trained_model import BATCH
 
 ONCE = ("set_log_likelihood", "n_impossible_sets", "missing_mass")  # the same for all rules
 

@@ -75,8 +75,8 @@ def run(way: str, n_documents: int) -> dict[str, float]:
 
 
 def measure(n_processes: int, n_documents: int) -> dict[str, float]:
-    from setrnn.config import load_config
     from setrnn.methods import find_method
+    from setrnn.plain_settings import load_config
     from setrnn.training.start import TrainOptions, train_system
 
     times: list[tuple[str, float, float]] = []  # what ends, when, after how much CPU time
@@ -110,7 +110,7 @@ def measure(n_processes: int, n_documents: int) -> dict[str, float]:
 def prepare_cut(folder: Path, n_documents: int) -> Any:  # noqa: ANN401
     from setrnn.config import TextSettings
     from setrnn.data import newsroom
-    from setrnn.data.prepared import prepare
+    from setrnn.data.preparing import prepare
 
     sizes = {"train": n_documents, "valid": N_VALID}
     examples = {name: list(islice(newsroom.examples(name), n)) for name, n in sizes.items()}

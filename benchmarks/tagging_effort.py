@@ -30,8 +30,10 @@ from setrnn.errors import DataError
 from setrnn.serve.registry import ServedModel
 from setrnn.systems.candidates import ScoredSet
 from setrnn.systems.rules import count_candidates
+from setrnn.tagging.loading import load
 from setrnn.tagging.prediction import complete_tokens, encode_known
-from setrnn.tagging.tagger import BATCH, Tagger, load
+from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trained_model import BATCH
 
 MOST_ROUNDS = 200  # of decisions about one document; the rest is done by hand
 N_LOOKED_AT = 10  # rows of "Every label" that a person looks through; the page shows 12

@@ -19,10 +19,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from setrnn.config import Config, load_config
+from setrnn.config import Config
 from setrnn.data.example import Example
-from setrnn.data.prepared import Prepared, prepare
+from setrnn.data.prepared import Prepared
+from setrnn.data.preparing import prepare
 from setrnn.methods import find_method
+from setrnn.plain_settings import load_config
 from setrnn.progress import Note, Progress
 from setrnn.training.start import TrainOptions, train_system
 

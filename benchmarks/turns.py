@@ -13,15 +13,15 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import statistics
-import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from checkouts import list_sources, start_worker, take_turns
 
 WORK = ("set", "sequence", "one", "training")
 STEPS = 6  # of training, per turn
@@ -38,17 +38,17 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--work", nargs="+", choices=WORK, default=list(WORK))
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args(given)
-    now = Path(__file__).resolve().parent.parent / "src"
-    sources = {"before": arguments.before, "now": now} if arguments.before else {"now": now}
+    sources = list_sources(arguments.before)
+    prepared, n_documents = arguments.prepared, arguments.documents
     rows = []
     for model in arguments.models:
         for n_threads in arguments.threads:
             workers = {
-                name: _start(source, arguments, model, n_threads)
+                name: start_worker(__file__, source, prepared, model, n_documents, n_threads)
                 for name, source in sources.items()
             }
             for work in arguments.work:
-                row = _take_turns(workers, work, arguments.turns)
+                row = _compare_turns(workers, work, arguments.turns)
                 rows.append({"model": model.name, "threads": n_threads, "work": work} | row)
                 print(json.dumps(rows[-1]), flush=True)
             for worker in workers.values():
@@ -57,27 +57,8 @@ def main(given: list[str] | None = None) -> None:
         arguments.json.write_text(json.dumps(rows, indent=1))
 
 
-def _start(
-    source: Path, arguments: argparse.Namespace, model: Path, n_threads: int
-) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": str(source), "OMP_NUM_THREADS": str(n_threads)}
-    names = [str(arguments.prepared), str(model), str(arguments.documents)]
-    return subprocess.Popen(
-        [sys.executable, __file__, "--worker", *names],
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def _take_turns(workers: dict[str, Any], work: str, n_turns: int) -> dict[str, Any]:
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in workers}
-    for turn in range(n_turns + 1):  # the first is not counted
-        for name in list(workers) if turn % 2 else reversed(workers):
-            workers[name].stdin.write(work + "\n")
-            workers[name].stdin.flush()
-            found[name].append(json.loads(workers[name].stdout.readline()))
+def _compare_turns(workers: dict[str, Any], work: str, n_turns: int) -> dict[str, Any]:
+    found = take_turns(workers, work, n_turns + 1)  # the first is not counted
     row: dict[str, Any] = {}
     for name, answers in found.items():
         row[name] = round(statistics.median(each["value"] for each in answers[1:]), 2)
@@ -96,15 +77,15 @@ class _Worker:
     """One checkout with one model."""
 
     def __init__(self, prepared: str, model: str, n_documents: int) -> None:
-        from setrnn.config import load_config
+        import setrnn
+        from setrnn.config import Config, TrainingSettings
         from setrnn.data.batches import even_rows, take_rows
         from setrnn.data.cache import Source, open_prepared
         from setrnn.methods import find_method
-        from setrnn.tagging.tagger import load
 
-        tagger = load(Path(model), device="cpu")
+        tagger = setrnn.load(Path(model), device="cpu")
         self.method, self.system = find_method(tagger.method), tagger.system
-        self.config = load_config("default", None, ["training.epochs=10"])
+        self.config = Config(training=TrainingSettings(epochs=10))
         self.prepared = open_prepared(Source(prepared), self.config.text)
         tokens = self.prepared.split("valid").tokens
         self.tokens = take_rows(tokens, even_rows(len(tokens), n_documents))

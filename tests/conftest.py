@@ -18,9 +18,10 @@ from hypothesis import HealthCheck, settings
 from hub_stand_in import WRITE, running_hub
 from setrnn.config import TextSettings
 from setrnn.data import newsroom
-from setrnn.data.prepared import Prepared, prepare
+from setrnn.data.prepared import Prepared
+from setrnn.data.preparing import prepare
 from setrnn.methods import METHODS
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 from small_taggers import MEMBERS, join_taggers, trained_tagger
 
 torch.set_num_threads(1)  # if torch was imported before

@@ -5,8 +5,9 @@ from functools import cache
 import numpy as np
 
 from setrnn.comparison.records import Comparison, Costs, Record, SetSums, TestResults
+from setrnn.indicators import indicator_matrix
 from setrnn.methods import METHODS
-from setrnn.metrics import evaluate_sets, indicator_matrix
+from setrnn.metrics import evaluate_sets
 from setrnn.systems.registry import find_system
 
 N_DOCUMENTS, LABELS = (

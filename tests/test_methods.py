@@ -7,7 +7,7 @@ import pytest
 
 import setrnn
 from setrnn.config import TextSettings
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import BEST_SEQUENCE, BEST_SET, METHODS, find_method
 from setrnn.model.decoders import find_decoder

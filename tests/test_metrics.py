@@ -13,13 +13,13 @@ from sklearn.metrics import (
 )
 
 from setrnn.errors import DataError
+from setrnn.indicators import indicator_matrices
 from setrnn.metrics import (
     document_f1,
     evaluate_label_sets,
     evaluate_ranking,
     evaluate_sets,
     f1_by_label,
-    indicator_matrices,
     top_labels,
 )
 

@@ -36,14 +36,16 @@ if TYPE_CHECKING:
     from setrnn.tagging.distilling import distil
     from setrnn.tagging.documents import open_documents
     from setrnn.tagging.estimator import SetRNNClassifier
-    from setrnn.tagging.evaluation import Evaluation, evaluate, evaluate_rules
+    from setrnn.tagging.evaluating import evaluate, evaluate_rules
+    from setrnn.tagging.evaluation import Evaluation
     from setrnn.tagging.explanation import Explanation
+    from setrnn.tagging.loading import load
     from setrnn.tagging.mixing import mix
     from setrnn.tagging.model_card import describe_model
     from setrnn.tagging.prediction import Completion, Prediction
     from setrnn.tagging.predictions import Predictions
     from setrnn.tagging.sharing import push
-    from setrnn.tagging.tagger import Tagger, load
+    from setrnn.tagging.tagger import Tagger
     from setrnn.tagging.train import train
     from setrnn.tagging.updating import update
 
@@ -54,10 +56,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "prepare": "setrnn.scale.prepare_files",
     "train": "setrnn.tagging.train",
-    "load": "setrnn.tagging.tagger",
+    "load": "setrnn.tagging.loading",
     "push": "setrnn.tagging.sharing",
-    "evaluate": "setrnn.tagging.evaluation",
-    "evaluate_rules": "setrnn.tagging.evaluation",
+    "evaluate": "setrnn.tagging.evaluating",
+    "evaluate_rules": "setrnn.tagging.evaluating",
     "open_documents": "setrnn.tagging.documents",
     "calibrate": "setrnn.tagging.calibrating",
     "choose": "setrnn.tagging.choosing",

@@ -1,6 +1,6 @@
 """Measures of predicted label sets, and of rankings of labels.
 
-All measures are counted on two indicator matrices, documents x labels, of zeros and ones.
+All measures are counted on two indicator matrices: see `setrnn.indicators`.
 0/0 is 0 for a label (a label that is never right scores nothing) and 1 for a document (nothing to
 find, nothing found). The micro average pools all documents, so it follows the rule for documents.
 """
@@ -9,22 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy  # its parts are loaded on first use: scipy.sparse takes .1 s
 
 from setrnn.errors import ConfigError, DataError, nearest_name
+from setrnn.indicators import (
+    as_indicator,
+    hide_labels,
+    indicator_matrices,
+    mark_unseen,
+    matching_pair,
+)
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from numpy.typing import NDArray
-    from scipy.sparse import csr_matrix
 
-    Sparse: TypeAlias = scipy.sparse.csr_array[Any, tuple[int, int]]
-    Indicator: TypeAlias = Sparse | csr_matrix[Any] | NDArray[Any]
+    from setrnn.indicators import Indicator, Sparse
+
     Counts: TypeAlias = NDArray[np.int64]
     Values: TypeAlias = NDArray[np.float64]
 
@@ -110,26 +114,6 @@ class RankingScores:
 
 
 @dataclass(frozen=True)
-class Indicators:
-    """True and predicted sets as matrices: the labels of the model, then the unseen labels."""
-
-    truth: Sparse
-    predicted: Sparse
-    labels: tuple[str, ...]
-    n_model_labels: int
-
-    @property
-    def n_unseen_labels(self) -> int:
-        """The number of true labels that are not labels of the model."""
-        return len(self.labels) - self.n_model_labels
-
-    @property
-    def n_unseen_label_occurrences(self) -> int:
-        """The number of occurrences of unseen labels in all documents."""
-        return int(np.count_nonzero(self.truth.indices >= self.n_model_labels))
-
-
-@dataclass(frozen=True)
 class Overlap:
     """Sizes of the true sets, the predicted sets and their overlaps, per label or document."""
 
@@ -160,10 +144,10 @@ def evaluate_sets(
         >>> round(scores.instance_f1, 3), scores.label_f1, scores.subset_accuracy
         (0.833, 0.5, 0.5)
     """
-    true_sets, predicted_sets = _matching_pair(truth, predicted)
+    true_sets, predicted_sets = matching_pair(truth, predicted)
     n_known, n_incomplete = true_sets.shape[0] * true_sets.shape[1], 0
     if unknown is not None:
-        unknown_sets = _matching_pair(truth, unknown)[1]
+        unknown_sets = matching_pair(truth, unknown)[1]
         n_unknown = np.diff(unknown_sets.indptr)
         is_measured = n_unknown < unknown_sets.shape[1]
         if not is_measured.any():
@@ -197,13 +181,6 @@ def evaluate_sets(
     )
 
 
-def hide_labels(sets: Indicator, unknown: Indicator) -> Sparse:
-    """Return sets without the labels that are not known."""
-    found = scipy.sparse.csr_array(sets)
-    kept = found.astype(np.int8) - found.multiply(unknown).astype(np.int8)
-    return _as_indicator(scipy.sparse.csr_array(kept), "sets")
-
-
 def evaluate_label_sets(
     true_sets: Iterable[Collection[str]],
     predicted_sets: Iterable[Collection[str]],
@@ -223,7 +200,7 @@ def evaluate_label_sets(
     """
     sets = indicator_matrices(true_sets, predicted_sets, labels)
     if unknown is not None:
-        unknown = _mark_unseen(unknown, sets.truth)
+        unknown = mark_unseen(unknown, sets.truth)
     return replace(
         evaluate_sets(sets.truth, sets.predicted, unknown),
         n_unseen_labels=sets.n_unseen_labels,
@@ -231,27 +208,14 @@ def evaluate_label_sets(
     )
 
 
-def _mark_unseen(unknown: Indicator, truth: Sparse) -> Sparse:
-    """Return marks for the labels of the model and the unseen ones of `truth`.
-
-    If no label of the model is known, neither are the unseen ones that are not given.
-    """
-    marks = scipy.sparse.csr_array(unknown)
-    n_labels, n_unseen = marks.shape[1], truth.shape[1] - marks.shape[1]
-    marks = scipy.sparse.csr_array(marks.astype(bool))
-    is_nothing = np.asarray(marks.sum(axis=1)).ravel() == n_labels
-    unseen = np.repeat(is_nothing[:, None], n_unseen, axis=1) & ~truth[:, n_labels:].toarray()
-    return scipy.sparse.csr_array(scipy.sparse.hstack([marks, scipy.sparse.csr_array(unseen)]))
-
-
 def f1_by_label(truth: Indicator, predicted: Indicator) -> Values:
     """Return the F1 of each label. Its mean is label-F1."""
-    return overlap_by_label(*_matching_pair(truth, predicted)).f1(empty=0.0)
+    return overlap_by_label(*matching_pair(truth, predicted)).f1(empty=0.0)
 
 
 def document_f1(truth: Indicator, predicted: Indicator) -> Values:
     """Return the F1 of each document. Its mean is instance-F1."""
-    return _overlap_by_document(*_matching_pair(truth, predicted)).f1(empty=1.0)
+    return _overlap_by_document(*matching_pair(truth, predicted)).f1(empty=1.0)
 
 
 def evaluate_ranking(
@@ -269,7 +233,7 @@ def evaluate_ranking(
         >>> evaluate_ranking(truth, scores, ks=(1, 2)).precision
         {1: 1.0, 2: 0.5}
     """
-    true_sets = _as_indicator(truth, "truth")
+    true_sets = as_indicator(truth, "truth")
     scores = np.asarray(scores)
     _check_ranking(true_sets, scores, ks)
     n_documents, n_labels = scores.shape
@@ -315,89 +279,6 @@ def top_labels(scores: NDArray[Any], k: int) -> NDArray[np.intp]:
             raise DataError("The scores to rank must be numbers, but some are NaN.")
         left[documents, ranked[:, rank]] = -np.inf
     return ranked
-
-
-def indicator_matrices(
-    true_sets: Iterable[Collection[str]],
-    predicted_sets: Iterable[Collection[str]],
-    labels: Sequence[str],
-) -> Indicators:
-    """Turn sets of label names into matrices: the labels of the model, then the unseen labels.
-
-    Unseen labels are in the order of their first occurrence.
-    """
-    true_sets, predicted_sets = list(true_sets), list(predicted_sets)
-    if len(true_sets) != len(predicted_sets):
-        raise DataError(
-            f"{len(true_sets)} true label sets but {len(predicted_sets)} predicted ones: "
-            "give one of each per document."
-        )
-    column_of = {label: column for column, label in enumerate(labels)}
-    if len(column_of) != len(labels):
-        raise DataError("The labels of the model must be distinct, but some repeat.")
-    predicted = indicator_matrix(_columns_of_sets(predicted_sets, column_of), len(column_of))
-    for label in chain.from_iterable(true_sets):
-        column_of.setdefault(label, len(column_of))
-    predicted.resize((len(predicted_sets), len(column_of)))
-    return Indicators(
-        truth=indicator_matrix(_columns_of_sets(true_sets, column_of), len(column_of)),
-        predicted=predicted,
-        labels=tuple(column_of),
-        n_model_labels=len(labels),
-    )
-
-
-def indicator_matrix(rows: Sequence[Collection[int]], n_columns: int) -> Sparse:
-    """Build a matrix of zeros and ones from the columns of the ones of each row."""
-    starts = np.cumsum([0, *map(len, rows)])
-    columns = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(starts[-1]))
-    ones = np.ones(len(columns), dtype=bool)
-    matrix = scipy.sparse.csr_array((ones, columns, starts), shape=(len(rows), n_columns))
-    matrix.sort_indices()
-    return matrix
-
-
-def _columns_of_sets(
-    label_sets: Sequence[Collection[str]], column_of: dict[str, int]
-) -> list[set[int]]:
-    rows = []
-    for number, labels in enumerate(label_sets, start=1):
-        if isinstance(labels, str):
-            raise DataError(f"document {number}: expected a set of labels, got {labels!r}.")
-        try:
-            rows.append({column_of[label] for label in labels})
-        except KeyError as error:
-            raise DataError(
-                f"document {number}: predicted label {error} is not one of the model's labels."
-            ) from None
-    return rows
-
-
-def _as_indicator(matrix: Indicator, name: str) -> Sparse:
-    """Return a copy as a sparse matrix in canonical form; raise DataError unless all are 0 or 1."""
-    if matrix.ndim != 2:
-        raise DataError(f"{name} must be documents x labels, got {matrix.ndim} dimension(s).")
-    if 0 in matrix.shape:
-        raise DataError(f"{name} has {matrix.shape[0]} documents and {matrix.shape[1]} labels.")
-    indicator = scipy.sparse.csr_array(matrix, copy=True)
-    indicator.sum_duplicates()
-    indicator.eliminate_zeros()
-    is_other = indicator.data != 1
-    if is_other.any():
-        raise DataError(f"{name} must hold 0 and 1 only, got {indicator.data[is_other][0]}.")
-    ones = np.ones(indicator.nnz, dtype=bool)
-    return scipy.sparse.csr_array(
-        (ones, indicator.indices, indicator.indptr), shape=indicator.shape
-    )
-
-
-def _matching_pair(truth: Indicator, predicted: Indicator) -> tuple[Sparse, Sparse]:
-    if truth.shape != predicted.shape:
-        raise DataError(
-            f"truth is {truth.shape}, predicted is {predicted.shape}: "
-            "both must have the same documents and labels."
-        )
-    return _as_indicator(truth, "truth"), _as_indicator(predicted, "predicted")
 
 
 def _check_ranking(truth: Sparse, scores: NDArray[Any], ks: Sequence[int]) -> None:

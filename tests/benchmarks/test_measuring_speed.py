@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "measuring.py"
+sys.path.insert(0, str(SCRIPT.parent))  # of the modules that it imports
 SPECIFICATION = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
 measuring = sys.modules[SCRIPT.stem] = importlib.util.module_from_spec(SPECIFICATION)
 SPECIFICATION.loader.exec_module(measuring)

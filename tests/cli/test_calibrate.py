@@ -11,7 +11,7 @@ from setrnn.data import newsroom
 from setrnn.data.formats import write_examples
 from setrnn.errors import DataError
 from setrnn.tagging.acceptance import fit_acceptance
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 from small_taggers import SMALL_OVERRIDES
 
 

@@ -6,7 +6,7 @@ from fake_runs import fake_run, install_fake_report, install_fake_runs
 from setrnn.cli.progress import terminal_progress
 from setrnn.comparison.records import Comparison, load_records
 from setrnn.progress import Progress
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from json_lines import read_rows
 
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 
 TEXTS = ["The cup final was won in extra time", "Shares fell as rates rose", ""]
 PRESENT = [["football"], [], None]

@@ -10,7 +10,7 @@ import time
 import pytest
 from json_lines import read_rows
 
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 
 
 @pytest.fixture

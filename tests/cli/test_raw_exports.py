@@ -14,8 +14,8 @@ from setrnn.data.example import Example
 from setrnn.data.formats import ReadOptions, write_examples
 from setrnn.data.prepared import Prepared
 from setrnn.tagging.documents import open_documents
-from setrnn.tagging.evaluation import evaluate
-from setrnn.tagging.tagger import load
+from setrnn.tagging.evaluating import evaluate
+from setrnn.tagging.loading import load
 from setrnn.tagging.train import train
 
 N_ROWS = 30

@@ -9,7 +9,7 @@ import pytest
 from setrnn import __version__
 from setrnn.data import newsroom
 from setrnn.data.formats import write_examples
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,8 @@ from made_comparison import made_comparison
 from setrnn.comparison.records import Comparison, Failure, Record, TestResults
 from setrnn.comparison.statistics import DRAWS, Entry, bootstrap, holm
 from setrnn.errors import DataError
-from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_matrix
+from setrnn.indicators import indicator_matrix
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets
 
 A, B, C = (Entry(system, "set") for system in "abc")
 

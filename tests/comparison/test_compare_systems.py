@@ -11,9 +11,10 @@ from fake_runs import fake_run, install_fake_runs, run_here
 from setrnn.comparison.compare import QUICK_SETTINGS
 from setrnn.comparison.records import Comparison, Failure, load_records
 from setrnn.comparison.tuning import Tuned
-from setrnn.config import Config, load_config
+from setrnn.config import Config
 from setrnn.data.folders import locked
 from setrnn.errors import BusyError, ConfigError, DataError, StoppedError, TrainingError
+from setrnn.plain_settings import load_config
 from setrnn.progress import Note, Progress
 
 

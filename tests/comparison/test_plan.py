@@ -20,12 +20,13 @@ from setrnn.comparison.plan import (
 )
 from setrnn.comparison.records import Comparison, Failure, load_records
 from setrnn.comparison.run import Task
-from setrnn.config import Config, TextSettings, load_config
+from setrnn.config import Config, TextSettings
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.formats import write_examples
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
+from setrnn.plain_settings import load_config
 from setrnn.tagging.opening import describe_cut
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from setrnn.comparison.run import Task
 from setrnn.comparison.tuning import SPACES, Between, OneOf, Tuned, find_space, search, tune_method
-from setrnn.config import Config, TrainingSettings, load_config
+from setrnn.config import Config, TrainingSettings
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
 from setrnn.methods import METHODS
-from setrnn.tagging.evaluation import evaluate
+from setrnn.plain_settings import load_config
+from setrnn.tagging.evaluating import evaluate
 from setrnn.training.schedule import choose_batch_size
 from setrnn.training.start import train_system
 from small_taggers import SMALL, SMALL_OVERRIDES, trained_tagger

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from setrnn.config import TextSettings
 from setrnn.data.cut_documents import WindowCounter, describe_cut_documents
 from setrnn.data.example import Example
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.data.reading import read_text
 from setrnn.data.subwords import SubwordEncoder, load_text_encoder
 from setrnn.data.text_notes import note_texts

@@ -5,7 +5,7 @@ from tokenizers import Regex, pre_tokenizers
 
 from setrnn.config import TextSettings
 from setrnn.data.example import Example
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.data.reading import read_text, words_of
 from setrnn.data.subwords import SubwordEncoder
 from setrnn.data.tokenizing import (

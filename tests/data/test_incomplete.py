@@ -12,7 +12,7 @@ from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, ReadOptions, open_dataset, write_examples
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.incomplete import Incomplete, estimate_forgotten
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.statistics import dataset_statistics
 from setrnn.errors import BadRowError, ConfigError, DataError

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setrnn.config import TextSettings, load_config
+from setrnn.config import TextSettings
 from setrnn.data import newsroom
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.example import Example
@@ -20,7 +20,8 @@ from setrnn.data.languages import (
     read_stop_words,
     settle_language,
 )
-from setrnn.data.prepared import Prepared, prepare
+from setrnn.data.prepared import Prepared
+from setrnn.data.preparing import prepare
 from setrnn.data.reading import words_of
 from setrnn.data.tokenizing import (
     STOP_WORDS,
@@ -32,6 +33,7 @@ from setrnn.data.tokenizing import (
     split_words,
 )
 from setrnn.errors import ConfigError
+from setrnn.plain_settings import load_config
 
 # One sentence per language, written for this test.
 SENTENCES = {

@@ -16,11 +16,11 @@ from setrnn.config import Config
 from setrnn.data import model_folder
 from setrnn.data.folders import locked
 from setrnn.data.labels import LabelVocabulary
+from setrnn.data.model_files import check_model_place
 from setrnn.data.model_folder import (
     FORMAT,
     NOWHERE,
     SavedModel,
-    check_model_place,
     load_model,
     read_version,
     save_calibration,
@@ -28,7 +28,7 @@ from setrnn.data.model_folder import (
 )
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.tagging.calibration import Calibration
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "labels.json")
 SEALED = FILES[1:]
@@ -238,7 +238,7 @@ def test_a_config_that_is_not_text_is_refused(folder):
 def test_a_newer_format_is_refused_with_the_way_out(taggers, tmp_path, monkeypatch):
     with monkeypatch.context() as future:
         future.setattr("setrnn.data.model_folder.FORMAT", FORMAT + 1)
-        future.setattr("setrnn.tagging.tagger.__version__", "9.9.9")
+        future.setattr("setrnn.tagging.trained_model.__version__", "9.9.9")
         taggers["br"].save(tmp_path / "model")
     refused(tmp_path / "model", "9.9.9", "Upgrade")
 

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from setrnn.config import Config, EncoderSettings, TextSettings
 from setrnn.data.cache import Source, prepared_path
 from setrnn.data.example import Example
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.data.subwords import (
     SubwordEncoder,
     check_same_tokenizer,

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 from setrnn.config import TextSettings, VectorSettings
 from setrnn.data.arrays import load_arrays
 from setrnn.data.example import Example
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.data.token_vectors import PACKAGES, list_files, read_token_vectors
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError, MissingExtraError

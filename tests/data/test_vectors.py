@@ -13,7 +13,8 @@ from setrnn.config import TextSettings, VectorSettings
 from setrnn.data.example import Example
 from setrnn.data.folders import locked
 from setrnn.data.kept_vectors import find_vectors
-from setrnn.data.prepared import Prepared, prepare
+from setrnn.data.prepared import Prepared
+from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.data.seals import seal_file
 from setrnn.data.tokenizing import FEATURE_PREFIX

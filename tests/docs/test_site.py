@@ -20,8 +20,9 @@ from mkdocs.exceptions import Abort
 
 import setrnn
 from setrnn.cli.app import COMMANDS
-from setrnn.config import Config, flatten, to_dict
+from setrnn.config import Config
 from setrnn.methods import METHODS
+from setrnn.plain_settings import flatten, to_dict
 
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 KINDS_LOADED = {"stylesheet", "icon", "preload", "preconnect", "modulepreload", "dns-prefetch"}

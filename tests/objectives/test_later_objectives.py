@@ -21,7 +21,8 @@ from brute_force_sequences import (
     sets_of,
     tiny_network,
 )
-from setrnn.metrics import document_f1, indicator_matrix
+from setrnn.indicators import indicator_matrix
+from setrnn.metrics import document_f1
 from setrnn.objectives import OBJECTIVES, LabelSets, optimal_completion, set_reward
 from setrnn.objectives.own_sequences import MOST_STEPS, draw, emit, take_best
 from setrnn.objectives.set_reward import REWARD_WEIGHT, draw_sequences, f1

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from known_answers import GOOD, POOR, compared
 
-from setrnn.metrics import f1_by_label, indicator_matrix
+from setrnn.indicators import indicator_matrix
+from setrnn.metrics import f1_by_label
 from setrnn.report import evidence
 
 

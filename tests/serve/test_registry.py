@@ -16,7 +16,7 @@ from setrnn.serve.registry import (
 from setrnn.serve.server import set_aside_objects
 from setrnn.tagging.acceptance import Acceptance
 from setrnn.tagging.calibration import Calibration
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ def trained(small_prepared, tmp_path_factory):
 def no_time(monkeypatch):
     """Every network is far too slow."""
     slow = Speed(training=1e6, predicting=1.0)
-    monkeypatch.setattr("setrnn.tagging.automatic.measure_speed", lambda *_: slow)
+    monkeypatch.setattr("setrnn.tagging.member_training.measure_speed", lambda *_: slow)
 
 
 def collect(notes):
@@ -214,7 +214,7 @@ def test_running_out_of_memory_while_measuring_leaves_out_the_network(
     def fail(*_):
         raise next(errors)
 
-    monkeypatch.setattr("setrnn.tagging.automatic.measure_speed", fail)
+    monkeypatch.setattr("setrnn.tagging.member_training.measure_speed", fail)
     tagger = setrnn.train(small_prepared, budget=5, device="cpu", settings=QUICK)
     assert "memory" in tagger.notes["automatic"]["left_out"]["sigmoid"]
     with pytest.raises(RuntimeError, match="a bug"):
@@ -244,7 +244,8 @@ def test_members_with_a_transformer_are_timed_on_their_own_tokens(tmp_path, monk
     only("transformer-sigmoid")
     monkeypatch.setenv("SETRNN_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(
-        "setrnn.tagging.automatic.measure_speed", lambda *_: Speed(training=1e-4, predicting=1e-4)
+        "setrnn.tagging.member_training.measure_speed",
+        lambda *_: Speed(training=1e-4, predicting=1e-4),
     )
     timed = []
 
@@ -252,7 +253,7 @@ def test_members_with_a_transformer_are_timed_on_their_own_tokens(tmp_path, monk
         timed.append(prepared.text_settings.tokenizer == "words")
         return time_prediction(system, prepared)
 
-    monkeypatch.setattr("setrnn.tagging.automatic.time_prediction", note)
+    monkeypatch.setattr("setrnn.tagging.member_training.time_prediction", note)
     examples = islice(newsroom.examples("train"), 100)
     write_examples(examples, tmp_path / "few.jsonl")
     folder = save_transformer(tmp_path / "tiny")

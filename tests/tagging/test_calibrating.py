@@ -9,7 +9,7 @@ from setrnn.errors import ConfigError, DataError
 from setrnn.systems.rules import RULES, count_candidates
 from setrnn.tagging.calibrating import calibrate, fit_calibration
 from setrnn.tagging.calibration import LEAST_DOCUMENTS, Scaling
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_what_is_said_of_acceptance_is_what_tagging_does(calibrated, many):
 
 
 def test_unseen_documents_are_better_calibrated(calibrated, taggers):
-    from setrnn.tagging.evaluation import evaluate
+    from setrnn.tagging.evaluating import evaluate
 
     unseen = list(islice(newsroom.examples("test"), 700))
     tagger, found = calibrated

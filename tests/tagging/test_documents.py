@@ -14,15 +14,15 @@ from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, open_dataset, read_hierarchy
 from setrnn.data.formats.write import write_examples
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.errors import DataError
 from setrnn.progress import Note, ignore_progress
 from setrnn.tagging.calibrating import calibrate
 from setrnn.tagging.documents import SeenCounts, example_batches, open_unseen
-from setrnn.tagging.evaluation import evaluate
+from setrnn.tagging.evaluating import evaluate
+from setrnn.tagging.loading import load
 from setrnn.tagging.mixing import join, mix
 from setrnn.tagging.opening import make_source, open_training_data
-from setrnn.tagging.tagger import load
 from setrnn.tagging.train import train
 from small_taggers import SMALL, trained_tagger
 

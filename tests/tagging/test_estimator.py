@@ -27,7 +27,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import setrnn
 from setrnn.data import newsroom
 from setrnn.data.folders import temporary_folder
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError, SetRNNError
 from setrnn.methods import METHODS
 from setrnn.tagging.estimator import SetRNNClassifier

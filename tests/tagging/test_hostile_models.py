@@ -11,7 +11,6 @@ import pytest
 import torch
 from safetensors.numpy import load_file, save_file
 
-from setrnn.config import load_config, settings_hash
 from setrnn.data.folders import file_hash
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.subwords import SubwordEncoder
@@ -19,9 +18,11 @@ from setrnn.errors import ModelError
 from setrnn.model.decoders import SigmoidDecoder
 from setrnn.model.encoders import TransformerEncoder
 from setrnn.model.network import Network
+from setrnn.plain_settings import load_config, settings_hash
 from setrnn.systems.candidates import to_probability
 from setrnn.systems.independent import IndependentSystem
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import Tagger
 from small_taggers import with_thresholds
 from tiny_transformers import tiny_tokenizer, tiny_transformer
 

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from setrnn.comparison.description import describe
-from setrnn.config import TextSettings, load_config
-from setrnn.data.prepared import prepare
+from setrnn.config import TextSettings
+from setrnn.data.preparing import prepare
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
+from setrnn.plain_settings import load_config
 from setrnn.progress import Note
 from setrnn.tagging.calibrating import fit_calibration
 from setrnn.tagging.documents import example_batches, keep_complete, prepared_batches
-from setrnn.tagging.evaluation import evaluate, evaluate_rules
+from setrnn.tagging.evaluating import evaluate, evaluate_rules
 from setrnn.tagging.opening import note_incomplete
 from setrnn.training.start import TrainOptions, train_system
 from setrnn.training.validation import best_constant, validate

@@ -5,7 +5,7 @@ import pytest
 from setrnn.data.example import KnownLabels
 from setrnn.data.text_notes import EMPTY, NOTHING_READ
 from setrnn.errors import ConfigError, DataError
-from setrnn.tagging import tagger as module
+from setrnn.tagging import trained_model
 from setrnn.tagging.prediction import Prediction, add_notes
 
 
@@ -80,14 +80,14 @@ def test_one_text_is_completed_as_in_a_list(tagger, test_texts, test_features, k
 
 def test_the_batch_size_changes_nothing(tagger, test_texts, known, monkeypatch):
     expected = tagger.complete(test_texts, *known)
-    monkeypatch.setattr(module, "BATCH", 7)
+    monkeypatch.setattr(trained_model, "BATCH", 7)
     assert_same(tagger.complete(test_texts, *known), expected)
 
 
 def test_tagging_with_known_labels_gives_the_same_sets_with_p_of_the_set(
     tagger, test_texts, known, monkeypatch
 ):
-    monkeypatch.setattr(module, "BATCH", 16)
+    monkeypatch.setattr(trained_model, "BATCH", 16)
     rows = [
         KnownLabels(tuple(present), tuple(absent)) for present, absent in zip(*known, strict=True)
     ]
@@ -143,7 +143,7 @@ def test_a_lone_string_of_known_labels_is_refused(taggers):
 
 
 def test_what_is_wrong_is_found_by_its_place_among_all_texts(taggers, monkeypatch):
-    monkeypatch.setattr(module, "BATCH", 2)
+    monkeypatch.setattr(trained_model, "BATCH", 2)
     with pytest.raises(DataError, match="Text 3: the model has no label"):
         taggers["br"].complete(["a"] * 5, [[], [], [], ["nonsense"], []])
 

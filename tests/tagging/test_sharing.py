@@ -9,7 +9,7 @@ import pytest
 
 import setrnn
 from hub_stand_in import READ, Repository
-from setrnn.data.model_folder import GENERATED
+from setrnn.data.model_files import GENERATED
 from setrnn.data.model_hub import HubName
 from setrnn.data.model_places import fix_place
 from setrnn.errors import ConfigError, MissingExtraError, ModelError

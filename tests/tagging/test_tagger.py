@@ -13,8 +13,8 @@ from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.limits import Limits, no_limits
 from setrnn.systems.predicting import BatchSearch
 from setrnn.systems.rules import RULES, Rule
-from setrnn.tagging import tagger as module
-from setrnn.tagging.tagger import load
+from setrnn.tagging import trained_model
+from setrnn.tagging.loading import load
 from small_taggers import with_thresholds
 
 
@@ -38,7 +38,7 @@ def test_predictions_come_in_the_order_of_the_texts(tagger, test_texts):
 def test_the_batch_size_changes_nothing(tagger, test_texts, test_features, monkeypatch, batch):
     expected = tagger.tag(test_texts, top=3, features=test_features)
     marginals = tagger.predict_proba(test_texts, test_features)
-    monkeypatch.setattr(module, "BATCH", batch)
+    monkeypatch.setattr(trained_model, "BATCH", batch)
     assert_same(tagger.tag(test_texts, top=3, features=test_features), expected)
     found = tagger.predict_proba(test_texts, test_features)
     np.testing.assert_allclose(found, marginals, atol=1e-5)
@@ -52,14 +52,14 @@ def test_tagging_repeats(tagger, test_texts):
 
 
 def test_a_stream_gives_what_a_list_gives(tagger, test_texts, test_features, monkeypatch):
-    monkeypatch.setattr(module, "BATCH", 16)
+    monkeypatch.setattr(trained_model, "BATCH", 16)
     stream = tagger.tag_stream(zip(test_texts, test_features, strict=True), top=2)
     assert_same(list(stream), tagger.tag(test_texts, top=2, features=test_features))
 
 
 def test_a_stream_is_read_as_it_is_needed(tagger, test_texts, monkeypatch):
     """A service or a long file: predictions start before the last document is read."""
-    monkeypatch.setattr(module, "BATCH", 4)
+    monkeypatch.setattr(trained_model, "BATCH", 4)
     n_read = 0
 
     def documents():
@@ -143,7 +143,7 @@ def test_what_is_no_text_is_refused_in_our_words(taggers, name, text):
 
 def test_what_is_no_text_is_found_by_its_place_among_all_texts(taggers, monkeypatch):
     def message(batch):
-        monkeypatch.setattr(module, "BATCH", batch)
+        monkeypatch.setattr(trained_model, "BATCH", batch)
         with pytest.raises(DataError) as error:
             taggers["br"].tag([*["fine"] * 5, None, "fine"])
         return str(error.value)

@@ -176,7 +176,7 @@ def test_a_stopped_update_is_resumed(updated, place, tmp_path, monkeypatch):
 
     out = tmp_path / "after"
     with monkeypatch.context() as patch:
-        patch.setattr("setrnn.tagging.updating.calibrate_on_valid", stop)
+        patch.setattr("setrnn.tagging.update.calibrate_on_valid", stop)
         with pytest.raises(StoppedError, match="--resume"):
             run(folder / "before", place, out=out)
     assert not out.exists()

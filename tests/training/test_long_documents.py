@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from setrnn.config import load_config
 from setrnn.data.example import Example
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.methods import find_method
 from setrnn.objectives import find_objective
-from setrnn.tagging.tagger import load
+from setrnn.plain_settings import load_config
+from setrnn.tagging.loading import load
 from setrnn.training import gradients
 from setrnn.training.gradients import _cut_by_windows
 from setrnn.training.start import TrainOptions, make_fabric, make_trainer

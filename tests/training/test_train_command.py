@@ -21,7 +21,7 @@ from setrnn.data.folders import locked
 from setrnn.data.formats import write_examples
 from setrnn.progress import Epoch, Progress
 from setrnn.tagging.calibrating import calibrate
-from setrnn.tagging.tagger import load
+from setrnn.tagging.loading import load
 
 SETTINGS = [part for setting in TINY for part in ("--set", setting)]
 

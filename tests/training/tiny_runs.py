@@ -5,10 +5,11 @@ from itertools import islice
 
 import torch
 
-from setrnn.config import TextSettings, load_config
+from setrnn.config import TextSettings
 from setrnn.data import newsroom
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.methods import find_method
+from setrnn.plain_settings import load_config
 from setrnn.training.start import TrainOptions, train_system
 
 N_TRAIN, N_VALID = 28, 8  # four batches, the last of 4 documents

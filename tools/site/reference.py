@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import setrnn
-from setrnn import config
+from setrnn import config, plain_settings
 from setrnn.cli.app import COMMANDS, load_command
 from setrnn.methods import METHODS
 
@@ -63,7 +63,8 @@ def write_settings() -> str:
         for each in dataclasses.fields(config.Config)
         if dataclasses.is_dataclass(getattr(config.Config(), each.name))
     }
-    presets = {name: config.flatten(changes) for name, changes in config.PRESETS.items() if changes}
+    changes = plain_settings.PRESETS.items()
+    presets = {name: plain_settings.flatten(each) for name, each in changes if each}
     lines = [
         "# Settings",
         "",
@@ -181,7 +182,7 @@ def _describe(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401
         yield from _signature(full, value)
     yield from _docstring(value)
     if inspect.isclass(value) and not _is_error(value):
-        for member, each in vars(value).items():
+        for member, each in _members(value).items():
             if member.startswith("_") or isinstance(each, staticmethod):
                 continue
             called = getattr(value, member)
@@ -189,8 +190,19 @@ def _describe(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401
                 yield from (f"#### {name}.{member}", "", *_docstring(each))
             elif inspect.isroutine(called) and _is_ours(called):
                 yield from (f"#### {name}.{member}", "")
-                yield from _signature(f"{name}.{member}", called)
+                signature = _signature(f"{name}.{member}", called)
+                yield from (line.replace("-> Self", f"-> {name}") for line in signature)
                 yield from _docstring(called)
+
+
+def _members(value: type) -> dict[str, Any]:
+    """Return what a class has of its own, then what it has of classes of this package."""
+    found: dict[str, Any] = {}
+    for kind in value.__mro__:
+        if kind.__module__.startswith("setrnn"):
+            for name, each in vars(kind).items():
+                found.setdefault(name, each)
+    return found
 
 
 def _is_ours(value: Any) -> bool:  # noqa: ANN401

@@ -146,7 +146,7 @@ def _measure(
     """Show each measure by the rule made for it; return all measures, and the predictions."""
     from setrnn.systems.rules import rule_for
     from setrnn.tagging.documents import example_batches
-    from setrnn.tagging.evaluation import measure_rules
+    from setrnn.tagging.evaluating import measure_rules
 
     found = measure_rules(tagger, example_batches(tagger, examples), tagger.rules)
     evaluations = {rule: each.evaluation for rule, each in found.items()}

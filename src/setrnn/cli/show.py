@@ -7,7 +7,7 @@ from setrnn.cli.console import stdout, write_json
 from setrnn.cli.options import JsonFile, Model
 from setrnn.cli.progress import load_model
 from setrnn.data.folders import check_file_place
-from setrnn.data.model_folder import GENERATED
+from setrnn.data.model_files import GENERATED
 from setrnn.data.model_places import name_place
 
 

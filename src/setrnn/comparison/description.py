@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from setrnn.comparison.records import Comparison
-from setrnn.config import settings_hash
 from setrnn.data.prepared import Prepared
 from setrnn.errors import DataError
+from setrnn.plain_settings import settings_hash
 
 SHARED = ("labels", "label_counts", "ids", "truth")
 

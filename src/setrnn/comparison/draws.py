@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setrnn.comparison.records import Comparison, LabelSets
-from setrnn.metrics import MEASURES, document_f1, evaluate_sets, indicator_matrix
+from setrnn.indicators import indicator_matrix
+from setrnn.metrics import MEASURES, document_f1, evaluate_sets
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from numpy.typing import NDArray
 
-    from setrnn.metrics import Sparse
+    from setrnn.indicators import Sparse
 
     Floats: TypeAlias = NDArray[np.float32]
     Values: TypeAlias = NDArray[np.float64]

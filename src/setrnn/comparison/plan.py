@@ -21,12 +21,13 @@ from setrnn.comparison.records import (
 )
 from setrnn.comparison.run import Task
 from setrnn.comparison.tuning import SPACES, TUNING
-from setrnn.config import Config, TextSettings, flatten, from_dict, to_dict
+from setrnn.config import Config, TextSettings
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.formats import Dataset
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, DataError, nearest_name
 from setrnn.methods import METHODS, find_method
+from setrnn.plain_settings import flatten, from_dict, to_dict
 from setrnn.progress import OnProgress, ignore_progress
 
 ALL, LATER = "all", "later"  # groups of methods

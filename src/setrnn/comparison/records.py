@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from setrnn import __version__
-from setrnn.config import settings_hash
 from setrnn.data.folders import whole_file
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
+from setrnn.plain_settings import settings_hash
 from setrnn.training.pool import Failure as Failure
 
 FORMAT = 2
@@ -160,6 +160,17 @@ class Record:
     def rules(self) -> list[str]:
         """The rules that the run predicted by."""
         return [] if self.test is None else list(self.test.predicted)
+
+    def with_own_sets(self, change: Callable[[LabelSets], LabelSets]) -> Record:
+        """Return the record with changed test sets, those by its own rule alone; no other values.
+
+        Without such sets, the record has no test results.
+        """
+        sets = {} if self.test is None else self.test.predicted
+        if self.own_rule not in sets:
+            return replace(self, test=None)
+        own = {self.own_rule: change(sets[self.own_rule])}
+        return replace(self, test=TestResults(own, {}, {}))
 
     def save(self, folder: Path) -> Path:
         """Write the record into the folder of the comparison; return the file."""

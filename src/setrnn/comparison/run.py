@@ -22,22 +22,25 @@ from setrnn import __version__
 from setrnn.comparison.cases import explain_documents
 from setrnn.comparison.orders import best_orders, measure_set_sums, order_entropies
 from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
-from setrnn.config import Config, settings_hash, to_dict
+from setrnn.config import Config
 from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
 from setrnn.methods import Method, find_method
+from setrnn.plain_settings import settings_hash, to_dict
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.rules import RULES
 from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.tagging.calibrating import find_label_acceptance
 from setrnn.tagging.documents import prepared_batches
-from setrnn.tagging.evaluation import LEAST_LOG_PROB, RuleResults, measure_rules
+from setrnn.tagging.evaluating import RuleResults, measure_rules
+from setrnn.tagging.evaluation import LEAST_LOG_PROB
 from setrnn.tagging.fitting import train_prepared
+from setrnn.tagging.loading import load
 from setrnn.tagging.mixing import mix
 from setrnn.tagging.prediction import Prediction
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 from setrnn.training.schedule import fit_to_data
 from setrnn.training.start import Start, TrainOptions
 

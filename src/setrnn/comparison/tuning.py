@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from setrnn.comparison.run import Task
-from setrnn.config import Config, from_dict, settings_hash, to_dict
+from setrnn.config import Config
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, MissingExtraError, StoppedError
 from setrnn.methods import Method, find_method
 from setrnn.metrics import LOWER_IS_BETTER
+from setrnn.plain_settings import from_dict, settings_hash, to_dict
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.training.start import TrainOptions, train_system
 

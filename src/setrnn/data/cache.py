@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 
-from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
+from setrnn.config import WORDS, TextSettings
 from setrnn.data.example import Example
 from setrnn.data.folders import file_hash, locked_after, recovered, remove_stale_lock
 from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
@@ -17,18 +17,12 @@ from setrnn.data.formats.reader import OnBadRow, file_errors
 from setrnn.data.formats.several import join_splits
 from setrnn.data.languages import MOST_TEXTS, Look, read_stop_words, settle_language
 from setrnn.data.pieces import PieceHands, list_pieces
-from setrnn.data.prepared import (
-    FORMAT,
-    UNLABELLED,
-    OnDocuments,
-    Prepared,
-    describe_hierarchy,
-    is_prepared,
-    prepare_by,
-)
+from setrnn.data.prepared import FORMAT, UNLABELLED, Prepared, is_prepared
+from setrnn.data.preparing import OnDocuments, describe_hierarchy, prepare_by
 from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, with_valid
 from setrnn.data.subwords import pretrained_encoder
 from setrnn.errors import DataError
+from setrnn.plain_settings import settings_hash, to_dict
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 
 FILES_LOOKED_AT = 16  # to find the language of texts

@@ -22,7 +22,7 @@ from setrnn.data.document_sketch import text_hash
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, Dataset, Split
 from setrnn.data.formats.reader import file_stem
-from setrnn.data.prepared import Stream
+from setrnn.data.preparing import Stream
 from setrnn.data.splits import LEAST_VALID, VALID_SHARE, cut_train, with_valid
 from setrnn.data.streaming import batched
 from setrnn.errors import DataError

@@ -11,17 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from setrnn.data.folders import locked, whole_file, whole_folder
-from setrnn.data.model_folder import (
+from setrnn.data.model_files import (
     CONFIG,
-    MOST_BYTES,
     README,
     choose_readme,
     is_description,
     is_model_file,
-    read_description,
-    read_settled,
     refuse_other_folder,
 )
+from setrnn.data.model_folder import MOST_BYTES, read_description, read_settled
 from setrnn.errors import ModelError
 
 MOST_FILES = 100  # of a zip file: a mixture has one tokenizer per member

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,32 +24,32 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.config import Config, MixtureConfig, from_dict, settings_hash, to_dict
+from setrnn.config import Config, MixtureConfig
 from setrnn.data.arrays import load_arrays
-from setrnn.data.folders import (
-    check_folder_place,
-    is_temporary,
-    locked,
-    recovered,
-    temporary_folder,
-    whole_file,
-    whole_folder,
-)
+from setrnn.data.folders import locked, recovered, whole_file, whole_folder
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.joint_encoder import join_encoders
 from setrnn.data.labels import LabelVocabulary
+from setrnn.data.model_files import (
+    ARRAYS,
+    CALIBRATION,
+    CONFIG,
+    LABELS,
+    README,
+    TOKENIZER,
+    choose_readme,
+    list_tokenizers,
+    refuse_other_folder,
+)
 from setrnn.data.prepared import HIERARCHY
 from setrnn.data.seals import seal_file
 from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, ModelError
+from setrnn.plain_settings import from_dict, settings_hash, to_dict
 
 FORMAT = 2
 TRIES = 10  # to read a folder that is being replaced
-CONFIG, ARRAYS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
-LABELS, CALIBRATION, README = "labels.json", "calibration.json", "README.md"
-_MORE_TOKENIZERS = re.compile(r"tokenizer-[1-9]\d*\.json")  # of a mixture
-GENERATED = "<!-- Written by setrnn. Remove this line to keep your changes. -->"
 MOST_BYTES = 2**26  # of a JSON file: 64 MiB
 
 
@@ -123,21 +122,6 @@ def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "")
     return saved
 
 
-def choose_readme(file: Path, new: str) -> bytes:
-    """Return the description that is there, or the new one if no person has written it."""
-    kept = file.read_bytes() if file.is_file() else b""
-    return kept if is_written(kept) else new.encode()
-
-
-def is_written(readme: bytes) -> bool:
-    """Return whether a person has written a README.md; a hub's header alone does not count."""
-    text = readme.replace(b"\r\n", b"\n").lstrip(b"\xef\xbb\xbf")
-    if text.startswith(b"---\n") and b"\n---\n" in text:
-        text = text.partition(b"\n---\n")[2]
-    text = text.strip()
-    return bool(text) and not text.startswith(GENERATED.encode())
-
-
 def save_calibration(
     folder: Path, calibration: Mapping[str, Any], read: ModelVersion, readme: str = ""
 ) -> ModelVersion:
@@ -167,58 +151,6 @@ def _write_beside(file: Path, content: bytes) -> None:
         if is_new:
             Path(stream.name).chmod(stat.S_IMODE((file.parent / CONFIG).stat().st_mode))
         stream.write(content)
-
-
-def list_tokenizers(config: Config) -> list[str]:
-    """Return the name of the file of each tokenizer."""
-    return [TOKENIZER, *(f"tokenizer-{n}.json" for n in range(1, len(config.texts)))]
-
-
-def is_model_file(name: str) -> bool:
-    """Return whether a file name is one of those of a model folder.
-
-    Example:
-        >>> [is_model_file(name) for name in ("tokenizer-1.json", "README.md", "model.pkl")]
-        [True, True, False]
-    """
-    known = (CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION, README)
-    return name in known or _MORE_TOKENIZERS.fullmatch(name) is not None
-
-
-def is_description(content: bytes) -> bool:
-    """Return whether the content of a config.json is that of a model of setrnn."""
-    return b'"setrnn"' in content
-
-
-def refuse_other_folder(folder: Path) -> None:
-    """Raise if `folder` exists and is not a model, or holds files of another kind."""
-    if not folder.exists():
-        return
-    names = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}
-    names -= {f".{CALIBRATION}.lock"}  # of a process that was killed
-    others = sorted(name for name in names if not is_model_file(name) and not is_temporary(name))
-    if CONFIG in names:
-        is_model = is_description((folder / CONFIG).read_bytes())
-    else:
-        is_model = not others and README not in names
-    if not is_model:
-        raise ModelError(f"{folder} exists and is not a model. Name another folder.")
-    if others:
-        raise ModelError(
-            f"{folder} also holds {others[0]}, which is not part of a model and would be lost. "
-            "Move it elsewhere, or name another folder."
-        )
-
-
-def check_model_place(folder: Path) -> None:
-    """Raise if a model cannot be written to `folder`: before the work, not after it."""
-    refuse_other_folder(folder)
-    check_folder_place(folder)
-    parent = folder.resolve().parent
-    while not parent.exists():
-        parent = parent.parent
-    with temporary_folder(parent / folder.name, way_out=" Name a folder in another place."):
-        pass
 
 
 def load_model(folder: Path) -> SavedModel:

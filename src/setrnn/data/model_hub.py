@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.data.formats.printing import printable
-from setrnn.data.model_folder import (
+from setrnn.data.model_files import (
     ARRAYS,
     CALIBRATION,
     CONFIG,
     LABELS,
-    MOST_BYTES,
     README,
     TOKENIZER,
     is_description,
     is_model_file,
 )
+from setrnn.data.model_folder import MOST_BYTES
 from setrnn.errors import MissingExtraError, ModelError
 from setrnn.progress import Note, OnProgress, ignore_progress
 

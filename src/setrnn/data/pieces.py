@@ -23,7 +23,7 @@ from setrnn.data.formats.label_map import note_unused
 from setrnn.data.formats.reader import OnBadRow, file_errors, no_documents
 from setrnn.data.formats.several import add_prefix, note_shared_id
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.prepared import VOCABULARY_SPLITS, Encoded, OnDocuments, smallest_dtype
+from setrnn.data.preparing import VOCABULARY_SPLITS, Encoded, OnDocuments, smallest_dtype
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import DataError
 

@@ -24,12 +24,13 @@ from setrnn.comparison.statistics import (
     least_p,
     two_sided,
 )
-from setrnn.metrics import MEASURES, document_f1, indicator_matrix
+from setrnn.indicators import indicator_matrix
+from setrnn.metrics import MEASURES, document_f1
 from setrnn.report.wording import format_difference, format_p, format_score
 from setrnn.tagging.acceptance import Acceptance, fit_acceptance
 
 if TYPE_CHECKING:
-    from setrnn.metrics import Sparse
+    from setrnn.indicators import Sparse
 
 Values = npt.NDArray[np.float64]
 # From the number of times that each document is drawn, (D, n), to a value per run, (D, runs)

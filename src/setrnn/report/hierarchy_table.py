@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from setrnn.comparison.records import Comparison, LabelSets, Record, TestResults, order_systems
+from setrnn.comparison.records import Comparison, LabelSets, Record, order_systems
 from setrnn.comparison.statistics import bootstrap
 from setrnn.data.hierarchy import HIERARCHICAL_MEASURES, Hierarchy
 from setrnn.report.score_tables import MARKS, make_rows, make_score_column, own_entries
@@ -55,16 +55,9 @@ def close_sets(
     def close(sets: LabelSets) -> LabelSets:
         return [sorted({each for label in row for each in brought[label]}) for row in sets]
 
-    def keep(record: Record) -> Record:
-        sets = {} if record.test is None else record.test.predicted
-        if record.own_rule not in sets:
-            return replace(record, test=None)
-        own = {record.own_rule: close(sets[record.own_rule])}
-        return replace(record, test=TestResults(own, {}, {}))
-
     counts = (*comparison.label_counts, *[0] * (len(names) - len(comparison.labels)))
     closed = replace(comparison, labels=names, label_counts=counts, truth=close(comparison.truth))
-    return closed, [keep(record) for record in records]
+    return closed, [record.with_own_sets(close) for record in records]
 
 
 def _make_mean_column(records: Sequence[Record], measure: str) -> dict[str, Cell]:

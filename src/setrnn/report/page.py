@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from setrnn import __version__
 from setrnn.comparison.records import Comparison, Record
-from setrnn.config import flatten
+from setrnn.plain_settings import flatten
 from setrnn.report.case_studies import CaseStudies
 from setrnn.report.evidence import FAILS, HOLDS, IN_PART, MIXED, UNDECIDED, Evidence
 from setrnn.report.figures import Figure

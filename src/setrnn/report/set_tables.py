@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from setrnn.comparison.records import Comparison, Record, TestResults
+from setrnn.comparison.records import Comparison, LabelSets, Record
 from setrnn.comparison.statistics import bootstrap
-from setrnn.report.score_tables import (
-    MARKS,
-    make_rows,
-    make_score_column,
-    own_entries,
-)
+from setrnn.report.score_tables import MARKS, make_rows, make_score_column, own_entries
 from setrnn.report.set_sums import SumsOfSize, list_set_sums
 from setrnn.report.table import NO_CELL, Cell, Row, Table
 from setrnn.report.wording import format_decimal
@@ -55,16 +50,12 @@ def restrict(
 ) -> tuple[Comparison, list[Record]]:
     """Keep some test documents, and the predictions by each system's own rule."""
 
-    def keep(record: Record) -> Record:
-        sets = {} if record.test is None else record.test.predicted
-        if record.own_rule not in sets:
-            return replace(record, test=None)
-        kept = [sets[record.own_rule][row] for row in rows]
-        return replace(record, test=TestResults({record.own_rule: kept}, {}, {}))
+    def keep(sets: LabelSets) -> LabelSets:
+        return [sets[row] for row in rows]
 
     ids = tuple(comparison.ids[row] for row in rows)
-    truth = [comparison.truth[row] for row in rows]
-    return replace(comparison, ids=ids, truth=truth), [keep(record) for record in records]
+    kept = replace(comparison, ids=ids, truth=keep(comparison.truth))
+    return kept, [record.with_own_sets(keep) for record in records]
 
 
 def set_sums_table(comparison: Comparison, records: Sequence[Record]) -> Table:

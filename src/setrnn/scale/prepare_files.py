@@ -19,7 +19,8 @@ from setrnn.data.encoding import SplitWriter
 from setrnn.data.formats import EMBEDDED, BadRows
 from setrnn.data.formats.several import expand_places
 from setrnn.data.pieces import CountedPiece, Piece, PieceHands
-from setrnn.data.prepared import VOCABULARY_SPLITS, Encoded, Prepared, smallest_dtype
+from setrnn.data.prepared import Prepared
+from setrnn.data.preparing import VOCABULARY_SPLITS, Encoded, smallest_dtype
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import SetRNNError
 from setrnn.progress import Note, OnProgress, ignore_progress

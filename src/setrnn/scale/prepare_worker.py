@@ -20,7 +20,7 @@ from setrnn.data.folders import explain_failed_write
 from setrnn.data.formats import BadRows
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.pieces import Piece, PieceHands
-from setrnn.data.prepared import smallest_dtype
+from setrnn.data.preparing import smallest_dtype
 from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.scale.workers import OnDocuments, check_seen, check_version

@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from setrnn import __version__
-from setrnn.serve import label_studio, schemas
+from setrnn.serve import answers, label_studio, requests
 from setrnn.serve.batching import Batcher, default_workers
 from setrnn.serve.guards import ApiKeys, CheckHost, ReadBodies, RequireKey
 from setrnn.serve.observation import Metrics, Observe
@@ -147,11 +147,12 @@ def _describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[st
     )
     components = description["components"]
     reference = "#/components/schemas/{model}"
-    problem = schemas.Problem.model_json_schema(ref_template=reference)
+    problem = answers.Problem.model_json_schema(ref_template=reference)
     components["schemas"].update(problem.pop("$defs"), Problem=problem)
+    declared = vars(requests) | vars(answers)
     for name, schema in components["schemas"].items():  # FastAPI drops null from examples
         if "examples" in schema:
-            schema.update(getattr(schemas, name).model_config["json_schema_extra"])
+            schema.update(declared[name].model_config["json_schema_extra"])
     texts = components["schemas"]["TagRequest"]["properties"]["texts"]
     texts["maxItems"] = settings.max_texts
     if needs_key:

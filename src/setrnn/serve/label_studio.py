@@ -12,12 +12,13 @@ from starlette.responses import PlainTextResponse
 
 from setrnn.data.formats.label_studio import make_result, write_label_config
 from setrnn.errors import DataError
+from setrnn.serve.answers import ModelVersion
 from setrnn.serve.json_route import JsonRoute
 from setrnn.serve.label_config import ChoicesTag, choose_tag
 from setrnn.serve.problems import ProblemError, shorten
 from setrnn.serve.registry import NotReadyError, ServedModel
+from setrnn.serve.requests import MAX_NAME, Text
 from setrnn.serve.routes import check_texts, process, service_of
-from setrnn.serve.schemas import MAX_NAME, ModelVersion, Text
 from setrnn.serve.work import Tagging
 from setrnn.systems.limits import Limits
 

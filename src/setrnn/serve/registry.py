@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from setrnn.config import settings_hash
 from setrnn.data.model_folder import ModelVersion, read_version
 from setrnn.data.model_places import open_place
 from setrnn.errors import ConfigError, SetRNNError, nearest_name
+from setrnn.plain_settings import settings_hash
 from setrnn.serve.problems import ProblemError
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.loading import load
+from setrnn.tagging.tagger import Tagger
 
 RETRY_SECONDS = 2  # while models are loaded
 _WORD_START = re.compile(r"(?<![^\W_])[^\W_]")

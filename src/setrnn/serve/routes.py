@@ -12,25 +12,22 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
 from setrnn.data.example import KnownLabels
+from setrnn.serve.answers import (
+    CompleteAnswer,
+    ExplainAnswer,
+    Health,
+    HierarchyAnswer,
+    LabelsAnswer,
+    ModelsAnswer,
+    TagAnswer,
+)
 from setrnn.serve.batching import Batcher, NoWorkerError, QueueFullError, Work
 from setrnn.serve.guards import ClientGoneError
 from setrnn.serve.json_route import VERSION_HEADER, JsonRoute
 from setrnn.serve.observation import Metrics
 from setrnn.serve.problems import KINDS, MEDIA_TYPE, ProblemError
 from setrnn.serve.registry import RETRY_SECONDS, NotReadyError, Registry, ServedModel
-from setrnn.serve.schemas import (
-    MAX_NAME,
-    CompleteAnswer,
-    CompleteRequest,
-    ExplainAnswer,
-    ExplainRequest,
-    Health,
-    HierarchyAnswer,
-    LabelsAnswer,
-    ModelsAnswer,
-    TagAnswer,
-    TagRequest,
-)
+from setrnn.serve.requests import MAX_NAME, CompleteRequest, ExplainRequest, TagRequest
 from setrnn.serve.settings import ServeSettings
 from setrnn.serve.work import (
     Completing,

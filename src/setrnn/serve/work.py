@@ -10,7 +10,7 @@ import numpy as np
 
 from setrnn.data.example import KnownLabels
 from setrnn.data.reading import STOP_WORD
-from setrnn.serve import schemas
+from setrnn.serve import answers
 from setrnn.serve.registry import ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.systems.candidates import Floats32
@@ -43,7 +43,7 @@ class Tagging:
         """Whether one document may take seconds: with limits, large sets may be scored."""
         return self.limits != Limits()
 
-    def run(self, documents: Sequence[Document]) -> list[schemas.TaggedText]:
+    def run(self, documents: Sequence[Document]) -> list[answers.TaggedText]:
         """Tag a batch."""
         tagger, wanted = self.model.tagger, (self.rule, self.top, self.limits)
         if not self.with_marginals:
@@ -58,11 +58,11 @@ class Tagging:
             for each, row, missing in rows
         ]
 
-    def _rank_labels(self, probs: Floats32) -> list[schemas.Marginal]:
+    def _rank_labels(self, probs: Floats32) -> list[answers.Marginal]:
         order = np.argsort(-probs, kind="stable")[:MAX_LABELS]
         names = self.model.tagger.labels.names
         return [
-            schemas.Marginal(
+            answers.Marginal(
                 label=names[label],
                 probability=float(probs[label]),
                 accepted_from=self._accepted_from(label),
@@ -81,11 +81,11 @@ class Tagging:
 
 def _tagged_text(
     found: Prediction,
-    marginals: list[schemas.Marginal] | None = None,
+    marginals: list[answers.Marginal] | None = None,
     missing_mass: float | None = None,
-) -> schemas.TaggedText:
+) -> answers.TaggedText:
     more = {"marginals": marginals, "missing_mass": missing_mass}
-    return schemas.TaggedText.model_validate({**vars(found), **more})
+    return answers.TaggedText.model_validate({**vars(found), **more})
 
 
 @dataclass(frozen=True)
@@ -98,16 +98,16 @@ class Completing:
 
     def run(
         self, documents: Sequence[tuple[Document, KnownLabels]]
-    ) -> list[schemas.CompleteAnswer]:
+    ) -> list[answers.CompleteAnswer]:
         """Complete a batch."""
         texts, known = zip(*documents, strict=True)
         return [
             self._answer(each) for each in self.model.tagger.complete_stream(texts, known, self.top)
         ]
 
-    def _answer(self, found: Completion) -> schemas.CompleteAnswer:
+    def _answer(self, found: Completion) -> answers.CompleteAnswer:
         suggestions = _probabilities(found.suggestions[:MAX_LABELS])
-        return schemas.CompleteAnswer.model_validate(
+        return answers.CompleteAnswer.model_validate(
             {**vars(found), "model": self.model, "suggestions": suggestions}
         )
 
@@ -122,7 +122,7 @@ class Explaining:
     labels: Sequence[str] | None = None
     may_be_slow = False
 
-    def run(self, documents: Sequence[Document]) -> list[schemas.ExplainAnswer]:
+    def run(self, documents: Sequence[Document]) -> list[answers.ExplainAnswer]:
         """Explain each text."""
         explain = self.model.tagger.explain
         return [
@@ -130,15 +130,15 @@ class Explaining:
             for text, features in documents
         ]
 
-    def _answer(self, found: Explanation) -> schemas.ExplainAnswer:
+    def _answer(self, found: Explanation) -> answers.ExplainAnswer:
         sequences = [
-            schemas.Sequence(labels=each.labels, probability=each.probability, set=each.set_name)
+            answers.Sequence(labels=each.labels, probability=each.probability, set=each.set_name)
             for each in found.sequences
         ]
         # Offsets in UTF-16 code units, as JavaScript counts them.
         wide = [place for place, each in enumerate(found.text) if each > LAST_OF_ONE_UNIT]
         steps = [
-            schemas.ExplainedStep(
+            answers.ExplainedStep(
                 label=each.label,
                 probability=each.probability,
                 words=_words(found, each.weights, MIN_ATTENTION, wide),
@@ -146,7 +146,7 @@ class Explaining:
             for each in found.steps
         ]
         label_words = [
-            schemas.LabelWords(
+            answers.LabelWords(
                 label=each.label,
                 probability=each.probability,
                 is_in_set=each.is_in_set,
@@ -160,7 +160,7 @@ class Explaining:
             )
             for each in found.label_words
         ]
-        return schemas.ExplainAnswer.model_validate(
+        return answers.ExplainAnswer.model_validate(
             {
                 **vars(found),
                 "model": self.model,
@@ -174,11 +174,11 @@ class Explaining:
 
 def _words(
     explanation: Explanation, weights: Sequence[float], least: float, wide: Sequence[int]
-) -> list[schemas.AttendedWord]:
+) -> list[answers.AttendedWord]:
     """List the words with a weight, positive or negative, of at least `least`; no stop words."""
     read = (word for word in explanation.words if word.place is not None)
     return [
-        schemas.AttendedWord(
+        answers.AttendedWord(
             text=word.text,
             start=word.start + bisect_left(wide, word.start),
             stop=word.stop + bisect_left(wide, word.stop),
@@ -189,24 +189,24 @@ def _words(
     ]
 
 
-def _probabilities(found: Iterable[tuple[str, float]]) -> list[schemas.LabelProbability]:
+def _probabilities(found: Iterable[tuple[str, float]]) -> list[answers.LabelProbability]:
     return [
-        schemas.LabelProbability(label=label, probability=probability)
+        answers.LabelProbability(label=label, probability=probability)
         for label, probability in found
     ]
 
 
-def list_models(models: Sequence[ServedModel], settings: ServeSettings) -> schemas.ModelsAnswer:
+def list_models(models: Sequence[ServedModel], settings: ServeSettings) -> answers.ModelsAnswer:
     """Return the answer to GET /v1/models."""
     cards = [_card(model, is_default=model is models[0]) for model in models]
-    return schemas.ModelsAnswer.model_validate({"models": cards, "limits": settings})
+    return answers.ModelsAnswer.model_validate({"models": cards, "limits": settings})
 
 
-def _card(model: ServedModel, is_default: bool) -> schemas.ModelCard:
+def _card(model: ServedModel, is_default: bool) -> answers.ModelCard:
     tagger = model.tagger
     calibration, data = tagger.calibration, tagger.notes.get("data")
     of_labels = tagger.label_acceptance
-    return schemas.ModelCard.model_validate(
+    return answers.ModelCard.model_validate(
         {
             "name": model.name,
             "version": model.version,
@@ -232,15 +232,15 @@ def _card(model: ServedModel, is_default: bool) -> schemas.ModelCard:
     )
 
 
-def list_hierarchy(model: ServedModel, limit: int) -> schemas.HierarchyAnswer:
+def list_hierarchy(model: ServedModel, limit: int) -> answers.HierarchyAnswer:
     """Return the answer to GET /v1/hierarchy."""
     tagger = model.tagger
     known, closure = tagger.labels, None if tagger.hierarchy is None else tagger.closure
     order = sorted(range(len(known)), key=lambda label: -known.counts[label])
-    return schemas.HierarchyAnswer(
+    return answers.HierarchyAnswer(
         keeps_closed=tagger.keeps_closed,
         labels=[
-            schemas.LabelInTree(
+            answers.LabelInTree(
                 label=known.names[label],
                 count=int(known.counts[label]),
                 parents=()
@@ -253,12 +253,12 @@ def list_hierarchy(model: ServedModel, limit: int) -> schemas.HierarchyAnswer:
     )
 
 
-def list_labels(model: ServedModel, prefix: str, limit: int) -> schemas.LabelsAnswer:
+def list_labels(model: ServedModel, prefix: str, limit: int) -> answers.LabelsAnswer:
     """Return the answer to GET /v1/labels."""
     found, known = model.find_labels(prefix), model.tagger.labels
-    return schemas.LabelsAnswer(
+    return answers.LabelsAnswer(
         labels=[
-            schemas.CountedLabel(label=known.names[label], count=int(known.counts[label]))
+            answers.CountedLabel(label=known.names[label], count=int(known.counts[label]))
             for label in found[:limit]
         ],
         n_matching=len(found),

@@ -31,9 +31,10 @@ from setrnn.errors import ConfigError, DataError
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, Floats32
 from setrnn.tagging.documents import note_skipped
+from setrnn.tagging.loading import load
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.prediction_rows import free_name, list_columns
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from setrnn.config import Config, settings_hash
+from setrnn.config import Config
 from setrnn.data.batches import TargetSets, TrainingDocuments, take_rows
 from setrnn.data.cache import Source
 from setrnn.data.folders import explain_failed_write
@@ -25,6 +25,7 @@ from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
 from setrnn.model.decoders import find_decoder
 from setrnn.objectives.set_distribution import SET_LOG_PROB
+from setrnn.plain_settings import settings_hash
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.search.subset_sums import MOST_LABELS
 from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels, widen
@@ -34,6 +35,7 @@ from setrnn.systems.rules import rule_for
 from setrnn.systems.system import System
 from setrnn.tagging.documents import open_documents
 from setrnn.tagging.fitting import check_training, explain_stop, train_prepared
+from setrnn.tagging.loading import load
 from setrnn.tagging.mixing import list_names
 from setrnn.tagging.opening import (
     Data,
@@ -44,7 +46,7 @@ from setrnn.tagging.opening import (
     read_settings,
     with_hierarchy,
 )
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 from setrnn.training.resuming import keep_epochs
 from setrnn.training.run_folder import (
     TARGETS,

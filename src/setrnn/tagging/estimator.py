@@ -19,14 +19,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from setrnn.config import Config, load_config
+from setrnn.config import Config
 from setrnn.data.example import Example
 from setrnn.data.folders import temporary_folder
 from setrnn.data.formats.printing import printable
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.data.splits import stratified_split
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
+from setrnn.plain_settings import load_config
 from setrnn.progress import Note, Progress, ignore_progress
 from setrnn.systems.candidates import Floats32, Ints
 from setrnn.systems.registry import choose_rule

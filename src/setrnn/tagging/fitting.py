@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import ClassicalSettings, Config, TrainingSettings
-from setrnn.data.model_folder import check_model_place
+from setrnn.data.model_files import check_model_place
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, SetRNNError, StoppedError
 from setrnn.methods import Method
@@ -19,8 +19,9 @@ from setrnn.model.devices import find_device
 from setrnn.progress import Note, OnProgress, Progress
 from setrnn.systems.registry import find_system
 from setrnn.tagging.calibrating import calibrate_on_valid
+from setrnn.tagging.loading import load
 from setrnn.tagging.occasion import describe_occasion, is_same_but_occasion
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.targets import keep_targets
 from setrnn.training.launching import check_processes
 from setrnn.training.resuming import check_finishable

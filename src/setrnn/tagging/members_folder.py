@@ -19,7 +19,6 @@ from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from setrnn.config import from_dict
 from setrnn.data.folders import (
     explain_failed_write,
     recovered,
@@ -27,8 +26,10 @@ from setrnn.data.folders import (
     whole_file,
 )
 from setrnn.errors import ConfigError, ModelError, SetRNNError
+from setrnn.plain_settings import from_dict
+from setrnn.tagging.loading import load
 from setrnn.tagging.members import MemberPlan
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 from setrnn.training.run_folder import PLAN, SAVED, has_run, list_names, mark_saved, run_folder_of
 
 FORMAT = 2

@@ -14,7 +14,7 @@ from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.joint_encoder import join_encoders, join_rows, split_rows
 from setrnn.data.labels import LabelVocabulary, distinct_sets
-from setrnn.data.model_folder import check_model_place
+from setrnn.data.model_files import check_model_place
 from setrnn.data.model_places import name_place
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
@@ -32,6 +32,7 @@ from setrnn.tagging.documents import (
     keep_complete,
     open_unseen,
 )
+from setrnn.tagging.loading import load
 from setrnn.tagging.mixture_outputs import Outputs, collect
 from setrnn.tagging.mixture_weights import (
     BEST,
@@ -42,7 +43,7 @@ from setrnn.tagging.mixture_weights import (
     mean_log_likelihood,
 )
 from setrnn.tagging.occasion import describe_occasion
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.targets import keep_targets
 
 METHOD = "mixture"

@@ -18,6 +18,7 @@ from setrnn.tagging.acceptance import as_plain
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
+    from setrnn.tagging.trained_model import TrainedModel
 
 N_LABELS_SHOWN = 20
 NOT_KNOWN = "not known"
@@ -49,7 +50,7 @@ def notes_checked() -> Iterator[None]:
         ) from error
 
 
-def _describe(tagger: Tagger) -> dict[str, Any]:
+def _describe(tagger: TrainedModel) -> dict[str, Any]:
     notes, rule = tagger.notes, tagger.rule_or_own(None)
     return {
         "method": tagger.method,
@@ -71,7 +72,7 @@ def _describe(tagger: Tagger) -> dict[str, Any]:
     }
 
 
-def _describe_hierarchy(tagger: Tagger) -> dict[str, Any] | None:
+def _describe_hierarchy(tagger: TrainedModel) -> dict[str, Any] | None:
     """Return the parents of labels that the model has, and whether predictions are closed."""
     tree, labels = tagger.hierarchy, tagger.labels
     if tree is None:
@@ -88,7 +89,7 @@ def _describe_update(notes: Mapping[str, Any]) -> dict[str, Any] | None:
     return {name: found[name] for name in names}
 
 
-def _describe_members(tagger: Tagger, rule: str) -> list[dict[str, Any]]:
+def _describe_members(tagger: TrainedModel, rule: str) -> list[dict[str, Any]]:
     """Return the methods of the members of a mixture; with names and weights if these are known."""
     methods = [each.method for each in tagger.members]
     mixture = tagger.notes.get("mixture")
@@ -118,7 +119,7 @@ def _describe_measures(notes: Mapping[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _describe_calibration(tagger: Tagger) -> dict[str, Any] | None:
+def _describe_calibration(tagger: TrainedModel) -> dict[str, Any] | None:
     calibration = tagger.calibration
     if calibration is None or not calibration.is_fitted:
         return None
@@ -129,7 +130,7 @@ def _describe_calibration(tagger: Tagger) -> dict[str, Any] | None:
     }
 
 
-def _describe_acceptance(tagger: Tagger) -> dict[str, Any] | None:
+def _describe_acceptance(tagger: TrainedModel) -> dict[str, Any] | None:
     calibration = tagger.calibration
     if calibration is None or not calibration.acceptance:
         return None
@@ -146,9 +147,10 @@ def _describe_acceptance(tagger: Tagger) -> dict[str, Any] | None:
     }
 
 
-def list_card(tagger: Tagger) -> Iterator[str]:
+def list_card(tagger: TrainedModel) -> Iterator[str]:
     """Write what a model is as lines of Markdown, which also read well as they are."""
-    card = describe_model(tagger)
+    with notes_checked():
+        card = _describe(tagger)
     data, labels = card["data"], card["labels"]
     yield f"# A tagger of {_code(data['name'] or NOT_KNOWN)}"
     yield ""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from setrnn.data.model_folder import GENERATED
+from setrnn.data.model_files import GENERATED
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
 from setrnn.tagging.model_card import list_card, notes_checked
 
 if TYPE_CHECKING:
-    from setrnn.tagging.tagger import Tagger
+    from setrnn.tagging.trained_model import TrainedModel
 
 
-def summarise(tagger: Tagger) -> list[str]:
+def summarise(tagger: TrainedModel) -> list[str]:
     """Say what was chosen and why, and what would make a better model."""
     notes, rule = tagger.notes, tagger.rule_or_own(None)
     automatic = notes["automatic"]
@@ -56,7 +56,7 @@ def _say_choice(names: list[str], fitted: Mapping[str, Any], measure: str) -> st
     )
 
 
-def write_readme(tagger: Tagger) -> str:
+def write_readme(tagger: TrainedModel) -> str:
     """Write the README.md of a model."""
     with notes_checked():
         lines = [GENERATED, *list_card(tagger)]
@@ -67,7 +67,7 @@ def write_readme(tagger: Tagger) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _describe_student(student: Tagger) -> Iterator[str]:
+def _describe_student(student: TrainedModel) -> Iterator[str]:
     """Say what a student was distilled from."""
     found, settings = student.notes["distilled_from"], student.config.distillation
     members = f" of {', '.join(found['members'])}" if found["members"] else ""
@@ -85,7 +85,7 @@ def _describe_student(student: Tagger) -> Iterator[str]:
     yield f"- sets of the teacher per text: at most {settings.sets}"
 
 
-def _list_training(tagger: Tagger) -> Iterator[str]:
+def _list_training(tagger: TrainedModel) -> Iterator[str]:
     notes, automatic = tagger.notes, tagger.notes["automatic"]
     minutes = automatic["minutes"]
     limit = "without a time limit" if minutes is None else f"within {minutes:g} minutes"

@@ -10,15 +10,16 @@ from typing import Any
 
 from setrnn import __version__
 from setrnn.data.model_copies import copy_model, refuse_other_zip, write_zip
-from setrnn.data.model_folder import README, check_model_place, is_written
+from setrnn.data.model_files import README, check_model_place, is_written
 from setrnn.data.model_hub import Upload, is_hub, upload
 from setrnn.data.model_places import is_zip, name_place, open_place
 from setrnn.errors import ConfigError
 from setrnn.metrics import MEASURES
 from setrnn.progress import Note, OnProgress, ignore_progress
+from setrnn.tagging.loading import load
 from setrnn.tagging.model_card import describe_model
 from setrnn.tagging.model_readme import write_readme
-from setrnn.tagging.tagger import Tagger, load
+from setrnn.tagging.tagger import Tagger
 
 TAGS = ("setrnn", "multi-label", "set-prediction")
 TASK = "text-classification"

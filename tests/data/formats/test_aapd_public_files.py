@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from setrnn.comparison.plan import open_comparable
-from setrnn.config import load_config
 from setrnn.data.cache import Source
 from setrnn.data.formats import BadRows, open_dataset
 from setrnn.metrics import evaluate_label_sets
-from setrnn.tagging.evaluation import evaluate
+from setrnn.plain_settings import load_config
+from setrnn.tagging.evaluating import evaluate
 from small_taggers import trained_tagger
 
 BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data" / "aapd"

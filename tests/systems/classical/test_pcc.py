@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from brute_force import all_sets, found_sets, identity_weights, sigmoid
 from setrnn.config import ClassicalSettings, Config, ModelSettings, TextSettings
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.data.ragged import Ragged
 from setrnn.methods import METHODS
 from setrnn.systems.classical.pcc import ClassifierChain

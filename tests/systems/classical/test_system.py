@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from setrnn.config import ClassicalSettings, Config, TextSettings
 from setrnn.data import prepared as prepare_module
 from setrnn.data.example import Example
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.errors import DataError, SetRNNError
 from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_label_sets

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from setrnn.config import TextSettings
 from setrnn.data import counting, encoding
 from setrnn.data.example import Example
-from setrnn.data.prepared import prepare
+from setrnn.data.preparing import prepare
 from setrnn.errors import DataError
 
 EVERY_WORD = TextSettings(min_count=1, stop_words="none")

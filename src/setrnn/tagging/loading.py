@@ -1,0 +1,97 @@
+"""Load a trained model from a folder, a zip file or the Hugging Face hub."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from textwrap import shorten
+
+from setrnn.data.arrays import share_arrays
+from setrnn.data.document_sketch import unpack_sketch
+from setrnn.data.model_files import CALIBRATION
+from setrnn.data.model_folder import load_model
+from setrnn.data.model_places import open_place
+from setrnn.data.ragged import Ragged
+from setrnn.errors import ConfigError, ModelError
+from setrnn.methods import METHODS
+from setrnn.progress import OnProgress, ignore_progress
+from setrnn.systems.registry import find_system
+from setrnn.systems.rules import RULES
+from setrnn.tagging.calibration import Calibration
+from setrnn.tagging.tagger import Tagger
+from setrnn.tagging.trained_model import SEEN_SETS, SEEN_SETS_OFFSETS
+
+
+def load(
+    folder: str | Path,
+    device: str = "auto",
+    *,
+    shared: str | Path | None = None,
+    on_progress: OnProgress = ignore_progress,
+) -> Tagger:
+    """Load a model onto a device: cpu, cuda, or auto for a GPU if there is one.
+
+    The model is in a folder, in a zip file, or on the Hugging Face hub: `hub:OWNER/NAME`, or
+    `hub:OWNER/NAME@REVISION` for one branch, tag or commit. Nothing in it is run or unpickled.
+    `on_progress` is called with notes, such as that the hub cannot be reached.
+
+    On a CPU, processes that name the same folder `shared` share the memory of the weights. A
+    copy of them is kept there, by the version of the model; remove it when all have ended.
+
+    Example:
+        >>> import setrnn
+        >>> setrnn.train("newsroom", "br").save("model")
+        >>> tagger = setrnn.load("model")
+        >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
+        ('weather', 'storm')
+    """
+    with open_place(folder, on_progress) as place:
+        saved = load_model(place)
+    if saved.method not in METHODS:
+        raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")
+    if saved.rule is not None and saved.rule not in RULES:
+        raise ModelError(f"{folder} predicts by rule {saved.rule!r:.40}, which this setrnn lacks.")
+    method = METHODS[saved.method]
+    try:
+        arrays = dict(saved.arrays)
+        if shared is not None:
+            arrays = share_arrays(arrays, Path(shared) / saved.version.model)
+        seen_sets = None
+        if SEEN_SETS in arrays:
+            seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))
+            seen_sets.check_ids(len(saved.labels))
+        trained_documents = unpack_sketch(arrays)
+        system = find_system(method).from_arrays(arrays, method, saved.config, device)
+        tagger = Tagger(saved.method, saved.config, saved.encoder, saved.labels, system)
+        for each in (tagger, *tagger.members):
+            each.system.check_sizes(each.encoder.n_tokens, len(each.labels))
+    except ConfigError:  # such as a device that this machine lacks
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, RuntimeError) as error:
+        raise ModelError(
+            f"{folder} holds other weights than its '{saved.method}' model has: "
+            f"{_first_line(error)} Train or copy the model again."
+        ) from error
+    calibration = None
+    if saved.calibration is not None:
+        calibration = Calibration.from_dict(saved.calibration, f"{Path(folder) / CALIBRATION}")
+        calibration.check_labels(len(saved.labels), f"{Path(folder) / CALIBRATION}")
+    return replace(
+        tagger,
+        notes=dict(saved.notes),
+        calibration=calibration,
+        seen_sets=seen_sets,
+        version=saved.version,
+        rule=saved.rule,
+        trained_documents=trained_documents,
+        hierarchy=saved.hierarchy,
+    )
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first mismatch in one line; torch lists every array on a line of its own."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing."
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    chosen = lines[1] if len(lines) > 1 and lines[0].endswith(":") else "".join(lines[:1])
+    return shorten(chosen.rstrip(". "), 160, placeholder=" ...") + "."

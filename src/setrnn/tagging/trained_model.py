@@ -1,0 +1,282 @@
+"""A trained model: its rules, limits, hierarchy and calibration, and how it is saved."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from typing_extensions import Self
+
+from setrnn import __version__
+from setrnn.config import Config, MemberSettings, MixtureConfig
+from setrnn.data.document_sketch import DocumentSketch, pack_sketch
+from setrnn.data.formats import make_hierarchy
+from setrnn.data.formats.parents import Parents
+from setrnn.data.hierarchy import Hierarchy
+from setrnn.data.labels import LabelVocabulary
+from setrnn.data.model_folder import NOWHERE, ModelVersion, SavedModel, save_calibration, save_model
+from setrnn.data.model_places import require_folder
+from setrnn.data.prepared import Prepared
+from setrnn.data.ragged import Ragged
+from setrnn.data.tokenizing import TextEncoder
+from setrnn.errors import ConfigError, ModelError
+from setrnn.methods import find_method
+from setrnn.systems.candidates import Floats32
+from setrnn.systems.closure import Closure
+from setrnn.systems.limits import Limits, SetLimits
+from setrnn.systems.mixture import MixtureSystem
+from setrnn.systems.predicting import documents_at_once
+from setrnn.systems.registry import choose_rule
+from setrnn.systems.relabelled import RelabelledSystem
+from setrnn.systems.rules import RULES, count_candidates, find_rule, rule_for
+from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS, Thresholds
+from setrnn.systems.system import System
+from setrnn.tagging.acceptance import LabelAcceptance
+from setrnn.tagging.calibration import Calibration
+from setrnn.tagging.model_readme import write_readme
+
+BATCH = 1024  # the most documents that are searched together
+SEEN_SETS, SEEN_SETS_OFFSETS = "seen_sets", "seen_sets_offsets"  # arrays of a model folder
+
+
+@dataclass(frozen=True, repr=False)
+class TrainedModel:
+    """A trained system with its tokenizer and labels, and what was fitted after training."""
+
+    method: str
+    config: Config
+    encoder: TextEncoder
+    labels: LabelVocabulary
+    system: System
+    notes: dict[str, Any] = field(default_factory=dict)
+    calibration: Calibration | None = None
+    seen_sets: Ragged | None = None  # the label sets of the training documents, for limits
+    version: ModelVersion = NOWHERE  # of the folder that it was read from or written to
+    rule: str | None = None  # for the measure that it was trained for; None: the method's own
+    trained_documents: DocumentSketch | None = None  # None if not known
+    hierarchy: Hierarchy | None = None  # the parents of labels; predictions may be closed in it
+
+    @classmethod
+    def trained_on(
+        cls,
+        prepared: Prepared,
+        method: str,
+        config: Config,
+        system: System,
+        notes: dict[str, Any] | None = None,
+        rule: str | None = None,
+    ) -> Self:
+        """Return a tagger of a system that was trained on prepared data."""
+        return cls(
+            method,
+            config,
+            prepared.encoder,
+            prepared.labels,
+            system,
+            {} if notes is None else notes,
+            seen_sets=prepared.seen_sets(),
+            rule=rule,
+            trained_documents=DocumentSketch.of(
+                np.asarray(prepared.split("train").text_hashes.values)
+            ),
+            hierarchy=prepared.hierarchy,
+        )
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the model has a calibration that was fitted on documents."""
+        return self.calibration is not None and self.calibration.is_fitted
+
+    @property
+    def thresholds(self) -> Thresholds | None:
+        """The thresholds of the rules that need some; None without a calibration."""
+        return None if self.calibration is None else self.calibration.thresholds
+
+    @property
+    def label_acceptance(self) -> LabelAcceptance | None:
+        """From which probability on each label is accepted; None if that is not known."""
+        return None if self.calibration is None else self.calibration.label_acceptance
+
+    def calibrate_labels(self, probs: Floats32) -> Floats32:
+        """Return calibrated label probabilities (n, L); the same if there is no calibration."""
+        curves = None if self.calibration is None else self.calibration.label_curves
+        return probs if curves is None else curves(probs)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules that this model can predict by."""
+        has_thresholds = self.calibration is not None and self.calibration.thresholds is not None
+        return tuple(
+            name
+            for name, rule in RULES.items()
+            if (rule.source == "sets" or self.system.emits_sequences)
+            and (has_thresholds or not rule.needs_thresholds)
+        )
+
+    def rule_or_own(self, rule: str | None) -> str:
+        """Return a rule, or the model's own; raise ConfigError if the model cannot use it.
+
+        The model's own rule is that of the measure it was trained for. If this rule needs
+        thresholds and the model is not calibrated, it is `f1` instead.
+        """
+        own = self.rule
+        if own is not None and find_rule(own).needs_thresholds and own not in self.rules:
+            own = rule_for("instance_f1")
+        chosen = choose_rule(find_method(self.method), own if rule is None else rule)
+        if find_rule(chosen).needs_thresholds and chosen not in self.rules:
+            raise ConfigError(NO_THRESHOLDS.format(rule=chosen))
+        return chosen
+
+    def n_candidates(self, rule: str, top: int = 1, limits: SetLimits | None = None) -> int:
+        """Return how many candidates `predictions` needs to show `top` sets."""
+        by, calibration = find_rule(rule), self.calibration
+        needed = 1
+        if calibration is not None:
+            needed = calibration.n_candidates(calibration.key_of(rule, by.source))
+        return count_candidates(by, top, limits, needed)
+
+    def known_limits(self, limits: Limits | None) -> SetLimits:
+        """Return limits in this model's label ids; raise ConfigError if no set satisfies them."""
+        asked = Limits() if limits is None else limits
+        is_closed = self.keeps_closed if asked.closed is None else asked.closed
+        if is_closed and self.hierarchy is None:
+            raise ConfigError(
+                "The model has no hierarchy to keep sets closed in. Train it with --hierarchy FILE."
+            )
+        closure = self.closure if is_closed else None
+        return asked.for_labels(self.labels, self.seen_sets, closure)
+
+    def with_hierarchy(self, parents: Parents | None, *, keeps_closed: bool = True) -> Self:
+        """Return the same model with a hierarchy of its labels; None for none.
+
+        Args:
+            parents: a file of label,parent, or a dict from labels to their parents.
+            keeps_closed: whether the labels of predicted sets bring those above them.
+
+        Example:
+            >>> import setrnn
+            >>> tagger = setrnn.train("newsroom", "br").with_hierarchy("newsroom")
+            >>> tagger.complete("", present={"copper"}).labels
+            ('economy', 'markets', 'commodities', 'copper')
+        """
+        hierarchy = make_hierarchy(parents)
+        if hierarchy is not None:
+            if not any(name in self.labels.index for name in hierarchy.labels):
+                raise ConfigError("The hierarchy names none of the labels of the model.")
+            hierarchy = replace(hierarchy, keeps_closed=keeps_closed)
+        return replace(self, hierarchy=hierarchy, version=NOWHERE)
+
+    @property
+    def keeps_closed(self) -> bool:
+        """Whether the labels of a predicted set bring those above them in the hierarchy."""
+        return self.hierarchy is not None and self.hierarchy.keeps_closed
+
+    @cached_property
+    def closure(self) -> Closure:
+        """The labels above each label; raise ConfigError if the model has no hierarchy."""
+        if self.hierarchy is None:
+            raise ConfigError("The model has no hierarchy. Train it with --hierarchy FILE.")
+        return Closure.of(self.hierarchy, self.labels)
+
+    @property
+    def max_labels(self) -> int | None:
+        """The most labels that a set may have; None if there is no limit."""
+        return self.system.max_labels
+
+    @property
+    def batch_size(self) -> int:
+        """The number of documents that are searched together."""
+        return documents_at_once(len(self.labels), BATCH)
+
+    @property
+    def members(self) -> tuple[Self, ...]:
+        """The models that a mixture is made of, without their calibrations; () for others."""
+        if not isinstance(self.config, MixtureConfig) or not isinstance(self.system, MixtureSystem):
+            return ()
+        return tuple(
+            self._member(settings, system)
+            for settings, system in zip(self.config.members, self.system.systems, strict=True)
+        )
+
+    def _member(self, settings: MemberSettings, system: System) -> Self:
+        """Return one member of a mixture, with its own tokenizer and order of the labels."""
+        labels = self.labels
+        if isinstance(system, RelabelledSystem):
+            places = system.order.from_own(np.arange(len(labels), dtype=np.int32))
+            names = tuple(labels.names[place] for place in places)
+            labels, system = LabelVocabulary(names, (0,) * len(names)), system.own
+        encoder = self.encoder.parts[settings.tokenizer]
+        return type(self)(settings.method, settings.config, encoder, labels, system)
+
+    def with_beam_width(self, beam_width: int) -> Self:
+        """Return the same model with another beam width: a wider search finds more sets, slower.
+
+        Thresholds and calibration stay those of the width they were fitted with.
+        """
+        if not isinstance(beam_width, int):
+            raise ConfigError(f"beam_width must be a whole number, got {beam_width!r}.")
+        system = self.system.with_beam_width(beam_width)
+        if system is None:
+            raise ConfigError(f"'{self.method}' has no search to widen: train a network.")
+        config = self.config.with_beam_width(beam_width)
+        return replace(self, config=config, system=system, version=NOWHERE)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model folder, whole or not at all."""
+        self.saved_to(Path(folder))
+
+    def saved_to(self, folder: Path, way_out: str = "") -> Self:
+        """Write the model folder, and return the tagger with the version that is there now.
+
+        The way out is what a message adds if the folder cannot be written.
+        """
+        arrays = self.system.arrays()
+        if self.seen_sets is not None:
+            arrays[SEEN_SETS] = self.seen_sets.values.astype(np.int32)
+            arrays[SEEN_SETS_OFFSETS] = np.asarray(self.seen_sets.offsets, dtype=np.int64)
+        arrays |= pack_sketch(self.trained_documents)
+        saved = SavedModel(
+            self.method,
+            self.config,
+            self.encoder,
+            self.labels,
+            arrays,
+            self.notes,
+            None if self.calibration is None else self.calibration.as_dict(),
+            rule=self.rule,
+            readme=self._readme(),
+            hierarchy=self.hierarchy,
+        )
+        return replace(self, version=save_model(folder, saved, __version__, way_out))
+
+    def save_calibration(self, folder: str | Path) -> Self:
+        """Write only the calibration and the README.md, into the folder of the tagger.
+
+        Return the tagger with the version that is there now. If the model or its calibration has
+        changed since it was read, ModelError is raised and nothing is written.
+
+        Example:
+            >>> import setrnn
+            >>> tagger = setrnn.train("newsroom", "br", out="model")
+            >>> calibrated = setrnn.calibrate(tagger, "newsroom", target=0.8)
+            >>> calibrated.tagger.save_calibration("model")
+            <Tagger br: 65 labels, calibrated>
+        """
+        if self.calibration is None:
+            raise ConfigError("The tagger has no calibration. Make one with setrnn.calibrate.")
+        if self.version == NOWHERE:
+            raise ConfigError("The tagger is not in a folder yet. Write all of it: Tagger.save.")
+        require_folder(folder, "Calibrating")
+        values = self.calibration.as_dict()
+        version = save_calibration(Path(folder), values, self.version, self._readme())
+        return replace(self, version=version)
+
+    def _readme(self) -> str:
+        """Return the README.md; empty if the notes are damaged, which must not lose a model."""
+        with suppress(ModelError):
+            return write_readme(self)
+        return ""
