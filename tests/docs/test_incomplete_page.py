@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from doc_pages import run_here
+from sklearn.base import clone
 
 from setrnn.data import newsroom
 from setrnn.data.formats import write_examples
@@ -69,6 +70,10 @@ def test_the_python_runs(place):
     said = [json.loads(line) for line in (place / "said.jsonl").read_text().splitlines()]
     assert said[0]["unknown"] == ["inflation"]
     assert said[1]["complete"] is False
+    classifier, labels = names["classifier"], names["labels"]
+    plain = clone(classifier).fit(names["texts"], labels)
+    probs = (each.predict_proba(names["texts"]) for each in (classifier, plain))
+    assert (next(probs) != next(probs)).any()
 
 
 def test_every_method_is_on_the_page():

@@ -102,6 +102,8 @@ def test_the_default_is_set_rnn_by_the_rule_of_its_score():
         "settings": None,
         "rule": None,
         "validation_fraction": 0.0,
+        "hierarchy": None,
+        "close_labels": False,
         "device": "auto",
         "random_state": 0,
         "verbose": False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,25 +23,31 @@ from sklearn.utils.validation import check_is_fitted
 from setrnn.config import Config
 from setrnn.data.example import Example
 from setrnn.data.folders import temporary_folder
+from setrnn.data.formats import make_hierarchy
 from setrnn.data.formats.printing import printable
+from setrnn.data.hierarchy import Hierarchy, describe_fit
+from setrnn.data.prepared import Prepared
 from setrnn.data.preparing import prepare
 from setrnn.data.splits import stratified_split
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
 from setrnn.plain_settings import load_config
-from setrnn.progress import Note, Progress, ignore_progress
+from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.candidates import Floats32, Ints
 from setrnn.systems.registry import choose_rule
 from setrnn.systems.rules import rule_for
+from setrnn.tagging.documents import close_truth
 from setrnn.tagging.fitting import check_training, train_prepared
-from setrnn.tagging.inputs import read_features, read_targets, read_texts
+from setrnn.tagging.inputs import make_examples, read_features, read_targets, read_texts
+from setrnn.tagging.opening import note_incomplete
 from setrnn.tagging.prediction import Prediction
 from setrnn.tagging.predictions import Predictions
 from setrnn.tagging.tagger import Tagger
 from setrnn.training.start import TrainOptions
 
 if TYPE_CHECKING:
-    from setrnn.tagging.inputs import Features, Targets
+    from setrnn.data.formats.parents import Parents
+    from setrnn.tagging.inputs import Complete, Features, Targets, Unknown
 
 
 class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,6 +59,10 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     The labels of each text are a collection of strings, such as a list or a set; an indicator
     matrix works too, and the columns of a DataFrame are names of labels. `cross_val_score` and
     `GridSearchCV` take the same. They score by instance-F1; `setrnn.scorers` has other measures.
+
+    `fit` and `score` take what is known of incomplete texts, as data files have it: `unknown`
+    labels, which count neither for nor against, and whether the labels are `complete`.
+    `set_fit_request(unknown=True)` and the like route them in scikit-learn.
 
     Args:
         method: the system to train, one of `setrnn.methods.METHODS`.
@@ -65,6 +76,11 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             choose the best epoch of a network, by `training.metric`, and calibrate its
             probabilities if there are 100 or more. With 0, all texts are used for training, and
             the last epoch is the result.
+        hierarchy: the parents of labels, as in `setrnn.train`: a `setrnn.Hierarchy`, a dict of a
+            label to its parent or a list of them, or a file. If the labels of all training texts
+            bring those above them, so do predictions.
+        close_labels: whether to add to each text the labels above its own, before training and
+            before scoring.
         device: where to compute: "cpu", "cuda", or "auto" for a GPU if there is one.
         random_state: the seed: a whole number, a `RandomState`, or None for a new one each fit.
         verbose: whether to write a line to standard error after each epoch, and notes.
@@ -85,6 +101,10 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         array([[1, 0]])
         >>> classifier.score(texts, label_sets)
         1.0
+        >>> parents = {"apple": "fruit"}
+        >>> closing = SetRNNClassifier("br", hierarchy=parents, close_labels=True)
+        >>> closing.fit(texts, [{"apple"}, {"apple"}, {"red"}] * 10).predict_sets(texts)[0].labels
+        ('apple', 'fruit')
     """
 
     # `texts` is X under another name, not metadata to route.
@@ -101,6 +121,8 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         settings: Mapping[str, Any] | None = None,
         rule: str | None = None,
         validation_fraction: float = 0.0,
+        hierarchy: Parents | None = None,
+        close_labels: bool = False,
         device: str = "auto",
         random_state: int | np.random.RandomState | None = 0,
         verbose: bool = False,
@@ -110,11 +132,20 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.settings = settings
         self.rule = rule
         self.validation_fraction = validation_fraction
+        self.hierarchy = hierarchy
+        self.close_labels = close_labels
         self.device = device
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, texts: Sequence[str], y: Targets, features: Features = None) -> SetRNNClassifier:
+    def fit(
+        self,
+        texts: Sequence[str],
+        y: Targets,
+        features: Features = None,
+        unknown: Unknown = None,
+        complete: Complete = None,
+    ) -> SetRNNClassifier:
         """Train on texts and their label sets.
 
         Args:
@@ -122,35 +153,35 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: a collection of labels for each text (an empty one is legal), or an indicator
                 matrix, texts x labels.
             features: the features of each text (the paper's user tags), if there are any.
+            unknown: the labels of each text that may or may not belong to it.
+            complete: for each text, False if every label that is not given may or may not belong
+                to it. `training.forgotten` in `settings` says what this means.
         """
         method, config = find_method(self.method), self._config()
         choose_rule(method, self.rule)
+        tree = make_hierarchy(self.hierarchy, self.close_labels)
         documents = read_texts(texts)
         if not documents:
             raise DataError("There are 0 texts: fit needs at least 1.")
         label_sets, columns = read_targets(y, len(documents))
+        examples = make_examples(documents, label_sets, features, unknown, complete)
+        if tree is not None:
+            examples = list(tree.close_examples(examples))
+            label_sets = [example.labels for example in examples]
         if method.is_network and not any(label_sets):
             raise DataError(
                 f"No text has a label: '{method.name}' has nothing to learn. Give labels, or use a "
                 "classical method such as br."
             )
-        rows = read_features(features, len(documents))
-        examples = [
-            Example(str(number), *each)
-            for number, each in enumerate(zip(documents, label_sets, rows, strict=True))
-        ]
+        classes = _list_classes(label_sets, columns)
         options = TrainOptions(
             device=self.device, on_progress=_write_progress if self.verbose else ignore_progress
         )
-        tagger = _train(method, config, self._splits(examples, config.seed), options)
+        tagger = _train(method, config, self._splits(examples, config.seed), options, tree)
         rule = rule_for(config.training.metric) if self.rule is None else self.rule
         self.tagger_ = replace(tagger, rule=rule)  # so that a saved model predicts the same
         self.takes_matrix_ = columns is not None
-        if columns is None:
-            self.classes_ = np.array(sorted(set().union(*label_sets)), dtype=object)
-        else:
-            is_named = any(isinstance(each, str) for each in columns)
-            self.classes_ = np.array(columns, dtype=object if is_named else np.int64)
+        self.classes_ = classes
         return self
 
     def predict(self, texts: Sequence[str], features: Features = None) -> Ints:
@@ -190,10 +221,13 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y: Targets,
         sample_weight: npt.ArrayLike | None = None,
         features: Features = None,
+        unknown: Unknown = None,
+        complete: Complete = None,
     ) -> float:
         """Return the mean over texts of the F1 of the predicted set (instance-F1).
 
-        A label that was not seen in training counts as missed. `setrnn.scorers` has other
+        A label that was not seen in training counts as missed. Unknown labels count neither for
+        nor against, and texts of which nothing is known are left out. `setrnn.scorers` has other
         measures.
 
         Args:
@@ -202,15 +236,26 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 DataFrame may have them in another order.
             sample_weight: the weight of each text.
             features: the features of each text.
+            unknown: the labels of each text that may or may not belong to it.
+            complete: for each text, False if this is true of every label that is not given.
         """
         predictions = self._tag(texts, features)
         if not predictions:
             raise DataError("There are 0 texts: score needs at least 1.")
         label_sets, _ = read_targets(y, len(predictions), [*map(str, self.classes_)])
-        pairs = zip(map(set, label_sets), (set(each.labels) for each in predictions), strict=True)
-        f1 = [2 * len(a & b) / (len(a) + len(b)) if a or b else 1.0 for a, b in pairs]
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        return float(np.average(f1, weights=weights))
+        examples = make_examples([""] * len(predictions), label_sets, None, unknown, complete)
+        truths = close_truth(self.tagger_, (each.labels for each in examples))
+        labels, f1 = self._columns().keys(), np.full(len(predictions), np.nan)
+        for row, (example, truth) in enumerate(zip(examples, map(set, truths), strict=True)):
+            hidden = (set(example.unknown) if example.complete else {*labels}) - truth
+            if truth or not hidden or not hidden >= labels:
+                found = set(predictions[row].labels) - hidden
+                f1[row] = 2 * len(truth & found) / (len(truth) + len(found)) if truth | found else 1
+        is_known = ~np.isnan(f1)
+        if not is_known.any():
+            raise DataError("No label of any text is known: score needs at least 1.")
+        weights = np.ones(len(f1)) if sample_weight is None else np.asarray(sample_weight, float)
+        return float(np.average(f1[is_known], weights=weights[is_known]))
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder, which `setrnn.load` and the command line read."""
@@ -286,14 +331,52 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _train(
-    method: Method, config: Config, splits: Mapping[str, list[Example]], options: TrainOptions
+    method: Method,
+    config: Config,
+    splits: Mapping[str, list[Example]],
+    options: TrainOptions,
+    tree: Hierarchy | None,
 ) -> Tagger:
     """Train on a temporary prepared folder; the tagger keeps no reference to it."""
     check_training(method, config, options.device, resume=False)
     with temporary_folder(Path(gettempdir()) / "texts", is_private=True) as folder:
         streams = {name: partial(iter, examples) for name, examples in splits.items()}
-        prepared = prepare(streams, folder / "texts", "texts", config.text, source={})
+        prepared = prepare(
+            streams, folder / "texts", "texts", config.text, source={}, hierarchy=tree
+        )
+        _note_data(prepared, config.training.forgotten, options.on_progress)
         return train_prepared(prepared, method, config, options)
+
+
+def _note_data(prepared: Prepared, forgotten: float, on_progress: OnProgress) -> None:
+    """Say how the hierarchy fits, and what is made of unknown labels; warn where it is nothing."""
+    if prepared.hierarchy is not None and len(prepared.labels):
+        for line in describe_fit(prepared.hierarchy, prepared.labels, prepared.count_closed):
+            on_progress(Note(line))
+
+    def warn(event: Progress | Note) -> None:
+        if isinstance(event, Note) and event.is_warning:
+            warnings.warn(event.text, UserWarning, stacklevel=6)  # the caller of `fit`
+        else:
+            on_progress(event)
+
+    note_incomplete(prepared, forgotten, warn)
+
+
+def _list_classes(
+    label_sets: Sequence[tuple[str, ...]], columns: list[str] | list[int] | None
+) -> npt.NDArray[Any]:
+    """Return the labels in alphabetical order, or the columns of an indicator matrix."""
+    labels = set().union(*label_sets)
+    if columns is None:
+        return np.array(sorted(labels), dtype=object)
+    if added := sorted(labels.difference(map(str, columns))):
+        raise DataError(
+            f"The hierarchy adds '{added[0]}' to the labels, which y has no column for. Add one of "
+            "zeros, or give a collection of labels for each text."
+        )
+    is_named = any(isinstance(each, str) for each in columns)
+    return np.array(columns, dtype=object if is_named else np.int64)
 
 
 def _write_progress(event: Progress | Note) -> None:

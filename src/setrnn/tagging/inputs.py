@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
 
-from setrnn.data.example import KnownLabels
+from setrnn.data.example import Example, KnownLabels
 from setrnn.data.formats.label_cells import find_separator, show_separator
 from setrnn.data.ragged import Ragged
 from setrnn.data.streaming import batched
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     # Sets of labels, or an indicator matrix (texts x labels) of 0 and 1.
     Targets: TypeAlias = Sequence[Collection[str]] | npt.NDArray[Any] | scipy.sparse.csr_matrix
     Features: TypeAlias = Sequence[Collection[str]] | None
+    Unknown: TypeAlias = Sequence[Collection[str]] | None
+    Complete: TypeAlias = Sequence[bool] | npt.NDArray[np.bool_] | None
 
 Document = tuple[str, Sequence[str]]  # a text and its features
 
@@ -110,11 +112,40 @@ def read_texts(texts: Iterable[Any]) -> list[str]:
 
 def read_features(features: Iterable[Any] | None, n_texts: int) -> list[tuple[str, ...]]:
     """Return the features of each text; raise DataError if they are not strings."""
-    if features is None:
-        return [()] * n_texts
-    rows = _read_rows(features, "features", "a list with a collection of strings for each text")
-    _check_length(len(rows), n_texts, "features")
-    return [_read_strings(row, f"features[{number}]") for number, row in enumerate(rows)]
+    return _read_collections(features, n_texts, "features")
+
+
+def make_examples(
+    documents: Sequence[str],
+    label_sets: Sequence[tuple[str, ...]],
+    features: Features = None,
+    unknown: Unknown = None,
+    complete: Complete = None,
+) -> list[Example]:
+    """Return documents with their labels, and with what a caller passes beside them."""
+    n_texts = len(documents)
+    columns = (
+        read_features(features, n_texts),
+        _read_collections(unknown, n_texts, "unknown"),
+        _read_complete(complete, n_texts),
+    )
+    rows = zip(documents, label_sets, *columns, strict=True)
+    return [
+        Example(str(number), text, labels, own, unknown=others, complete=is_complete)
+        for number, (text, labels, own, others, is_complete) in enumerate(rows)
+    ]
+
+
+def _read_complete(complete: Complete, n_texts: int) -> list[bool]:
+    """Return whether each text has all its labels; raise DataError if they are not booleans."""
+    if complete is None:
+        return [True] * n_texts
+    rows = _read_rows(complete, "complete", "a list with True or False for each text")
+    _check_length(len(rows), n_texts, "complete")
+    for number, row in enumerate(rows):
+        if not isinstance(row, bool | np.bool_):
+            raise DataError(f"complete[{number}] must be True or False, got {_show(row)}.")
+    return [bool(row) for row in rows]
 
 
 def read_targets(
@@ -221,6 +252,15 @@ def _read_indicator_matrix(y: Any) -> scipy.sparse.csr_array[Any, tuple[int, int
             "Give a column for each label, or a collection of strings for each text."
         )
     return matrix
+
+
+def _read_collections(rows: Iterable[Any] | None, n_texts: int, name: str) -> list[tuple[str, ...]]:
+    """Return a collection of strings for each text; empty ones if there are none."""
+    if rows is None:
+        return [()] * n_texts
+    rows = _read_rows(rows, name, "a list with a collection of strings for each text")
+    _check_length(len(rows), n_texts, name)
+    return [_read_strings(row, f"{name}[{number}]") for number, row in enumerate(rows)]
 
 
 def _read_strings(row: Any, place: str) -> tuple[str, ...]:  # noqa: ANN401 (whatever a user gives)

@@ -25,6 +25,7 @@ import scipy.sparse as sp
 
 from setrnn.data.ragged import Ragged
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_label_sets
+from setrnn.tagging.documents import close_truth
 from setrnn.tagging.inputs import read_targets
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ class Scorer:
         predicted.eliminate_zeros()
         names = [str(each) for each in estimator.classes_]
         truth, _ = read_targets(y, predicted.shape[0], names)
+        last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        if hasattr(last, "tagger_"):
+            truth = close_truth(last.tagger_, truth)
         rows = Ragged(predicted.indices, predicted.indptr.astype(np.int64))
         sets = [[names[column] for column in row] for row in rows]
         value = float(evaluate_label_sets(truth, sets, names).as_dict()[self.measure])

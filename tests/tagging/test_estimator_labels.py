@@ -1,0 +1,243 @@
+"""The scikit-learn estimator with a hierarchy of labels, and with labels that are not known."""
+
+import json
+import warnings
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import setrnn
+from setrnn.data import newsroom
+from setrnn.data.formats import read_hierarchy, write_examples
+from setrnn.data.formats.parents import EMBEDDED_FILE
+from setrnn.data.hierarchy import Hierarchy
+from setrnn.errors import DataError
+from setrnn.tagging.estimator import SetRNNClassifier
+from setrnn.tagging.evaluation import evaluate
+from setrnn.tagging.train import train
+from small_taggers import SMALL_OVERRIDES
+
+TREE = read_hierarchy("newsroom")
+EXAMPLES = list(islice(newsroom.examples("train"), 160))
+TEXTS = [example.text for example in EXAMPLES]
+LABEL_SETS = [example.labels for example in EXAMPLES]
+FEATURES = [example.features for example in EXAMPLES]
+NEW = list(islice(newsroom.examples("test"), 40))
+NEW_TEXTS = [example.text for example in NEW]
+OVERRIDES = dict(each.split("=", 1) for each in [*SMALL_OVERRIDES, "training.epochs=1"])
+# The same for `train` and for the classifier, which takes values and not their texts.
+NUMBERS = {
+    name: value if value in ("none", "off") else json.loads(value)
+    for name, value in OVERRIDES.items()
+}
+NETWORK = {"settings": NUMBERS, "device": "cpu"}
+
+
+def lowest(labels):
+    above = {each for label in labels for each in TREE.ancestors(label)}
+    return tuple(label for label in labels if label not in above)
+
+
+def hide(example, number):
+    """Hide labels in two ways; every third document is complete."""
+    if number % 3 == 1:
+        return replace(example, labels=example.labels[::2], complete=False)
+    if number % 3 == 2:
+        return replace(example, labels=example.labels[1:], unknown=example.labels[:1])
+    return example
+
+
+LEAVES = [lowest(labels) for labels in LABEL_SETS]
+HIDDEN = [hide(example, number) for number, example in enumerate(EXAMPLES)]
+SAID = {
+    "unknown": [example.unknown for example in HIDDEN],
+    "complete": [example.complete for example in HIDDEN],
+}
+GIVEN = [example.labels for example in HIDDEN]
+
+
+def is_closed(predictions):
+    sets = [each.labels for one in predictions for each in (one, *one.alternatives)]
+    return all(map(TREE.is_closed, sets))
+
+
+def assert_same_model(classifier, tagger):
+    arrays, expected = classifier.tagger_.system.arrays(), tagger.system.arrays()
+    assert arrays.keys() == expected.keys()
+    for name, each in arrays.items():
+        np.testing.assert_array_equal(each, expected[name])
+    assert classifier.tagger_.hierarchy == tagger.hierarchy
+    own, other = classifier.predict_sets(NEW_TEXTS), tagger.tag(NEW_TEXTS, top=3)
+    assert [each.labels for each in own] == [each.labels for each in other]
+
+
+@pytest.mark.parametrize("method", ["br", "set-rnn-exact"])
+def test_with_a_hierarchy_the_model_is_that_of_train(method, tmp_path):
+    documents = [
+        replace(example, labels=labels) for example, labels in zip(EXAMPLES, LEAVES, strict=True)
+    ]
+    write_examples(documents, tmp_path / "leaves.jsonl")
+    options = {"hierarchy": TREE, "close_labels": True, **NETWORK}
+    tagger = train(tmp_path / "leaves.jsonl", method, cut_valid=False, **options)
+    classifier = SetRNNClassifier(method, **options).fit(TEXTS, LEAVES, FEATURES)
+    assert_same_model(classifier, tagger)
+    assert is_closed(classifier.predict_sets(NEW_TEXTS))
+
+
+@pytest.mark.parametrize("method", ["br", "set-rnn-exact"])
+def test_with_unknown_labels_the_model_is_that_of_train(method, tmp_path):
+    write_examples(HIDDEN, tmp_path / "hidden.jsonl")
+    tagger = train(tmp_path / "hidden.jsonl", method, cut_valid=False, **NETWORK)
+    classifier = SetRNNClassifier(method, **NETWORK).fit(TEXTS, GIVEN, FEATURES, **SAID)
+    assert_same_model(classifier, tagger)
+    taken_as_absent = SetRNNClassifier(method, **NETWORK).fit(TEXTS, GIVEN, FEATURES)
+    assert (classifier.predict_proba(NEW_TEXTS) != taken_as_absent.predict_proba(NEW_TEXTS)).any()
+
+
+def test_hidden_labels_count_neither_for_nor_against():
+    texts, sets = ["apple", "car"] * 20, [["fruit"], []] * 20
+    given = [labels if number % 4 > 1 else [] for number, labels in enumerate(sets)]
+    unknown = [[] if number % 4 > 1 else ["fruit"] for number in range(len(sets))]
+    whole, hidden, absent = (
+        SetRNNClassifier("br").fit(texts, y, unknown=labels).predict_proba(["apple"])[0, 0]
+        for y, labels in ((sets, None), (given, unknown), (given, None))
+    )
+    assert hidden == pytest.approx(whole, abs=0.05)
+    assert absent < 0.6 < 0.9 < hidden
+
+
+@pytest.mark.parametrize(
+    "hierarchy", [TREE, dict(TREE.parents), str(EMBEDDED_FILE), EMBEDDED_FILE, "newsroom"]
+)
+def test_a_hierarchy_has_the_forms_that_train_takes(hierarchy):
+    classifier = SetRNNClassifier("br", hierarchy=hierarchy).fit(TEXTS, LABEL_SETS)
+    assert classifier.tagger_.hierarchy.parents == TREE.parents
+    assert classifier.tagger_.keeps_closed
+    assert is_closed(classifier.predict_sets(NEW_TEXTS))
+    loose = SetRNNClassifier("br").fit(TEXTS, LABEL_SETS)
+    assert not is_closed(loose.predict_sets(NEW_TEXTS))
+
+
+def test_predictions_are_as_free_as_the_labels():
+    classifier = SetRNNClassifier("br", hierarchy=TREE).fit(TEXTS, LEAVES)
+    assert not classifier.tagger_.keeps_closed
+    assert set(classifier.classes_) == set().union(*LEAVES)
+
+
+def test_closed_labels_are_classes_and_true_labels_are_closed_when_scored():
+    closing = SetRNNClassifier("br", hierarchy=TREE, close_labels=True).fit(TEXTS, LEAVES)
+    assert set(closing.classes_) == set().union(*map(TREE.close, LEAVES))
+    whole = SetRNNClassifier("br", hierarchy=TREE).fit(TEXTS, [*map(TREE.close, LEAVES)])
+    truth = [TREE.close(example.labels) for example in NEW]
+    leaves = [lowest(example.labels) for example in NEW]
+    assert closing.score(NEW_TEXTS, leaves) == whole.score(NEW_TEXTS, truth)
+    as_last_step = Pipeline([("same", FunctionTransformer()), ("tag", closing)])
+    for estimator in (closing, as_last_step):
+        found = setrnn.scorers.label_f1(estimator, NEW_TEXTS, leaves)
+        assert found == setrnn.scorers.label_f1(whole, NEW_TEXTS, truth)
+
+
+def test_columns_of_a_matrix_may_have_parents():
+    texts, sets = ["red apple", "green apple", "red car"] * 5, [[0, 1], [0, 1], [0, 0]] * 5
+    classifier = SetRNNClassifier("br", hierarchy={"1": "0"}, close_labels=True).fit(texts, sets)
+    np.testing.assert_array_equal(classifier.predict(["apple"]), [[1, 1]])
+    with pytest.raises(DataError, match=r"'fruit'.*no column"):
+        SetRNNClassifier("br", hierarchy={"1": "fruit"}, close_labels=True).fit(texts, sets)
+
+
+def test_save_and_load_keep_the_hierarchy(tmp_path):
+    classifier = SetRNNClassifier("br", hierarchy=TREE, close_labels=True).fit(TEXTS, LEAVES)
+    classifier.save(tmp_path / "model")
+    loaded = setrnn.load(tmp_path / "model")
+    assert loaded.hierarchy == classifier.tagger_.hierarchy
+    assert loaded.hierarchy.closes_labels
+    expected = [each.labels for each in classifier.predict_sets(NEW_TEXTS)]
+    assert [each.labels for each in loaded.tag(NEW_TEXTS)] == expected
+
+
+@pytest.mark.parametrize("hierarchy", [TREE, {"football": "sport"}])
+def test_clone_keeps_the_hierarchy(hierarchy):
+    classifier = SetRNNClassifier("br", hierarchy=hierarchy, close_labels=True)
+    assert classifier.get_params()["hierarchy"] is hierarchy
+    copied = clone(classifier).get_params()
+    assert copied == classifier.get_params()
+
+
+def test_grid_search_goes_over_hierarchies():
+    grid = {"hierarchy": [None, Hierarchy(TREE.parents)]}
+    search = GridSearchCV(SetRNNClassifier("br"), grid, cv=2, error_score="raise")
+    search.fit(TEXTS, LABEL_SETS)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert {type(each) for each in search.cv_results_["param_hierarchy"]} == {type(None), Hierarchy}
+
+
+def test_unknown_labels_can_be_routed():
+    with sklearn.config_context(enable_metadata_routing=True):
+        classifier = SetRNNClassifier("br")
+        classifier.set_fit_request(unknown=True, complete=True)
+        classifier.set_score_request(unknown=True, complete=True)
+        options = {"cv": 2, "error_score": "raise"}
+        scores = cross_val_score(classifier, TEXTS, GIVEN, params=SAID, **options)
+        search = GridSearchCV(classifier, {"rule": ["set", "f1"]}, **options)
+        search.fit(TEXTS, GIVEN, **SAID)
+    by_hand = []
+    for part in np.array_split(np.arange(len(TEXTS)), 2):
+        rest = np.setdiff1d(np.arange(len(TEXTS)), part)
+        fitted = SetRNNClassifier("br").fit(*take(rest), **said_of(rest))
+        by_hand.append(fitted.score(*take(part), **said_of(part)))
+    np.testing.assert_allclose(scores, by_hand)
+    assert search.best_score_ == pytest.approx(max(search.cv_results_["mean_test_score"]))
+
+
+def take(rows):
+    return [TEXTS[row] for row in rows], [GIVEN[row] for row in rows]
+
+
+def said_of(rows):
+    return {name: [values[row] for row in rows] for name, values in SAID.items()}
+
+
+def test_unknown_labels_are_scored_as_evaluate_does():
+    classifier = SetRNNClassifier("br").fit(TEXTS, GIVEN, **SAID)
+    found = classifier.score(TEXTS, GIVEN, **SAID)
+    expected = evaluate(classifier.tagger_, HIDDEN, allow_training_documents=True)
+    assert found == pytest.approx(expected.scores.instance_f1)
+    assert found != classifier.score(TEXTS, GIVEN)
+    with pytest.raises(DataError, match="No label of any text is known"):
+        classifier.score(["x"], [[]], complete=[False])
+
+
+def test_a_warning_says_that_nothing_is_complete():
+    with pytest.warns(UserWarning, match="None is complete") as found:
+        SetRNNClassifier("br").fit(TEXTS, GIVEN, complete=[False] * len(TEXTS))
+    assert found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SetRNNClassifier("br").fit(TEXTS, GIVEN, **SAID)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said", "message"),
+    [
+        ({}, {"unknown": [["a"]]}, r"unknown must have a row for each text: .*160 texts, 1 rows"),
+        ({}, {"complete": [True] * 3}, r"complete must have a row for each text: .* 3 rows"),
+        ({}, {"unknown": ["a"] * 160}, r"unknown\[0\] must be a collection of strings"),
+        ({}, {"complete": ["no"] * 160}, r"complete\[0\] must be True or False, got 'no'"),
+        ({}, {"complete": True}, r"complete must be a list with True or False"),
+        ({}, {"unknown": LABEL_SETS}, r"is given and unknown"),
+        ({"hierarchy": {"a": "b"}}, {}, "names none of the"),
+        ({"hierarchy": {"a": "b", "b": "a"}}, {}, "cycle"),
+        ({"hierarchy": 3}, {}, "A hierarchy is a file"),
+        ({"close_labels": True}, {}, "Only a hierarchy can close labels"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_fit(parameters, said, message):
+    with pytest.raises(DataError, match=message):
+        SetRNNClassifier("br", **parameters).fit(TEXTS, LABEL_SETS, **said)
