@@ -17,7 +17,6 @@ from setrnn.cli.options import Device, JsonFile, Model, Rule
 from setrnn.cli.progress import load_model
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.errors import ConfigError
-from setrnn.report.explanation_page import render_page
 
 if TYPE_CHECKING:
     from setrnn.tagging.explanation import Explanation, LinearScore, WeightedWord
@@ -74,6 +73,8 @@ def explain(
     given = [] if no_label else label or None
     explanation = tagger.explain(content, names, top, rule, given)
     if html is not None:
+        from setrnn.report.explanation_page import render_page
+
         with whole_file(html) as file:
             file.write(render_page(explanation).encode())
     if json is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from setrnn.config import TrainingSettings
 from setrnn.model.network import Network
@@ -101,7 +102,8 @@ class AveragedNetwork:
         if self.decay:
             self.n_steps += 1
             decay = min(self.decay, (1 + self.n_steps) / (10 + self.n_steps))
-            torch._foreach_lerp_(self._averages, self._trained, 1 - decay)
+            add_to_average = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
+            add_to_average(self._averages, self._trained, self.n_steps)
 
     def state(self) -> dict[str, Tensor]:
         """Return the tensors that a checkpoint must hold, by name."""

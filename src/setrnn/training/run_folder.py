@@ -5,7 +5,7 @@ MODEL.run/
     best-epoch-N.safetensors   the weights of the best epoch
     targets.safetensors        of a student: what its teacher says about the documents
     epochs.csv                 one row per epoch
-    events.out.tfevents...     the same and the loss during each epoch, for TensorBoard
+    events.out.tfevents...     the same and the loss during each epoch, if tensorboardX is installed
     saved                      empty; there once the model of a finished run is written
     first/                     the run of the network that this one starts from, if there is one
 """
