@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from setrnn.tagging.train import train
     from setrnn.tagging.updating import update
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 # Each public name and its module. It is imported when first used: torch and scikit-learn take
 # seconds, and `setrnn --help` must not.

@@ -9,6 +9,7 @@ from importlib import import_module
 import pytest
 import typer
 
+from setrnn import __version__
 from setrnn.cli.app import COMMANDS
 from setrnn.methods import METHODS
 
@@ -126,7 +127,7 @@ def test_every_command_has_its_own_help(setrnn, name):
 
 
 def test_the_version_is_shown(setrnn):
-    assert setrnn("--version").out.startswith("setrnn 0.")
+    assert setrnn("--version").out == f"setrnn {__version__}\n"
 
 
 @pytest.mark.parametrize(
