@@ -3,6 +3,7 @@
 The names are taken away after the libraries we depend on are imported: those look at the system.
 """
 
+import os
 import subprocess
 import sys
 
@@ -54,3 +55,21 @@ for method in ("br-support", "set-rnn"):
     print(len(tagger.tag(texts[:3])))
 """
     assert run(code, tmp_path).split()[-1] == "3"
+
+
+def test_commands_read_and_write_utf8_whatever_the_system_says():
+    code = """
+import sys
+from setrnn.cli.app import main
+sys.argv = ["setrnn", "--version"]
+try:
+    main()
+except SystemExit:
+    print(sys.stdin.encoding, sys.stdout.encoding, sys.stderr.encoding)
+"""
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, input="", capture_output=True, text=True, env=environment, check=True
+    )
+    assert done.stdout.split()[-3:] == ["utf-8"] * 3

@@ -142,8 +142,9 @@ def _options(
 
 def main() -> NoReturn:
     """Run the command line: 0 done, 1 a failure in one line, 2 wrong usage, 130 stopped."""
-    # Messages may contain file names that are not valid text.
-    for stream, errors in ((sys.stdout, None), (sys.stderr, "backslashreplace")):
+    # UTF-8 on every system. Messages may contain file names that are not valid text.
+    streams = ((sys.stdin, None), (sys.stdout, None), (sys.stderr, "backslashreplace"))
+    for stream, errors in streams:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=errors)
     is_debugging = "--debug" in sys.argv
