@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 
 import tomllib
@@ -59,8 +60,23 @@ def build(out: Path) -> tuple[Path, Path]:
     run(sys.executable, "-m", "build", "--outdir", out, ROOT)
     (source,), (wheel,) = out.glob("setrnn-*.tar.gz"), out.glob("setrnn-*.whl")
     run(sys.executable, "-m", "twine", "check", "--strict", source, wheel)
-    print(f"built {source.name} and {wheel.name}; twine finds no fault")
+    check_contents(wheel)
+    print(f"built {source.name} and {wheel.name}: twine and the list of files find no fault")
     return source, wheel
+
+
+def check_contents(wheel: Path) -> None:
+    """Raise if the wheel lacks a file of the package, such as py.typed, or has one of elsewhere."""
+    package = ROOT / "src" / "setrnn"
+    wanted = {
+        file.relative_to(ROOT / "src").as_posix()
+        for file in package.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    with zipfile.ZipFile(wheel) as archive:
+        found = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert "setrnn/py.typed" in found
+    assert found == wanted, f"the wheel differs by {sorted(found ^ wanted)}"
 
 
 def list_oldest() -> list[str]:
