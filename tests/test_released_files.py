@@ -24,7 +24,7 @@ def test_models_of_a_release_predict_the_same_sets(folder):
     stored = json.loads((folder / "predictions.json").read_text(encoding="utf-8"))
     for name, expected in stored["predictions"].items():
         tagger = setrnn.load(folder / name, "cpu")
-        found = tagger.tag(stored["texts"])
+        found = tagger.tag(stored["texts"], rule="set")
         assert [list(each.labels) for each in found] == [each["labels"] for each in expected]
         probs = [each["probability"] for each in expected]
         assert [each.probability for each in found] == pytest.approx(probs, abs=1e-4)

@@ -209,7 +209,7 @@ def _name_hierarchy(tree: Mapping[str, Any]) -> str:
     tops = {each for above in parents.values() for each in above} - parents.keys()
     closed = "bring those above them" if tree["keeps_closed"] else "need not bring those above them"
     return (
-        f"{len(parents):,} labels are below another, {len(tops):,} are above others only; "
+        f"labels below another: {len(parents):,}, above others only: {len(tops):,}; "
         f"predicted labels {closed}"
     )
 
