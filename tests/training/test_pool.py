@@ -7,6 +7,7 @@ import pytest
 
 from setrnn.progress import Note, Progress
 from setrnn.training.pool import (
+    FULL_GPU,
     OVER_BUDGET,
     Ended,
     Failure,
@@ -131,3 +132,24 @@ def test_a_job_starts_when_those_it_needs_have_ended_and_waits_for_no_other(job,
     ended = [(each.job.name, each.failure is None) for each in run_jobs(jobs, 2)]
     assert ended[0] == ("refuses", False)
     assert sorted(ended[1:]) == [("waits", True), ("writes", True)]
+
+
+def test_a_job_that_finds_the_gpu_full_beside_others_runs_again(job, tmp_path):
+    told = tmp_path / "told"
+    jobs = [
+        job("fills", pool_works.fill_gpu_once, tmp_path / "tried"),
+        job("waits", pool_works.wait_for_file, told, limit=60),
+    ]
+
+    def listen(event):
+        if isinstance(event, Note) and "at most 1 at a time" in event.text:
+            told.touch()
+
+    ended = [(each.job.name, each.failure, each.value) for each in run_jobs(jobs, 2, listen)]
+    assert ended == [("waits", None, None), ("fills", None, "fits")]
+
+
+def test_a_job_that_fills_the_gpu_alone_fails(job, tmp_path):
+    (ended,) = run_jobs([job("fills", pool_works.fill_gpu_once, tmp_path / "tried")], 2)
+    assert ended.failure.kind == FULL_GPU
+    assert "memory is too small" in ended.failure.message

@@ -23,6 +23,7 @@ from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 
 MINUTE, HOUR = 60, 3600
 OVER_BUDGET = "over budget"
+FULL_GPU = "full GPU"
 TICK = 1.0  # seconds after which a wait ends, so that Ctrl-C is heard on every system
 LEAST_PAUSE = 0.2  # seconds between two messages of a job that say the same
 LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
@@ -65,10 +66,12 @@ def run_jobs(
 ) -> Generator[Ended, None, None]:
     """Run jobs in their order, `n_jobs` at a time with `n_threads` each, and yield each at its end.
 
-    A job that must wait for others is passed over until they have ended, failed or not. When the
-    generator is closed early, or on Ctrl-C, the running jobs are asked to stop and get time to
-    save; the others never start. `on_progress` is called with the progress of each job, under the
-    job's name.
+    A job that must wait for others is passed over until they have ended, failed or not. A job that
+    finds the GPU's memory full beside others is run again, with fewer at a time from then on.
+
+    When the generator is closed early, or on Ctrl-C, the running jobs are asked to stop and get
+    time to save; the others never start. `on_progress` is called with the progress of each job,
+    under the job's name.
     """
     waiting = list(jobs)
     running: dict[Connection, _Child] = {}
@@ -83,8 +86,15 @@ def run_jobs(
             for messages in wait(list(running), seconds):
                 assert isinstance(messages, Connection)
                 ended = running[messages].read()
-                if ended is not None:
-                    del running[messages]
+                if ended is None:
+                    continue
+                del running[messages]
+                if running and ended.failure is not None and ended.failure.kind == FULL_GPU:
+                    n_jobs = len(running)
+                    waiting.append(ended.job)
+                    text = f"the GPU's memory is full: at most {n_jobs} at a time from now on."
+                    on_progress(Note(f"{ended.job.name} will run again: {text}", is_warning=True))
+                else:
                     yield ended
             for child in list(running.values()):
                 if child.seconds_left == 0:
@@ -288,8 +298,8 @@ def describe_death(exit_code: int | None) -> Failure:
 def describe_error(error: Exception) -> Failure:
     """Return the failure of a job that raised: one line, with the class unless it is our own."""
     if "out of memory" in str(error) or "GPU's memory" in str(error):
-        message = "the GPU's memory is too small for so many runs at once. Try fewer jobs."
-        return Failure(type(error).__name__, message)
+        own = str(error) if isinstance(error, SetRNNError) else "The GPU's memory is too small."
+        return Failure(FULL_GPU, f"{own} Try fewer jobs at a time.")
     message = find_memory_problem(error) or " ".join(str(error).split())[:300]
     if not isinstance(error, SetRNNError):
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
