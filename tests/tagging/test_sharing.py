@@ -240,7 +240,11 @@ def test_versions_stay(hub, folder, taggers):
 
 
 def test_a_token_is_needed_and_never_shown(hub, folder, monkeypatch, caplog, capfd):
-    for token, words in {"hf_SECRET": "refuses", READ: "refuses", "hf_é": "characters"}.items():
+    for token, words in {
+        "hf_SECRET": "refuses",
+        READ: "write access",
+        "hf_é": "characters",
+    }.items():
         monkeypatch.setenv("HF_TOKEN", token)
         with pytest.raises(ModelError, match=words) as caught:
             setrnn.push(folder, PLACE)

@@ -107,7 +107,7 @@ def _list_contents(tagger: Tagger) -> str:
     if tagger.seen_sets is not None:
         parts.append(f"the {len(tagger.seen_sets):,} label sets it was trained on")
     if tagger.trained_documents is not None:
-        parts.append("hashes that tell of a known text whether it was trained on")
+        parts.append("hashes that show whether a given text was trained on")
     return ", ".join(parts[:-1]) + " and " + parts[-1]
 
 
