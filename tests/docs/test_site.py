@@ -1,6 +1,8 @@
 """The site is built without the network, and its links, anchors, reference and search hold."""
 
+import ast
 import functools
+import html
 import http.server
 import logging
 import re
@@ -153,6 +155,19 @@ def test_the_reference_has_every_name(site):
     for name in METHODS:
         assert f"<code>{name}</code>" in text["methods"], name
     assert "0x" not in text["api"]  # the address of an object
+    for name in ("mlflowsave_model", "mlflowlog_model", "scorers"):
+        assert f'id="setrnn{name}"' in text["api"], name
+
+
+def test_signatures_are_python(site):
+    page = (site / "reference/api.html").read_text(encoding="utf-8")
+    blocks = re.findall(r"<pre><span></span><code>(.*?)</code>", page, re.S)
+    texts = [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in blocks]
+    shown = [each for each in texts if not each.startswith(">>>")]
+    names = {each.partition("(")[0] for each in shown}
+    assert {"setrnn.train", "setrnn.SetRNNClassifier", "Tagger.tag"} <= names
+    for each in shown:
+        ast.parse(re.sub(r"^[\w.]+", "def shown", each.strip()) + ": ...")
 
 
 def test_the_home_page_has_what_the_readme_says(site):
