@@ -218,6 +218,19 @@ def test_a_phone_shows_pages_without_sideways_scrolling(address, chromium):
     assert all(each.startswith((address, "data:", "blob:")) for each in asked)
 
 
+def test_a_wide_table_shows_its_first_column_on_a_phone(address, chromium):
+    """No column takes the whole width; the first one stays in view while the others scroll."""
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    for name in ("reference/commands", "training", "results/joint-systems"):
+        page.goto(f"{address}/{name}.html")
+        cells = "[...document.querySelectorAll('article td:first-child')]"
+        assert page.evaluate(f"Math.max(...{cells}.map(cell => cell.offsetWidth))") < 300, name
+    page.evaluate("document.querySelector('.md-typeset__scrollwrap').scrollLeft = 500")
+    left = page.evaluate(f"{cells}[3].getBoundingClientRect().left")
+    assert 0 <= left < 40
+    page.close()
+
+
 @pytest.mark.parametrize(
     ("query", "part", "found"),
     [

@@ -42,6 +42,8 @@ FROM_README = re.compile(r"<!-- README.md: (.+) -->")
 PICTURES = {".svg", ".png"}
 PROSE = re.compile(r"^(?! {4}).*$", re.MULTILINE)
 ROW = re.compile(r"^\|.*$", re.MULTILINE)
+CELL = re.compile(r"<td.*?</td>", re.DOTALL)
+LONG_CODE = re.compile(r"(?<=<code>)[^<]{31,}(?=</code>)")  # is wider than a column of a phone
 BOOSTED = {"Start here", "Guides", "Concepts"}  # a search finds what explains before what lists
 LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".json": "json"}
 
@@ -106,6 +108,15 @@ def on_page_markdown(
         return f"[{titles[place]}]({found[1]}" if place in titles else found[0]
 
     return NAMED.sub(name, LINK.sub(change, markdown))
+
+
+def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401 (of mkdocs)
+    """Let long code in tables break after a separator or a space: names of tests, choices."""
+
+    def cut(code: re.Match[str]) -> str:
+        return re.sub(r"((?:::|[/|_])(?=\w)| )", r"\1<wbr>", code[0])
+
+    return CELL.sub(lambda cell: LONG_CODE.sub(cut, cell[0]), html)
 
 
 def boosted_pages(nav: Any) -> set[str]:  # noqa: ANN401 (of mkdocs)
