@@ -152,8 +152,10 @@ def test_the_reference_has_every_name(site):
         assert f"<code>{name}</code>" in text["settings"], name
     for name in set(setrnn.__all__) - {"__version__"}:
         assert f'id="setrnn{name.lower()}"' in text["api"], name
-    for name in METHODS:
+    assert not re.search(r"<td>([\d,.]+ to [\d,.]+)?</td>\s*<td>.*</td>\s*</tr>", text["settings"])
+    for name, method in METHODS.items():
         assert f"<code>{name}</code>" in text["methods"], name
+        assert f"<td>{html.escape(method.prediction)}</td>" in text["methods"], name
     assert "0x" not in text["api"]  # the address of an object
     for name in ("mlflowsave_model", "mlflowlog_model", "scorers"):
         assert f'id="setrnn{name}"' in text["api"], name

@@ -147,7 +147,8 @@ def write_methods() -> str:
             "paper" if each.is_in_paper else "later paper" if each.is_later else "beyond the paper"
         )
         cells = (f"{each.family}, {kind}", each.purpose, each.training, each.prediction)
-        lines.append(_row(f"`{name}`", *cells, f"`{each.rule}`"))
+        plain = (cell.replace("*", "\\*") for cell in cells)  # s* is the best sequence
+        lines.append(_row(f"`{name}`", *plain, f"`{each.rule}`"))
     return "\n".join(lines) + "\n"
 
 
