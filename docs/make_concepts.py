@@ -1,4 +1,4 @@
-"""Draw the figures of docs/sets.md from the numbers of its example.
+"""Draw the figures of docs/sets.md and docs/rules.md from the numbers of one example.
 
 python docs/make_concepts.py
 """
@@ -6,7 +6,7 @@ python docs/make_concepts.py
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 HERE = Path(__file__).parent
 COLOURS = {"storm": "#96500f", "other": "#9fb3c8", "best": "#1f6f8b", "pruned": "#a33"}
@@ -60,6 +61,47 @@ def draw_orders(names: dict[str, Any], axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
+def score_sets(names: dict[str, Any]) -> dict[str, dict[frozenset[str], float]]:
+    """Return what each rule compares, of every set: the largest value is predicted."""
+    probability, sets = names["probability"], names["sets"]
+
+    def f1(true: frozenset[str], found: frozenset[str]) -> float:
+        return 2 * len(true & found) / (len(true) + len(found)) if true or found else 1.0
+
+    return {
+        "sequence": {each: max(map(probability, permutations(each))) for each in sets},
+        "set": dict(sets),
+        "f1": {each: sum(p * f1(true, each) for true, p in sets.items()) for each in sets},
+        "hamming": {
+            each: sum(p * (1 - len(true ^ each) / len(LABELS)) for true, p in sets.items())
+            for each in sets
+        },
+    }
+
+
+def draw_rules(names: dict[str, Any], panels: Iterable[Axes]) -> None:
+    """Draw a panel per rule: what it compares, and the set that it predicts."""
+    ranked = sorted(names["sets"], key=names["sets"].get)
+    titles = {
+        "sequence": "p(best order)",
+        "set": "p(set)",
+        "f1": "expected F1",
+        "hamming": "1 - expected hamming loss",
+    }
+    for (rule, values), axes in zip(score_sets(names).items(), panels, strict=True):
+        best = max(values, key=values.__getitem__)
+        for height, each in enumerate(ranked):
+            colour = COLOURS["best"] if each == best else COLOURS["other"]
+            axes.barh(height, values[each], color=colour)
+            weight = "bold" if each == best else "normal"
+            axes.text(values[each], height, f" {values[each]:.3f}", va="center", weight=weight)
+        axes.set_title(f"{rule}\n{titles[rule]}", fontsize=9)
+        axes.set_yticks(range(len(ranked)), [f"{{{', '.join(sorted(each))}}}" for each in ranked])
+        axes.set_xlim(0, max(values.values()) * 1.45)
+        axes.set_xticks([])
+        axes.spines[["top", "right", "bottom"]].set_visible(False)
+
+
 def masses(
     steps: dict[tuple[str, ...], dict[str, float]],
 ) -> Iterator[tuple[tuple[str, ...], float, bool]]:
@@ -87,7 +129,7 @@ def draw_lattice(names: dict[str, Any], axes: Axes) -> None:
             place[key] = (size * 1.5, (len(level) - 1) / 2 - number)
     for key, (x, y) in place.items():
         mass, is_kept = found.get(key, (0.0, False))
-        for label in set(LABELS) - set(key):
+        for label in (each for each in LABELS if each not in key):
             after = place[tuple(sorted((*key, label)))]
             line = {"color": "#667", "linewidth": 1.2} if is_kept else {"color": "#ccc", "ls": ":"}
             axes.plot((x, after[0]), (y, after[1]), zorder=1, **line)
@@ -118,8 +160,16 @@ def draw_lattice(names: dict[str, Any], axes: Axes) -> None:
     axes.axis("off")
 
 
+def save(figure: Figure, file: Path) -> None:
+    """Write a figure, without what differs between runs."""
+    figure.savefig(file, metadata={"Date": None})
+    plt.close(figure)
+    lines = (line.rstrip() for line in file.read_text(encoding="utf-8").splitlines())
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def main() -> None:
-    """Draw both figures."""
+    """Draw the figures."""
     mpl.rcParams.update(
         {"svg.fonttype": "none", "svg.hashsalt": "setrnn", "font.family": "sans-serif"}
     )
@@ -130,11 +180,11 @@ def main() -> None:
     ):
         figure, axes = plt.subplots(figsize=size, layout="constrained")
         draw(names, axes)
-        figure.savefig(HERE / file, metadata={"Date": None})
-        plt.close(figure)
-        text = (HERE / file).read_text(encoding="utf-8")
-        lines = (line.rstrip() for line in text.splitlines())
-        (HERE / file).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        save(figure, HERE / file)
+    with mpl.rc_context({"font.size": 8}):
+        figure, panels = plt.subplots(1, 4, figsize=(8, 2.8), sharey=True, layout="constrained")
+        draw_rules(names, panels)
+        save(figure, HERE / "rules.svg")
 
 
 if __name__ == "__main__":

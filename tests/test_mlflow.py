@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import setrnn.mlflow
-from setrnn.errors import ConfigError
+from setrnn.errors import ConfigError, DataError
 
 TEXT = "The ski race was cancelled because of the storm."
 
@@ -41,6 +41,14 @@ def test_mlflow_gets_the_model_folder_and_loads_it(pyfunc, taggers, tmp_path):
     assert model.predict([TEXT]) == expected
     assert model.predict(pd.DataFrame({"id": ["1"], "text": [TEXT]})) == expected
     assert pyfunc["requirements"] == [f"setrnn=={setrnn.__version__}"]
+
+
+def test_input_that_is_not_a_list_of_texts_is_refused(taggers):
+    model = setrnn.mlflow.TaggerModel(taggers["br"])
+    with pytest.raises(DataError, match=r"Write \[text\]"):
+        model.predict(TEXT)
+    with pytest.raises(DataError, match="column text: it has id, body"):
+        model.predict(pd.DataFrame({"id": ["1"], "body": [TEXT]}))
 
 
 def test_mlflow_is_asked_for(monkeypatch):

@@ -177,7 +177,7 @@ class ModelSettings:
     encoder_units: int = 256  # of both directions of the GRU together
     encoder_layers: int = 1  # of the GRU
     decoder_units: int = 300  # per layer
-    decoder_layers: int = 2
+    decoder_layers: int = 2  # of the GRU over labels
     dropout: float = 0.3  # the share of values set to 0 in training
     word_dropout: float = 0.1  # the share of words replaced by the unknown word in training
     word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 400,000 words on
@@ -230,7 +230,7 @@ class TrainingSettings:
     warm_up: float = 0.06  # the share of the steps in which the learning rate increases
     decay: str = "linear"  # of the learning rate: "linear" (to 0 at the end) or "none"
     clip_norm: float = 1.0  # the largest norm of the gradient; 0 for no limit
-    weight_decay: float = 0.0
+    weight_decay: float = 0.0  # of AdamW; with 0 it is the Adam of the paper
     average: float = 0.999  # the decay of the moving average of the weights; 0 for no average
     metric: str = "instance_f1"  # the measure that chooses the best epoch on the valid part
     patience: int = 0  # stop after this many epochs without improvement; 0 for never

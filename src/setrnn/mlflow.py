@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import setrnn
-from setrnn.errors import ConfigError
+from setrnn.errors import ConfigError, DataError
 
 
 class TaggerModel:
@@ -22,8 +22,13 @@ class TaggerModel:
 
     def predict(self, model_input: Any) -> list[dict[str, Any]]:  # noqa: ANN401 (many kinds)
         """Tag texts; return rows as `setrnn predict` writes them."""
-        texts = model_input["text"] if hasattr(model_input, "columns") else model_input
-        return [each.as_dict() for each in self.tagger.tag(list(texts))]
+        if hasattr(model_input, "columns"):
+            if "text" not in model_input.columns:
+                names = ", ".join(map(str, model_input.columns))
+                raise DataError(f"A table needs the column text: it has {names}.")
+            model_input = model_input["text"]
+        texts = model_input if isinstance(model_input, str) else list(model_input)
+        return [each.as_dict() for each in self.tagger.tag(texts)]  # one text is refused
 
 
 def _load_pyfunc(path: str) -> TaggerModel:

@@ -211,3 +211,11 @@ def test_methods_shows_what_each_system_maximises_and_how_it_predicts(setrnn, mo
     cells = [tuple(cell.strip() for cell in row.strip("│").split("│")) for row in rows]
     assert cells == [(each.name, each.training, each.prediction) for each in METHODS.values()]
     assert len(cells) == len(METHODS) > 10
+
+
+def test_paragraphs_of_help_are_wrapped_by_the_terminal(setrnn, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    said = [" ".join(line.split()) for line in setrnn("push", "--help").out.splitlines()]
+    start = next(line for line in said if line.startswith("Every command reads a MODEL"))
+    assert len(start) > 120  # no line of a docstring is as long
+    assert "Usage: setrnn push [OPTIONS] {MODEL}... {TO}" in said

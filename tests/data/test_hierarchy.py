@@ -71,6 +71,14 @@ def test_parents_that_are_not_labels_are_refused(parents):
         Hierarchy({"a": parents})
 
 
+def test_parents_that_no_document_has_can_be_added():
+    for names, is_advised in {("c",): True, ("a", "c"): False}.items():
+        labels = LabelVocabulary(names, (1,) * len(names))
+        count = count_closed(TREE, labels.encode([list(names)]), labels)
+        said = describe_fit(TREE, labels, count)[-1]
+        assert ("--close-labels" in said) == is_advised
+
+
 def test_closing_says_that_it_adds_another_spelling_of_a_label():
     sets = [["vpn", "Network"], ["networks"], ["it"]]
     for closes in (True, False):

@@ -1,4 +1,4 @@
-"""The example of docs/sets.md gives the numbers of the page, and those of its figures."""
+"""The example of docs/sets.md gives the numbers of the page, and those of the figures."""
 
 import importlib.util
 import re
@@ -39,3 +39,22 @@ def test_the_certificate_is_that_of_a_search_of_width_two():
     assert sets[pair] + pruned == pytest.approx(0.39)
     gained = names["sets"][frozenset(pair)] - sets[pair]
     assert pruned - gained == pytest.approx(0.066)
+
+
+def test_the_rules_choose_the_sets_of_the_figure():
+    names = concepts.example()
+    scores, figure = concepts.score_sets(names), (DOCS / "rules.svg").read_text()
+    assert all(f"> {value:.3f}<" in figure for each in scores.values() for value in each.values())
+    best = {rule: "".join(sorted(max(each, key=each.get))) for rule, each in scores.items()}
+    assert best == {
+        "sequence": "storm",
+        "set": "cupsport",
+        "f1": "cupsportstorm",
+        "hamming": "sport",
+    }
+    likely = {
+        label: sum(p for each, p in names["sets"].items() if label in each)
+        for label in concepts.LABELS
+    }
+    assert [label for label, p in likely.items() if p > 0.5] == ["sport"]
+    assert f"more likely than not ({likely['sport']:.3f})" in (DOCS / "rules.md").read_text()

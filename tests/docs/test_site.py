@@ -1,6 +1,8 @@
 """The site is built without the network, and its links, anchors, reference and search hold."""
 
+import ast
 import functools
+import html
 import http.server
 import logging
 import re
@@ -26,6 +28,15 @@ from setrnn.plain_settings import flatten, to_dict
 
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 KINDS_LOADED = {"stylesheet", "icon", "preload", "preconnect", "modulepreload", "dns-prefetch"}
+
+# Cells that hold one value with its deviation, and need more than one line for it.
+BROKEN_VALUES = """[...document.querySelectorAll("article td")].filter(cell => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    const tops = [...range.getClientRects()].map(part => Math.round(part.top));
+    const is_value = /^[.\\d]+\\s±\\s[.\\d]+$/.test(cell.innerText.trim());
+    return is_value && Math.max(...tops) - Math.min(...tops) > 8;
+}).map(cell => cell.innerText)"""
 
 
 class Page(HTMLParser):
@@ -128,6 +139,7 @@ def test_no_table_or_list_is_left_as_text(site):
         text = file.read_text(encoding="utf-8")
         assert not re.search(r"<p>(\| |- |\* )", text), file.name
         assert "<!-- README" not in text
+        assert "/source/" in file.as_posix() or "\\&lt;" not in text, file.name
 
 
 def test_the_reference_has_every_name(site):
@@ -141,9 +153,24 @@ def test_the_reference_has_every_name(site):
         assert f"<code>{name}</code>" in text["settings"], name
     for name in set(setrnn.__all__) - {"__version__"}:
         assert f'id="setrnn{name.lower()}"' in text["api"], name
-    for name in METHODS:
+    assert not re.search(r"<td>([\d,.]+ to [\d,.]+)?</td>\s*<td>.*</td>\s*</tr>", text["settings"])
+    for name, method in METHODS.items():
         assert f"<code>{name}</code>" in text["methods"], name
+        assert f"<td>{html.escape(method.prediction)}</td>" in text["methods"], name
     assert "0x" not in text["api"]  # the address of an object
+    for name in ("mlflowsave_model", "mlflowlog_model", "scorers"):
+        assert f'id="setrnn{name}"' in text["api"], name
+
+
+def test_signatures_are_python(site):
+    page = (site / "reference/api.html").read_text(encoding="utf-8")
+    blocks = re.findall(r"<pre><span></span><code>(.*?)</code>", page, re.S)
+    texts = [html.unescape(re.sub(r"<[^>]+>", "", each)) for each in blocks]
+    shown = [each for each in texts if not each.startswith(">>>")]
+    names = {each.partition("(")[0] for each in shown}
+    assert {"setrnn.train", "setrnn.SetRNNClassifier", "Tagger.tag"} <= names
+    for each in shown:
+        ast.parse(re.sub(r"^[\w.]+", "def shown", each.strip()) + ": ...")
 
 
 def test_the_home_page_has_what_the_readme_says(site):
@@ -190,14 +217,37 @@ def test_a_phone_shows_pages_without_sideways_scrolling(address, chromium):
         for name in names:
             page.goto(f"{address}/{name}.html")
             assert page.evaluate("document.documentElement.scrollWidth") == size["width"], name
+            assert not page.evaluate(BROKEN_VALUES), name
     assert all(each.startswith((address, "data:", "blob:")) for each in asked)
 
 
-def test_search_finds_a_page(address, chromium):
+def test_a_wide_table_shows_its_first_column_on_a_phone(address, chromium):
+    """No column takes the whole width; the first one stays in view while the others scroll."""
+    page = chromium.new_page(viewport={"width": 390, "height": 844})
+    for name in ("reference/commands", "training", "results/joint-systems"):
+        page.goto(f"{address}/{name}.html")
+        cells = "[...document.querySelectorAll('article td:first-child')]"
+        assert page.evaluate(f"Math.max(...{cells}.map(cell => cell.offsetWidth))") < 300, name
+    page.evaluate("document.querySelector('.md-typeset__scrollwrap').scrollLeft = 500")
+    left = page.evaluate(f"{cells}[3].getBoundingClientRect().left")
+    assert 0 <= left < 40
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "part", "found"),
+    [
+        ("temperature isotonic", "Method", "calibration.html"),
+        ("install", "1. Install", "start.html"),  # before all other pages that say it
+        ("--hierarchy", "setrnn train", ".html"),  # an option: "-" would exclude the word
+    ],
+)
+def test_search_finds_a_page(address, chromium, query, part, found):
     page = chromium.new_page()
     page.goto(f"{address}/index.html")
     page.click("input.md-search__input")
-    page.locator("input.md-search__input").press_sequentially("temperature isotonic")
-    page.wait_for_selector(".md-search-result__item >> text=Method")
+    page.locator("input.md-search__input").press_sequentially(query)
+    page.wait_for_selector(f".md-search-result__item >> text={part}")
     first = page.locator(".md-search-result__link").first
-    assert "calibration.html" in first.get_attribute("href")
+    assert found in first.get_attribute("href")
+    page.close()

@@ -239,8 +239,21 @@ def test_versions_stay(hub, folder, taggers):
         setrnn.load("hub:me/news@v2")
 
 
+def test_an_archive_that_is_not_a_zip_file_is_not_made_a_folder(folder, tmp_path):
+    with pytest.raises(ConfigError, match=r"FILE\.zip"):
+        setrnn.push(folder, tmp_path / "news.tar.gz")
+    assert not (tmp_path / "news.tar.gz").exists()
+    (tmp_path / "news.csv").write_text("text,labels\n")
+    with pytest.raises(ModelError, match="is a file"):
+        setrnn.load(tmp_path / "news.csv")
+
+
 def test_a_token_is_needed_and_never_shown(hub, folder, monkeypatch, caplog, capfd):
-    for token, words in {"hf_SECRET": "refuses", READ: "refuses", "hf_é": "characters"}.items():
+    for token, words in {
+        "hf_SECRET": "refuses",
+        READ: "write access",
+        "hf_é": "characters",
+    }.items():
         monkeypatch.setenv("HF_TOKEN", token)
         with pytest.raises(ModelError, match=words) as caught:
             setrnn.push(folder, PLACE)

@@ -40,6 +40,11 @@ LINK = re.compile(r"(?<=\]\()([^)\s]+)(?=\))")
 NAMED = re.compile(r"\[(?:docs/)?[\w./-]+\.(?:md|ipynb)\]\(([^)\s#]+)")  # by the name of its file
 FROM_README = re.compile(r"<!-- README.md: (.+) -->")
 PICTURES = {".svg", ".png"}
+PROSE = re.compile(r"^(?! {4}).*$", re.MULTILINE)
+ROW = re.compile(r"^\|.*$", re.MULTILINE)
+CELL = re.compile(r"<td.*?</td>", re.DOTALL)
+LONG_CODE = re.compile(r"(?<=<code>)[^<]{31,}(?=</code>)")  # is wider than a column of a phone
+BOOSTED = {"Start here", "Guides", "Concepts"}  # a search finds what explains before what lists
 LANGUAGES = {".py": "python", ".toml": "toml", ".yaml": "yaml", ".json": "json"}
 
 
@@ -74,9 +79,14 @@ def on_page_markdown(
 ) -> str:
     """Take in what comes from README.md; change links to where the site has the pages.
 
-    A link that is called by the name of a file gets the title of the page instead.
+    A link that is called by the name of a file gets the title of the page instead. Values stay on
+    one line with their deviation, and an escaped < is read as GitHub reads it.
     """
     markdown = take_in(markdown)
+    markdown = PROSE.sub(lambda line: line[0].replace("\\<", "&lt;"), markdown)
+    markdown = ROW.sub(lambda row: row[0].replace(" ± ", "&nbsp;±&nbsp;"), markdown)
+    if page.file.src_uri in boosted_pages(config.nav):
+        page.meta.setdefault("search", {"boost": 2})
     here = page.file.src_uri
 
     def change(found: re.Match[str]) -> str:
@@ -98,6 +108,21 @@ def on_page_markdown(
         return f"[{titles[place]}]({found[1]}" if place in titles else found[0]
 
     return NAMED.sub(name, LINK.sub(change, markdown))
+
+
+def on_page_content(html: str, **_: Any) -> str:  # noqa: ANN401 (of mkdocs)
+    """Let long code in tables break after a separator or a space: names of tests, choices."""
+
+    def cut(code: re.Match[str]) -> str:
+        return re.sub(r"((?:::|[/|_])(?=\w)| )", r"\1<wbr>", code[0])
+
+    return CELL.sub(lambda cell: LONG_CODE.sub(cut, cell[0]), html)
+
+
+def boosted_pages(nav: Any) -> set[str]:  # noqa: ANN401 (of mkdocs)
+    """Return the pages of the parts that a search should find first."""
+    parts = [each for each in nav if BOOSTED & set(each)]
+    return {place for place, _ in nav_titles(parts)}
 
 
 def nav_titles(nav: Any) -> Iterator[tuple[str, str]]:  # noqa: ANN401 (of mkdocs)

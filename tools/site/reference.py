@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import io
+import json
 import re
 import tokenize
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import setrnn
-from setrnn import config, plain_settings
+from setrnn import config, mlflow, plain_settings
 from setrnn.cli.app import COMMANDS, load_command
 from setrnn.methods import METHODS
 
@@ -147,7 +148,8 @@ def write_methods() -> str:
             "paper" if each.is_in_paper else "later paper" if each.is_later else "beyond the paper"
         )
         cells = (f"{each.family}, {kind}", each.purpose, each.training, each.prediction)
-        lines.append(_row(f"`{name}`", *cells, f"`{each.rule}`"))
+        plain = (cell.replace("*", "\\*") for cell in cells)  # s* is the best sequence
+        lines.append(_row(f"`{name}`", *plain, f"`{each.rule}`"))
     return "\n".join(lines) + "\n"
 
 
@@ -157,7 +159,9 @@ def write_api() -> str:
         "# Python API",
         "",
         "The public names of `import setrnn`, made from their docstrings, whose examples run in a "
-        "test.",
+        "test. Most programs need few of them: [train](#setrnntrain) and [load](#setrnnload) "
+        "return a [Tagger](#setrnntagger), whose `tag`, `complete` and `explain` take texts; "
+        "[SetRNNClassifier](#setrnnsetrnnclassifier) is for scikit-learn.",
         "",
     ]
     found = {name: getattr(setrnn, name) for name in setrnn.__all__ if not name.startswith("__")}
@@ -172,6 +176,7 @@ def write_api() -> str:
         for name, value in found.items():
             if is_kind(value):
                 lines += list(_describe(name, value))
+    lines += list(_describe("mlflow", mlflow))
     return "\n".join(lines) + "\n"
 
 
@@ -181,6 +186,13 @@ def _describe(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401
     if not inspect.ismodule(value) and not _is_error(value):
         yield from _signature(full, value)
     yield from _docstring(value)
+    if inspect.ismodule(value):
+        functions = inspect.getmembers(value, inspect.isfunction)
+        for member, each in functions:
+            if not member.startswith("_") and each.__module__ == value.__name__:
+                yield from (f"#### {full}.{member}", "")
+                yield from _signature(f"{full}.{member}", each)
+                yield from _docstring(each)
     if inspect.isclass(value) and not _is_error(value):
         for member, each in _members(value).items():
             if member.startswith("_") or isinstance(each, staticmethod):
@@ -216,30 +228,47 @@ def _is_error(value: Any) -> bool:  # noqa: ANN401
 
 def _signature(name: str, value: Any) -> Iterator[str]:  # noqa: ANN401
     signature = inspect.signature(value)
-    kept = [each for key, each in signature.parameters.items() if key != "self"]
-    signature = signature.replace(parameters=kept)
-    text = name + _shown(signature)
-    if len(text) > ROOM and kept:
-        parts, seen_keyword = [], False
-        for each in kept:
-            if each.kind is each.KEYWORD_ONLY and not seen_keyword:
-                parts.append("*")
-                seen_keyword = True
-            parts.append(_shown(each))
-        result = signature.return_annotation
-        arrow = "" if result is inspect.Signature.empty else f" -> {_plain(result)}"
+    parts, seen_keyword = [], False
+    for each in signature.parameters.values():
+        if each.name == "self":
+            continue
+        seen_keyword |= each.kind is each.VAR_POSITIONAL
+        if each.kind is each.KEYWORD_ONLY and not seen_keyword:
+            parts.append("*")
+            seen_keyword = True
+        parts.append(_parameter(each))
+    result = signature.return_annotation
+    has_result = result is not signature.empty and not inspect.isclass(value)
+    arrow = f" -> {_plain(result)}" if has_result else ""
+    text = f"{name}({', '.join(parts)}){arrow}"
+    if len(text) > ROOM and parts:
         text = f"{name}(\n" + "".join(f"    {each},\n" for each in parts) + f"){arrow}"
-    yield from ("```python", text.replace("'", ""), "```", "")
+    yield from ("```python", text, "```", "")
 
 
-def _shown(part: inspect.Signature | inspect.Parameter) -> str:
-    """Write defaults that are objects by their names."""
-    text = re.sub(r"<function (\w+) at \w+>", r"\1", str(part))
-    return re.sub(r"<factory>|<[^<>]+ object at \w+>", "...", text)
+def _parameter(part: inspect.Parameter) -> str:
+    """Write a parameter as in Python; defaults that are objects by their names."""
+    stars = {part.VAR_POSITIONAL: "*", part.VAR_KEYWORD: "**"}.get(part.kind, "")
+    text = stars + part.name
+    if part.annotation is not part.empty:
+        text += f": {_plain(part.annotation)}"
+    if part.default is not part.empty:
+        text += f" = {_default(part.default)}"
+    return text
+
+
+def _default(value: Any) -> str:  # noqa: ANN401
+    if isinstance(value, str):
+        return json.dumps(value)
+    if dataclasses.is_dataclass(value):
+        return f"{type(value).__name__}(...)"
+    if inspect.isfunction(value):
+        return value.__name__
+    return re.sub(r"<factory>|<[^<>]+ object at [^<>]+>", "...", repr(value))
 
 
 def _plain(annotation: Any) -> str:  # noqa: ANN401
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
 
 
 def _docstring(value: Any) -> Iterator[str]:  # noqa: ANN401
@@ -248,6 +277,7 @@ def _docstring(value: Any) -> Iterator[str]:  # noqa: ANN401
     for part in re.split(r"^(?=(?:Args|Attributes|Example):$)", text, flags=re.MULTILINE):
         head, _, body = part.partition("\n")
         if head in ("Args:", "Attributes:"):
+            yield from ("**Parameters**" if head == "Args:" else "**Attributes**", "")
             items = re.split(r"^    (?=[\w*]+(?: \(.*?\))?: )", body, flags=re.MULTILINE)
             for item in items[1:]:
                 name, _, about = item.partition(":")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import os
+import re
 import signal
 import sys
 import threading
@@ -108,7 +110,11 @@ def load_command(name: str) -> Any:  # noqa: ANN401 (a click command)
     else:
         group.command(name)(found)
     loaded: Any = typer.main.get_command(group)
-    return loaded.commands[name]
+    command = loaded.commands[name]
+    for each in (command, *getattr(command, "commands", {}).values()):
+        # Paragraphs are wrapped by the terminal, not where the lines of a docstring end.
+        each.help = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(each.help or ""))
+    return command
 
 
 app = typer.Typer(

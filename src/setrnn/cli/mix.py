@@ -23,7 +23,7 @@ def mix(
     models: Annotated[
         list[Path],
         typer.Argument(
-            metavar="MODEL...",
+            metavar="MODEL",
             help="Models with the same labels: folders, zip files or hub:NAME.",
             show_default=False,
         ),

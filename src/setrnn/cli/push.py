@@ -17,7 +17,7 @@ def push(
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="MODEL...", help="Model folders, zip files or hub:NAME.", show_default=False
+            metavar="MODEL", help="Model folders, zip files or hub:NAME.", show_default=False
         ),
     ],
     to: Annotated[

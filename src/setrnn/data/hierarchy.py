@@ -197,7 +197,10 @@ def describe_fit(hierarchy: Hierarchy, labels: LabelVocabulary, count: ClosedCou
         )
     text = f"Hierarchy: {n_below:,} of {len(labels):,} labels are below another. "
     if count.example is None:
-        lines.append(text + "The training labels are closed upwards, so predictions are too.")
+        text += "The training labels are closed upwards, so predictions are too."
+        if any(a not in labels.index for name in labels.names for a in hierarchy.ancestors(name)):
+            text += f" But parents that no document has are not predicted: {CLOSE_ADVICE}"
+        lines.append(text)
     else:
         child, parent = map(shown, count.example)
         lines.append(

@@ -265,7 +265,8 @@ def read_description(folder: Path) -> dict[str, Any]:
     """Read and check config.json, but not the files that it names."""
     file = folder / CONFIG
     if not folder.is_dir():
-        raise ModelError(f"{folder} is not a model: there is no such folder.")
+        why = "it is a file, and not a .zip file" if folder.is_file() else "there is no such folder"
+        raise ModelError(f"{folder} is not a model: {why}.")
     if not file.is_file():
         raise ModelError(f"{folder} is not a model: it has no {CONFIG}.")
     description = _read_object(file)

@@ -295,8 +295,9 @@ def _explain(hub: Any, target: HubName, doing: str, error: Exception) -> str:  #
     if isinstance(error, errors.HfHubHTTPError) and error.response is not None:
         status = error.response.status_code
     if status in (401, 403) or isinstance(error, errors.LocalTokenNotFoundError):
-        right = "write to" if doing == "Pushing" else "read"
-        return f"The hub refuses to {right} {repository}: a token that may is needed; {LOGIN}."
+        right, access = ("write to", "write") if doing == "Pushing" else ("read", "read")
+        needed = f"a token with {access} access is needed"
+        return f"The hub refuses to {right} {repository}: {needed}; {LOGIN}."
     if status in (409, 412):
         return f"{repository} has changed in the meantime: nothing was written. Push again."
     if isinstance(error, errors.LocalEntryNotFoundError) or hub.constants.HF_HUB_OFFLINE:

@@ -88,7 +88,11 @@ def _describe_student(student: TrainedModel) -> Iterator[str]:
 def _list_training(tagger: TrainedModel) -> Iterator[str]:
     notes, automatic = tagger.notes, tagger.notes["automatic"]
     minutes = automatic["minutes"]
-    limit = "without a time limit" if minutes is None else f"within {minutes:g} minutes"
+    limit = (
+        "without a time limit"
+        if minutes is None
+        else f"within {minutes:g} minute{'s' * (minutes != 1)}"
+    )
     yield from ["## Training", ""]
     yield f"Trained by `setrnn train` {limit}, for {MEASURES[automatic['measure']]}."
     for line in summarise(tagger):

@@ -21,6 +21,7 @@ from setrnn.tagging.model_card import describe_model
 from setrnn.tagging.model_readme import write_readme
 from setrnn.tagging.tagger import Tagger
 
+ARCHIVES = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar"}  # no names of folders
 TAGS = ("setrnn", "multi-label", "set-prediction")
 TASK = "text-classification"
 # The names that the hub has for measures; the others have their own.
@@ -66,6 +67,8 @@ def push(
             raise ConfigError(
                 f"private, message and license are for the hub: {target} is a file or folder."
             )
+        if Path(target).suffix.lower() in ARCHIVES and not Path(target).is_dir():
+            raise ConfigError(f"{target} is neither FILE.zip nor the name of a folder.")
         (refuse_other_zip if is_zip(target) else check_model_place)(Path(target))
     with tempfile.TemporaryDirectory(prefix="setrnn-") as temporary:
         folder = Path(temporary) / "model"
@@ -108,7 +111,7 @@ def _list_contents(tagger: Tagger) -> str:
     if tagger.seen_sets is not None:
         parts.append(f"the {len(tagger.seen_sets):,} label sets it was trained on")
     if tagger.trained_documents is not None:
-        parts.append("hashes that tell of a known text whether it was trained on")
+        parts.append("hashes that show whether a given text was trained on")
     return ", ".join(parts[:-1]) + " and " + parts[-1]
 
 

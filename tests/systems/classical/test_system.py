@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from setrnn.config import ClassicalSettings, Config, TextSettings
-from setrnn.data import prepared as prepare_module
+from setrnn.data import preparing as prepare_module
 from setrnn.data.example import Example
 from setrnn.data.preparing import prepare
 from setrnn.errors import DataError, SetRNNError
