@@ -247,7 +247,7 @@ def test_search_finds_a_page(address, chromium, query, part, found):
     page.goto(f"{address}/index.html")
     page.click("input.md-search__input")
     page.locator("input.md-search__input").press_sequentially(query)
-    page.wait_for_selector(f".md-search-result__item >> text={part}")
+    page.wait_for_selector(f".md-search-result__item >> text={part} >> visible=true")
     first = page.locator(".md-search-result__link").first
     assert found in first.get_attribute("href")
     page.close()
