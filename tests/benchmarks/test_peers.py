@@ -1,6 +1,8 @@
 """A peer's scores become the sets that our rules would choose, in files that `--add` reads."""
 
 import json
+import re
+import shutil
 import sys
 from itertools import chain, combinations
 from pathlib import Path
@@ -11,7 +13,7 @@ from scipy.special import expit, logit
 
 import setrnn
 from setrnn.comparison.added import make_added_records
-from setrnn.comparison.records import Comparison, Record, TestResults
+from setrnn.comparison.records import Comparison, Record, TestResults, load_records
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "peers"))
 import choose_sets
@@ -142,3 +144,23 @@ def test_a_cut_is_small_and_a_prepared_folder_gives_the_same_documents(tmp_path)
             map(sorted, getattr(words, part).label_sets)
         )
     assert set(words.train.texts[0].split()) & set(texts.train.texts[0].lower().split())
+
+
+KEPT = sorted((Path(run.__file__).parent / "records").glob("*.zip"))
+
+
+@pytest.mark.parametrize("archive", KEPT, ids=lambda file: file.stem)
+def test_the_tables_of_later_runs_follow_from_the_kept_records(archive, tmp_path):
+    shutil.unpack_archive(archive, tmp_path)
+    records = load_records(tmp_path, Comparison.load(tmp_path), pytest.fail)
+    scores = {record.method: record.scores["test"] for record in records}
+    page = (Path(__file__).parents[2] / "docs" / "peers.md").read_text(encoding="utf-8")
+    place = re.search(rf"<!-- {archive.stem} later scores: .*?<!-- end -->", page, re.DOTALL)
+    shown = re.findall(r"^\| `(\S+)` \| ([\w ]+) \| (.*) \|$", place[0], re.MULTILINE)
+    assert len(shown) == len(peers_table.list_rows(records))
+    forms = {words: form for form, words in peers_table.FORMS.items()}
+    for name, words, cells in shown:
+        for measure, cell in zip(peers_table.MEASURES, cells.split(" | "), strict=True):
+            entry = peers_table.find_entry((name, forms[words]), measure)
+            value = scores[entry.system][entry.rule][measure]
+            assert cell.split()[0].strip("*") == peers_table.number(value)
