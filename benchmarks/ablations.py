@@ -3,7 +3,7 @@
     python benchmarks/ablations.py run DATA OUT [--seeds 3] [--jobs 3] [--variants NAME...]
     python benchmarks/ablations.py table OUT... [--json FILE]
 
-`run` makes one comparison per variant in OUT/VARIANT; the same command goes on with what is
+`run` makes one comparison per variant in OUT/VARIANT; the same command does what is
 missing. `table` reads their records alone: each measure by the rule made for it, the difference
 from the default, and p of a paired bootstrap over documents and seeds, corrected by Holm's method
 over the variants of a system.

@@ -17,7 +17,7 @@ Three ways in which labels get lost; valid and test stay complete:
 Arms: `absent` takes missing labels as absent (as if nothing was said), `neutral` counts them
 neither for nor against (training.forgotten=1), `estimated` is the default, `half` is told the true
 share (training.forgotten=0.5), `complete` trains on the checked quarter alone, `full` has all
-labels. Each run is a process of its own and adds one line to RESULTS; the same command goes on with
+labels. Each run is a process of its own and adds one line to RESULTS; the same command does
 what is missing. `vectors` learns word vectors from the texts alone, for machines without gensim.
 """
 

@@ -33,6 +33,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 DATASETS = ("arxiv", "debtags", "reuters21578")
 WITH_PAPER = ("paper/arxiv", "paper/debtags", "paper/reuters21578")  # with the preset `paper`
+LIKELIHOOD = "log p(true set)"
+SYSTEMS = ("instance-F1", "label-F1", "micro-F1", "subset accuracy", "hamming loss", LIKELIHOOD)
 # The columns of a page's table, by the name of the report's table they come from.
 PAGES = {
     ROOT / "README.md": {
@@ -44,7 +46,7 @@ PAGES = {
         ),
     },
     HERE / "README.md": {
-        "systems": ("instance-F1", "label-F1", "micro-F1", "subset accuracy", "hamming loss"),
+        "systems": SYSTEMS,
         "best-rules": (
             "instance-F1 (rule f1)",
             "label-F1 (rule label-f1)",
@@ -52,11 +54,13 @@ PAGES = {
             "subset accuracy (rule set)",
             "hamming loss (rule hamming)",
         ),
+        "best": (),
         "findings": (),
     },
     ROOT / "docs" / "replication.md": {
-        "systems": ("instance-F1", "label-F1", "micro-F1", "subset accuracy", "hamming loss"),
+        "systems": SYSTEMS,
         "verdicts": (),
+        "best": (),
         "findings": (),
     },
 }
@@ -124,7 +128,7 @@ def with_tables(page: Path) -> str:
     text = page.read_text(encoding="utf-8")
     for name, columns in PAGES[page].items():
         table = make_table(name, columns, page)
-        place = re.search(rf"<!-- {name}: .*?-->\n(.*?)\n<!-- end -->", text, re.DOTALL)
+        place = re.search(rf"<!-- {name}: .*?-->\n(.*?)\n?<!-- end -->", text, re.DOTALL)
         assert place, f"{page} has no place for the table {name}"
         text = text[: place.start(1)] + table + text[place.end(1) :]
     return text
@@ -139,6 +143,8 @@ def make_table(name: str, columns: tuple[str, ...], page: Path) -> str:
     places = WITH_PAPER if page.name == "replication.md" else DATASETS
     if name == "findings":
         return findings_table(places)
+    if name == "best":
+        return "\n\n".join(f"{_name(data)}:\n\n{best_list(data)}" for data in places)
     return "\n\n".join(f"{_name(data)}:\n\n{_one(data, name, columns)}" for data in places)
 
 
@@ -180,10 +186,17 @@ def verdicts_table() -> str:
     return _lay_out_findings(places, headers, lambda finding: str(finding["verdict"]))
 
 
+def best_list(data: str) -> str:
+    """List the best system of each measure, and how many documents would separate the others."""
+    return "\n".join(f"- {each}" for each in _summary(data)["best"])
+
+
 def _lay_out_findings(
     places: tuple[str, ...], headers: list[str], show: Callable[[dict], str]
 ) -> str:
-    found = {data: {each["name"]: each for each in _summary(data)} for data in places}
+    found = {
+        data: {each["name"]: each for each in _summary(data)["papers_findings"]} for data in places
+    }
     lines = ["| the paper's finding | " + " | ".join(headers) + " |"]
     lines.append("|---" * (len(headers) + 1) + "|")
     for name, (claim, _) in PAPERS_FINDINGS.items():
@@ -202,19 +215,21 @@ def _evidence(finding: dict) -> str:
     return f"**{finding['verdict']}**. " + "; ".join(texts)
 
 
-def _summary(data: str) -> list[dict]:
-    file = HERE / data / "summary.json"
-    return json.loads(file.read_text(encoding="utf-8"))["papers_findings"]
+def _summary(data: str) -> dict:
+    return json.loads((HERE / data / "summary.json").read_text(encoding="utf-8"))
 
 
 def _rows(data: str, name: str) -> dict[str, dict[str, str]]:
     with (HERE / data / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
-        return {row["system"]: row for row in csv.DictReader(stream)}
+        rows = {row["system"]: row for row in csv.DictReader(stream)}
+    if not all(row.get(f"{LIKELIHOOD} low") for row in rows.values()):  # some were not tested
+        rows = {system: {**row, f"{LIKELIHOOD} mark": ""} for system, row in rows.items()}
+    return rows
 
 
 def _cell(row: dict[str, str], column: str, with_std: bool = False) -> str:
-    digits = 4 if column.startswith("hamming") else 3
-    text = f"{float(row[column]):.{digits}f}".removeprefix("0")
+    digits = {"hamming": 4, "log": 2}.get(column.split()[0], 3)
+    text = f"{float(row[column]):.{digits}f}".removeprefix("0").replace("-0.", "-.")
     if with_std and row[f"{column} std"]:
         text += f" ± {float(row[f'{column} std']):.{digits}f}".replace(" 0.", " .")
     return MARKS.get(row[f"{column} mark"], "{}").format(text)
