@@ -52,6 +52,14 @@ def ask(service, n_times):
             assert client.post("/v1/tag", json=TEXTS).status_code == 200
 
 
+def wait_for_count(service, expected):
+    """Return the answered requests, once there are so many: an answer is counted after it is sent."""
+    end = time.monotonic() + 10
+    while (found := n_answered(service)) < expected and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
 def n_answered(service):
     page = service.client.get("/metrics").text
     found = re.search(r'setrnn_requests_total\{route="/v1/tag",status="200"\} (\S+)', page)
@@ -73,7 +81,7 @@ def test_processes_share_the_memory_of_the_libraries(service):
 def test_metrics_are_added_up(service):
     before = n_answered(service)
     ask(service, 20)
-    assert n_answered(service) == before + 20
+    assert wait_for_count(service, before + 20) == before + 20
 
 
 def test_a_signal_to_reload_reaches_all(service, folder, taggers):
@@ -98,7 +106,8 @@ def test_a_process_that_is_killed_is_replaced(service):
         time.sleep(0.1)
     assert set(others) < set(children_of(service))
     ask(service, 4)
-    assert n_answered(service) == before + 4  # those of the killed process still count
+    # Those of the killed process still count.
+    assert wait_for_count(service, before + 4) == before + 4
 
 
 def test_all_end_together_and_well(service):
