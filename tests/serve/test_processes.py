@@ -53,7 +53,7 @@ def ask(service, n_times):
 
 
 def wait_for_count(service, expected):
-    """Return the answered requests, once there are so many: an answer is counted after it is sent."""
+    """Return the number of answers once it is as expected: each is counted after it is sent."""
     end = time.monotonic() + 10
     while (found := n_answered(service)) < expected and time.monotonic() < end:
         time.sleep(0.05)
