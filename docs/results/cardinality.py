@@ -203,7 +203,7 @@ def draw(gains: list[Gain]) -> str:
             axes.set_title(system, fontsize=10)
             axes.set_xlabel("labels per document")
             axes.spines[["top", "right"]].set_visible(False)
-            axes.margins(x=0.15)
+            axes.margins(x=0.15, y=0.1)
         figure.axes[0].set_ylabel("instance-F1: set minus sequence")
         figure.axes[0].legend(fontsize=7, frameon=False)
         stream = io.StringIO()

@@ -3,15 +3,20 @@
 import gzip
 import importlib.util
 import json
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
 from made_comparison import made_comparison
+from setrnn.comparison.records import load_record
+from setrnn.report.wording import format_score
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "features.py"
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "benchmarks" / "features.py"
 SPECIFICATION = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)
 features = sys.modules[SCRIPT.stem] = importlib.util.module_from_spec(SPECIFICATION)
 SPECIFICATION.loader.exec_module(features)
@@ -61,3 +66,29 @@ def test_other_documents_are_refused(folders):
     record.save(folders / "other")
     with pytest.raises(SystemExit, match="other test documents"):
         features.main(["table", str(folders / "without"), str(folders / "other")])
+
+
+def test_the_networks_of_the_page_follow_from_the_kept_records(tmp_path):
+    archives = {
+        "without": ROOT / "docs" / "results" / "debtags" / "records.zip",
+        "with": ROOT / "benchmarks" / "records" / "features-debtags.zip",
+    }
+    means = {}
+    for name, archive in archives.items():
+        shutil.unpack_archive(archive, tmp_path / name)
+        for method in ("set-rnn", "set-rnn-exact"):
+            runs = [load_record(file) for file in (tmp_path / name).glob(f"runs/{method}-?.json")]
+            assert len(runs) == 3
+            for measure in features.SHOWN:
+                scores = [run.scores["test"][run.own_rule][measure] for run in runs]
+                means[method, measure, name] = format_score(fmean(scores), measure)
+    page = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    for method in ("set-rnn", "set-rnn-exact"):
+        cells = [
+            f"{means[method, measure, 'without']} → {means[method, measure, 'with']}"
+            for measure in features.SHOWN
+        ]
+        (line,) = [
+            each for each in page.splitlines() if each.startswith(f"| `{method}` | {cells[0]}")
+        ]
+        assert all(cell in line for cell in cells)

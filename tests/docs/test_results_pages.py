@@ -39,6 +39,11 @@ def test_tables_and_summary_have_the_same_scores(data):
             assert float(row[column]) == pytest.approx(scores[system][own[system]][measure]["mean"])
 
 
+def test_the_table_of_all_datasets_is_made_of_theirs():
+    for file, text in make.joint_files().items():
+        assert file.read_text(encoding="utf-8") == text
+
+
 def test_the_pictures_of_the_readme_show_the_records():
     pictures = re.findall(r"\]\((docs/results/(\w+)/figures/[\w-]+\.svg)\)", readme())
     assert pictures
