@@ -50,9 +50,13 @@ class Data:
         return sorted({label for labels in self.train.label_sets for label in labels})
 
     def targets(self, part: Part) -> np.ndarray:
-        """Return 1 where a document has a label of train, (n, L)."""
+        """Return 1 where a document has a label of train, (n, L).
+
+        Not in int8: OneVsRestClassifier of scikit-learn 1.9 numbers the columns in the type of the
+        targets, and from 128 labels on int8 exchanges them.
+        """
         column = {label: number for number, label in enumerate(self.labels)}
-        found = np.zeros((len(part.texts), len(column)), dtype=np.int8)
+        found = np.zeros((len(part.texts), len(column)), dtype=np.int64)
         for row, labels in enumerate(part.label_sets):
             found[row, [column[label] for label in labels if label in column]] = 1
         return found

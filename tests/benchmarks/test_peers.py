@@ -20,6 +20,7 @@ import choose_sets
 import exchange
 import peers_table
 import run
+import scikit_learn_logistic
 
 LABELS = ["a", "b", "c", "d"]
 THRESHOLDS = choose_sets.Thresholds(0.5, np.full(4, 0.5))
@@ -144,6 +145,18 @@ def test_a_cut_is_small_and_a_prepared_folder_gives_the_same_documents(tmp_path)
             map(sorted, getattr(words, part).label_sets)
         )
     assert set(words.train.texts[0].split()) & set(texts.train.texts[0].lower().split())
+
+
+def test_scores_of_many_labels_stay_in_their_columns(tmp_path):
+    """With targets in int8, scikit-learn 1.9 exchanged the columns of more than 127 labels."""
+    labels = [f"label-{number:03}" for number in range(130)]
+    sets = [{labels[row % 129]} | ({labels[129]} if row % 2 else set()) for row in range(129 * 4)]
+    part = exchange.Part(["words"] * len(sets), [sorted(each) for each in sets])
+    data = exchange.Data(tmp_path, part, part, part)
+    features = np.array([[row % 2, 1.0] for row in range(len(sets))])
+    predict = scikit_learn_logistic.fit_logistic(10.0)(features, data.targets(part))
+    probs = predict(features)
+    assert probs[1::2, 129].min() > 0.9 > 0.1 > probs[::2, 129].max()
 
 
 KEPT = sorted((Path(run.__file__).parent / "records").glob("*.zip"))
