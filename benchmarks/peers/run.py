@@ -39,6 +39,7 @@ from setrnn.data.prepared import Prepared
 
 HERE = Path(__file__).resolve().parent
 INSTALLED = "installed.json"
+MADE_FROM = "made_from.json"  # in OUT/data
 
 
 @dataclass(frozen=True)
@@ -179,8 +180,13 @@ def main() -> None:
     if (chosen.environments is None) == (chosen.site is None):
         parser.error("give --environments FOLDER, or --site SITE")
     data = chosen.out / "data"
+    made_from = {"data": Path(chosen.data).resolve().name, "documents": chosen.documents}
+    note = data / MADE_FROM
     if not all((data / f"{name}.jsonl").is_file() for name in PARTS):
         write_data(chosen.data, data, chosen.documents)
+        note.write_text(json.dumps(made_from))
+    elif note.is_file() and (known := json.loads(note.read_text())) != made_from:
+        parser.error(f"{data} was made from {known}, not from {made_from}: give another --out")
     for peer in chosen.peers:
         if chosen.site is None:
             python = make_environment(peer, chosen.environments)

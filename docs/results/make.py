@@ -256,10 +256,7 @@ def _summary(data: str) -> dict:
 
 def _rows(data: str, name: str) -> dict[str, dict[str, str]]:
     with (HERE / data / "tables" / f"{name}.csv").open(encoding="utf-8", newline="") as stream:
-        rows = {row["system"]: row for row in csv.DictReader(stream)}
-    if not all(row.get(f"{LIKELIHOOD} low") for row in rows.values()):  # some were not tested
-        rows = {system: {**row, f"{LIKELIHOOD} mark": ""} for system, row in rows.items()}
-    return rows
+        return {row["system"]: row for row in csv.DictReader(stream)}
 
 
 def _cell(row: dict[str, str], column: str, with_std: bool = False) -> str:
@@ -267,7 +264,7 @@ def _cell(row: dict[str, str], column: str, with_std: bool = False) -> str:
     text = _short_number(float(row[column]), digits)
     if with_std and row[f"{column} std"]:
         text += f" ± {_short_number(float(row[f'{column} std']), digits)}"
-    return MARKS.get(row[f"{column} mark"], "{}").format(text)
+    return MARKS.get(row.get(f"{column} mark", ""), "{}").format(text)
 
 
 def _short_number(value: float, digits: int = 3) -> str:

@@ -91,6 +91,18 @@ def test_older_records_have_a_likelihood_without_an_interval():
     assert "older version" in table.caption
 
 
+def test_no_system_is_the_best_where_some_have_a_mean_alone():
+    comparison, records = made_comparison(("br", "pcc", "set-rnn"), n_documents=80)
+    old = replace(records[-1], test=replace(records[-1].test, true_log_probs=None))
+    assert old.method == "set-rnn"
+    mixed = [*(each for each in records if each.method != "set-rnn"), old]
+    table = systems_table(mixed, bootstrap(comparison, mixed, draws=199))
+    cells = [row.cells[list(table.headers).index(TRUE_SET)] for row in table.rows]
+    assert not any(cell.is_best or cell.is_tied for cell in cells)
+    assert [bool(cell.note) for cell in cells] == [True, True, False]
+    assert not any("p" in cell.more or "best" in cell.note for cell in cells)
+
+
 def test_the_data_table_has_the_length_of_documents():
     comparison, _ = made_comparison(("br",), n_documents=40)
     table = data_table(comparison)

@@ -51,10 +51,10 @@ def calibration_table(comparison: Comparison, records: Sequence[Record]) -> Tabl
             "The expected calibration error of the probabilities of whole sets and of labels (of "
             "those with more than 5%), before and after the calibration on valid; smaller is "
             "better. Accepted: the largest share of the documents, the most probable first, of "
-            "which the given share is exactly right; below it, its 95% interval over documents and "
-            f"seeds, and the share for which this is sure with {CONFIDENCE:.0%} confidence. The "
-            "threshold is chosen on the same test documents. Each system by its own rule. Mean "
-            "over seeds ± standard deviation."
+            "which the given share is exactly right. The CSV file, and the page below each share, "
+            "have its 95% interval over documents and seeds, and the share for which this is sure "
+            f"with {CONFIDENCE:.0%} confidence. The threshold is chosen on the same test "
+            "documents. Each system by its own rule. Mean over seeds ± standard deviation."
         ),
         headers=[*ERRORS, *(f"accepted at {format_decimal(each, 2)}" for each in TARGETS)],
         rows=rows,

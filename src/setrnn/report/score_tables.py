@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import inf
 from typing import Any
 
@@ -230,12 +230,25 @@ def _power_cell(
 def _likelihood_column(
     records: Sequence[Record], bootstrap: Bootstrap, entries: Mapping[str, Entry]
 ) -> dict[str, Cell]:
-    """Make the column of log p(true set); older records have means only, without intervals."""
+    """Make the column of log p(true set); older records have means only, without intervals.
+
+    If some systems have means only, none is marked as the best: not all were compared.
+    """
     known = {name: entry for name, entry in entries.items() if bootstrap.has(entry, LOG_LIKELIHOOD)}
     cells = make_score_column(records, bootstrap, LOG_LIKELIHOOD, known)
-    for name in entries.keys() - known.keys():
-        cells[name] = make_mean_cell(_recorded(records, name, LOG_LIKELIHOOD))
-    return cells
+    means = {
+        name: make_mean_cell(_recorded(records, name, LOG_LIKELIHOOD))
+        for name in entries.keys() - known.keys()
+    }
+    if any(cell.value is not None for cell in means.values()):
+        cells = {name: _without_standing(cell) for name, cell in cells.items()}
+    return cells | means
+
+
+def _without_standing(cell: Cell) -> Cell:
+    """Return a cell of a score with its interval, but without its place among the others."""
+    more = {name: value for name, value in cell.more.items() if name not in ("p", "tests")}
+    return replace(cell, is_best=False, is_tied=False, note=cell.note.partition("; ")[0], more=more)
 
 
 def _recorded(records: Sequence[Record], system: str, score: str) -> list[float | None]:

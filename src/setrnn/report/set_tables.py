@@ -80,8 +80,9 @@ def set_sums_table(comparison: Comparison, records: Sequence[Record]) -> Table:
         title="What a search of K orders misses of a set",
         caption=(
             "The share of the exact p(true set), the sum over all orders of the set, that the K "
-            "orders found by a search miss; mean over documents and seeds. Below it, its 95% "
-            "interval over documents, and the mean log p(true set) by the search → by all orders. "
+            "orders found by a search miss; mean over documents and seeds. The CSV file, "
+            "and the page below each share, have its 95% interval over documents and the mean log "
+            "p(true set) by the search → by all orders. "
             f"Documents, spread evenly over test: {documents}."
         ),
         headers=["K", *(f"{size} labels" for size in sizes)],
