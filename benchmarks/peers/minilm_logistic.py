@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from exchange import Data, Scores, run_peer
 from minilm_sigmoid import find_weights
-from scikit_learn_logistic import STRENGTHS, choose, fit_logistic
+from scikit_learn_logistic import fit_best
 from sentence_transformers import SentenceTransformer
 
 
@@ -28,20 +28,14 @@ def train(data: Data, options: argparse.Namespace) -> Iterator[Scores]:
         model.encode(part.texts, normalize_embeddings=True, show_progress_bar=False)
         for part in (data.train, data.valid, data.test)
     )
-    tried = []
-    for strength in STRENGTHS:
-        predict = fit_logistic(strength)(features, data.targets(data.train))
-        tried.append((predict(valid), predict(test)))
-    best = choose(data, tried)
-    settings = {
-        "C": STRENGTHS[best], "tokens": model.max_seq_length, "precision": str(precision),
-    }  # fmt: skip
-    yield Scores("minilm-logistic", *tried[best], True, 0.5, settings)
+    *scores, strength = fit_best(data, features, valid, test)
+    settings = {"C": strength, "tokens": model.max_seq_length, "precision": str(precision)}
+    yield Scores("minilm-logistic", *scores, True, 0.5, settings)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--weights", type=Path, help="a folder with weights and tokenizer")
-    parser.add_argument("--half", action="store_true", help="vectors in bfloat16: twice as fast")
+    parser.add_argument("--half", action="store_true", help="vectors in bfloat16")
 
 
 if __name__ == "__main__":

@@ -119,6 +119,10 @@ def make_tables(folder: Path, n_draws: int, places: str = "") -> Mapping[str, st
     comparison = Comparison.load(folder)
     records = load_records(folder, comparison)
     rows = list_rows(records)
+    if all(name in METHODS for name, _ in rows):
+        raise SystemExit(
+            f"{folder} has no rows of other tools: run.py --compare {folder} adds them."
+        )
     named = {find_entry(row, measure).system for row in rows for measure in MEASURES}
     draws = bootstrap(comparison, [each for each in records if each.method in named], n_draws)
     place = " ".join(filter(None, (comparison.data, places)))

@@ -31,6 +31,18 @@ def fit_logistic(strength: float) -> Fit:
     return fit
 
 
+def fit_best(
+    data: Data, features: object, valid: object, test: object
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the scores of valid and test with the penalty that is best on valid, and its C."""
+    tried = []
+    for strength in STRENGTHS:
+        predict = fit_logistic(strength)(features, data.targets(data.train))
+        tried.append((predict(valid), predict(test)))
+    best = choose(data, tried)
+    return *tried[best], STRENGTHS[best]
+
+
 def choose(data: Data, tried: Sequence[tuple[np.ndarray, np.ndarray]]) -> int:
     """Return which scores of valid and test are best on valid."""
     targets = data.targets(data.valid)
@@ -41,12 +53,8 @@ def train(data: Data, options: argparse.Namespace) -> Iterator[Scores]:
     tfidf = weigh_words()
     features = tfidf.fit_transform(data.train.texts)
     valid, test = (tfidf.transform(part.texts) for part in (data.valid, data.test))
-    tried = []
-    for strength in STRENGTHS:
-        predict = fit_logistic(strength)(features, data.targets(data.train))
-        tried.append((predict(valid), predict(test)))
-    best = choose(data, tried)
-    yield Scores("scikit-learn", *tried[best], True, 0.5, {"C": STRENGTHS[best]})
+    *scores, strength = fit_best(data, features, valid, test)
+    yield Scores("scikit-learn", *scores, True, 0.5, {"C": strength})
 
 
 if __name__ == "__main__":

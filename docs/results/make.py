@@ -153,7 +153,9 @@ def _joint_cell(row: dict[str, str], column: str) -> Cell:
         name: float(row[f"{column} {name}"]) if row[f"{column} {name}"] else None
         for name in ("std", "low", "high", "p", "tests")
     }
-    text = " ± ".join(_short_number(each) for each in (float(row[column]), more["std"]) if each)
+    text = " ± ".join(
+        _short_number(each) for each in (float(row[column]), more["std"]) if each is not None
+    )
     mark = row[f"{column} mark"]
     return Cell(text, float(row[column]), mark == "best", mark == "tied", more=more)
 

@@ -12,6 +12,7 @@ import pytest
 from scipy.special import expit, logit
 
 import setrnn
+from made_comparison import made_comparison
 from setrnn.comparison.added import make_added_records
 from setrnn.comparison.records import Comparison, Record, TestResults, load_records
 
@@ -157,6 +158,25 @@ def test_scores_of_many_labels_stay_in_their_columns(tmp_path):
     predict = scikit_learn_logistic.fit_logistic(10.0)(features, data.targets(part))
     probs = predict(features)
     assert probs[1::2, 129].min() > 0.9 > 0.1 > probs[::2, 129].max()
+
+
+def test_a_comparison_without_other_tools_is_refused(tmp_path):
+    comparison, records = made_comparison(("br",), 1, 40)
+    comparison.save(tmp_path)
+    records[0].save(tmp_path)
+    with pytest.raises(SystemExit, match="has no rows of other tools"):
+        peers_table.make_tables(tmp_path, 99)
+
+
+def test_the_folder_of_other_data_is_refused(data, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    shutil.copytree(data.folder, out / "data")
+    (out / "data" / run.MADE_FROM).write_text('{"data": "news", "documents": null}')
+    given = ["run.py", "scikit-learn", "--data=other", "--site=none", f"--out={out}"]
+    monkeypatch.setattr(sys, "argv", given)
+    with pytest.raises(SystemExit):
+        run.main()
+    assert "was made from {'data': 'news', 'documents': None}, not from" in capsys.readouterr().err
 
 
 KEPT = sorted((Path(run.__file__).parent / "records").glob("*.zip"))
