@@ -133,7 +133,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steps", type=int, help="stop after so many batches")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument(
-        "--learning-rates", type=float, nargs="+", default=[1e-4, 3e-4, 1e-3], metavar="RATE"
+        "--learning-rates", type=float, nargs="+", default=[1e-4, 3e-4], metavar="RATE"
     )
     parser.add_argument("--tokens", type=int, default=256, help="tokens of a text that are read")
 

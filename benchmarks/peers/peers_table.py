@@ -1,14 +1,12 @@
 """Make the tables of docs/peers.md from the records of comparisons alone.
 
     python benchmarks/peers/peers_table.py COMPARISON... [--page docs/peers.md] [--draws 4999]
-        [--places later]
 
 COMPARISON is a folder of `setrnn compare` with added rows ROW.threshold-RULE and ROW.rule-RULE (see
 `choose_sets.py`). Each measure of a system is taken by what was chosen for it. Intervals are 95%
 bootstrap intervals over test documents and seeds; p-values are of the same draws, and corrected by
 Holm's method over the systems of one table and measure. With `--page`, the tables are written
-between the comments of the page: `DATA scores` and `DATA winners`, or with `--places later`,
-`DATA later scores` and `DATA later winners`.
+between the comments of the page: `DATA scores` and `DATA winners`.
 """
 
 from __future__ import annotations
@@ -114,7 +112,7 @@ def _signed(value: float) -> str:
     return ("\N{MINUS SIGN}" if value < 0 else "+") + number(abs(value))
 
 
-def make_tables(folder: Path, n_draws: int, places: str = "") -> Mapping[str, str]:
+def make_tables(folder: Path, n_draws: int) -> Mapping[str, str]:
     """Return the tables of one comparison by the names of their places in the page."""
     comparison = Comparison.load(folder)
     records = load_records(folder, comparison)
@@ -125,10 +123,9 @@ def make_tables(folder: Path, n_draws: int, places: str = "") -> Mapping[str, st
         )
     named = {find_entry(row, measure).system for row in rows for measure in MEASURES}
     draws = bootstrap(comparison, [each for each in records if each.method in named], n_draws)
-    place = " ".join(filter(None, (comparison.data, places)))
     return {
-        f"{place} scores": scores_table(draws, rows),
-        f"{place} winners": winners_table(draws, rows),
+        f"{comparison.data} scores": scores_table(draws, rows),
+        f"{comparison.data} winners": winners_table(draws, rows),
     }
 
 
@@ -147,10 +144,9 @@ def main() -> None:
     parser.add_argument("comparisons", nargs="+", type=Path)
     parser.add_argument("--page", type=Path)
     parser.add_argument("--draws", type=int, default=DRAWS)
-    parser.add_argument("--places", default="", help="a word in the comments of the page")
     chosen = parser.parse_args()
     for folder in chosen.comparisons:
-        tables = make_tables(folder, chosen.draws, chosen.places)
+        tables = make_tables(folder, chosen.draws)
         if chosen.page:
             text = chosen.page.read_text(encoding="utf-8")
             chosen.page.write_text(write_tables(text, tables), encoding="utf-8")

@@ -203,7 +203,7 @@ def main(given: Sequence[str]) -> None:
 
 def read_train_sets(comparison: Comparison, data: str) -> Iterator[list[int]]:
     """Yield the label sets of the training documents, as indices into the comparison's labels."""
-    prepared = open_prepared(Source(data), load_config().text)
+    prepared = open_prepared(Source(data, cut_valid=comparison.valid_is_cut), load_config().text)
     index = {name: number for number, name in enumerate(comparison.labels)}
     names = prepared.labels.names
     for row in prepared.split("train").labels:

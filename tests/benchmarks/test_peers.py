@@ -185,15 +185,13 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.mark.parametrize("archive", KEPT, ids=lambda file: file.stem)
 def test_the_tables_of_the_page_follow_from_the_kept_records(archive, tmp_path):
-    ours = DOCS / "results" / archive.stem / "records.zip"
-    for each in filter(Path.is_file, (ours, archive)):
+    for each in (DOCS / "results" / archive.stem / "records.zip", archive):
         shutil.unpack_archive(each, tmp_path)
     comparison = Comparison.load(tmp_path)
     assert not any(" /" in command for command in comparison.commands)  # no path of a machine
     records = load_records(tmp_path, comparison, pytest.fail)
     page = (DOCS / "peers.md").read_text(encoding="utf-8")
-    place = f"{archive.stem} scores" if ours.is_file() else f"{archive.stem} later scores"
-    table = re.search(rf"<!-- {place}: .*?<!-- end -->", page, re.DOTALL)[0]
+    table = re.search(rf"<!-- {archive.stem} scores: .*?<!-- end -->", page, re.DOTALL)[0]
     shown = re.findall(r"^\| `(\S+)` \| ([\w ]+) \| (.*) \|$", table, re.MULTILINE)
     assert len(shown) == len(peers_table.list_rows(records))
     forms = {words: form for form, words in peers_table.FORMS.items()}

@@ -1,8 +1,10 @@
 """The paper's example of labels that follow each other, and swaps in made-up predictions."""
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from made_comparison import made_comparison
 
@@ -45,3 +47,15 @@ def test_the_study_counts_both_systems_and_names_a_document():
     assert study.best is not None
     assert comparison.ids[study.best.document] in text
     assert "`set-rnn`: B instead of C" in text
+
+
+def test_only_training_documents_are_counted_where_a_valid_part_was_cut(tmp_path):
+    for part, n_documents in (("train", 40), ("test", 5)):
+        rows = [{"text": f"{part} {number}", "labels": ["a", "b"]} for number in range(n_documents)]
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (tmp_path / f"{part}.jsonl").write_text(lines, encoding="utf-8")
+    counts = []
+    for is_cut in (False, True):
+        comparison = SimpleNamespace(valid_is_cut=is_cut, labels=("a", "b"))
+        counts.append(len(list(adjacency.read_train_sets(comparison, str(tmp_path)))))
+    assert counts[0] == 40 > counts[1]

@@ -10,6 +10,8 @@ from statistics import fmean
 import pytest
 
 from setrnn.comparison.records import Comparison, load_records
+from setrnn.comparison.statistics import Entry, bootstrap, holm
+from setrnn.report.wording import format_change, format_p
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -80,3 +82,25 @@ def test_kept_records_give_the_scores_and_hold_no_document(archive, tmp_path):
         mean = fmean(run.scores["test"][run.own_rule]["instance_f1"] for run in runs)
         assert scores[method][runs[0].own_rule]["instance_f1"]["mean"] == pytest.approx(mean)
         assert not any(run.cases for run in runs)
+
+
+def test_the_control_of_vinyals_max_follows_from_the_kept_records(tmp_path):
+    shutil.unpack_archive(RESULTS / "debtags" / "records.zip", tmp_path)
+    shutil.unpack_archive(ROOT / "benchmarks" / "records" / "direct-40-debtags.zip", tmp_path)
+    comparison = Comparison.load(tmp_path)
+    with_start, direct = Entry("vinyals-max", "sequence"), Entry("vinyals-max-direct", "sequence")
+    records = [
+        each
+        for each in load_records(tmp_path, comparison)
+        if each.method in (with_start.system, direct.system)
+    ]
+    epochs = {each.method: each.config["training"]["epochs"] for each in records}
+    assert epochs == {"vinyals-max": 20, "vinyals-max-direct": 40}
+    draws = bootstrap(comparison, records)
+    measures = ("label_f1", "instance_f1")
+    found = [draws.difference(with_start, direct, measure) for measure in measures]
+    page = (ROOT / "docs" / "replication.md").read_text(encoding="utf-8")
+    for measure, each, p in zip(measures, found, holm([each.p for each in found]), strict=True):
+        low, high = (format_change(value, measure) for value in (each.low, each.high))
+        said = f"{format_change(each.mean, measure)} ({low} to {high}, {format_p(p)}"
+        assert said in page
