@@ -17,6 +17,7 @@ import argparse
 import gzip
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from setrnn.comparison.records import Comparison, Record, load_records, order_systems
 from setrnn.comparison.statistics import Difference, Entry, bootstrap, holm
+from setrnn.errors import SetRNNError
 from setrnn.metrics import MEASURES
 from setrnn.report.score_tables import own_entries
 from setrnn.report.wording import format_change, format_p, format_score
@@ -57,8 +59,10 @@ def main(given: list[str] | None = None) -> None:
 
 def add_features(data: Path, out: Path) -> None:
     """Write the files of a folder again, with features."""
-    out.mkdir(parents=True, exist_ok=True)
     files = sorted([*data.glob("*.jsonl"), *data.glob("*.jsonl.gz")])
+    if not files:
+        raise SystemExit(f"{data} has no files of JSON Lines (.jsonl, .jsonl.gz).")
+    out.mkdir(parents=True, exist_ok=True)
     for file in files:
         open_file = gzip.open if file.suffix == ".gz" else open
         n_rows = n_features = 0
@@ -89,11 +93,11 @@ def compare_both(without: Path, with_features: Path) -> list[dict[str, Any]]:
     """Return a row per system: its scores without and with features, and the difference."""
     comparison = Comparison.load(without)
     other = Comparison.load(with_features)
-    truth = [comparison.labels[label] for row in comparison.truth for label in sorted(row)]
-    if (comparison.ids, comparison.labels) != (other.ids, other.labels) or truth != [
-        other.labels[label] for row in other.truth for label in sorted(row)
-    ]:
-        raise SystemExit("The two comparisons have other test documents or labels.")
+    known, given = (
+        (each.ids, each.labels, [sorted(row) for row in each.truth]) for each in (comparison, other)
+    )
+    if known != given:
+        raise SystemExit(f"The test documents or labels of {without} and {with_features} differ.")
     plain = [each for each in load_records(without, comparison) if each.test is not None]
     named = list(_rename(load_records(with_features, other)))
     draws = bootstrap(comparison, [*plain, *named])
@@ -153,4 +157,7 @@ def write_table(rows: list[dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except SetRNNError as error:
+        sys.exit(f"error: {error}")

@@ -53,18 +53,29 @@ limit={n_labels}
 """
 ADDRESS = "http://label.invalid/{}"  # of a label, by its number
 MLLM_DOCUMENTS, AT_ONCE = 1000, 32
+# What MLLM says where no text has the name of a label.
+NOTHING_FOUND = "Not enough positive and negative examples"
 
 
 def write_files(data: Data, folder: Path) -> None:
     """Write the settings, the vocabulary and the training documents."""
     (folder / "projects.cfg").write_text(PROJECTS.format(n_labels=len(data.labels)))
     address = {label: ADDRESS.format(number) for number, label in enumerate(data.labels)}
-    names = ((address[label], re.sub(r"[^\w]+", " ", label)) for label in data.labels)
+    names = ((address[label], name_in_text(label)) for label in data.labels)
     (folder / "labels.tsv").write_text("".join(f"<{uri}>\t{name}\n" for uri, name in names))
     with (folder / "train.jsonl").open("w", encoding="utf-8") as lines:
         for text, labels in zip(data.train.texts, data.train.label_sets, strict=True):
             subjects = [{"uri": address[label]} for label in labels]
             lines.write(json.dumps({"text": text, "subjects": subjects}) + "\n")
+
+
+def name_in_text(label: str) -> str:
+    """Return the words of a label without its facet, as a text may have them.
+
+    >>> name_in_text("works-with::text-file")
+    'text file'
+    """
+    return re.sub(r"[^\w]+", " ", label.rpartition("::")[2]).strip()
 
 
 def write_punkt(folder: Path) -> None:
@@ -100,8 +111,13 @@ def train(data: Data, options: argparse.Namespace) -> Iterator[Scores]:
         )
         subprocess.run([annif, "train", "omikuji", "train.jsonl"], check=True)
         limit = ["--docs-limit", str(MLLM_DOCUMENTS)]
-        mllm = subprocess.run([annif, "train", *limit, "mllm", "train.jsonl"])
-        has_mllm = mllm.returncode == 0  # it ends in an error where no name of a label is found
+        mllm = subprocess.run(
+            [annif, "train", *limit, "mllm", "train.jsonl"], stderr=subprocess.PIPE, text=True
+        )
+        print(mllm.stderr, flush=True)
+        has_mllm = NOTHING_FOUND not in mllm.stderr
+        if has_mllm:
+            mllm.check_returncode()
         from annif import create_flask_app, registry
 
         with create_flask_app().app_context():

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from setrnn.comparison.records import GIVEN, Comparison, Record, load_records, order_systems
 from setrnn.comparison.statistics import DRAWS, LEVEL, Bootstrap, Entry, bootstrap, holm
+from setrnn.errors import SetRNNError
 from setrnn.methods import METHODS
 from setrnn.systems.rules import rule_for
 
@@ -121,8 +123,13 @@ def make_tables(folder: Path, n_draws: int) -> Mapping[str, str]:
         raise SystemExit(
             f"{folder} has no rows of other tools: run.py --compare {folder} adds them."
         )
+    if not any(name in METHODS for name, _ in rows):
+        raise SystemExit(f"{folder} has none of our systems to compare with: {', '.join(SHOWN)}.")
     named = {find_entry(row, measure).system for row in rows for measure in MEASURES}
     draws = bootstrap(comparison, [each for each in records if each.method in named], n_draws)
+    wanted = {find_entry(row, measure) for row in rows for measure in MEASURES}
+    if missing := sorted(str(each) for each in wanted - set(draws.entries)):
+        raise SystemExit(f"{folder} has no predictions of {', '.join(missing)}.")
     return {
         f"{comparison.data} scores": scores_table(draws, rows),
         f"{comparison.data} winners": winners_table(draws, rows),
@@ -155,4 +162,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except SetRNNError as error:
+        sys.exit(f"error: {error}")

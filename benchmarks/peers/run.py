@@ -36,6 +36,7 @@ from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows
 from setrnn.data.prepared import Prepared
+from setrnn.errors import SetRNNError
 
 HERE = Path(__file__).resolve().parent
 INSTALLED = "installed.json"
@@ -136,7 +137,11 @@ def run(
     """Train a peer, choose from its scores, and return the files of predictions."""
     script = HERE / PEERS[peer].script
     done = out / "done"  # a peer is trained once: remove its folder to train it again
-    if not done.is_file():
+    if done.is_file():
+        known = done.read_text().strip()
+        if known and options and json.loads(known) != list(options):
+            raise SystemExit(f"{out} was made with the options {known}: remove it, or leave them.")
+    else:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         if site is not None:
             environment["PYTHONPATH"] = str(site)
@@ -148,7 +153,7 @@ def run(
         if ended.returncode:
             last = (out / "log").read_text(errors="replace").splitlines()[-12:]
             raise SystemExit("\n".join([*last, f"{peer} failed: see {out / 'log'}"]))
-        done.touch()
+        done.write_text(json.dumps(list(options)))
     documents = read_data(data)
     return [
         file for scores in sorted(out.glob("*.npz")) for file in choose_and_write(documents, scores)
@@ -167,35 +172,53 @@ def add(comparison_folder: Path, files: Sequence[Path]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("peers", nargs="+", choices=PEERS)
-    parser.add_argument("--data", required=True)
-    parser.add_argument("--environments", type=Path)
-    parser.add_argument("--site", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--documents", type=int)
-    parser.add_argument("--options", default="")
-    parser.add_argument("--compare", type=Path)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("peers", nargs="+", choices=PEERS, metavar="PEER", help=", ".join(PEERS))
+    parser.add_argument("--data", required=True, help="what setrnn train takes, with a test part")
+    parser.add_argument("--environments", type=Path, help="the folder of the environments")
+    parser.add_argument("--site", type=Path, help="a folder of packages, instead of environments")
+    parser.add_argument("--out", type=Path, required=True, help="the folder of what is made")
+    parser.add_argument("--documents", type=int, help="training documents of a trial")
+    parser.add_argument("--options", default="", help="options of the peer's script, as one text")
+    parser.add_argument("--compare", type=Path, help="the comparison that gets the rows")
     chosen = parser.parse_args()
     if (chosen.environments is None) == (chosen.site is None):
         parser.error("give --environments FOLDER, or --site SITE")
+    if chosen.documents is not None and chosen.documents < 1:
+        parser.error("--documents must be at least 1")
+    if chosen.documents and chosen.compare:
+        parser.error("--compare needs all documents: leave --documents")
+    if chosen.compare:
+        Comparison.load(chosen.compare)
     data = chosen.out / "data"
-    made_from = {"data": Path(chosen.data).resolve().name, "documents": chosen.documents}
+    made_from = {
+        "data": Path(chosen.data).resolve().name,
+        "documents": chosen.documents,
+        "is_prepared": Source(chosen.data).prepared_folder is not None,
+    }
     note = data / MADE_FROM
     if not all((data / f"{name}.jsonl").is_file() for name in PARTS):
         write_data(chosen.data, data, chosen.documents)
         note.write_text(json.dumps(made_from))
-    elif note.is_file() and (known := json.loads(note.read_text())) != made_from:
-        parser.error(f"{data} was made from {known}, not from {made_from}: give another --out")
+    elif note.is_file():
+        known = json.loads(note.read_text())
+        if any(known.get(name, value) != value for name, value in made_from.items()):
+            parser.error(f"{data} was made from {known}, not from {made_from}: give another --out")
     for peer in chosen.peers:
         if chosen.site is None:
             python = make_environment(peer, chosen.environments)
         else:
             python = Path(sys.executable)
         files = run(peer, python, data, chosen.out / peer, shlex.split(chosen.options), chosen.site)
+        print(f"{peer}: {len(files)} files of predictions in {chosen.out / peer / 'predictions'}")
         if chosen.compare:
             add(chosen.compare, files)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except SetRNNError as error:
+        sys.exit(f"error: {error}")

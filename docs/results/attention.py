@@ -41,9 +41,12 @@ def main(given: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(given)
     for folder in arguments.comparisons:
         comparison = Comparison.load(folder)
-        pair = choose_pair_case(load_records(folder, comparison))
+        records = load_records(folder, comparison)
+        pair = choose_pair_case(records)
         if arguments.out is None and comparison.data not in FREE:
             note(f"{comparison.data}: its words may not be given away. Give --out FOLDER.")
+        elif not any(record.cases for record in records):
+            note(f"{folder} has no explained documents: archives are kept without them.")
         elif pair is None:
             note(f"{comparison.data}: no document that set-rnn predicts better than seq2seq-rnn.")
         else:

@@ -86,16 +86,21 @@ def main() -> None:
 def copy_report(folder: Path) -> None:
     """Copy the parts of a report that hold no text of a document."""
     report = folder / "report"
+    if not (report / "summary.json").is_file():
+        sys.exit(f"{folder} has no report: run `setrnn report {folder}` first.")
     summary = json.loads((report / "summary.json").read_text(encoding="utf-8"))
     has_paper = any("--preset paper" in command for command in summary["commands"])
     target = HERE / "paper" / summary["data"] if has_paper else HERE / summary["data"]
-    shutil.rmtree(target, ignore_errors=True)
-    for part in ("tables",) if has_paper else ("tables", "figures"):
-        shutil.copytree(report / part, target / part)
-    shutil.copyfile(report / "summary.json", target / "summary.json")
-    for file in (target / "tables").glob("joint-*"):
-        file.unlink()
-    keep_records(folder, target)
+    with TemporaryDirectory() as place:
+        made = Path(place) / "made"
+        for part in ("tables",) if has_paper else ("tables", "figures"):
+            shutil.copytree(report / part, made / part)
+        shutil.copyfile(report / "summary.json", made / "summary.json")
+        for file in (made / "tables").glob("joint-*"):
+            file.unlink()
+        keep_records(folder, made)
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(made, target)
 
 
 def keep_records(folder: Path, target: Path) -> None:

@@ -61,11 +61,17 @@ def test_the_table_has_the_difference(folders, capsys):
     assert "| `br` |" in capsys.readouterr().out
 
 
+def test_a_folder_without_documents_is_refused(tmp_path):
+    with pytest.raises(SystemExit, match="has no files of JSON Lines"):
+        features.main(["make", str(tmp_path), str(tmp_path / "out")])
+    assert not (tmp_path / "out").exists()
+
+
 def test_other_documents_are_refused(folders):
     other, (record,) = made_comparison(("br",), 1, 50)
     other.save(folders / "other")
     record.save(folders / "other")
-    with pytest.raises(SystemExit, match="other test documents"):
+    with pytest.raises(SystemExit, match=r"The test documents or labels of .* differ"):
         features.main(["table", str(folders / "without"), str(folders / "other")])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ARCHIVES = sorted([*ROOT.glob("docs/results/**/records.zip"), *ROOT.glob("benchmarks/**/*.zip")])
-MACHINE_PATH = re.compile(rb'"(/|~/|[A-Z]:\\\\)[\w.-]+[/\\]')
+MACHINE_PATH = re.compile(rb'["\s=](/|~/|[A-Z]:\\\\)[\w.-]+[/\\]')
 
 
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda file: str(file.relative_to(ROOT)))
@@ -25,5 +25,6 @@ def test_kept_records_name_no_machine_and_no_words(archive):
 
 def test_a_path_of_a_machine_is_found():
     assert MACHINE_PATH.search(b'{"file": "/home/me/fasttext.rule-f1.jsonl"}')
+    assert MACHINE_PATH.search(b'{"commands": ["setrnn compare /root/data/news --out x"]}')
     assert MACHINE_PATH.search(rb'{"file": "C:\\Users\\me"}')
     assert not MACHINE_PATH.search(b'{"file": "fasttext.rule-f1.jsonl", "labels": ["a/b", "/"]}')

@@ -179,6 +179,35 @@ def test_the_folder_of_other_data_is_refused(data, tmp_path, monkeypatch, capsys
     assert "was made from {'data': 'news', 'documents': None}, not from" in capsys.readouterr().err
 
 
+def test_a_prepared_folder_is_not_taken_for_its_texts(data, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    shutil.copytree(data.folder, out / "data")
+    known = {"data": data.folder.name, "documents": None, "is_prepared": True}
+    (out / "data" / run.MADE_FROM).write_text(json.dumps(known))
+    given = ["run.py", "scikit-learn", f"--data={data.folder}", "--site=none", f"--out={out}"]
+    monkeypatch.setattr(sys, "argv", given)
+    with pytest.raises(SystemExit):
+        run.main()
+    assert "give another --out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [["--documents=0"], ["--documents=9", "--compare=x"]])
+def test_a_trial_is_not_added_to_a_comparison(more, data, tmp_path, monkeypatch, capsys):
+    given = ["run.py", "pecos", f"--data={data.folder}", "--site=none", f"--out={tmp_path}", *more]
+    monkeypatch.setattr(sys, "argv", given)
+    with pytest.raises(SystemExit):
+        run.main()
+    assert "--documents" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_other_options_are_not_ignored_after_training(data, tmp_path):
+    (tmp_path / "done").write_text('["--epochs", "5"]')
+    python = Path(sys.executable)
+    assert run.run("fasttext", python, data.folder, tmp_path, ["--epochs", "5"]) == []
+    with pytest.raises(SystemExit, match="was made with the options"):
+        run.run("fasttext", python, data.folder, tmp_path, ["--epochs", "9"])
+
+
 KEPT = sorted((Path(run.__file__).parent / "records").glob("*.zip"))
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
+
 from made_comparison import made_comparison
 
 SCRIPT = Path(__file__).parents[2] / "docs" / "results" / "adjacency.py"
@@ -59,3 +61,24 @@ def test_only_training_documents_are_counted_where_a_valid_part_was_cut(tmp_path
         comparison = SimpleNamespace(valid_is_cut=is_cut, labels=("a", "b"))
         counts.append(len(list(adjacency.read_train_sets(comparison, str(tmp_path)))))
     assert counts[0] == 40 > counts[1]
+
+
+def test_sections_of_other_comparisons_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(adjacency, "HERE", tmp_path)
+    (tmp_path / "adjacency.md").write_text("# Title\n\n## other, preset paper\n\nAs before.\n")
+    comparison, records = made_comparison(("seq2seq-rnn", "set-rnn"), 2)
+    comparison.save(tmp_path / "compared")
+    for record in records:
+        record.save(tmp_path / "compared")
+    sets = [sorted(row) for row in comparison.truth]
+    monkeypatch.setattr(adjacency, "read_train_sets", lambda *_: sets)
+    adjacency.main([f"{tmp_path / 'compared'}=news"])
+    page = (tmp_path / "adjacency.md").read_text()
+    assert page.startswith(adjacency.INTRODUCTION)
+    assert list(adjacency.read_sections(page)) == [
+        "## news, preset default",
+        "## other, preset paper",
+    ]
+    assert "As before." in page
+    with pytest.raises(SystemExit, match="COMPARISON=DATA"):
+        adjacency.main([])
