@@ -21,14 +21,13 @@ from typing import Any
 import setrnn
 from setrnn.comparison.records import Comparison, Record, load_records
 from setrnn.comparison.statistics import LEVEL, Entry, bootstrap, holm
+from setrnn.systems.rules import rule_for
 
 DEFAULT = "default"
 NETWORK, CLASSICAL = ("set-rnn",), ("br", "br-support", "pcc")
 RULES = {
-    "instance_f1": "f1",
-    "label_f1": "label-f1",
-    "micro_f1": "micro-f1",
-    "subset_accuracy": "set",
+    measure: rule_for(measure)
+    for measure in ("instance_f1", "label_f1", "micro_f1", "subset_accuracy")
 }
 
 

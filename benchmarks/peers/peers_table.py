@@ -17,18 +17,16 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from choose_sets import MEASURES
+
 from setrnn.comparison.records import GIVEN, Comparison, Record, load_records, order_systems
 from setrnn.comparison.statistics import DRAWS, LEVEL, Bootstrap, Entry, bootstrap, holm
 from setrnn.errors import SetRNNError
 from setrnn.methods import METHODS
+from setrnn.metrics import MEASURES as NAMES
+from setrnn.report.wording import format_change, format_score
 from setrnn.systems.rules import rule_for
 
-MEASURES = {
-    "instance_f1": "instance-F1",
-    "label_f1": "label-F1",
-    "micro_f1": "micro-F1",
-    "subset_accuracy": "subset accuracy",
-}
 THRESHOLD, RULE = "threshold", "rule"
 FORMS = {THRESHOLD: "one threshold", RULE: "our rules"}
 SHOWN = ("br", "br-support", "pcc", "set-rnn", "set-rnn-exact", "sigmoid", "mixture")
@@ -54,11 +52,6 @@ def find_entry(row: Row, measure: str) -> Entry:
     return Entry(name, rule) if name in METHODS else Entry(f"{name}.{form}-{rule}", GIVEN)
 
 
-def number(value: float) -> str:
-    """Write a share with three digits, without its leading zero."""
-    return f"{value:.3f}".replace("0.", ".", 1)
-
-
 def scores_table(draws: Bootstrap, rows: Sequence[Row]) -> str:
     """Return scores with intervals: bold where best, italic where not significantly different."""
     marks: dict[tuple[Row, str], str] = {}
@@ -70,15 +63,17 @@ def scores_table(draws: Bootstrap, rows: Sequence[Row]) -> str:
                 marks[row, measure] = "**" if standing.stands else "*"
             elif entry in standing.tied and not standing.stands:
                 marks[row, measure] = "*"
-    lines = ["| | by | " + " | ".join(MEASURES.values()) + " |", "|---" * 6 + "|"]
+    lines = [
+        "| | by | " + " | ".join(NAMES[measure] for measure in MEASURES) + " |",
+        "|---" * 6 + "|",
+    ]
     for row in rows:
         cells = []
         for measure in MEASURES:
             found = draws.summary(find_entry(row, measure), measure)
             mark = marks.get((row, measure), "")
-            cells.append(
-                f"{mark}{number(found.mean)}{mark} [{number(found.low)}, {number(found.high)}]"
-            )
+            low, high = format_score(found.low), format_score(found.high)
+            cells.append(f"{mark}{format_score(found.mean)}{mark} [{low}, {high}]")
         lines.append(f"| `{row[0]}` | {FORMS[row[1]]} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -91,7 +86,7 @@ def winners_table(draws: Bootstrap, rows: Sequence[Row]) -> str:
         "| measure | best peer | best of ours | peer - ours | p | significantly below this peer |",
         "|---" * 6 + "|",
     ]
-    for measure, name in MEASURES.items():
+    for measure in MEASURES:
         value = {row: draws.mean(find_entry(row, measure), measure) for row in rows}
         peer, own = max(peers, key=value.__getitem__), max(ours, key=value.__getitem__)
         found = {
@@ -101,17 +96,16 @@ def winners_table(draws: Bootstrap, rows: Sequence[Row]) -> str:
         corrected = dict(zip(found, holm([each.p for each in found.values()]), strict=True))
         beaten = [row[0] for row in ours if found[row].mean > 0 and corrected[row] < LEVEL]
         best = found[own]
-        interval = f"{_signed(best.mean)} [{_signed(best.low)}, {_signed(best.high)}]"
+        interval = (
+            f"{format_change(best.mean)} [{format_change(best.low)}, {format_change(best.high)}]"
+        )
         lines.append(
-            f"| {name} | `{peer[0]}`, {FORMS[peer[1]]}: {number(value[peer])} "
-            f"| `{own[0]}`: {number(value[own])} | {interval} | {number(corrected[own])} "
+            f"| {NAMES[measure]} | `{peer[0]}`, {FORMS[peer[1]]}: {format_score(value[peer])} "
+            f"| `{own[0]}`: {format_score(value[own])} | {interval} "
+            f"| {format_score(corrected[own])} "
             f"| {', '.join(f'`{each}`' for each in beaten) or 'none'} |"
         )
     return "\n".join(lines)
-
-
-def _signed(value: float) -> str:
-    return ("\N{MINUS SIGN}" if value < 0 else "+") + number(abs(value))
 
 
 def make_tables(folder: Path, n_draws: int) -> Mapping[str, str]:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from choose_sets import choose_and_write
+from choose_sets import MEASURES, choose_and_write
 from exchange import PARTS, read_data
 
 from setrnn.comparison.added import make_added_records
@@ -167,8 +167,7 @@ def add(comparison_folder: Path, files: Sequence[Path]) -> None:
     for record in make_added_records(comparison, added):  # those of before are replaced
         record.save(comparison_folder)
         scores = record.scores["test"]["given"]
-        names = ("instance_f1", "label_f1", "micro_f1", "subset_accuracy")
-        print(f"{record.method:45} " + " ".join(f"{scores[name]:.4f}" for name in names))
+        print(f"{record.method:45} " + " ".join(f"{scores[name]:.4f}" for name in MEASURES))
 
 
 def main() -> None:

@@ -39,11 +39,11 @@ def fit_best(
     for strength in STRENGTHS:
         predict = fit_logistic(strength)(features, data.targets(data.train))
         tried.append((predict(valid), predict(test)))
-    best = choose(data, tried)
+    best = find_best(data, tried)
     return *tried[best], STRENGTHS[best]
 
 
-def choose(data: Data, tried: Sequence[tuple[np.ndarray, np.ndarray]]) -> int:
+def find_best(data: Data, tried: Sequence[tuple[np.ndarray, np.ndarray]]) -> int:
     """Return which scores of valid and test are best on valid."""
     targets = data.targets(data.valid)
     return int(np.argmax([best_micro_f1(targets, valid) for valid, _ in tried]))

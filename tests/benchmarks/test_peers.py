@@ -15,6 +15,7 @@ import setrnn
 from made_comparison import made_comparison
 from setrnn.comparison.added import make_added_records
 from setrnn.comparison.records import Comparison, Record, TestResults, load_records
+from setrnn.report.wording import format_score
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "peers"))
 import choose_sets
@@ -229,4 +230,4 @@ def test_the_tables_of_the_page_follow_from_the_kept_records(archive, tmp_path):
             entry = peers_table.find_entry((name, forms[words]), measure)
             runs = [record for record in records if record.method == entry.system]
             value = np.mean([run.scores["test"][entry.rule][measure] for run in runs])
-            assert cell.split()[0].strip("*") == peers_table.number(value)
+            assert cell.split()[0].strip("*") == format_score(value)
