@@ -30,6 +30,7 @@ from setrnn.report.findings import BEYOND_FINDINGS, PAPERS_FINDINGS
 from setrnn.report.score_tables import MARKS as SCORE_MARKS
 from setrnn.report.table import Cell, Row, Table
 from setrnn.report.tables import objectives_table
+from setrnn.report.wording import format_decimal
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -159,7 +160,7 @@ def _joint_cell(row: dict[str, str], column: str) -> Cell:
         for name in ("std", "low", "high", "p", "tests")
     }
     text = " ± ".join(
-        _short_number(each) for each in (float(row[column]), more["std"]) if each is not None
+        format_decimal(each, 3) for each in (float(row[column]), more["std"]) if each is not None
     )
     mark = row[f"{column} mark"]
     return Cell(text, float(row[column]), mark == "best", mark == "tied", more=more)
@@ -268,14 +269,10 @@ def _rows(data: str, name: str) -> dict[str, dict[str, str]]:
 
 def _cell(row: dict[str, str], column: str, with_std: bool = False) -> str:
     digits = {"hamming": 4, "log": 2}.get(column.split()[0], 3)
-    text = _short_number(float(row[column]), digits)
+    text = format_decimal(float(row[column]), digits)
     if with_std and row[f"{column} std"]:
-        text += f" ± {_short_number(float(row[f'{column} std']), digits)}"
+        text += f" ± {format_decimal(float(row[f'{column} std']), digits)}"
     return MARKS.get(row.get(f"{column} mark", ""), "{}").format(text)
-
-
-def _short_number(value: float, digits: int = 3) -> str:
-    return f"{value:.{digits}f}".removeprefix("0").replace("-0.", "-.")
 
 
 def _short(column: str) -> str:
