@@ -1,6 +1,8 @@
+import math
 from dataclasses import replace
 
 from made_comparison import made_comparison
+from setrnn.comparison.statistics import LEVEL, bootstrap
 from setrnn.report.caveats import list_caveats
 from setrnn.tagging.calibration import LEAST_DOCUMENTS
 
@@ -55,3 +57,17 @@ def test_too_few_valid_documents_are_said():
     assert "99 valid documents are too few" in said
     n_documents["valid"] = LEAST_DOCUMENTS
     assert list_caveats(replace(comparison, n_documents=n_documents), records) == []
+
+
+def test_more_systems_than_the_draws_can_separate_are_said():
+    comparison, records = made(n_seeds=1, methods=("br",))
+    for n_systems in (16, 17):
+        added = [
+            replace(records[0], method=f"tool-{number}", is_added=True)
+            for number in range(n_systems)
+        ]
+        said = list_caveats(comparison, added)
+        assert f"The predictions of {n_systems} systems were made elsewhere" in said[-1]
+        assert any("can be significant" in each for each in said) == (n_systems > 16)
+    draws = bootstrap(comparison, records)  # what the sentence rests on
+    assert math.comb(16, 2) * 2 / (draws.n_draws + 1) < LEVEL < math.comb(17, 2) * 2 / draws.n_draws

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from setrnn import __version__
 from setrnn.comparison.records import Comparison, Record
+from setrnn.comparison.statistics import DRAWS, LEVEL
 from setrnn.report.systems import CLASSICAL
 from setrnn.report.wording import format_count, join_names
 from setrnn.tagging.calibration import LEAST_DOCUMENTS
 
 MESSAGE_LENGTH = 200
 FEW_DOCUMENTS = 500
+MOST_NAMED = 10
 
 
 def list_caveats(comparison: Comparison, records: Sequence[Record]) -> list[str]:
@@ -22,6 +25,7 @@ def list_caveats(comparison: Comparison, records: Sequence[Record]) -> list[str]
         *_check_data(comparison),
         *_check_failures(records),
         *_check_seeds(succeeded),
+        *_check_tests(succeeded),
         *_check_runs(succeeded),
     ]
 
@@ -87,6 +91,17 @@ def _check_seeds(records: Sequence[Record]) -> Iterator[str]:
         yield "The systems have different numbers of seeds."
 
 
+def _check_tests(records: Sequence[Record]) -> Iterator[str]:
+    """Check whether the least p that the draws can give is small enough for all pairs."""
+    n_systems = len({record.method for record in records})
+    n_pairs = math.comb(n_systems, 2)
+    if n_pairs * 2 / (DRAWS + 1) > LEVEL:
+        yield (
+            f"With {n_systems} systems, none of the {n_pairs:,} differences between them can be "
+            "significant after the correction for so many tests: compare fewer at a time."
+        )
+
+
 def _check_runs(records: Sequence[Record]) -> Iterator[str]:
     """Check the budget, the machine, the versions and the origin of the runs."""
     cut = [record.name for record in records if record.treatment.get("was_cut_by_budget")]
@@ -115,7 +130,8 @@ def _check_runs(records: Sequence[Record]) -> Iterator[str]:
         )
     added = list(dict.fromkeys(record.method for record in records if record.is_added))
     if added:
+        which = join_names(added) if len(added) <= MOST_NAMED else f"{len(added)} systems"
         yield (
-            f"The predictions of {join_names(added)} were made elsewhere, possibly with other "
+            f"The predictions of {which} were made elsewhere, possibly with other "
             "training data and more tuning."
         )
