@@ -27,9 +27,8 @@ from setrnn.comparison.records import COMPARISON_FILE, Comparison, load_records
 from setrnn.report.build import FORMS
 from setrnn.report.evidence import Evidence, Finding
 from setrnn.report.findings import BEYOND_FINDINGS, PAPERS_FINDINGS
-from setrnn.report.score_tables import MARKS as SCORE_MARKS
-from setrnn.report.table import Cell, Row, Table
-from setrnn.report.tables import objectives_table
+from setrnn.report.table import Cell, Row
+from setrnn.report.tables import objectives_table, place_side_by_side
 from setrnn.report.wording import format_decimal
 
 HERE = Path(__file__).resolve().parent
@@ -137,20 +136,11 @@ def refreshed_files(data: str) -> dict[Path, str]:
 def joint_files() -> dict[Path, str]:
     """Return the files of one table of all datasets, from their tables of systems."""
     systems = {data: _rows(data, "systems") for data in DATASETS}
-    table = Table(
-        name="joint-systems",
-        title="Systems on several datasets",
-        caption=f"Each system by its own rule, as in the paper. {SCORE_MARKS}",
-        headers=JOINT * len(DATASETS),
-        rows=[
-            Row(
-                name,
-                [_joint_cell(systems[data][name], each) for data in DATASETS for each in JOINT],
-            )
-            for name in systems[DATASETS[0]]
-        ],
-        groups=[(data, len(JOINT)) for data in DATASETS],
-    )
+    rows = [
+        Row(name, [_joint_cell(systems[data][name], each) for data in DATASETS for each in JOINT])
+        for name in systems[DATASETS[0]]
+    ]
+    table = place_side_by_side(DATASETS, JOINT, rows)
     return {HERE / f"{table.name}.{ending}": form(table) for ending, form in FORMS.items()}
 
 

@@ -76,13 +76,24 @@ def joint_systems_table(
         for measure in measures
     ]
     everything = [record for _, records, _ in comparisons for record in records]
+    return place_side_by_side(
+        [comparison.data for comparison, _, _ in comparisons],
+        [MEASURES[measure] for measure in measures],
+        make_rows(everything, columns),
+    )
+
+
+def place_side_by_side(
+    datasets: Sequence[str], headers: Sequence[str], rows: Sequence[Row]
+) -> Table:
+    """Make the table of the systems on several datasets; each dataset has all headers."""
     return Table(
         name="joint-systems",
         title="Systems on several datasets",
         caption=f"Each system by its own rule, as in the paper. {MARKS}",
-        headers=[MEASURES[measure] for measure in measures] * len(comparisons),
-        rows=make_rows(everything, columns),
-        groups=[(comparison.data, len(measures)) for comparison, _, _ in comparisons],
+        headers=[*headers] * len(datasets),
+        rows=rows,
+        groups=[(data, len(headers)) for data in datasets],
     )
 
 
