@@ -1,5 +1,4 @@
 import copy
-import io
 import os
 import pickle
 import subprocess
@@ -9,23 +8,25 @@ import warnings
 from functools import cache
 from pathlib import Path
 
-import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import sklearn
-import torch
-from sklearn.base import clone
+from quick_classifiers import (
+    FEW_SETS,
+    FEW_TEXTS,
+    KINDS,
+    LABEL_SETS,
+    NEW_LABEL_SETS,
+    NEW_TEXTS,
+    TEXTS,
+    classical,
+    indicator,
+    quick,
+)
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import f1_score
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import setrnn
-from setrnn.data import newsroom
 from setrnn.data.folders import temporary_folder
 from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError, SetRNNError
@@ -33,61 +34,15 @@ from setrnn.methods import METHODS
 from setrnn.tagging.estimator import SetRNNClassifier
 from tiny import TINY
 
-N_TRAIN = 180
-EXAMPLES = list(newsroom.examples("train"))[: N_TRAIN + 60]
-TEXTS = [example.text for example in EXAMPLES[:N_TRAIN]]
-LABEL_SETS = [set(example.labels) for example in EXAMPLES[:N_TRAIN]]
-NEW_TEXTS = [example.text for example in EXAMPLES[N_TRAIN:]]
-NEW_LABEL_SETS = [set(example.labels) for example in EXAMPLES[N_TRAIN:]]
-
-FEW_TEXTS = ["red apple", "green apple", "red apple", "green pear", "red pear"]
-FEW_SETS = [{"red", "fruit"}, {"fruit"}, {"red", "fruit"}, set(), {"red"}]
-
-
-# Recurrent systems small enough to fit in a tenth of a second.
-QUICK = {
-    "vectors.source": "none",
-    "vectors.dimensions": 12,
-    "model.encoder_units": 12,
-    "model.decoder_units": 12,
-    "model.decoder_layers": 1,
-    "model.dropout": 0.0,
-    "model.word_dropout": 0.0,
-    "model.wide": "off",
-    "search.beam_width": 12,
-    "training.epochs": 2,
-    "training.learning_rate": 0.05,
-}
-# Of each way to train and to keep a model, one; tests/test_methods.py goes over all.
-KINDS = ("br", "br-support", "pcc", "vinyals-sample", "sgm", "set-rnn")
-
-
-def quick(method="set-rnn", epochs=2, **parameters):
-    settings = {**QUICK, "training.epochs": epochs, **parameters.pop("settings", {})}
-    return SetRNNClassifier(method, settings=settings, device="cpu", **parameters)
-
-
-def classical(**parameters):
-    return SetRNNClassifier("br-support", **parameters)
-
 
 def clone_with_rule(classifier, rule):
     """Return the same fitted classifier, which predicts by another rule."""
     return copy.copy(classifier).set_params(rule=rule)
 
 
-def indicator(label_sets, labels):
-    return np.array([[int(label in row) for label in labels] for row in label_sets])
-
-
 @cache
 def quick_fitted(method):
     return quick(method).fit(TEXTS, LABEL_SETS)
-
-
-@cache
-def few_fitted(method):
-    return quick(method).fit(FEW_TEXTS, FEW_SETS)
 
 
 @pytest.fixture(scope="module")
@@ -108,94 +63,6 @@ def test_the_default_is_set_rnn_by_the_rule_of_its_score():
         "random_state": 0,
         "verbose": False,
     }
-
-
-# What scikit-learn's checks ask for and texts with label sets cannot give. Most checks of a
-# classifier give one class a row, as 1 and 2 or as names; a label set is neither.
-EXEMPT = {
-    "check_n_features_in": "texts have no columns to count",
-    "check_n_features_in_after_fitting": "texts have no columns to count",
-    "check_estimators_nan_inf": "the rows stand for texts, where 'nan' is a word like others",
-    "check_estimators_empty_data_messages": "a row without columns stands for an empty text",
-    "check_complex_data": "its complex y is refused, but as y that holds no label sets",
-    "check_fit2d_predict1d": "a number is refused, but as one that is no text",
-    "check_estimators_dtypes": "its y is classes 1 and 2, not 0 and 1",
-    "check_fit2d_1feature": "its y is classes 1 and 2, not 0 and 1",
-    "check_classifier_data_not_an_array": "its y is classes 1 and 2, not 0 and 1",
-    "check_classifiers_classes": "its y is one class name a row",
-    "check_classifier_multioutput": "the most probable set is not the labels of marginal over 1/2",
-    "check_classifiers_train": "it wants one class a row from predict, not an indicator matrix",
-    "check_classifier_not_supporting_multiclass": "classes are refused, but not as non-binary ones",
-}
-# What it asks of marginals, which a recurrent system takes from the sets its search finds.
-EXEMPT_RECURRENT = {
-    **EXEMPT,
-    "check_classifiers_multilabel_output_format_predict_proba": "0 for labels in no set found",
-}
-
-
-class RowsAsTexts(SetRNNClassifier):
-    """Read the rows of a matrix as texts: all that scikit-learn's checks give are matrices.
-
-    Without it they are passed over, for the tags say that the estimator takes none.
-    """
-
-    def fit(self, texts, y, features=None):
-        return super().fit(self.written(texts), y, features)
-
-    def predict(self, texts, features=None):
-        return super().predict(self.written(texts), features)
-
-    def predict_proba(self, texts, features=None):
-        return super().predict_proba(self.written(texts), features)
-
-    def score(self, texts, y, sample_weight=None, features=None):
-        return super().score(self.written(texts), y, sample_weight, features)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "classifier"  # for the checks of classifiers
-        tags.input_tags.two_d_array = True
-        tags.input_tags.one_d_array = False
-        return tags
-
-    @staticmethod
-    def written(rows):
-        if sp.issparse(rows) or np.ndim(rows) != 2:
-            return rows
-        return [
-            " ".join(f"column{column}is{2 * value:.0f}" for column, value in enumerate(row))
-            for row in np.asarray(rows)
-        ]
-
-
-CHECKS = [
-    pytest.param(estimator, check, id=f"{estimator.method}-{check.func.__name__}-{number}")
-    for each in (RowsAsTexts("br-support"), RowsAsTexts(settings=QUICK, device="cpu"))
-    for number, (estimator, check) in enumerate(estimator_checks_generator(each))
-]
-
-
-@pytest.mark.parametrize(("estimator", "check"), CHECKS)
-def test_scikit_learn_checks(estimator, check):
-    """All checks pass, except those listed; with br-support, each of those still fails."""
-    name, is_network = check.func.__name__, METHODS[estimator.method].is_network
-    if name not in (EXEMPT_RECURRENT if is_network else EXEMPT):
-        check(estimator)
-    elif is_network:
-        pytest.skip(EXEMPT_RECURRENT[name])
-    else:
-        with pytest.raises(Exception):  # noqa: B017, PT011 (any: the check does not pass)
-            check(estimator)
-
-
-def test_tags_tell_that_it_takes_texts_and_label_sets():
-    tags = get_tags(SetRNNClassifier())
-    assert tags.input_tags.string
-    assert not tags.input_tags.two_d_array
-    assert tags.classifier_tags.multi_label
-    assert tags.target_tags.required
-    assert not tags.target_tags.single_output
 
 
 def test_predict_agrees_with_predict_sets(fitted):
@@ -384,15 +251,6 @@ def test_settings_reach_the_config(l1):
     assert tagger.config.seed == 7
 
 
-def test_random_state_follows_scikit_learn():
-    def seed(state):
-        return classical(random_state=state).fit(["a"], [()]).tagger_.config.seed
-
-    assert seed(np.random.RandomState(3)) == seed(np.random.RandomState(3))
-    assert seed(np.random.RandomState(3)) != seed(np.random.RandomState(4))
-    assert seed(None) != seed(None)
-
-
 @pytest.mark.parametrize("name", ["predict", "predict_proba", "predict_sets", "save"])
 def test_an_unfitted_classifier_says_so(name):
     with pytest.raises(NotFittedError):
@@ -467,109 +325,6 @@ def test_a_failed_fit_leaves_no_files(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def through_joblib(classifier):
-    buffer = io.BytesIO()
-    joblib.dump(classifier, buffer)
-    buffer.seek(0)
-    return joblib.load(buffer)
-
-
-@pytest.mark.parametrize("method", KINDS)
-@pytest.mark.parametrize(
-    "copied",
-    [lambda each: pickle.loads(pickle.dumps(each)), through_joblib, copy.deepcopy],
-    ids=["pickle", "joblib", "deepcopy"],
-)
-def test_copies_predict_the_same_before_and_after_use(method, copied):
-    classifier = few_fitted(method)
-    fresh = copied(classifier)
-    expected = classifier.predict_sets(FEW_TEXTS)
-    assert fresh.predict_sets(FEW_TEXTS) == expected
-    assert copied(classifier).predict_sets(FEW_TEXTS) == expected
-    np.testing.assert_array_equal(
-        fresh.predict_proba(FEW_TEXTS), classifier.predict_proba(FEW_TEXTS)
-    )
-
-
-def test_clone_keeps_parameters_and_forgets_training(fitted):
-    settings = {"classical.l1": 0.3}
-    original = SetRNNClassifier("pcc", preset="paper", settings=settings, random_state=3)
-    assert clone(original).get_params() == original.get_params()
-    assert not hasattr(clone(fitted), "tagger_")
-
-
-def test_pipeline_passes_texts_through():
-    def shout(texts):
-        return [text.upper() for text in texts]
-
-    pipeline = Pipeline([("shout", FunctionTransformer(shout)), ("tag", classical())])
-    pipeline.set_params(tag__method="br").fit(TEXTS, LABEL_SETS)
-    alone = SetRNNClassifier("br").fit(TEXTS, LABEL_SETS)  # upper case means nothing to it
-    np.testing.assert_array_equal(pipeline.predict(NEW_TEXTS), alone.predict(NEW_TEXTS))
-    assert pipeline.score(NEW_TEXTS, NEW_LABEL_SETS) == alone.score(NEW_TEXTS, NEW_LABEL_SETS)
-    np.testing.assert_array_equal(pipeline.classes_, alone.classes_)
-
-
-@pytest.mark.parametrize("scoring", [None, "f1_micro", "average_precision"])
-def test_cross_validation_scores_indicator_matrices(scoring):
-    labels = ["economy", "sport", "politics"]
-    matrix = indicator(LABEL_SETS, labels)
-    scores = cross_val_score(classical(), np.array(TEXTS), matrix, cv=2, scoring=scoring)
-    assert scores.shape == (2,)
-    assert (scores > 0.5).all()
-
-
-def test_cross_validation_scores_sets_where_parts_have_other_labels():
-    label_sets = [
-        labels | {"first-part"} if n < 60 else labels for n, labels in enumerate(LABEL_SETS)
-    ]
-    scores = cross_val_score(classical(), TEXTS, label_sets, cv=3, error_score="raise")
-    assert 0 < scores[0] < scores[1:].min(), "a label of these texts only is always missed"
-
-
-def test_grid_search_finds_the_method_that_fits():
-    # Only `exclusive` sets: the labels one by one give a set that never occurs.
-    examples = TINY["exclusive"].sample(300, seed=0)
-    scoring = setrnn.scorers.subset_accuracy
-    search = GridSearchCV(classical(), {"method": ["br", "br-support"]}, cv=2, scoring=scoring)
-    search.fit([example.text for example in examples], [set(each.labels) for each in examples])
-    assert search.best_params_ == {"method": "br-support"}
-    assert search.best_estimator_.predict_sets(["late strike"])[0].labels == ("work", "strike")
-
-
-def test_grid_search_goes_over_settings():
-    grid = {"settings": [{"classical.l1": 100.0}, {"classical.l1": 0.1}]}
-    search = GridSearchCV(SetRNNClassifier("br"), grid, cv=2, error_score="raise")
-    search.fit(TEXTS, LABEL_SETS)
-    assert search.best_params_ == {"settings": {"classical.l1": 0.1}}
-    assert search.score(TEXTS, LABEL_SETS) > 0.3
-
-
-def test_other_processes_fit_and_hand_back():
-    texts, sets = np.array(TEXTS[:40]), LABEL_SETS[:40]
-    halves = [(range(20), range(20, 40)), (range(20, 40), range(20))]
-    found = cross_validate(
-        quick(), texts, sets, cv=halves, n_jobs=2, return_estimator=True, error_score="raise"
-    )
-    for (train, _), classifier in zip(halves, found["estimator"], strict=True):
-        alone = quick().fit(texts[train], [sets[row] for row in train])
-        expected = alone.predict_sets(NEW_TEXTS)
-        own = classifier.predict_sets(NEW_TEXTS)
-        assert [each.labels for each in own] == [each.labels for each in expected]
-        for one, other in zip(own, expected, strict=True):
-            assert one.probability == pytest.approx(other.probability, rel=1e-3)
-
-
-def test_a_recurrent_system_goes_through_cross_validation_and_grid_search():
-    texts, sets = np.array(FEW_TEXTS * 4), FEW_SETS * 4
-    scores = cross_val_score(quick(), texts, sets, cv=2, error_score="raise")
-    assert scores.shape == (2,)
-    few, many = ({**QUICK, "training.epochs": epochs} for epochs in (1, 20))
-    search = GridSearchCV(quick(), {"settings": [few, many]}, cv=2, error_score="raise")
-    search.fit(texts, sets)
-    assert search.best_params_ == {"settings": many}
-
-
 @pytest.mark.parametrize("method", [name for name in KINDS if METHODS[name].is_network])
 def test_rules_of_a_recurrent_system(method):
     classifier = quick(method, epochs=3).fit(TEXTS[:60], LABEL_SETS[:60])
@@ -631,28 +386,6 @@ def test_an_epoch_is_a_line_if_asked(capsys, verbose):
     lines = [line for line in captured.err.splitlines() if line.startswith("epoch ")]
     assert len(lines) == (2 if verbose else 0)
     assert all("loss" in line and "instance_f1" in line for line in lines)
-
-
-def test_a_fitted_network_is_pickled_for_the_cpu():
-    """A pickle from a machine with a GPU is read on one without."""
-    system = quick().fit(FEW_TEXTS, FEW_SETS).tagger_.system
-    state = system.__getstate__()
-    assert all(each.device.type == "cpu" for each in state["network"].parameters())
-    twin = object.__new__(type(system))
-    twin.__setstate__({**state, "device": torch.device("cuda")})
-    assert twin.device.type == ("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def test_features_can_be_routed():
-    texts = ["report"] * 24
-    features, label_sets = [["sea"], ["land"]] * 12, [{"ship"}, {"train"}] * 12
-    with sklearn.config_context(enable_metadata_routing=True):
-        classifier = classical(settings={"classical.l1": 0.0})
-        classifier.set_fit_request(features=True).set_score_request(features=True)
-        scores = cross_val_score(
-            classifier, texts, label_sets, cv=2, params={"features": features}, error_score="raise"
-        )
-    assert (scores == 1).all()
 
 
 def test_importing_setrnn_lists_its_names_and_imports_no_heavy_library():
