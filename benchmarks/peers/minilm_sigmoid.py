@@ -91,7 +91,7 @@ def train_once(data: Data, options: argparse.Namespace, learning_rate: float) ->
         return probs
 
     targets = torch.tensor(data.targets(data.train), dtype=torch.float32)
-    with torch.no_grad():  # from biases of 0, nothing is learned in the first epochs
+    with torch.no_grad():
         model.classifier.bias.copy_(torch.logit(targets.mean(0), eps=1e-4))
     is_true = data.targets(data.valid).astype(bool)
     n_steps = options.steps or -(-len(targets) // options.batch_size) * options.epochs

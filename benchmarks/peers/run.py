@@ -201,10 +201,8 @@ def main() -> None:
     if not all((data / f"{name}.jsonl").is_file() for name in PARTS):
         write_data(chosen.data, data, chosen.documents)
         note.write_text(json.dumps(made_from))
-    elif note.is_file():
-        known = json.loads(note.read_text())
-        if any(known.get(name, value) != value for name, value in made_from.items()):
-            parser.error(f"{data} was made from {known}, not from {made_from}: give another --out")
+    elif note.is_file() and (known := json.loads(note.read_text())) != made_from:
+        parser.error(f"{data} was made from {known}, not from {made_from}: give another --out")
     for peer in chosen.peers:
         if chosen.site is None:
             python = make_environment(peer, chosen.environments)

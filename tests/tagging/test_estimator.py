@@ -1,8 +1,6 @@
 import copy
 import os
 import pickle
-import subprocess
-import sys
 import tempfile
 import warnings
 from functools import cache
@@ -29,7 +27,7 @@ from sklearn.metrics import f1_score
 import setrnn
 from setrnn.data.folders import temporary_folder
 from setrnn.data.preparing import prepare
-from setrnn.errors import ConfigError, DataError, SetRNNError
+from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
 from setrnn.tagging.estimator import SetRNNClassifier
 from tiny import TINY
@@ -386,22 +384,3 @@ def test_an_epoch_is_a_line_if_asked(capsys, verbose):
     lines = [line for line in captured.err.splitlines() if line.startswith("epoch ")]
     assert len(lines) == (2 if verbose else 0)
     assert all("loss" in line and "instance_f1" in line for line in lines)
-
-
-def test_importing_setrnn_lists_its_names_and_imports_no_heavy_library():
-    code = "import setrnn, sys; print(*sys.modules); print(*dir(setrnn))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules, names = (set(line.split()) for line in done.stdout.splitlines())
-    assert "setrnn" in modules
-    assert modules.isdisjoint({"torch", "sklearn", "numpy", "scipy", "tokenizers", "pyarrow"})
-    assert "gensim" not in modules
-    assert set(setrnn.__all__) <= names
-
-
-def test_public_names_are_those_of_their_modules():
-    for name in setrnn.__all__:
-        assert getattr(setrnn, name) is not None
-    assert setrnn.SetRNNClassifier is SetRNNClassifier
-    assert setrnn.SetRNNError is SetRNNError
-    with pytest.raises(AttributeError, match="module 'setrnn' has no attribute 'Taggr'"):
-        setrnn.Taggr  # noqa: B018

@@ -1,0 +1,29 @@
+"""The names of `setrnn`: all are there, and the import alone loads no heavy library."""
+
+import subprocess
+import sys
+
+import pytest
+
+import setrnn
+from setrnn.errors import SetRNNError
+from setrnn.tagging.estimator import SetRNNClassifier
+
+
+def test_importing_setrnn_lists_its_names_and_imports_no_heavy_library():
+    code = "import setrnn, sys; print(*sys.modules); print(*dir(setrnn))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules, names = (set(line.split()) for line in done.stdout.splitlines())
+    assert "setrnn" in modules
+    assert modules.isdisjoint({"torch", "sklearn", "numpy", "scipy", "tokenizers", "pyarrow"})
+    assert "gensim" not in modules
+    assert set(setrnn.__all__) <= names
+
+
+def test_public_names_are_those_of_their_modules():
+    for name in setrnn.__all__:
+        assert getattr(setrnn, name) is not None
+    assert setrnn.SetRNNClassifier is SetRNNClassifier
+    assert setrnn.SetRNNError is SetRNNError
+    with pytest.raises(AttributeError, match="module 'setrnn' has no attribute 'Taggr'"):
+        setrnn.Taggr  # noqa: B018
