@@ -163,6 +163,13 @@ class PlainDecoder:
                 sequences = torch.cat((orders[:, :, : step + 1], sequences[:, :, step + 1 :]), 2)
         return without_order(log_probs, lengths)
 
+    def follow(self, encoding, sequences, lengths=None):
+        B, S = sequences.shape
+        before = torch.full((B, S + 1, self.n_labels), -1)
+        for step in range(1, min(S, self.n_labels) + 1):
+            before[:, step, :step] = sequences[:, :step]
+        return self._log_probs(encoding, before)
+
     def next_log_probs(self, document, sequence):
         """log p of each label and STOP after one sequence."""
         rows = torch.full((document + 1, 1, self.n_labels), -1)

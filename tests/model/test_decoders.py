@@ -82,6 +82,24 @@ def test_steps_add_up_to_the_score(decoder):
 
 
 @EVERY_DECODER
+@pytest.mark.parametrize("trains", [False, True])
+def test_sequences_of_different_lengths_are_followed_as_they_are_stepped(decoder, trains):
+    decoder, encoding = encoded(decoder)
+    if trains:  # on a CPU, where prefixes are shared
+        draw_from(torch.Generator(), decoder.train())
+    sequences = [(2, 0, 1), (), (3,), (1, 3)][: len(TEXTS)]
+    labels = torch.full((len(TEXTS), 3), -1)
+    for row, sequence in enumerate(sequences):
+        labels[row, : len(sequence)] = torch.tensor(sequence, dtype=torch.long)
+    lengths = torch.tensor([len(each) for each in sequences])
+    for known in (None, lengths):
+        log_probs = decoder.follow(encoding, labels, known)
+        for row, sequence in enumerate(sequences):
+            stepped = torch.stack(step_through(decoder, encoding, sequence))[:, row]
+            torch.testing.assert_close(log_probs[row, : len(stepped)], stepped)
+
+
+@EVERY_DECODER
 def test_beams_of_a_document_are_stepped_independently(decoder):
     decoder, encoding = encoded(decoder)
     B = len(TEXTS)

@@ -52,9 +52,13 @@ def three_labels(n_documents, kind=TableDecoder):
 
 
 def say(sequences):
-    """Choose the outputs of given sequences (B, S), step by step."""
-    steps = iter(torch.tensor(sequences).unbind(1))
-    return lambda log_probs: next(steps).to(log_probs.device)
+    """Emit given sequences (B, S) of labels, and of STOP after them."""
+
+    def emit_given(decoder, encoding, label_sets, beam_width):
+        outputs = torch.tensor(sequences, device=label_sets.device)
+        return outputs.where(outputs < decoder.n_labels, -1)
+
+    return emit_given
 
 
 def drawn_sequences(most):
@@ -123,11 +127,12 @@ def test_sequences_are_drawn_from_the_model_and_cut(labels):
     torch.manual_seed(0)
     n = 4000
     decoder, _ = three_labels(n)
-    sizes = torch.full((n,), len(labels))
-    with torch.no_grad():
-        steps = list(emit(decoder, documents(n), sizes, draw))
-    outputs = torch.stack([step.chosen.where(step.is_open, -1) for step in steps], dim=1)
-    found = Counter(as_tuple(row) for row in outputs)
+    drawn = emit(draw, decoder, documents(n), sets_of([labels] * n, width=3))
+    assert drawn.lengths.tolist() == [len(as_tuple(row)) for row in drawn.labels]
+    found = Counter(
+        (*as_tuple(row), STOP)[:n_steps]
+        for row, n_steps in zip(drawn.labels, drawn.n_steps, strict=True)
+    )
     possible = drawn_sequences(MOST_STEPS * (len(labels) + 1))
     probs = np.array([log_prob_of(decoder, each).exp().item() for each in possible])
     assert probs.sum() == pytest.approx(1.0)

@@ -5,6 +5,8 @@ import torch
 
 from brute_force_sequences import STEPPING_DECODERS, TEXTS, batch_of, tiny_network
 from setrnn.objectives.few_orders import find_orders
+from setrnn.objectives.own_sequences import draw, take_best
+from setrnn.objectives.sampled_order import sample_orders
 from setrnn.search.replayed import pad_search, padded_shape, replay
 from setrnn.search.subset_sums import _search_subsets
 
@@ -34,6 +36,16 @@ def test_padding_changes_no_subset():
     plain = _search_subsets(network.decoder, encoding, LABEL_SETS, K)
     assert torch.equal(padded[:3, :5], plain)
     assert (padded[:, 5:] == -1).all()
+
+
+@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
+def test_padding_changes_no_emitted_sequence(decoder):
+    network, encoding = network_and_encoding(decoder)
+    label_sets = LABEL_SETS[:, :2]  # not as many as there are labels: sequences are cut
+    padded = take_best(network.decoder, *pad_search(encoding, label_sets, (16, 32, 4, 1)), 1)
+    plain = take_best(network.decoder, encoding, label_sets, 1)
+    assert torch.equal(padded[:3, : plain.shape[1]], plain)
+    assert (padded[:3, plain.shape[1] :] == -1).all()
 
 
 def test_a_larger_search_has_no_shape():
@@ -66,3 +78,34 @@ def test_a_replay_finds_the_same_subsets_also_with_other_weights():
             found = replay(_search_subsets, network.decoder, encoding, label_sets, K)
             again = _search_subsets(network.decoder, encoding, label_sets, K)
         assert torch.equal(found[:, :5], again)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
+def test_a_replay_emits_the_same_sequences_also_with_other_weights(decoder):
+    network, encoding = network_and_encoding(decoder, "cuda")
+    label_sets = LABEL_SETS.cuda()
+    for _ in range(5):
+        with torch.no_grad():
+            for each in network.decoder.parameters():
+                each.add_(0.3 * torch.randn_like(each))
+        found = replay(take_best, network.decoder, encoding, label_sets, 1)
+        again = take_best(network.decoder, encoding, label_sets, 1)
+        assert torch.equal(found, again)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("search", [draw, sample_orders])
+def test_every_replay_draws_again_and_as_often(search):
+    network, encoding = network_and_encoding("rnn", "cuda")
+    label_sets = LABEL_SETS.cuda()
+
+    def first_labels(call):
+        found = torch.stack([call().reshape(3, -1)[:, 0] for _ in range(600)])  # (600, 3)
+        counts = torch.stack([(found == label).sum(0) for label in range(-1, 4)])
+        return counts.double() / len(found)
+
+    replayed = first_labels(lambda: replay(search, network.decoder, encoding, label_sets, 1))
+    plain = first_labels(lambda: search(network.decoder, encoding, label_sets, 1))
+    assert (replayed > 0).sum() > 3, "not the same draw each time"
+    assert (replayed - plain).abs().max() < 0.1  # five standard errors are 0.14 at most

@@ -191,6 +191,15 @@ class Decoder(AnyDecoder, Protocol):
         there is no order; its log-probability is -inf.
         """
 
+    def follow(
+        self, encoding: Encoding, sequences: Tensor, lengths: Tensor | None = None
+    ) -> Tensor:
+        """Return log-probabilities before each step of sequences (B, S), in one call: (B, Q, V).
+
+        Q is at most S + 1: the last step is that after the labels. Steps after that of a shorter
+        sequence have no meaning. Known lengths (B,), on the CPU, save waiting for the GPU.
+        """
+
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
         """Return the attention on each word at each step, including STOP: (B, K, S + 1, T)."""
 

@@ -150,6 +150,17 @@ class Prefixes:
         sizes = [self.shape[0], *(len(place) for _, place in self.parents)]
         return torch.split(values, sizes)
 
+    def by_document(self, values: Tensor) -> Tensor:
+        """Group values (N, M) by document, the shortest prefix first: (B, Q, M), padded with 0.
+
+        It is for one order per document.
+        """
+        B, Q = self.shape[0], 1 + len(self.parents)
+        levels = self.by_length(torch.arange(len(values)))
+        length = torch.cat([torch.full_like(each, n) for n, each in enumerate(levels)])
+        grouped = values.new_zeros(B * Q, values.shape[1])
+        return grouped.index_copy(0, self.document * Q + length, values).view(B, Q, -1)
+
     def sum_by_order(self, log_probs: Tensor) -> Tensor:
         """Sum log-probabilities (N, V) over the steps of each order: (B, K), -inf for no order."""
         B, K = self.shape

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import permutations
 from math import factorial
 
@@ -74,8 +74,7 @@ def search_large_sets(
     for rows in _group_by_size(label_sets.sizes, largest_known, on_gpu=labels.is_cuda):
         size = int(label_sets.sizes[rows].max())
         rows = send(rows, labels.device)
-        search = partial(replay, find_orders) if labels.is_cuda else find_orders
-        found = search(decoder, encoding.rows(rows), labels[rows, :size], n_orders)
+        found = replay(find_orders, decoder, encoding.rows(rows), labels[rows, :size], n_orders)
         found = found[:, :, :size]
         orders[rows, : found.shape[1], : found.shape[2]] = found
     return orders

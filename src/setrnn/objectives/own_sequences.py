@@ -1,10 +1,11 @@
 """Sequences that the model emits by itself in training, right or wrong, one label at a time."""
 
-# B documents, V = labels + STOP
+# B documents, C labels of the largest set, S labels and Q steps of the longest sequence,
+# V = labels + STOP; sets and sequences are padded with -1
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -12,6 +13,8 @@ from torch import Tensor
 
 from setrnn.data.batches import send
 from setrnn.model.interfaces import Decoder, Encoding
+from setrnn.objectives.objective import LabelSets
+from setrnn.search.replayed import Search, replay
 
 # An untrained model emits almost all labels before STOP: a sequence is cut after this many times
 # the steps that the true set needs, STOP included.
@@ -19,55 +22,81 @@ MOST_STEPS = 2
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step of each document's sequence."""
+class OwnSequences:
+    """One sequence per document."""
 
-    log_probs: Tensor  # (B, V) before the step; 0 for documents that are no longer stepped
-    chosen: Tensor  # (B,) a label or STOP
-    is_open: Tensor  # (B,) False after STOP, and after the cut: the step does not count
+    labels: Tensor  # (B, S) in the order of emission
+    lengths: Tensor  # (B,) on the CPU: the number of labels
+    n_steps: Tensor  # (B,) on the CPU: STOP is a step, but a sequence that was cut has none
+
+    def mark_steps(self, n_steps: int) -> Tensor:
+        """Mark the steps of each sequence among the first so many: (B, Q)."""
+        is_step = torch.arange(n_steps) < self.n_steps[:, None]
+        return send(is_step, self.labels.device)
 
 
 def emit(
-    decoder: Decoder, encoding: Encoding, set_sizes: Tensor, choose: Callable[[Tensor], Tensor]
-) -> Iterator[Step]:
-    """Emit one sequence per document, with gradients unless they are turned off.
+    search: Search, decoder: Decoder, encoding: Encoding, label_sets: LabelSets
+) -> OwnSequences:
+    """Emit one sequence per document by `draw` or `take_best`: without dropout, and no gradient.
 
-    Args:
-        decoder: gives log-probabilities, one step at a time.
-        encoding: the documents.
-        set_sizes: the sizes (B,) of the true sets, on the CPU; they decide where to cut.
-        choose: returns an output (B,) for log-probabilities (B, V): `draw` or `take_best`.
+    The gradient is that of `decoder.follow`, which takes all steps in one call.
     """
-    B, stop, device = len(set_sizes), decoder.n_labels, encoding.memory.device
-    n_steps = MOST_STEPS * (set_sizes + 1)
-    most = send(n_steps, device)
-    rows = torch.arange(B, device=device)  # the documents that are stepped
-    state = decoder.start(encoding)
-    chosen = torch.full((B,), stop, device=device)
-    is_open = torch.ones_like(chosen, dtype=torch.bool)
-    for number in range(int(n_steps.max())):
-        is_open = is_open & (number < most)
-        n_open = int(is_open.sum())
-        if not n_open:
-            return
-        if 2 * n_open <= len(rows):  # only the long sequences are continued
-            kept = is_open[rows].nonzero()[:, 0]
-            rows, encoding = rows[kept], encoding.rows(kept)
-            state = tuple(each[kept] for each in state)
-        found, state = decoder.step(encoding, state, chosen[rows, None])
-        log_probs = found.new_zeros(B, stop + 1).index_copy(0, rows, found[:, 0])
-        chosen = choose(log_probs.detach()).where(is_open, stop)
-        yield Step(log_probs, chosen, is_open)
-        is_open = is_open & (chosen != stop)
+    was_training = decoder.training
+    decoder.train(False)  # as orders are chosen
+    labels = replay(search, decoder, encoding, label_sets.labels, 1)
+    decoder.train(was_training)
+    lengths = (labels >= 0).sum(1).cpu()
+    n_steps = torch.minimum(lengths + 1, MOST_STEPS * (label_sets.sizes + 1))
+    return OwnSequences(labels[:, : int(lengths.max())], lengths, n_steps)
 
 
-def draw(log_probs: Tensor) -> Tensor:
-    """Draw an output from its probability."""
+def draw(decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int) -> Tensor:
+    """Draw each output from its probability; the sizes of the sets (B, C) decide where to cut."""
+    return _emit(decoder, encoding, label_sets, _draw)
+
+
+def take_best(decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int) -> Tensor:
+    """Take the most probable output of each step; the sizes of the sets decide where to cut."""
+    return _emit(decoder, encoding, label_sets, _take_best)
+
+
+def _draw(log_probs: Tensor) -> Tensor:
     # The largest of log p + Gumbel noise is a draw from p.
     noise = -torch.empty_like(log_probs).exponential_().log()
     return (log_probs + noise).argmax(1)
 
 
-def take_best(log_probs: Tensor) -> Tensor:
-    """Take the most probable output."""
+def _take_best(log_probs: Tensor) -> Tensor:
     return log_probs.argmax(1)
+
+
+@torch.no_grad()
+def _emit(
+    decoder: Decoder, encoding: Encoding, label_sets: Tensor, choose: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """Emit outputs until STOP, or until the cut: the labels (B, S)."""
+    B, C = label_sets.shape
+    stop, is_on_gpu = decoder.n_labels, label_sets.is_cuda
+    most = MOST_STEPS * ((label_sets >= 0).sum(1) + 1)  # (B,)
+    n_steps = min(MOST_STEPS * (C + 1), stop + 1)
+    labels = label_sets.new_full((B, n_steps), -1)
+    rows = torch.arange(B, device=labels.device)  # the documents that are stepped
+    is_open = torch.ones(B, dtype=torch.bool, device=labels.device)
+    state, previous = decoder.start(encoding), label_sets.new_full((B,), stop)
+    for step in range(n_steps):
+        log_probs, state = decoder.step(encoding, state, previous[:, None])
+        chosen = choose(log_probs[:, 0])
+        is_label = is_open & (chosen != stop)
+        labels[rows, step] = chosen.where(is_label, -1)
+        previous = chosen.where(is_label, stop)
+        is_open = is_label & (step + 1 < most)
+        if is_on_gpu:  # which waits for nothing
+            continue
+        kept = is_open.nonzero()[:, 0]
+        if not len(kept):
+            break
+        if 2 * len(kept) <= len(rows):  # only the long sequences are continued
+            rows, previous, is_open, most = (x[kept] for x in (rows, previous, is_open, most))
+            encoding, state = encoding.rows(kept), tuple(each[kept] for each in state)
+    return labels

@@ -9,13 +9,15 @@ from torch import Tensor
 
 from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.objectives.objective import LabelSets, OrderObjective, Orders, mean
+from setrnn.search.replayed import replay
 
 
 def choose_orders(
     decoder: Decoder, encoding: Encoding, label_sets: LabelSets, n_orders: int
 ) -> Orders:
     """Draw orders from the model; a likely order may be drawn more than once."""
-    orders = sample_orders(decoder, encoding, label_sets.labels, n_orders)
+    orders = replay(sample_orders, decoder, encoding, label_sets.labels, n_orders)
+    orders = orders[:, :, : label_sets.labels.shape[1]]  # a replay has more, padded
     # A set of one label, or none, has one order: it is scored once.
     return Orders(orders, torch.where(label_sets.sizes > 1, n_orders, 1))
 

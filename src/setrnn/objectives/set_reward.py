@@ -5,7 +5,8 @@ sequence is the baseline (self-critical training): only what is better than pred
 The likelihood of the labels in descending order of frequency is a part of the objective.
 """
 
-# B documents, S labels of the longest, L labels; rows of labels are padded with -1
+# B documents, S labels of the longest, Q steps of the longest, L labels, V = labels + STOP; rows of
+# labels are padded with -1
 
 from __future__ import annotations
 
@@ -35,26 +36,19 @@ def draw_sequences(
 ) -> tuple[Tensor, Tensor]:
     """Draw one sequence per document; return its reward minus the baseline, and its log p: (B,).
 
-    A sequence that is cut has no STOP, and log p is that of its labels.
+    A sequence that is cut has no STOP, and log p is that of its labels. The baseline is what
+    prediction does.
     """
-    steps = list(emit(decoder, encoding, label_sets.sizes, draw))
-    none = torch.zeros(len(label_sets.labels), device=label_sets.labels.device)
-    log_prob = none
-    for step in steps:
-        # Also under `model.repeats`, where labels emitted before have a share, none is drawn.
-        drawn_from = step.log_probs.log_softmax(1)
-        of_chosen = drawn_from.gather(1, step.chosen[:, None])[:, 0]
-        log_prob = log_prob + of_chosen.where(step.is_open, 0.0)
-    was_training = decoder.training
-    decoder.train(False)  # the baseline is what prediction does, without dropout
-    with torch.no_grad():
-        greedy = list(emit(decoder, encoding, label_sets.sizes, take_best))
-    decoder.train(was_training)
-    truth = _mark(label_sets.labels, decoder.n_labels)
-    reward, baseline = (
-        f1(_mark(torch.stack([step.chosen for step in sequence], dim=1), decoder.n_labels), truth)
-        for sequence in (steps, greedy)
-    )
+    drawn, greedy = (emit(each, decoder, encoding, label_sets) for each in (draw, take_best))
+    log_probs = decoder.follow(encoding, drawn.labels, drawn.lengths)  # (B, Q, V)
+    # Also under `model.repeats`, where labels emitted before have a share, none is drawn.
+    log_probs = log_probs.log_softmax(2)
+    Q, stop = log_probs.shape[1], decoder.n_labels
+    chosen = torch.nn.functional.pad(drawn.labels, (0, 1), value=-1)[:, :Q]
+    of_chosen = log_probs.gather(2, chosen.where(chosen >= 0, stop)[..., None])[..., 0]
+    log_prob = of_chosen.where(drawn.mark_steps(Q), 0.0).sum(1)
+    truth = _mark(label_sets.labels, stop)
+    reward, baseline = (f1(_mark(each.labels, stop), truth) for each in (drawn, greedy))
     return reward - baseline, log_prob
 
 
@@ -65,6 +59,6 @@ def f1(predicted: Tensor, truth: Tensor) -> Tensor:
 
 
 def _mark(labels: Tensor, n_labels: int) -> Tensor:
-    """Mark the labels of each row (B, S): (B, L). Padding and STOP mark nothing."""
+    """Mark the labels of each row (B, S): (B, L). Padding marks nothing."""
     marks = torch.zeros(len(labels), n_labels + 1, dtype=torch.bool, device=labels.device)
     return marks.scatter(1, labels.where(labels >= 0, n_labels), True)[:, :n_labels]

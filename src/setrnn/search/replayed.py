@@ -37,7 +37,12 @@ Search = Callable[[Any, Encoding, Tensor, int], Tensor]
 def replay(
     search: Search, decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
 ) -> Tensor:
-    """Return what a search finds, for all documents: with more labels than given, padded."""
+    """Return what a search finds, for all documents: with more labels than given, padded.
+
+    On a CPU it is the search itself.
+    """
+    if not label_sets.is_cuda:
+        return search(decoder, encoding, label_sets, beam_width)
     replays = _REPLAYS.setdefault(decoder, _Replays())
     return replays.search(search, decoder, encoding, label_sets, beam_width)
 

@@ -215,8 +215,7 @@ def best_subsets(
     assert S <= MOST_LABELS, "larger sets are refused before"
     was_training = decoder.training
     decoder.train(False)  # the search is without the noise of dropout
-    search = partial(replay, _search_subsets) if label_sets.is_cuda else _search_subsets
-    found = search(decoder, encoding, label_sets, width)
+    found = replay(_search_subsets, decoder, encoding, label_sets, width)
     decoder.train(was_training)
     return [found[:, t, : min(width, comb(S, t))] for t in range(int(sizes.max()) + 1)]
 

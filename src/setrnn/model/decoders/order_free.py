@@ -128,9 +128,7 @@ class OrderFreeDecoder(nn.Module):
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
-        logits, _ = self._follow(encoding, orders)
-        is_used = _used_before(orders, self.n_labels)  # (B, K, S + 1, V)
-        log_probs = log_softmax(logits.view(is_used.shape), is_used)
+        log_probs = self._before_steps(encoding, orders)  # (B, K, S + 1, V)
         targets = nn.functional.pad(orders, (0, 1), value=-1)
         chosen = log_probs.gather(3, targets.where(targets >= 0, self.n_labels)[..., None])[..., 0]
         n_labels = (orders >= 0).sum(2, keepdim=True)
@@ -140,16 +138,28 @@ class OrderFreeDecoder(nn.Module):
             return total
         return total.masked_fill(lengths.to(orders.device) < 0, -torch.inf)
 
+    def follow(
+        self, encoding: Encoding, sequences: Tensor, lengths: Tensor | None = None
+    ) -> Tensor:
+        """Return log-probabilities before each step of sequences (B, S): (B, S + 1, V)."""
+        return self._before_steps(encoding, sequences[:, None])[:, 0]
+
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
         """Return the attention on each word at each step, including STOP: (B, K, S + 1, T).
 
         It is that of the last layer, which is nearest to the output.
         """
         B, K, S = orders.shape
-        _, weights = self._follow(encoding, orders)
+        _, weights = self._logits_at_steps(encoding, orders)
         return weights[0].view(B, K, S + 1, -1)
 
-    def _follow(self, encoding: Encoding, orders: Tensor) -> tuple[Tensor, list[Tensor]]:
+    def _before_steps(self, encoding: Encoding, orders: Tensor) -> Tensor:
+        """Return log-probabilities before each step of orders (B, K, S): (B, K, S + 1, V)."""
+        logits, _ = self._logits_at_steps(encoding, orders)
+        is_used = _used_before(orders, self.n_labels)
+        return log_softmax(logits.view(is_used.shape), is_used)
+
+    def _logits_at_steps(self, encoding: Encoding, orders: Tensor) -> tuple[Tensor, list[Tensor]]:
         """Return the logits at each step of orders (B, K, S), and the attention."""
         B, K, S = orders.shape
         inputs = orders.where(orders >= 0, self.n_labels)

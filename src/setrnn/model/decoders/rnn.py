@@ -153,8 +153,36 @@ class RNNDecoder(nn.Module):
 
     def score(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None = None) -> Tensor:
         """Return log p(sequence), including STOP, of orders (B, K, S): (B, K)."""
-        if self.training and self.dropout.generator is not None:
-            return self._score_prefixes(encoding, orders, lengths)
+        if self._shares_prefixes:
+            prefixes, log_probs = self._after_prefixes(encoding, orders, lengths)
+            return prefixes.sum_by_order(log_probs)
+        steps, log_probs = self._before_steps(encoding, orders, lengths)
+        chosen = log_probs.gather(1, steps.targets(self.n_labels)[:, None])[:, 0]
+        return steps.sum_by_order(chosen)
+
+    def follow(
+        self, encoding: Encoding, sequences: Tensor, lengths: Tensor | None = None
+    ) -> Tensor:
+        """Return log-probabilities before each step of sequences (B, S), in one call: (B, Q, V)."""
+        orders, lengths = sequences[:, None], None if lengths is None else lengths[:, None]
+        if self._shares_prefixes:
+            prefixes, log_probs = self._after_prefixes(encoding, orders, lengths)
+            return prefixes.by_document(log_probs)
+        steps, log_probs = self._before_steps(encoding, orders, lengths)
+        return steps.by_document(log_probs)
+
+    @property
+    def _shares_prefixes(self) -> bool:
+        """Whether it trains on a CPU: what several orders share is computed once.
+
+        Orders then share the dropout of the prefixes that they share.
+        """
+        return self.training and self.dropout.generator is not None
+
+    def _before_steps(
+        self, encoding: Encoding, orders: Tensor, lengths: Tensor | None
+    ) -> tuple[Steps, Tensor]:
+        """Return the steps of orders (B, K, S), and the log-probabilities before each: (N, V)."""
         steps = Steps.of(orders, lengths)
         inputs, hidden = self._run(encoding, steps)
         query = steps.by_document(self.query(hidden))  # (B, Q, M)
@@ -162,15 +190,12 @@ class RNNDecoder(nn.Module):
         logits = self._phi(context, hidden, inputs)  # (N, V)
         if encoding.evidence is not None:
             logits = logits + encoding.evidence[steps.document[steps.row]]
-        log_probs = self._log_softmax(logits, steps.used_labels(self.n_labels))
-        chosen = log_probs.gather(1, steps.targets(self.n_labels)[:, None])[:, 0]
-        return steps.sum_by_order(chosen)
+        return steps, self._log_softmax(logits, steps.used_labels(self.n_labels))
 
-    def _score_prefixes(self, encoding: Encoding, orders: Tensor, lengths: Tensor | None) -> Tensor:
-        """Score orders in training on a CPU: what several orders share is computed once.
-
-        Orders share the dropout of the prefixes that they share.
-        """
+    def _after_prefixes(
+        self, encoding: Encoding, orders: Tensor, lengths: Tensor | None
+    ) -> tuple[Prefixes, Tensor]:
+        """Return the prefixes of orders (B, K, S), and the log-probabilities after each: (N, V)."""
         if lengths is None:
             lengths = (orders >= 0).sum(2)
         prefixes = Prefixes.of(orders, lengths, self.n_labels)
@@ -180,7 +205,7 @@ class RNNDecoder(nn.Module):
         logits = self._phi(context, hidden, inputs)
         if encoding.evidence is not None:
             logits = logits + encoding.evidence.index_select(0, prefixes.document)
-        return prefixes.sum_by_order(self._log_softmax(logits, prefixes.is_used))
+        return prefixes, self._log_softmax(logits, prefixes.is_used)
 
     def _run_prefixes(self, encoding: Encoding, prefixes: Prefixes, inputs: Tensor) -> Tensor:
         """Return the state of the last layer after each prefix, from its inputs (N, D): (N, H)."""

@@ -63,6 +63,12 @@ class SGMDecoder(RNNDecoder):
             scores = scores.masked_fill((lengths < 0).to(scores.device), -torch.inf)
         return scores
 
+    def follow(
+        self, encoding: Encoding, sequences: Tensor, lengths: Tensor | None = None
+    ) -> Tensor:
+        """Return log-probabilities before each step of sequences (B, S): (B, S + 1, V)."""
+        return self._step_through(encoding, sequences[:, None])[0][:, 0]
+
     def attend(self, encoding: Encoding, orders: Tensor) -> Tensor:
         """Return the attention on each word at each step, including STOP: (B, K, S + 1, T)."""
         B, K, S = orders.shape
