@@ -6,7 +6,9 @@ import pool_works
 import pytest
 
 from setrnn.progress import Note, Progress
+from setrnn.training import pool
 from setrnn.training.pool import (
+    CROWDED_GPU,
     FULL_GPU,
     OVER_BUDGET,
     Ended,
@@ -147,6 +149,35 @@ def test_a_job_that_finds_the_gpu_full_beside_others_runs_again(job, tmp_path):
 
     ended = [(each.job.name, each.failure, each.value) for each in run_jobs(jobs, 2, listen)]
     assert ended == [("waits", None, None), ("fills", None, "fits")]
+
+
+@pytest.mark.parametrize(("n_times", "kind"), [(2, None), (99, CROWDED_GPU)])
+def test_a_job_alone_runs_again_where_other_programs_fill_the_gpu_but_not_forever(
+    n_times, kind, job, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(pool, "CROWDED_SECONDS", 0.1)
+    monkeypatch.setattr(pool, "MOST_TRIES", 3)
+    crowded = job("fills", pool_works.fill_crowded_gpu, tmp_path / "tries", n_times)
+    (ended,) = run_jobs([crowded], 1)
+    assert (ended.failure and ended.failure.kind) == kind
+    assert (tmp_path / "tries").read_text() == "..."
+
+
+def test_as_many_jobs_as_wanted_run_at_a_time_once_the_gpu_has_room_again(job, tmp_path):
+    """Two jobs that wait for each other end only if they run at the same time."""
+    first, second, told = (tmp_path / each for each in ("first", "second", "told"))
+    jobs = [
+        job("fills", pool_works.fill_gpu_once, tmp_path / "tried"),
+        job("waits", pool_works.wait_for_file, told, limit=60),
+        job("meets", pool_works.meet, first, second, limit=60, after=("fills", "waits")),
+        job("is met", pool_works.meet, second, first, limit=60, after=("fills", "waits")),
+    ]
+
+    def listen(event):
+        if isinstance(event, Note) and "at most 1 at a time" in event.text:
+            told.touch()
+
+    assert [each.failure for each in run_jobs(jobs, 2, listen)] == [None] * 4
 
 
 def test_a_job_that_fills_the_gpu_alone_fails(job, tmp_path):

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -24,9 +25,12 @@ from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 MINUTE, HOUR = 60, 3600
 OVER_BUDGET = "over budget"
 FULL_GPU = "full GPU"
+CROWDED_GPU = "crowded GPU"  # full, and other programs hold a part of its memory
 TICK = 1.0  # seconds after which a wait ends, so that Ctrl-C is heard on every system
 LEAST_PAUSE = 0.2  # seconds between two messages of a job that say the same
 LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
+CROWDED_SECONDS = 30.0  # a job that other programs leave no memory is run again after them
+MOST_TRIES = 10  # of such a job
 STOPPING_SECONDS = 120.0  # a process that was asked to stop is killed after them
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
@@ -67,18 +71,21 @@ def run_jobs(
     """Run jobs in their order, `n_jobs` at a time with `n_threads` each, and yield each at its end.
 
     A job that must wait for others is passed over until they have ended, failed or not. A job that
-    finds the GPU's memory full beside others is run again, with fewer at a time from then on.
+    finds the GPU's memory full is run again with fewer at a time, unless it was alone on the GPU;
+    after each job that succeeds, one more is tried.
 
     When the generator is closed early, or on Ctrl-C, the running jobs are asked to stop and get
     time to save; the others never start. `on_progress` is called with the progress of each job,
     under the job's name.
     """
     waiting = list(jobs)
+    most, n_tries, not_before = n_jobs, Counter[str](), 0.0
     running: dict[Connection, _Child] = {}
     try:
         while waiting or running:
             names = [child.job.name for child in running.values()]
-            for job in take_ready(waiting, names, n_jobs):
+            is_time = time.monotonic() >= not_before
+            for job in take_ready(waiting, names, n_jobs) if is_time else []:
                 child = _Child(job, n_threads, on_progress)
                 running[child.messages] = child
             limits = [child.seconds_left for child in running.values()]
@@ -89,13 +96,16 @@ def run_jobs(
                 if ended is None:
                     continue
                 del running[messages]
-                if running and ended.failure is not None and ended.failure.kind == FULL_GPU:
-                    n_jobs = len(running)
-                    waiting.append(ended.job)
-                    text = f"the GPU's memory is full: at most {n_jobs} at a time from now on."
-                    on_progress(Note(f"{ended.job.name} will run again: {text}", is_warning=True))
-                else:
+                n_tries[ended.job.name] += 1
+                if not _may_fit_later(ended, len(running), n_tries[ended.job.name]):
+                    n_jobs = min(n_jobs + (ended.failure is None), most)
                     yield ended
+                    continue
+                n_jobs = max(len(running), 1)
+                not_before = time.monotonic() + (0.0 if running else CROWDED_SECONDS)
+                waiting.insert(0, ended.job)
+                text = f"the GPU's memory is full: at most {n_jobs} at a time for now."
+                on_progress(Note(f"{ended.job.name} will run again: {text}", is_warning=True))
             for child in list(running.values()):
                 if child.seconds_left == 0:
                     del running[child.messages]
@@ -106,6 +116,14 @@ def run_jobs(
                 Note("Stopping: the running jobs save their state. Ctrl-C again ends them at once.")
             )
             _stop(list(running.values()))
+
+
+def _may_fit_later(ended: Ended, n_others: int, n_tries: int) -> bool:
+    """Return whether a job failed because others, ours or those of other programs, fill the GPU."""
+    kind = None if ended.failure is None else ended.failure.kind
+    if kind == CROWDED_GPU:
+        return n_others > 0 or n_tries < MOST_TRIES
+    return kind == FULL_GPU and n_others > 0
 
 
 def take_ready(waiting: list[Job], running: Collection[str], most_running: int | None) -> list[Job]:
@@ -299,11 +317,21 @@ def describe_error(error: Exception) -> Failure:
     """Return the failure of a job that raised: one line, with the class unless it is our own."""
     if "out of memory" in str(error) or "GPU's memory" in str(error):
         own = str(error) if isinstance(error, SetRNNError) else "The GPU's memory is too small."
-        return Failure(FULL_GPU, f"{own} Try fewer jobs at a time.")
+        kind = CROWDED_GPU if _others_hold_memory() else FULL_GPU
+        return Failure(kind, f"{own} Try fewer jobs at a time.")
     message = find_memory_problem(error) or " ".join(str(error).split())[:300]
     if not isinstance(error, SetRNNError):
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return Failure(type(error).__name__, message)
+
+
+def _others_hold_memory() -> bool:
+    """Return whether other processes hold more than a tenth of the GPU's memory."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return False
+    n_free, n_bytes = torch.cuda.mem_get_info()
+    return bool(n_bytes - n_free - torch.cuda.memory_reserved() > n_bytes // 10)
 
 
 def _work(job: Job, messages: Connection) -> None:
