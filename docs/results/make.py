@@ -3,8 +3,8 @@
     python docs/results/make.py [COMPARISON...]
 
 COMPARISON is a folder of `setrnn compare` with its report. Its summary, tables and figures are
-copied to docs/results/NAME, or docs/results/paper/NAME (without figures) if it has the preset
-`paper`. Its records are kept in records.zip, without the explained documents: unpacked into a
+copied to docs/results/NAME; without figures to docs/results/paper/NAME if it has the preset `paper`,
+and to docs/results/later/NAME if it has systems of later papers. Its records are kept in records.zip, without the explained documents: unpacked into a
 folder, `setrnn report` and `setrnn compare` continue from them. Then, also without any COMPARISON,
 everything that follows from these copies is written again: the table of objectives, the claims and
 verdicts in the summaries, the table of all datasets (joint-systems), and the tables of the pages.
@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 from setrnn.comparison.records import COMPARISON_FILE, Comparison, load_records
+from setrnn.methods import METHODS
 from setrnn.report.build import FORMS
 from setrnn.report.evidence import Evidence, Finding
 from setrnn.report.findings import BEYOND_FINDINGS, PAPERS_FINDINGS
@@ -35,6 +36,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 DATASETS = ("arxiv", "debtags", "reuters21578")
 WITH_PAPER = ("paper/arxiv", "paper/debtags", "paper/reuters21578")  # with the preset `paper`
+LATER = ("later/arxiv", "later/debtags", "later/reuters21578")  # with systems of later papers
+PLACES = (*DATASETS, *WITH_PAPER, *LATER)
 LIKELIHOOD = "log p(true set)"
 JOINT = ("instance-F1", "label-F1", "micro-F1")
 SYSTEMS = ("instance-F1", "label-F1", "micro-F1", "subset accuracy", "hamming loss", LIKELIHOOD)
@@ -66,7 +69,17 @@ PAGES = {
         "best": (),
         "findings": (),
     },
+    ROOT / "docs" / "later.md": {
+        "systems": ("instance-F1", "label-F1", "micro-F1", "subset accuracy", LIKELIHOOD),
+        "best-rules": (
+            "instance-F1 (rule f1)",
+            "label-F1 (rule label-f1)",
+            "micro-F1 (rule micro-f1)",
+            "subset accuracy (rule set)",
+        ),
+    },
 }
+PLACES_OF_PAGES = {"replication.md": WITH_PAPER, "later.md": LATER}  # the others have DATASETS
 MARKS = {"best": "**{}**", "tied": "*{}*"}
 
 
@@ -74,7 +87,7 @@ def main() -> None:
     """Copy the given reports, and write what follows from the copies."""
     for folder in map(Path, sys.argv[1:]):
         copy_report(folder)
-    for data in (*DATASETS, *WITH_PAPER):
+    for data in PLACES:
         for file, text in refreshed_files(data).items():
             file.write_text(text, encoding="utf-8")
     for file, text in joint_files().items():
@@ -89,11 +102,11 @@ def copy_report(folder: Path) -> None:
     if not (report / "summary.json").is_file():
         sys.exit(f"{folder} has no report: run `setrnn report {folder}` first.")
     summary = json.loads((report / "summary.json").read_text(encoding="utf-8"))
-    has_paper = any("--preset paper" in command for command in summary["commands"])
-    target = HERE / "paper" / summary["data"] if has_paper else HERE / summary["data"]
+    group = _group(summary)
+    target = HERE / group / summary["data"]
     with TemporaryDirectory() as place:
         made = Path(place) / "made"
-        for part in ("tables",) if has_paper else ("tables", "figures"):
+        for part in ("tables",) if group else ("tables", "figures"):
             shutil.copytree(report / part, made / part)
         shutil.copyfile(report / "summary.json", made / "summary.json")
         for file in (made / "tables").glob("joint-*"):
@@ -101,6 +114,13 @@ def copy_report(folder: Path) -> None:
         keep_records(folder, made)
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(made, target)
+
+
+def _group(summary: dict) -> str:
+    """Return the folder of results like these: "" for those of the default settings."""
+    if any("--preset paper" in command for command in summary["commands"]):
+        return "paper"
+    return "later" if any(METHODS[name].is_later for name in summary["own_rules"]) else ""
 
 
 def keep_records(folder: Path, target: Path) -> None:
@@ -173,7 +193,7 @@ def make_table(name: str, columns: tuple[str, ...], page: Path) -> str:
         return verdicts_table()
     if page == ROOT / "README.md":
         return _side_by_side(name, columns)
-    places = WITH_PAPER if page.name == "replication.md" else DATASETS
+    places = PLACES_OF_PAGES.get(page.name, DATASETS)
     if name == "findings":
         return findings_table(places)
     if name == "best":

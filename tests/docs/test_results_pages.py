@@ -21,18 +21,20 @@ make = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(make)
 
 
-@pytest.mark.parametrize("page", list(make.PAGES), ids=lambda page: page.parent.name)
+@pytest.mark.parametrize(
+    "page", list(make.PAGES), ids=lambda page: f"{page.parent.name}/{page.name}"
+)
 def test_the_tables_of_a_page_are_those_of_the_records(page):
     assert page.read_text(encoding="utf-8") == make.with_tables(page)
 
 
-@pytest.mark.parametrize("data", [*make.DATASETS, *make.WITH_PAPER])
+@pytest.mark.parametrize("data", make.PLACES)
 def test_objectives_claims_and_verdicts_are_those_of_the_code(data):
     for file, text in make.refreshed_files(data).items():
         assert file.read_text(encoding="utf-8") == text
 
 
-@pytest.mark.parametrize("data", [*make.DATASETS, *make.WITH_PAPER])
+@pytest.mark.parametrize("data", make.PLACES)
 def test_tables_and_summary_have_the_same_scores(data):
     scores = json.loads((RESULTS / data / "summary.json").read_text())["scores"]
     own = json.loads((RESULTS / data / "summary.json").read_text())["own_rules"]
@@ -68,7 +70,9 @@ def readme():
 
 
 @pytest.mark.parametrize(
-    "archive", sorted(RESULTS.rglob("records.zip")), ids=lambda a: a.parent.name
+    "archive",
+    sorted(RESULTS.rglob("records.zip")),
+    ids=lambda a: str(a.parent.relative_to(RESULTS)),
 )
 def test_kept_records_give_the_scores(archive, tmp_path):
     shutil.unpack_archive(archive, tmp_path)
