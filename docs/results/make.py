@@ -3,9 +3,10 @@
     python docs/results/make.py [COMPARISON...]
 
 COMPARISON is a folder of `setrnn compare` with its report. Its summary, tables and figures are
-copied to docs/results/NAME; without figures to docs/results/paper/NAME if it has the preset `paper`,
-and to docs/results/later/NAME if it has systems of later papers. Its records are kept in records.zip, without the explained documents: unpacked into a
-folder, `setrnn report` and `setrnn compare` continue from them. Then, also without any COMPARISON,
+copied to docs/results/NAME; without figures to docs/results/paper/NAME if it has the preset
+`paper`, and to docs/results/later/NAME if it has systems of later papers. Its records are kept in
+records.zip, without the explained documents: unpacked into a folder, `setrnn report` and
+`setrnn compare` continue from them. Then, also without any COMPARISON,
 everything that follows from these copies is written again: the table of objectives, the claims and
 verdicts in the summaries, the table of all datasets (joint-systems), and the tables of the pages.
 """
