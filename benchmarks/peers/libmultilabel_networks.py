@@ -28,6 +28,7 @@ NETWORKS = {
     "KimCNN": {"filter_sizes": [2, 4, 8], "num_filter_per_size": 128},
 }
 DIMENSIONS, MIN_COUNT = 300, 2  # of vectors that start at random; of their words
+LEARNING_RATE = 1e-3  # a row with another one has it in its name
 LEAST_WORDS = 8  # a text is as long as the widest filter
 
 
@@ -102,7 +103,9 @@ def train(data: Data, options: argparse.Namespace) -> Iterator[Scores]:
             "learning_rate": options.learning_rate, "batch_size": options.batch_size,
             "vectors": "frozen" if keeps_vectors else "tuned", "seed": options.seed,
         }  # fmt: skip
-        yield Scores(f"libmultilabel-{name}", valid, test, True, 0.5, settings)
+        is_usual = options.learning_rate == LEARNING_RATE
+        row = f"libmultilabel-{name}" + ("" if is_usual else f"-{options.learning_rate:g}")
+        yield Scores(row, valid, test, True, 0.5, settings)
 
 
 @torch.inference_mode()
@@ -119,7 +122,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--patience", type=int, default=5)
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--learning-rate", type=float, default=1e-3)
+    parser.add_argument("--learning-rate", type=float, default=LEARNING_RATE)
     parser.add_argument("--batches", type=int, default=1.0, help="batches per epoch, for a trial")
     parser.add_argument("--words", type=int, default=500, help="words of a text that are read")
     parser.add_argument("--vectors", choices=("frozen", "tuned"), default="frozen")

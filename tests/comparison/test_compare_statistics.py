@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from made_comparison import made_comparison
+from setrnn.comparison import statistics
+from setrnn.comparison.draws import Documents
 from setrnn.comparison.records import Comparison, Failure, Record, TestResults
 from setrnn.comparison.statistics import DRAWS, Entry, bootstrap, holm
 from setrnn.errors import DataError
@@ -466,3 +469,21 @@ def test_predictions_of_other_documents_are_refused():
 def test_too_few_draws_are_refused():
     with pytest.raises(DataError, match="39 or more, got 10"):
         bootstrap(*made_comparison(("br",), n_documents=10), draws=10)
+
+
+def test_draws_use_one_thread(monkeypatch):
+    """Threads that share small products wait for each other, most where a core is busy."""
+    used = []
+
+    class Watched(Documents):
+        def _blocks(self):
+            used.extend(each["num_threads"] for each in threadpool_info())
+            return super()._blocks()
+
+    monkeypatch.setattr(statistics, "Documents", Watched)
+    draws = bootstrap(*made_comparison(("set-rnn",), n_documents=30), draws=39)
+    with threadpool_limits(2):  # what a machine of two cores has
+        for measure in MEASURES:
+            draws.summary(draws.entries[0], measure)
+    assert used
+    assert set(used) == {1}

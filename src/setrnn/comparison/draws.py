@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,15 +26,7 @@ if TYPE_CHECKING:
 
 _BLOCK_DRAWS = 128  # measured at once: their counts fit into the processor's cache
 _KEPT_WEIGHTS = 1 << 28  # documents x draws kept in memory: 1 GB
-
-
-@dataclass(frozen=True)
-class _Counts:
-    """The counts of a run that draws weight."""
-
-    columns: Floats  # (4, N): F1, is exact, n correct labels, n true + n predicted labels
-    missed: Sparse  # labels x documents
-    wrong: Sparse
+LABEL_F1 = "label_f1"
 
 
 class Documents:
@@ -73,11 +64,10 @@ class Documents:
         return {name: getattr(scores, name) for name in MEASURES}
 
     def draw(self, runs: Sequence[LabelSets]) -> dict[str, Values]:
-        """Measure the runs of an entry on each draw: (R, D) per measure."""
-        counted = [self._count(predicted) for predicted in runs]
-        columns = np.concatenate([counts.columns for counts in counted])  # (4 R, N)
-        drawn: dict[str, list[NDArray[Any]]] = {name: [] for name in MEASURES}
-        for weights, twice_true in self._blocks():
+        """Measure the runs of an entry on each draw, (R, D) per measure, except label-F1."""
+        columns = np.concatenate([self._count(predicted) for predicted in runs])  # (4 R, N)
+        drawn: dict[str, list[NDArray[Any]]] = {name: [] for name in MEASURES if name != LABEL_F1}
+        for weights, _ in self._blocks():
             sums = (columns @ weights).reshape(len(runs), 4, -1)
             f1, n_exact, n_correct, n_both = sums.transpose(1, 0, 2)  # each (R, D)
             n = np.float32(weights.shape[0])
@@ -86,12 +76,17 @@ class Documents:
             is_empty = n_both == 0
             drawn["micro_f1"].append(np.where(is_empty, 1, 2 * n_correct / (n_both + is_empty)))
             drawn["hamming_loss"].append((n_both - 2 * n_correct) / (n * self._n_labels))
-            drawn["label_f1"].append(
-                np.stack([self._label_f1(counts, weights, twice_true) for counts in counted])
-            )
-        return {
-            name: np.concatenate(each, axis=1).astype(np.float64) for name, each in drawn.items()
-        }
+        return {name: _join(each) for name, each in drawn.items()}
+
+    def draw_label_f1(self, runs: Sequence[LabelSets]) -> Values:
+        """Measure the label-F1 of the runs of an entry on each draw: (R, D). It takes longest."""
+        counted = [self._count_by_label(predicted) for predicted in runs]
+        return _join(
+            [
+                np.stack([self._label_f1(*counts, weights, twice_true) for counts in counted])
+                for weights, twice_true in self._blocks()
+            ]
+        )
 
     def draw_means(self, values: Values) -> Values:
         """Average values of documents (R, N) over each draw, (R, D); NaN where one is not known."""
@@ -102,24 +97,28 @@ class Documents:
         drawn = [
             (columns @ weights) / np.maximum(known @ weights, 1) for weights, _ in self._blocks()
         ]
-        return np.concatenate(drawn, axis=1).astype(np.float64)
+        return _join(drawn)
 
-    def _count(self, predicted: LabelSets) -> _Counts:
+    def _count(self, predicted: LabelSets) -> Floats:
+        """Return F1, is exact, n correct labels, n true + n predicted labels: (4, N)."""
         sets = self._matrix(predicted)
-        correct = self._truth.multiply(sets).tocsr()
-        n_correct = np.diff(correct.indptr)
+        n_correct = np.diff(self._truth.multiply(sets).tocsr().indptr)
         n_both = np.diff(self._truth.indptr) + np.diff(sets.indptr)
         f1, is_exact = document_f1(self._truth, sets), n_both == 2 * n_correct
-        return _Counts(
-            columns=np.stack([f1, is_exact, n_correct, n_both]).astype(np.float32),
-            missed=self._by_label(self._truth, correct),
-            wrong=self._by_label(sets, correct),
-        )
+        return np.stack([f1, is_exact, n_correct, n_both]).astype(np.float32)
 
-    def _label_f1(self, counts: _Counts, weights: Floats, twice_true: Floats) -> Floats:
-        """Measure label-F1 on a block of draws, in place: this is most of the work."""
-        n_missed = counts.missed @ weights  # (L, D)
-        n_either = counts.wrong @ weights
+    def _count_by_label(self, predicted: LabelSets) -> tuple[Sparse, Sparse]:
+        """Return the documents in which each label was missed, and wrong: (L, N) each."""
+        sets = self._matrix(predicted)
+        correct = self._truth.multiply(sets).tocsr()
+        return self._by_label(self._truth, correct), self._by_label(sets, correct)
+
+    def _label_f1(
+        self, missed: Sparse, wrong: Sparse, weights: Floats, twice_true: Floats
+    ) -> Floats:
+        """Measure label-F1 on a block of draws, in place."""
+        n_missed = missed @ weights  # (L, D)
+        n_either = wrong @ weights
         n_either -= n_missed
         n_either += twice_true
         twice_correct = n_missed
@@ -169,3 +168,8 @@ class Documents:
         by_label: Sparse = counts.T.tocsr()[self._occurring]
         by_label.eliminate_zeros()
         return by_label
+
+
+def _join(blocks: Sequence[NDArray[Any]]) -> Values:
+    """Join blocks of draws (R, D)."""
+    return np.concatenate(blocks, axis=1).astype(np.float64)

@@ -13,8 +13,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
-from setrnn.comparison.draws import Documents
+from setrnn.comparison.draws import LABEL_F1, Documents
 from setrnn.comparison.records import Comparison, LabelSets, Record
 from setrnn.errors import DataError
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
@@ -149,6 +150,7 @@ class Bootstrap:
         self._drawn: dict[Entry, dict[str, Values]] = {}  # runs x draws
         self._shares: dict[str, Values] = {}
         self._numbers: dict[Entry, NDArray[np.int64]] = {}
+        self._threads = ThreadpoolController()
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -265,11 +267,18 @@ class Bootstrap:
     def _run_draws(self, entry: Entry, measure: str) -> Values:
         """Return the draws of a measure per run: runs x draws."""
         drawn = self._drawn.setdefault(entry, {})
-        if measure not in drawn and measure == LOG_LIKELIHOOD:
-            drawn[measure] = self._documents.draw_means(self._true_log_probs[entry.system])
-        elif measure not in drawn:
-            drawn.update(self._documents.draw(self._runs[entry]))
+        if measure not in drawn:
+            with self._threads.limit(limits=1):  # small products: a busy core would delay each
+                drawn.update(self._draw(entry, measure))
         return drawn[measure]
+
+    def _draw(self, entry: Entry, measure: str) -> dict[str, Values]:
+        """Draw a measure, and those that cost nothing more."""
+        if measure == LOG_LIKELIHOOD:
+            return {measure: self._documents.draw_means(self._true_log_probs[entry.system])}
+        if measure == LABEL_F1:
+            return {measure: self._documents.draw_label_f1(self._runs[entry])}
+        return self._documents.draw(self._runs[entry])
 
 
 def _correct_bias(drawn: Values, mean: float, measure: str) -> Values:
@@ -277,7 +286,7 @@ def _correct_bias(drawn: Values, mean: float, measure: str) -> Values:
 
     F1 is concave in the few documents of a rare label, so that its draws are lower than the score.
     """
-    return drawn + (mean - drawn.mean()) if measure == "label_f1" else drawn
+    return drawn + (mean - drawn.mean()) if measure == LABEL_F1 else drawn
 
 
 def _interval(drawn: Values) -> tuple[float, float]:
