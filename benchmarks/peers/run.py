@@ -23,7 +23,7 @@ import subprocess
 import sys
 import venv
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -165,7 +165,9 @@ def add(comparison_folder: Path, files: Sequence[Path]) -> None:
     comparison = Comparison.load(comparison_folder)
     added = {file.stem: file for file in files}
     for record in make_added_records(comparison, added):  # those of before are replaced
-        record.save(comparison_folder)
+        # The records are kept: without the folders of a machine.
+        treatment = {**record.treatment, "file": Path(record.treatment["file"]).name}
+        replace(record, treatment=treatment).save(comparison_folder)
         scores = record.scores["test"]["given"]
         print(f"{record.method:45} " + " ".join(f"{scores[name]:.4f}" for name in MEASURES))
 

@@ -39,7 +39,7 @@ class Method:
     relative_cost: float = 8  # of one run, compared with the other systems
     is_mixture: bool = False  # made from trained models
     purpose: str = ""  # what the system is for, in words
-    is_later: bool = False  # proposed after the paper, by others; in the group "later"
+    is_later: bool = False  # of other papers, most of them later; in the group "later"
 
     @property
     def is_network(self) -> bool:

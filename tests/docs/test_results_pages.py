@@ -11,8 +11,8 @@ from statistics import fmean
 import pytest
 
 from setrnn.comparison.records import Comparison, load_records
-from setrnn.comparison.statistics import Entry, bootstrap, holm
-from setrnn.report.wording import format_change, format_p, format_score
+from setrnn.comparison.statistics import LOG_LIKELIHOOD, Entry, bootstrap, holm
+from setrnn.report.wording import format_change, format_decimal, format_p, format_score
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"
@@ -136,5 +136,10 @@ def test_what_longer_training_gives_follows_from_the_kept_records(system, longer
     for measure, said in zip(measures, say_differences(draws, *entries, measures), strict=True):
         after, before = (format_score(draws.summary(e, measure).mean, measure) for e in entries)
         assert f"{before} → {after}, {said}" in row
+    told = re.search(r"log p\(true set\) is (.*) instead of (.*) \(p < .001", page)
+    for entry, numbers in zip(entries, told.groups(), strict=True):
+        mean = format_decimal(draws.mean(entry, LOG_LIKELIHOOD), 2)
+        assert mean in numbers.replace("\N{MINUS SIGN}", "-")
+    assert draws.difference(*entries, LOG_LIKELIHOOD).p < 0.001
     epochs = [", ".join(str(each.best_epoch) for each in of) for of in (runs, more)]
     assert row.endswith(f"| {epochs[0]} → {epochs[1]} |")

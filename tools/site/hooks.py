@@ -194,8 +194,8 @@ def table_folders() -> list[Path]:
 def write_tables(folder: Path) -> str:
     """Write one page with all tables of a comparison, and the files of their numbers."""
     name = folder.parent.relative_to(ROOT / "docs" / "results")
-    preset = ", preset `paper`" if name.parts[0] == "paper" else ""
-    lines = ["---", "search:", "  exclude: true", "---", "", f"# Tables of {name.name}{preset}", ""]
+    group = {"paper": ", preset `paper`", "later": ", with later papers"}.get(name.parts[0], "")
+    lines = ["---", "search:", "  exclude: true", "---", "", f"# Tables of {name.name}{group}", ""]
     for file in sorted(folder.glob("*.md")):
         links = [
             f"[{each.suffix[1:].upper()}](tables/{each.name})"
