@@ -39,6 +39,7 @@ DATASETS = ("arxiv", "debtags", "reuters21578")
 WITH_PAPER = ("paper/arxiv", "paper/debtags", "paper/reuters21578")  # with the preset `paper`
 LATER = ("later/arxiv", "later/debtags", "later/reuters21578")  # with systems of later papers
 PLACES = (*DATASETS, *WITH_PAPER, *LATER)
+LATER_METHODS = [name for name, method in METHODS.items() if method.is_later]
 LIKELIHOOD = "log p(true set)"
 JOINT = ("instance-F1", "label-F1", "micro-F1")
 SYSTEMS = ("instance-F1", "label-F1", "micro-F1", "subset accuracy", "hamming loss", LIKELIHOOD)
@@ -121,7 +122,7 @@ def _group(summary: dict) -> str:
     """Return the folder of results like these: "" for those of the default settings."""
     if any("--preset paper" in command for command in summary["commands"]):
         return "paper"
-    return "later" if any(METHODS[name].is_later for name in summary["own_rules"]) else ""
+    return "later" if any(name in LATER_METHODS for name in summary["own_rules"]) else ""
 
 
 def keep_records(folder: Path, target: Path) -> None:

@@ -23,7 +23,13 @@ from brute_force_sequences import (
 )
 from setrnn.indicators import indicator_matrix
 from setrnn.metrics import document_f1
-from setrnn.objectives import OBJECTIVES, LabelSets, optimal_completion, set_reward
+from setrnn.objectives import (
+    OBJECTIVES,
+    LabelSets,
+    optimal_completion,
+    own_sequences,
+    set_reward,
+)
 from setrnn.objectives.own_sequences import MOST_STEPS, draw, emit, take_best
 from setrnn.objectives.set_reward import REWARD_WEIGHT, draw_sequences, f1
 
@@ -129,6 +135,7 @@ def test_sequences_are_drawn_from_the_model_and_cut(labels):
     decoder, _ = three_labels(n)
     drawn = emit(draw, decoder, documents(n), sets_of([labels] * n, width=3))
     assert drawn.lengths.tolist() == [len(as_tuple(row)) for row in drawn.labels]
+    assert (drawn.lengths <= drawn.n_steps).all(), "none is longer than where it is cut"
     found = Counter(
         (*as_tuple(row), STOP)[:n_steps]
         for row, n_steps in zip(drawn.labels, drawn.n_steps, strict=True)
@@ -142,6 +149,36 @@ def test_sequences_are_drawn_from_the_model_and_cut(labels):
     wanted = np.append(probs[is_usual], probs[~is_usual].sum() + 1e-9)
     seen = np.append(counts[is_usual], counts[~is_usual].sum())
     assert chisquare(seen, wanted / wanted.sum() * n).pvalue > 0.001
+
+
+@EVERY_DECODER
+def test_each_sequence_is_cut_by_the_size_of_its_own_set(decoder):
+    """Without a STOP, so that every sequence reaches its cut; short ones are dropped on the way."""
+    network = tiny_network(decoder, n_labels=12)
+    sets = sets_of([(0, 1, 2, 3), (), (2,), (1, 3)])
+
+    def never_stop(decoder, encoding, label_sets, beam_width):
+        return own_sequences._emit(decoder, encoding, label_sets, lambda p: p[:, :-1].argmax(1))
+
+    drawn = emit(never_stop, network.decoder, network.encode(batch_of()), sets)
+    assert drawn.lengths.tolist() == drawn.n_steps.tolist() == [10, 2, 4, 6]
+    assert all(len({*as_tuple(row)}) == len(as_tuple(row)) for row in drawn.labels)
+
+
+def test_sequences_are_emitted_without_dropout_and_without_gradients():
+    network = tiny_network(dropout=0.5)
+    encoding, sets = network.encode(batch_of()), sets_of(LABEL_SETS)
+    network.train()
+    seen = []
+
+    def watch(decoder, encoding, label_sets, beam_width):
+        seen.append((decoder.training, torch.is_grad_enabled()))
+        return take_best(decoder, encoding, label_sets, beam_width)
+
+    found = [emit(watch, network.decoder, encoding, sets).labels for _ in range(5)]
+    assert all(torch.equal(each, found[0]) for each in found)
+    assert {*seen} == {(False, False)}
+    assert network.decoder.training, "it is left as it was found"
 
 
 # The set reward.

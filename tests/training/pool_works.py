@@ -38,12 +38,18 @@ def fill_gpu_once(file, on_progress):
     return "fits"
 
 
-def fill_crowded_gpu(file, n_times, on_progress):
-    """Find that another program holds 3 of 4 GiB, as many times."""
+def fill_gpu(file, n_times, n_free, n_own, on_progress):
+    """Find a GPU of 4 GiB full, as many times: so much is free (None: not known), so much ours."""
+
+    def mem_get_info():
+        if n_free is None:
+            raise RuntimeError("CUDA out of memory, also for a context.")
+        return int(n_free * 2**30), 4 << 30
+
     cuda = SimpleNamespace(
-        is_initialized=lambda: True,
-        mem_get_info=lambda: (0, 4 << 30),
-        memory_reserved=lambda: 1 << 30,
+        is_available=lambda: True,
+        mem_get_info=mem_get_info,
+        memory_reserved=lambda: int(n_own * 2**30),
     )
     sys.modules["torch"] = SimpleNamespace(cuda=cuda)
     with file.open("a") as tries:

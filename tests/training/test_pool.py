@@ -1,4 +1,5 @@
 import os
+import time
 from contextlib import closing
 from functools import partial
 
@@ -7,6 +8,7 @@ import pytest
 
 from setrnn.progress import Note, Progress
 from setrnn.training import pool
+from setrnn.training.overall import Overall, format_duration
 from setrnn.training.pool import (
     CROWDED_GPU,
     FULL_GPU,
@@ -14,8 +16,7 @@ from setrnn.training.pool import (
     Ended,
     Failure,
     Job,
-    Overall,
-    format_duration,
+    Room,
     run_jobs,
 )
 
@@ -151,16 +152,56 @@ def test_a_job_that_finds_the_gpu_full_beside_others_runs_again(job, tmp_path):
     assert ended == [("waits", None, None), ("fills", None, "fits")]
 
 
-@pytest.mark.parametrize(("n_times", "kind"), [(2, None), (99, CROWDED_GPU)])
+@pytest.mark.parametrize(
+    ("n_times", "n_free", "n_own", "kind", "n_tries"),
+    [
+        (2, 0, 1, None, 3),
+        (99, 0, 1, CROWDED_GPU, 3),
+        (2, None, 0, None, 3),  # no room for the little that a process needs to ask
+        (99, 0, 4, FULL_GPU, 1),  # the job itself holds all
+        (99, 0, 3.5, FULL_GPU, 1),  # the rest is what a process holds beside its tensors
+        (99, 1.8, 2, FULL_GPU, 1),
+    ],
+    ids=["room later", "no room", "not known", "alone", "context", "free"],
+)
 def test_a_job_alone_runs_again_where_other_programs_fill_the_gpu_but_not_forever(
-    n_times, kind, job, tmp_path, monkeypatch
+    n_times, n_free, n_own, kind, n_tries, job, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(pool, "CROWDED_SECONDS", 0.1)
-    monkeypatch.setattr(pool, "MOST_TRIES", 3)
-    crowded = job("fills", pool_works.fill_crowded_gpu, tmp_path / "tries", n_times)
-    (ended,) = run_jobs([crowded], 1)
+    monkeypatch.setattr(pool, "CROWDED_SECONDS", 0.3)
+    monkeypatch.setattr(pool, "TICK", 0.1)
+    work = job("fills", pool_works.fill_gpu, tmp_path / "tries", n_times, n_free, n_own)
+    notes, start = [], time.monotonic()
+    (ended,) = run_jobs([work], 1, notes.append, most_tries=3)
     assert (ended.failure and ended.failure.kind) == kind
-    assert (tmp_path / "tries").read_text() == "..."
+    assert (tmp_path / "tries").read_text() == "." * n_tries
+    said = [each.text for each in notes if isinstance(each, Note)]
+    assert len(said) == n_tries - 1
+    assert all("other programs" in each for each in said)
+    assert time.monotonic() - start >= 0.3 * (n_tries - 1)
+    assert kind != CROWDED_GPU or "Other processes" in ended.failure.message
+
+
+def test_fewer_jobs_run_where_they_fill_the_gpu_and_one_more_after_each_success(job):
+    room, work = Room(3, most_tries=1), job("any", pool_works.refuse)
+    failed = [Ended(work, 1.0, failure=Failure(kind, "")) for kind in ("DataError", FULL_GPU)]
+    found = []
+    for ended, n_running in ((failed[1], 1), (failed[0], 1), (Ended(work, 1.0), 0)):
+        reason = room.find_reason_to_repeat(ended, n_running)
+        found.append((room.n_jobs, bool(reason)))
+    assert found == [(1, True), (1, False), (2, False)]
+    for _ in range(5):
+        room.find_reason_to_repeat(Ended(work, 1.0), 1)
+    assert room.n_jobs == 3
+    assert not room.find_reason_to_repeat(failed[1], 0), "it fills the GPU alone"
+
+
+def test_tries_beside_other_jobs_do_not_count(job):
+    room, work = Room(2, most_tries=2), job("any", pool_works.refuse)
+    crowded = Ended(work, 1.0, failure=Failure(CROWDED_GPU, ""))
+    found = [bool(room.find_reason_to_repeat(crowded, n)) for n in (1, 1, 1, 0, 0)]
+    assert found == [True, True, True, True, False]
+    assert room.n_jobs == 1
+    assert not room.is_open
 
 
 def test_as_many_jobs_as_wanted_run_at_a_time_once_the_gpu_has_room_again(job, tmp_path):

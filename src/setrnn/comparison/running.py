@@ -16,7 +16,8 @@ from setrnn.comparison.run import Task, run
 from setrnn.comparison.tuning import TUNING, Tuned, tune_method
 from setrnn.errors import TrainingError
 from setrnn.progress import Note, OnProgress
-from setrnn.training.pool import Ended, Job, Overall
+from setrnn.training.overall import Overall
+from setrnn.training.pool import Ended, Job
 
 # Training ends by itself within its budget; a run that takes far longer is killed.
 LIMIT_FACTOR, LIMIT_SECONDS = 2, 60

@@ -14,6 +14,7 @@ from torch import Tensor
 from setrnn.data.batches import send
 from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.objectives.objective import LabelSets
+from setrnn.objectives.sampled_order import draw_index
 from setrnn.search.replayed import Search, replay
 
 # An untrained model emits almost all labels before STOP: a sequence is cut after this many times
@@ -53,18 +54,12 @@ def emit(
 
 def draw(decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int) -> Tensor:
     """Draw each output from its probability; the sizes of the sets (B, C) decide where to cut."""
-    return _emit(decoder, encoding, label_sets, _draw)
+    return _emit(decoder, encoding, label_sets, draw_index)
 
 
 def take_best(decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int) -> Tensor:
     """Take the most probable output of each step; the sizes of the sets decide where to cut."""
     return _emit(decoder, encoding, label_sets, _take_best)
-
-
-def _draw(log_probs: Tensor) -> Tensor:
-    # The largest of log p + Gumbel noise is a draw from p.
-    noise = -torch.empty_like(log_probs).exponential_().log()
-    return (log_probs + noise).argmax(1)
 
 
 def _take_best(log_probs: Tensor) -> Tensor:

@@ -22,6 +22,13 @@ def choose_orders(
     return Orders(orders, torch.where(label_sets.sizes > 1, n_orders, 1))
 
 
+def draw_index(log_probs: Tensor) -> Tensor:
+    """Draw a place of the last dimension, in proportion to the probabilities there."""
+    # The largest of log p + Gumbel noise is a draw from p.
+    noise = -torch.empty_like(log_probs).exponential_().log()
+    return (log_probs + noise).argmax(-1)
+
+
 @torch.no_grad()
 def sample_orders(
     decoder: Decoder, encoding: Encoding, label_sets: Tensor, n_orders: int
@@ -40,9 +47,7 @@ def sample_orders(
     for step in range(C):
         log_probs, state = decoder.step(encoding, state, previous)
         log_probs = log_probs.gather(2, columns).masked_fill(~is_left, -torch.inf)
-        # The largest of log p + Gumbel noise is a draw from p.
-        noise = -torch.empty_like(log_probs).exponential_().log()
-        drawn = (log_probs + noise).argmax(2, keepdim=True)  # (B, K, 1)
+        drawn = draw_index(log_probs)[..., None]  # (B, K, 1)
         is_drawn = is_left.gather(2, drawn)[..., 0]  # False when no label is left
         previous = columns.gather(2, drawn)[..., 0].where(is_drawn, stop)
         orders[:, :, step] = previous.where(is_drawn, -1)

@@ -36,8 +36,8 @@ def draw_sequences(
 ) -> tuple[Tensor, Tensor]:
     """Draw one sequence per document; return its reward minus the baseline, and its log p: (B,).
 
-    A sequence that is cut has no STOP, and log p is that of its labels. The baseline is what
-    prediction does.
+    A sequence that is cut has no STOP, and log p is that of its labels. The baseline is the reward
+    of the greedy sequence, which is cut in the same way.
     """
     drawn, greedy = (emit(each, decoder, encoding, label_sets) for each in (draw, take_best))
     log_probs = decoder.follow(encoding, drawn.labels, drawn.lengths)  # (B, Q, V)

@@ -169,7 +169,8 @@ class _Actor:
             check_seen([job.log.parent])
         except ConfigError as error:
             return Failure("worker", str(error))
-        (ended,) = run_jobs([job], 1, self._keep)
+        # Without pauses: a worker that waits would not hear that it should stop.
+        (ended,) = run_jobs([job], 1, self._keep, most_tries=1)
         return ended
 
     def progress(self) -> Progress | None:

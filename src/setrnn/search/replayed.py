@@ -34,6 +34,7 @@ Shape = tuple[int, int, int, int]  # B, T, C, K
 Search = Callable[[Any, Encoding, Tensor, int], Tensor]
 
 
+@torch.no_grad()  # else the recorded inputs would keep every step's gradients
 def replay(
     search: Search, decoder: Decoder, encoding: Encoding, label_sets: Tensor, beam_width: int
 ) -> Tensor:

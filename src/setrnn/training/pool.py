@@ -10,9 +10,9 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -22,15 +22,15 @@ from typing import Any
 from setrnn.errors import SetRNNError, find_memory_problem
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 
-MINUTE, HOUR = 60, 3600
 OVER_BUDGET = "over budget"
 FULL_GPU = "full GPU"
-CROWDED_GPU = "crowded GPU"  # full, and other programs hold a part of its memory
+CROWDED_GPU = "crowded GPU"  # full, and other processes hold a part of its memory
 TICK = 1.0  # seconds after which a wait ends, so that Ctrl-C is heard on every system
 LEAST_PAUSE = 0.2  # seconds between two messages of a job that say the same
 LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
 CROWDED_SECONDS = 30.0  # a job that other programs leave no memory is run again after them
-MOST_TRIES = 10  # of such a job
+MOST_TRIES = 10  # of such a job, alone
+CONTEXT_BYTES = 1 << 30  # what a process holds of a GPU beside its tensors, at most
 STOPPING_SECONDS = 120.0  # a process that was asked to stop is killed after them
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 
@@ -66,28 +66,34 @@ class Ended:
 
 
 def run_jobs(
-    jobs: Sequence[Job], n_jobs: int, on_progress: OnProgress = ignore_progress, n_threads: int = 1
+    jobs: Sequence[Job],
+    n_jobs: int,
+    on_progress: OnProgress = ignore_progress,
+    n_threads: int = 1,
+    most_tries: int = MOST_TRIES,
 ) -> Generator[Ended, None, None]:
     """Run jobs in their order, `n_jobs` at a time with `n_threads` each, and yield each at its end.
 
     A job that must wait for others is passed over until they have ended, failed or not. A job that
-    finds the GPU's memory full is run again with fewer at a time, unless it was alone on the GPU;
-    after each job that succeeds, one more is tried.
+    finds the GPU's memory full beside others is run again with fewer at a time; after each job that
+    succeeds, one more is tried. A job that other programs leave no memory is run again after a
+    pause, `most_tries` times in all.
 
     When the generator is closed early, or on Ctrl-C, the running jobs are asked to stop and get
     time to save; the others never start. `on_progress` is called with the progress of each job,
     under the job's name.
     """
-    waiting = list(jobs)
-    most, n_tries, not_before = n_jobs, Counter[str](), 0.0
+    waiting, room = list(jobs), Room(n_jobs, most_tries)
     running: dict[Connection, _Child] = {}
     try:
         while waiting or running:
             names = [child.job.name for child in running.values()]
-            is_time = time.monotonic() >= not_before
-            for job in take_ready(waiting, names, n_jobs) if is_time else []:
+            for job in take_ready(waiting, names, room.n_jobs) if room.is_open else []:
                 child = _Child(job, n_threads, on_progress)
                 running[child.messages] = child
+            if not running:
+                time.sleep(TICK)
+                continue
             limits = [child.seconds_left for child in running.values()]
             seconds = min([TICK, *(each for each in limits if each is not None)])
             for messages in wait(list(running), seconds):
@@ -96,16 +102,11 @@ def run_jobs(
                 if ended is None:
                     continue
                 del running[messages]
-                n_tries[ended.job.name] += 1
-                if not _may_fit_later(ended, len(running), n_tries[ended.job.name]):
-                    n_jobs = min(n_jobs + (ended.failure is None), most)
+                if reason := room.find_reason_to_repeat(ended, len(running)):
+                    waiting.insert(0, ended.job)
+                    on_progress(Note(f"{ended.job.name} will run again: {reason}", is_warning=True))
+                else:
                     yield ended
-                    continue
-                n_jobs = max(len(running), 1)
-                not_before = time.monotonic() + (0.0 if running else CROWDED_SECONDS)
-                waiting.insert(0, ended.job)
-                text = f"the GPU's memory is full: at most {n_jobs} at a time for now."
-                on_progress(Note(f"{ended.job.name} will run again: {text}", is_warning=True))
             for child in list(running.values()):
                 if child.seconds_left == 0:
                     del running[child.messages]
@@ -118,12 +119,38 @@ def run_jobs(
             _stop(list(running.values()))
 
 
-def _may_fit_later(ended: Ended, n_others: int, n_tries: int) -> bool:
-    """Return whether a job failed because others, ours or those of other programs, fill the GPU."""
-    kind = None if ended.failure is None else ended.failure.kind
-    if kind == CROWDED_GPU:
-        return n_others > 0 or n_tries < MOST_TRIES
-    return kind == FULL_GPU and n_others > 0
+class Room:
+    """How many jobs run at a time: fewer where they fill the GPU, and one more after each success.
+
+    Where other programs fill it, a job that is alone is run again after a pause.
+    """
+
+    def __init__(self, n_jobs: int, most_tries: int) -> None:
+        self.n_jobs = self._most = n_jobs
+        self._most_tries = most_tries
+        self._n_tries: Counter[str] = Counter()  # of jobs that were alone
+        self._not_before = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether jobs may start now."""
+        return time.monotonic() >= self._not_before
+
+    def find_reason_to_repeat(self, ended: Ended, n_running: int) -> str:
+        """Say why a job is to be run again; "" for one that is not."""
+        kind = None if ended.failure is None else ended.failure.kind
+        if kind is None:
+            self.n_jobs = min(self.n_jobs + 1, self._most)
+        if kind not in (FULL_GPU, CROWDED_GPU):
+            return ""
+        if n_running:
+            self.n_jobs = n_running
+            return f"the GPU's memory is full: at most {n_running} at a time for now."
+        self._n_tries[ended.job.name] += 1
+        if kind == FULL_GPU or self._n_tries[ended.job.name] >= self._most_tries:
+            return ""
+        self.n_jobs, self._not_before = 1, time.monotonic() + CROWDED_SECONDS
+        return f"other programs fill the GPU's memory. Next try in {CROWDED_SECONDS:.0f} seconds."
 
 
 def take_ready(waiting: list[Job], running: Collection[str], most_running: int | None) -> list[Job]:
@@ -145,75 +172,6 @@ def take_ready(waiting: list[Job], running: Collection[str], most_running: int |
     for job in taken:
         waiting.remove(job)
     return taken
-
-
-@dataclass
-class Overall:
-    """The progress of several jobs together, weighted by their expected costs.
-
-    Used as the callback of the jobs: it passes their progress on.
-    """
-
-    name: str  # of the jobs, such as "runs"
-    costs: Mapping[str, float]  # per job
-    on_progress: OnProgress
-    n_ended: int = 0  # counts jobs that were done before, too
-    n_failed: int = 0
-    shares: dict[str, float] = field(default_factory=dict)  # that are done, per job
-    clock: Callable[[], float] = time.monotonic
-
-    def __post_init__(self) -> None:
-        self._start = self.clock()
-        self._n_total = self.n_ended + len(self.costs)
-
-    def __call__(self, event: Progress | Note) -> None:
-        """Pass on the progress of one job, and report that of all."""
-        if not self.shares:
-            self._report()  # first, so that the bar of all jobs is the first bar
-        self.on_progress(event)
-        if isinstance(event, Progress):
-            self.shares[event.activity] = event.share
-            self._report()
-
-    def end(self, ended: Ended, result: str) -> None:
-        """Report the end of a job."""
-        name = ended.job.name
-        self.n_ended += 1
-        if ended.failure is not None:
-            self.n_failed += 1
-            result = f"failed: {ended.failure.message.rstrip('.')}"
-        self(Progress(name, 1.0, 1.0, unit="", detail="done", part_of=self.name))
-        left = self._estimate_seconds_left()
-        about = "" if left is None else f", about {format_duration(left)} left"
-        duration = format_duration(ended.seconds)
-        self.on_progress(Note(f"{name}: {result}; {duration} ({self._count()}{about})"))
-
-    def _report(self) -> None:
-        done, total = self._work_done(), sum(self.costs.values())
-        self.on_progress(Progress(self.name, done, total, unit="", detail=self._count()))
-
-    def _count(self) -> str:
-        failed = f", {self.n_failed} failed" if self.n_failed else ""
-        return f"{self.n_ended} of {self._n_total} {self.name}{failed}"
-
-    def _work_done(self) -> float:
-        return sum(self.costs[name] * share for name, share in self.shares.items())
-
-    def _estimate_seconds_left(self) -> float | None:
-        """Extrapolate from the work that is done; None if nothing is left."""
-        done, total = self._work_done(), sum(self.costs.values())
-        if self.n_ended == self._n_total or not done:
-            return None
-        return (self.clock() - self._start) * (total - done) / done
-
-
-def format_duration(seconds: float) -> str:
-    """Write a time in seconds, minutes or hours."""
-    if seconds < 2 * MINUTE:
-        return f"{seconds:.0f} s"
-    if seconds < 2 * HOUR:
-        return f"{seconds / MINUTE:.0f} min"
-    return f"{seconds / HOUR:.1f} h"
 
 
 class _Child:
@@ -317,8 +275,10 @@ def describe_error(error: Exception) -> Failure:
     """Return the failure of a job that raised: one line, with the class unless it is our own."""
     if "out of memory" in str(error) or "GPU's memory" in str(error):
         own = str(error) if isinstance(error, SetRNNError) else "The GPU's memory is too small."
-        kind = CROWDED_GPU if _others_hold_memory() else FULL_GPU
-        return Failure(kind, f"{own} Try fewer jobs at a time.")
+        if _others_hold_memory():
+            own = f"{own} Other processes hold a part of it."
+            return Failure(CROWDED_GPU, f"{own} Try fewer jobs at a time.")
+        return Failure(FULL_GPU, f"{own} Try fewer jobs at a time.")
     message = find_memory_problem(error) or " ".join(str(error).split())[:300]
     if not isinstance(error, SetRNNError):
         message = f"{type(error).__name__}: {message}" if message else type(error).__name__
@@ -328,10 +288,14 @@ def describe_error(error: Exception) -> Failure:
 def _others_hold_memory() -> bool:
     """Return whether other processes hold more than a tenth of the GPU's memory."""
     torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_initialized():
+    if torch is None or not torch.cuda.is_available():
         return False
-    n_free, n_bytes = torch.cuda.mem_get_info()
-    return bool(n_bytes - n_free - torch.cuda.memory_reserved() > n_bytes // 10)
+    try:
+        n_free, n_bytes = torch.cuda.mem_get_info()
+    except RuntimeError:  # there is not even room for what a process needs to ask
+        return True
+    n_others = n_bytes - n_free - torch.cuda.memory_reserved()
+    return bool(n_others > max(n_bytes // 10, CONTEXT_BYTES))
 
 
 def _work(job: Job, messages: Connection) -> None:
