@@ -13,6 +13,7 @@ from setrnn.search.replayed import _REPLAYS, pad_search, padded_shape, replay
 from setrnn.search.subset_sums import _search_subsets
 
 K = 3
+NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 LABEL_SETS = torch.tensor([[0, 2, 3, -1], [1, 2, -1, -1], [0, 1, 2, 3]])
 
 
@@ -55,48 +56,28 @@ def test_a_larger_search_has_no_shape():
     assert padded_shape(encoding, torch.zeros(3, 1000, dtype=torch.long), K) is None
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
-def test_a_replay_finds_the_same_orders_also_with_other_weights(decoder):
+@NEEDS_GPU
+@pytest.mark.parametrize(
+    ("search", "decoder", "beam_width"),
+    [
+        *((find_orders, decoder, K) for decoder in STEPPING_DECODERS),
+        *((take_best, decoder, 1) for decoder in STEPPING_DECODERS),
+        (_search_subsets, "order-free", K),
+    ],
+)
+def test_a_replay_finds_the_same_also_with_other_weights(search, decoder, beam_width):
     network, encoding = network_and_encoding(decoder, "cuda")
     label_sets = LABEL_SETS.cuda()
     for _ in range(5):
         with torch.no_grad():
             for each in network.decoder.parameters():
                 each.add_(0.3 * torch.randn_like(each))
-        found = replay(find_orders, network.decoder, encoding, label_sets, K)
-        again = find_orders(network.decoder, encoding, label_sets, K)
-        assert torch.equal(found[:, :, :4], again)
+            found = replay(search, network.decoder, encoding, label_sets, beam_width)
+            again = search(network.decoder, encoding, label_sets, beam_width)
+        assert torch.equal(found[tuple(slice(size) for size in again.shape)], again)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_a_replay_finds_the_same_subsets_also_with_other_weights():
-    network, encoding = network_and_encoding("order-free", "cuda")
-    label_sets = LABEL_SETS.cuda()
-    for _ in range(5):
-        with torch.no_grad():
-            for each in network.decoder.parameters():
-                each.add_(0.3 * torch.randn_like(each))
-            found = replay(_search_subsets, network.decoder, encoding, label_sets, K)
-            again = _search_subsets(network.decoder, encoding, label_sets, K)
-        assert torch.equal(found[:, :5], again)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("decoder", STEPPING_DECODERS)
-def test_a_replay_emits_the_same_sequences_also_with_other_weights(decoder):
-    network, encoding = network_and_encoding(decoder, "cuda")
-    label_sets = LABEL_SETS.cuda()
-    for _ in range(5):
-        with torch.no_grad():
-            for each in network.decoder.parameters():
-                each.add_(0.3 * torch.randn_like(each))
-        found = replay(take_best, network.decoder, encoding, label_sets, 1)
-        again = take_best(network.decoder, encoding, label_sets, 1)
-        assert torch.equal(found, again)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@NEEDS_GPU
 @pytest.mark.parametrize("search", [draw, sample_orders])
 def test_every_replay_draws_again_and_as_often(search):
     network, encoding = network_and_encoding("rnn", "cuda")
@@ -113,7 +94,7 @@ def test_every_replay_draws_again_and_as_often(search):
     assert (replayed - plain).abs().max() < 0.15  # five standard errors are 0.144 at most
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@NEEDS_GPU
 def test_replays_keep_no_gradients_of_the_documents():
     network, encoding = network_and_encoding("rnn", "cuda")
     encoding = replace(encoding, memory=encoding.memory.clone().requires_grad_())
