@@ -38,6 +38,14 @@ def test_all_files_are_there_and_named(built, comparison_folder):
     assert all(file.stat().st_size for file in there)
 
 
+def test_kept_records_are_to_be_unpacked_first(tmp_path):
+    archive = tmp_path / "records.zip"
+    archive.touch()
+    for place in (tmp_path, archive):
+        with pytest.raises(DataError, match=r"Unpack .*records\.zip"):
+            build_report(place)
+
+
 def test_the_summary_has_the_scores_and_the_verdicts(built, comparison_folder):
     summary = json.loads((built.page.parent / "summary.json").read_text(encoding="utf-8"))
     scores = summary["scores"]["set-rnn"]["set"]["instance_f1"]

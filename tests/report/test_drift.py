@@ -3,11 +3,13 @@
 import copy
 import json
 
+import numpy as np
 import pytest
 
 from made_comparison import made_comparison
 from setrnn.comparison.statistics import bootstrap
 from setrnn.errors import DataError
+from setrnn.methods import METHODS as METHODS_KNOWN
 from setrnn.report.build import summarise_scores
 from setrnn.report.drift import find_drift, read_summary
 
@@ -121,6 +123,8 @@ def test_other_data_and_no_common_system_are_refused(stored, now):
         find_drift({**now, "n_labels": 3}, stored)
     with pytest.raises(DataError, match="in common"):
         find_drift({**now, "scores": {}}, stored)
+    with pytest.raises(DataError, match="Give another folder"):
+        find_drift({**now, "scores": {}}, stored)
 
 
 def test_a_summary_is_found_in_a_report_or_a_comparison(tmp_path, stored):
@@ -135,3 +139,35 @@ def test_a_summary_is_found_in_a_report_or_a_comparison(tmp_path, stored):
         file.write_text(text)
         with pytest.raises(DataError, match=r"summary\.json is not"):
             read_summary(tmp_path)
+
+
+@pytest.mark.parametrize("log_spread", [0.0, 1.0], ids=["same spread", "spreads of a factor of e"])
+@pytest.mark.parametrize(("n_deviations", "least", "most"), [(4, 0.0005, 0.007), (3, 0.005, 0.02)])
+def test_few_scores_drift_by_chance(log_spread, n_deviations, least, most, monkeypatch):
+    """Normal scores of ten networks, three seeds on both sides: what docs/reproduce.md says."""
+    monkeypatch.setattr("setrnn.report.drift.N_DEVIATIONS", n_deviations)
+    networks = [name for name, method in METHODS_KNOWN.items() if method.is_network][:10]
+    random, n_drifted, n_times = np.random.default_rng(0), 0, 1000
+
+    def draw(spreads):
+        runs = random.normal(0.7, spreads, (3, len(spreads)))
+        means, stds = runs.mean(0), runs.std(0, ddof=1)
+        scores = {
+            name: {
+                "set": {
+                    "instance_f1": {
+                        "mean": mean, "std": std, "n_seeds": 3, "low": mean, "high": mean
+                    }
+                }
+            }
+            for name, mean, std in zip(networks, means, stds, strict=True)
+        }  # fmt: skip
+        return {
+            "data": "made-up", "n_documents": {}, "n_labels": 1, "data_hash": "0",
+            "own_rules": dict.fromkeys(networks, "set"), "scores": scores,
+        }  # fmt: skip
+
+    for _ in range(n_times):
+        spreads = 0.005 * np.exp(log_spread * random.normal(size=len(networks)))
+        n_drifted += len(find_drift(draw(spreads), draw(spreads)).drifted)
+    assert least < n_drifted / (n_times * len(networks)) < most

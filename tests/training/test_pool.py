@@ -195,6 +195,18 @@ def test_fewer_jobs_run_where_they_fill_the_gpu_and_one_more_after_each_success(
     assert not room.find_reason_to_repeat(failed[1], 0), "it fills the GPU alone"
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "CUDA out of memory. Tried to allocate 2 GiB.",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+    ],
+)
+def test_a_full_gpu_is_known_by_what_torch_says(message):
+    assert pool.describe_error(RuntimeError(message)).kind == FULL_GPU
+
+
 def test_tries_beside_other_jobs_do_not_count(job):
     room, work = Room(2, most_tries=2), job("any", pool_works.refuse)
     crowded = Ended(work, 1.0, failure=Failure(CROWDED_GPU, ""))

@@ -239,10 +239,11 @@ def _summarise_power(draws: Bootstrap, own: Mapping[str, Entry], measure: str) -
 def _read(folder: Path, on_damage: Callable[[str], None]) -> tuple[Comparison, list[Record]]:
     """Read a comparison; refuse a folder without one, or without runs."""
     if not (folder / COMPARISON_FILE).is_file():
-        raise DataError(
-            f"{folder} holds no comparison ({COMPARISON_FILE} is missing). Give the folder that "
-            "'setrnn compare --out' wrote."
-        )
+        archive = folder if folder.suffix == ".zip" else folder / "records.zip"
+        way_out = "Give the folder that 'setrnn compare --out' wrote."
+        if archive.is_file():
+            way_out = f"Unpack {archive} into a folder, and give that folder."
+        raise DataError(f"{folder} holds no comparison ({COMPARISON_FILE} is missing). {way_out}")
     comparison = Comparison.load(folder)
     records = load_records(folder, comparison, on_damage)
     if not records:

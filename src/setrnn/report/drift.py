@@ -176,7 +176,10 @@ def find_drift(now: Summary, stored: Summary) -> Drift:
         )
     changes = _find_changes(now, stored)
     if not changes:
-        raise DataError("The comparison has no system in common with the stored one.")
+        raise DataError(
+            "The comparison has no system in common with the stored one, which has "
+            f"{join_names(list(stored['scores']))}. Give another folder to --against."
+        )
     return Drift(
         data=str(now["data"]),
         changes=changes,
@@ -199,7 +202,7 @@ def read_summary(folder: Path) -> Summary:
     try:
         summary = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{file} is not JSON: {error}.") from error
+        raise DataError(f"{file} is not JSON. Give the folder that holds {SUMMARY}.") from error
     needed = ("data", "data_hash", "n_documents", "n_labels", "own_rules", "scores")
     if not isinstance(summary, dict) or any(name not in summary for name in needed):
         raise DataError(f"{file} is not the summary of a comparison. Make it by 'setrnn report'.")

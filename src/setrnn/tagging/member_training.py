@@ -31,7 +31,7 @@ from setrnn.tagging.mixture_outputs import LEAST_TO_FIT
 from setrnn.tagging.opening import MINUTE, make_vectors, note_cut_documents
 from setrnn.tagging.planning import Planner, least_epochs, without_learned_vectors
 from setrnn.tagging.tagger import Tagger
-from setrnn.training.pool import Ended, Job, run_jobs
+from setrnn.training.pool import MOST_TRIES, Ended, Job, run_jobs
 from setrnn.training.resuming import list_objectives
 from setrnn.training.run_folder import run_folder_of
 from setrnn.training.schedule import fit_to_data
@@ -251,7 +251,10 @@ class MemberTraining:
             assert place is not None, "several jobs have a folder"
             work = partial(work_on_member, each, place, options, time.time())
             jobs.append(Job(name, work, place.with_name(f"{name}.log"), part_of="networks"))
-        with closing(run_jobs(jobs, len(jobs), self.on_progress, self.n_threads)) as all_ended:
+        tries = MOST_TRIES if self.planner.clock.limit is None else 1  # pauses would take time
+        with closing(
+            run_jobs(jobs, len(jobs), self.on_progress, self.n_threads, tries)
+        ) as all_ended:
             for ended in all_ended:
                 self._keep_ended(by_name[ended.job.name].candidate, ended)
 

@@ -25,6 +25,8 @@ from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 OVER_BUDGET = "over budget"
 FULL_GPU = "full GPU"
 CROWDED_GPU = "crowded GPU"  # full, and other processes hold a part of its memory
+# In the messages of torch, of the libraries that it calls, and in ours.
+FULL_GPU_WORDS = ("out of memory", "STATUS_ALLOC_FAILED", "GPU's memory")
 TICK = 1.0  # seconds after which a wait ends, so that Ctrl-C is heard on every system
 LEAST_PAUSE = 0.2  # seconds between two messages of a job that say the same
 LEAVING_SECONDS = 30.0  # a process that has sent its result is killed after them
@@ -96,13 +98,14 @@ def run_jobs(
                 continue
             limits = [child.seconds_left for child in running.values()]
             seconds = min([TICK, *(each for each in limits if each is not None)])
+            n_beside = len(running) - 1  # of each job that has ended meanwhile
             for messages in wait(list(running), seconds):
                 assert isinstance(messages, Connection)
                 ended = running[messages].read()
                 if ended is None:
                     continue
                 del running[messages]
-                if reason := room.find_reason_to_repeat(ended, len(running)):
+                if reason := room.find_reason_to_repeat(ended, n_beside):
                     waiting.insert(0, ended.job)
                     on_progress(Note(f"{ended.job.name} will run again: {reason}", is_warning=True))
                 else:
@@ -136,16 +139,16 @@ class Room:
         """Whether jobs may start now."""
         return time.monotonic() >= self._not_before
 
-    def find_reason_to_repeat(self, ended: Ended, n_running: int) -> str:
+    def find_reason_to_repeat(self, ended: Ended, n_beside: int) -> str:
         """Say why a job is to be run again; "" for one that is not."""
         kind = None if ended.failure is None else ended.failure.kind
         if kind is None:
             self.n_jobs = min(self.n_jobs + 1, self._most)
         if kind not in (FULL_GPU, CROWDED_GPU):
             return ""
-        if n_running:
-            self.n_jobs = n_running
-            return f"the GPU's memory is full: at most {n_running} at a time for now."
+        if n_beside:
+            self.n_jobs = n_beside
+            return f"the GPU's memory is full: at most {n_beside} at a time for now."
         self._n_tries[ended.job.name] += 1
         if kind == FULL_GPU or self._n_tries[ended.job.name] >= self._most_tries:
             return ""
@@ -273,7 +276,7 @@ def describe_death(exit_code: int | None) -> Failure:
 
 def describe_error(error: Exception) -> Failure:
     """Return the failure of a job that raised: one line, with the class unless it is our own."""
-    if "out of memory" in str(error) or "GPU's memory" in str(error):
+    if any(words in str(error) for words in FULL_GPU_WORDS):
         own = str(error) if isinstance(error, SetRNNError) else "The GPU's memory is too small."
         if _others_hold_memory():
             own = f"{own} Other processes hold a part of it."
