@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from setrnn.model.dropout import Dropout, draw_from
+from setrnn.model.dropout import Dropout, draw_from, without_dropout
 
 
 def dropout_of(share, seed=0):
@@ -44,3 +44,19 @@ def test_nothing_is_dropped_outside_training(has_generator):
     inputs = torch.ones(1000)
     assert (layer(inputs) == 0).any()
     assert torch.equal(layer.eval()(inputs), inputs)
+
+
+@pytest.mark.parametrize("was_training", [True, False])
+def test_a_search_without_dropout_leaves_a_decoder_as_it_was_also_after_an_error(was_training):
+    decoder = Dropout(0.5).train(was_training)
+    with without_dropout(decoder):
+        assert not decoder.training
+    assert decoder.training == was_training
+
+    def fail():
+        with without_dropout(decoder):
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert decoder.training == was_training

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
+
+if TYPE_CHECKING:
+    from setrnn.model.interfaces import AnyDecoder
 
 _LEVELS = 1 << 16  # a number of 16 bits decides whether a value is dropped
 _LOWEST = -(1 << 63)  # of the numbers of 64 bits
@@ -37,6 +44,17 @@ class Dropout(nn.Module):
     def extra_repr(self) -> str:
         """Describe the layer."""
         return f"share={self.share}"
+
+
+@contextmanager
+def without_dropout(decoder: AnyDecoder) -> Iterator[None]:
+    """Turn the dropout of a decoder off for a search, and on again if it was on."""
+    was_training = decoder.training
+    decoder.train(False)
+    try:
+        yield
+    finally:
+        decoder.train(was_training)
 
 
 def draw_from(generator: torch.Generator | None, network: nn.Module) -> None:

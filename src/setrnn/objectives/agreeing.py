@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.data.batches import send
+from setrnn.model.dropout import without_dropout
 from setrnn.model.interfaces import Decoder, Encoding, Independent
 from setrnn.objectives import exact_set
 from setrnn.objectives.objective import LabelSets, Objective
@@ -100,12 +101,10 @@ def sum_found(
 ) -> Tensor:
     """Sum over the sets that a search for completions finds, a lower bound: (B,)."""
     n_sets = max(round(sqrt(n_orders)), 2)  # with as many orders of each: as many in all
-    was_training = decoder.training
-    decoder.train(False)  # sets are found without the noise of dropout
     most = given.shape[1] + MOST_ADDED
-    sets, is_set = find_agreeing_sets(decoder, encoding, given, log_weights, n_orders, most)
+    with without_dropout(decoder):
+        sets, is_set = find_agreeing_sets(decoder, encoding, given, log_weights, n_orders, most)
     sets, is_set = sets[:, :n_sets], is_set[:, :n_sets]
-    decoder.train(was_training)
     document, rank = is_set.nonzero(as_tuple=True)  # (N,)
     labels = sets[document, rank]  # (N, S)
     sizes = (labels >= 0).sum(1).cpu()

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from setrnn.model.dropout import without_dropout
 from setrnn.model.interfaces import Decoder, Encoding
 
 
@@ -92,10 +93,8 @@ class OrderObjective:
         All orders of a batch are scored in one pass.
         """
         encoding = label_sets.expand(encoding)
-        was_training = decoder.training
-        decoder.train(False)  # orders are chosen without the noise of dropout
-        orders = self.choose_orders(decoder, encoding, label_sets, n_orders)
-        decoder.train(was_training)
+        with without_dropout(decoder):
+            orders = self.choose_orders(decoder, encoding, label_sets, n_orders)
         is_order = torch.arange(orders.labels.shape[1]) < orders.n_orders[:, None]  # (B, K)
         lengths = label_sets.sizes[:, None].where(is_order, -1)
         return self.combine(decoder.score(encoding, orders.labels, lengths))

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from setrnn.data.batches import send
+from setrnn.model.dropout import without_dropout
 from setrnn.model.interfaces import Decoder, Encoding
 from setrnn.objectives.objective import LabelSets
 from setrnn.objectives.sampled_order import draw_index
@@ -43,10 +44,8 @@ def emit(
 
     The gradient is that of `decoder.follow`, which takes all steps in one call.
     """
-    was_training = decoder.training
-    decoder.train(False)  # as orders are chosen
-    labels = replay(search, decoder, encoding, label_sets.labels, 1)
-    decoder.train(was_training)
+    with without_dropout(decoder):  # as orders are chosen
+        labels = replay(search, decoder, encoding, label_sets.labels, 1)
     lengths = (labels >= 0).sum(1).cpu()
     n_steps = torch.minimum(lengths + 1, MOST_STEPS * (label_sets.sizes + 1))
     return OwnSequences(labels[:, : int(lengths.max())], lengths, n_steps)

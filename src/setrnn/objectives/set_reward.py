@@ -1,7 +1,7 @@
 """A reward for the set, whatever its order: Seq2Set's policy gradient (Yang et al. 2019).
 
 The model draws a sequence and is rewarded by the F1 of its labels. The reward of its greedy
-sequence is the baseline (self-critical training): only what is better than prediction is raised.
+sequence is the baseline (self-critical training): only what is better is raised.
 The likelihood of the labels in descending order of frequency is a part of the objective.
 """
 

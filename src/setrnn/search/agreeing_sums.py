@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from setrnn.model.dropout import without_dropout
 from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.model.layouts import Subsets
 from setrnn.search.beam_search import take
@@ -56,13 +57,11 @@ def agreeing_log_prob(
         most_added: the most labels of a set beside those given.
     """
     is_given = mark_labels(given, decoder.n_labels)
-    was_training = decoder.training
-    decoder.train(False)  # the search is without the noise of dropout
-    first, free = (
-        _search(decoder, encoding, is_given, log_weights, width, most_added, given_first)
-        for given_first in (True, False)
-    )
-    decoder.train(was_training)
+    with without_dropout(decoder):
+        first, free = (
+            _search(decoder, encoding, is_given, log_weights, width, most_added, given_first)
+            for given_first in (True, False)
+        )
     levels = [_join(*pair) for pair in zip(first, free, strict=False)]
     longer = max(first, free, key=len)
     return _sum_through(decoder, encoding, is_given, log_weights, levels + longer[len(levels) :])

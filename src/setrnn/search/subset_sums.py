@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from setrnn.data.batches import send
+from setrnn.model.dropout import without_dropout
 from setrnn.model.interfaces import Encoding, OrderFree
 from setrnn.model.layouts import Subsets
 from setrnn.search.beam_search import take
@@ -213,10 +214,8 @@ def best_subsets(
     """
     S = label_sets.shape[1]
     assert S <= MOST_LABELS, "larger sets are refused before"
-    was_training = decoder.training
-    decoder.train(False)  # the search is without the noise of dropout
-    found = replay(_search_subsets, decoder, encoding, label_sets, width)
-    decoder.train(was_training)
+    with without_dropout(decoder):
+        found = replay(_search_subsets, decoder, encoding, label_sets, width)
     return [found[:, t, : min(width, comb(S, t))] for t in range(int(sizes.max()) + 1)]
 
 
