@@ -1,7 +1,6 @@
 """A peer's scores become the sets that our rules would choose, in files that `--add` reads."""
 
 import json
-import re
 import shutil
 import sys
 from itertools import chain, combinations
@@ -14,8 +13,7 @@ from scipy.special import expit, logit
 import setrnn
 from made_comparison import made_comparison
 from setrnn.comparison.added import make_added_records
-from setrnn.comparison.records import Comparison, Record, TestResults, load_records
-from setrnn.report.wording import format_score
+from setrnn.comparison.records import Comparison, Record, TestResults
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "peers"))
 import choose_sets
@@ -207,26 +205,3 @@ def test_other_options_are_not_ignored_after_training(data, tmp_path):
     assert run.run("fasttext", python, data.folder, tmp_path, ["--epochs", "5"]) == []
     with pytest.raises(SystemExit, match="was made with the options"):
         run.run("fasttext", python, data.folder, tmp_path, ["--epochs", "9"])
-
-
-KEPT = sorted((Path(run.__file__).parent / "records").glob("*.zip"))
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-@pytest.mark.parametrize("archive", KEPT, ids=lambda file: file.stem)
-def test_the_tables_of_the_page_follow_from_the_kept_records(archive, tmp_path):
-    for each in (DOCS / "results" / archive.stem / "records.zip", archive):
-        shutil.unpack_archive(each, tmp_path)
-    comparison = Comparison.load(tmp_path)
-    records = load_records(tmp_path, comparison, pytest.fail)
-    page = (DOCS / "peers.md").read_text(encoding="utf-8")
-    table = re.search(rf"<!-- {archive.stem} scores: .*?<!-- end -->", page, re.DOTALL)[0]
-    shown = re.findall(r"^\| `(\S+)` \| ([\w ]+) \| (.*) \|$", table, re.MULTILINE)
-    assert len(shown) == len(peers_table.list_rows(records))
-    forms = {words: form for form, words in peers_table.FORMS.items()}
-    for name, words, cells in shown:
-        for measure, cell in zip(peers_table.MEASURES, cells.split(" | "), strict=True):
-            entry = peers_table.find_entry((name, forms[words]), measure)
-            runs = [record for record in records if record.method == entry.system]
-            value = np.mean([run.scores["test"][entry.rule][measure] for run in runs])
-            assert cell.split()[0].strip("*") == format_score(value)

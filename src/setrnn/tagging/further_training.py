@@ -1,6 +1,6 @@
 """How a network is trained further: fewer steps, a lower learning rate, old documents replayed.
 
-Chosen on the valid parts of debtags and arxiv: see "Updating" in benchmarks/README.md.
+Chosen on the valid parts of debtags and arxiv.
 """
 
 from __future__ import annotations
