@@ -20,7 +20,7 @@ def fake_run(task, on_progress=ignore_progress):
     random = np.random.default_rng(task.seed)
     record = made_record(comparison, task.method, task.seed, ERRORS.get(task.method, 0.2), random)
     treatment = {**task.treatment, **({"members": list(task.members)} if task.members else {})}
-    return replace(record, config=to_dict(task.config), treatment=treatment, trials=task.trials)
+    return replace(record, config=to_dict(task.config), treatment=treatment)
 
 
 def run_here(jobs, n_jobs, on_progress=ignore_progress, n_threads=1):
@@ -48,7 +48,7 @@ def install_fake_runs(monkeypatch, run=fake_run):
         names.append(task.name)
         return run(task, on_progress)
 
-    monkeypatch.setattr("setrnn.comparison.running.run", noted)
+    monkeypatch.setattr("setrnn.comparison.plan.run", noted)
     monkeypatch.setattr("setrnn.comparison.compare.run_jobs", run_here)
     return names
 

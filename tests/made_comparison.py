@@ -103,7 +103,7 @@ def made_record(comparison, method, seed, error, random):
         data_hash=comparison.data_hash,
         own_rule=known.rule,
         config={"seed": seed},
-        treatment={"preset": "default", "settings": [], "n_trials": 0, "budget_minutes": None},
+        treatment={"preset": "default", "settings": [], "budget_minutes": None},
         environment={"python": "3.11", "torch": "2.13.0", "device": "cpu", "setrnn": "0"},
         costs=Costs(seconds, 1000.0, 2000.0, seconds + 5, 10**9, None, 10**6, 1),
         epochs=[{"epoch": 1, "loss": 2.0, "instance_f1": 0.5}] if known.is_network else [],

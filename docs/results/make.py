@@ -4,11 +4,9 @@
 
 COMPARISON is a folder of `setrnn compare` with its report. Its summary, tables and figures are
 copied to docs/results/NAME; without figures to docs/results/paper/NAME if it has the preset
-`paper`, and to docs/results/later/NAME if it has systems of later papers. Its records are kept in
-records.zip, without the explained documents: unpacked into a folder, `setrnn report` and
-`setrnn compare` continue from them. Then, also without any COMPARISON,
-everything that follows from these copies is written again: the table of objectives, the claims and
-verdicts in the summaries, the table of all datasets (joint-systems), and the tables of the pages.
+`paper`, and to docs/results/later/NAME if it has systems of later papers. Then, also without any
+COMPARISON, everything that follows from these copies is written again: the table of objectives, the
+table of all datasets (joint-systems), and the tables of the pages.
 """
 
 from __future__ import annotations
@@ -19,19 +17,16 @@ import re
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
-from setrnn.comparison.records import COMPARISON_FILE, Comparison, load_records
 from setrnn.methods import METHODS
 from setrnn.report.build import FORMS
-from setrnn.report.evidence import Evidence, Finding
-from setrnn.report.findings import BEYOND_FINDINGS, PAPERS_FINDINGS
+from setrnn.report.findings import PAPERS_FINDINGS
 from setrnn.report.table import Cell, Row
 from setrnn.report.tables import objectives_table, place_side_by_side
-from setrnn.report.wording import format_decimal
+from setrnn.report.wording import format_change, format_decimal, format_p
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -62,13 +57,11 @@ PAGES = {
             "subset accuracy (rule set)",
             "hamming loss (rule hamming)",
         ),
-        "best": (),
         "findings": (),
     },
     ROOT / "docs" / "replication.md": {
         "systems": SYSTEMS,
         "verdicts": (),
-        "best": (),
         "findings": (),
     },
     ROOT / "docs" / "later.md": {
@@ -113,7 +106,6 @@ def copy_report(folder: Path) -> None:
         shutil.copyfile(report / "summary.json", made / "summary.json")
         for file in (made / "tables").glob("joint-*"):
             file.unlink()
-        keep_records(folder, made)
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(made, target)
 
@@ -125,34 +117,13 @@ def _group(summary: dict) -> str:
     return "later" if any(name in LATER_METHODS for name in summary["own_rules"]) else ""
 
 
-def keep_records(folder: Path, target: Path) -> None:
-    """Write the records of a comparison into one archive, without the words of any document."""
-    with TemporaryDirectory() as made:
-        shutil.copyfile(folder / COMPARISON_FILE, Path(made) / COMPARISON_FILE)
-        for record in load_records(folder, Comparison.load(folder)):
-            replace(record, cases=()).save(Path(made))
-        shutil.make_archive(str(target / "records"), "zip", made)
-
-
 def refreshed_files(data: str) -> dict[Path, str]:
-    """Return the files that follow from the code and the other files of a dataset.
-
-    These are the table of objectives, and the summary with the claims and verdicts of its findings.
-    """
+    """Return the table of objectives, which follows from the methods of a dataset."""
     table = objectives_table([SimpleNamespace(method=name) for name in _rows(data, "systems")])
-    files = {
+    return {
         HERE / data / "tables" / f"objectives.{ending}": form(table)
         for ending, form in FORMS.items()
     }
-    file = HERE / data / "summary.json"
-    summary = json.loads(file.read_text(encoding="utf-8"))
-    claims = {name: claim for name, (claim, _) in (PAPERS_FINDINGS | BEYOND_FINDINGS).items()}
-    for finding in (*summary["papers_findings"], *summary["beyond"]):
-        evidence = tuple(Evidence(**each) for each in finding["evidence"])
-        judged = Finding(finding["name"], claims[finding["name"]], evidence)
-        finding |= {"claim": judged.claim, "verdict": judged.verdict}
-    files[file] = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
-    return files
 
 
 def joint_files() -> dict[Path, str]:
@@ -198,8 +169,6 @@ def make_table(name: str, columns: tuple[str, ...], page: Path) -> str:
     places = PLACES_OF_PAGES.get(page.name, DATASETS)
     if name == "findings":
         return findings_table(places)
-    if name == "best":
-        return "\n\n".join(f"{_name(data)}:\n\n{best_list(data)}" for data in places)
     return "\n\n".join(f"{_name(data)}:\n\n{_one(data, name, columns)}" for data in places)
 
 
@@ -230,34 +199,34 @@ def _one(data: str, name: str, columns: tuple[str, ...]) -> str:
 
 
 def findings_table(places: tuple[str, ...]) -> str:
-    """Lay out the verdicts on the paper's findings with their evidence, by dataset."""
-    return _lay_out_findings(places, [_name(data) for data in places], _evidence)
+    """Lay out the paper's findings with their differences and verdicts, by dataset."""
+    headers = [_name(data) for data in places]
+    return _lay_out_findings(places, headers, lambda found: "; ".join(map(_evidence, found)))
 
 
 def verdicts_table() -> str:
     """Lay out the verdicts alone, of both presets."""
     places = (*DATASETS, *WITH_PAPER)
     headers = [*DATASETS, *(f"`paper` {_name(data)}" for data in WITH_PAPER)]
-    return _lay_out_findings(places, headers, lambda finding: str(finding["verdict"]))
-
-
-def best_list(data: str) -> str:
-    """List the best system of each measure, and how many documents would separate the others."""
-    return "\n".join(f"- {each}" for each in _summary(data)["best"])
+    return _lay_out_findings(places, headers, _verdicts)
 
 
 def _lay_out_findings(
-    places: tuple[str, ...], headers: list[str], show: Callable[[dict], str]
+    places: tuple[str, ...], headers: list[str], show: Callable[[list[dict]], str]
 ) -> str:
-    found = {
-        data: {each["name"]: each for each in _summary(data)["papers_findings"]} for data in places
-    }
     lines = ["| the paper's finding | " + " | ".join(headers) + " |"]
     lines.append("|---" * (len(headers) + 1) + "|")
+    found = {data: _summary(data)["papers_findings"] for data in places}
     for name, (claim, _) in PAPERS_FINDINGS.items():
-        cells = [show(found[data][name]) if name in found[data] else "-" for data in places]
-        lines.append(f"| {claim} | " + " | ".join(cells) + " |")
+        of_claim = [[each for each in found[data] if each["name"] == name] for data in places]
+        lines.append(f"| {claim} | " + " | ".join(show(each) or "-" for each in of_claim) + " |")
     return "\n".join(lines)
+
+
+def _verdicts(found: list[dict]) -> str:
+    """Write the verdicts of a finding's comparisons, once where they agree."""
+    verdicts = [each["verdict"] for each in found]
+    return " / ".join(verdicts if len(set(verdicts)) > 1 else verdicts[:1])
 
 
 def _name(data: str) -> str:
@@ -265,9 +234,13 @@ def _name(data: str) -> str:
 
 
 def _evidence(finding: dict) -> str:
-    """Write a verdict and its evidence, without the lists of systems."""
-    texts = [re.sub(r" \([^()]*;[^()]*\)", "", each["text"]) for each in finding["evidence"]]
-    return f"**{finding['verdict']}**. " + "; ".join(texts)
+    """Write one comparison of a finding: the difference, its interval, p and the verdict."""
+    found = finding["difference"]
+    mean, low, high = (format_change(found[name]) for name in ("mean", "low", "high"))
+    return (
+        f"{finding['compared']}, {finding['measure']}: {mean} ({low} to {high}), "
+        f"{format_p(found['p'])}, **{finding['verdict']}**"
+    )
 
 
 def _summary(data: str) -> dict:

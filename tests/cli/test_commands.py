@@ -90,7 +90,6 @@ NOT_TO_PREDICT = [
     "transformers",
     "datasets",
     "fastapi",
-    "optuna",
 ]
 
 NOT_FOR_NETWORKS = ["scipy.sparse", "scipy.special", "numpy.f2py"]

@@ -32,13 +32,6 @@ def test_out_takes_it_elsewhere(setrnn, folder, tmp_path):
     assert not (folder / "report").exists()
 
 
-def test_other_data_is_refused_in_one_line(setrnn, folder, small_prepared):
-    result = setrnn("report", folder, "--data", small_prepared.folder)
-    assert result.code == 1
-    assert "not the data of" in result.err
-    assert not (folder / "report").exists()
-
-
 def test_the_likelihood_is_a_column_and_deviations_need_a_wide_terminal(setrnn, folder):
     result = setrnn("report", folder)
     assert "p(true" in result.out
@@ -62,29 +55,11 @@ def test_no_runs_yet_is_one_line(setrnn, folder):
     assert "no runs yet" in line
 
 
-def test_a_record_of_another_version_is_one_line(setrnn, folder):
-    file = folder / "runs" / "br-0.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 99, "setrnn": "9.9"}))
-    result = setrnn("report", folder)
-    assert result.code == 1
-    (line,) = result.error_lines
-    assert "br-0.json was written by another version of setrnn (9.9)" in line
-
-
-def test_two_runs_of_one_name_are_one_line(setrnn, folder):
-    (folder / "runs" / "copy.json").write_bytes((folder / "runs" / "br-0.json").read_bytes())
-    result = setrnn("report", folder)
-    assert result.code == 1
-    (line,) = result.error_lines
-    assert "are both the run 'br-0'" in line
-    assert not (folder / "report").exists()
-
-
 def test_against_itself_nothing_has_drifted(setrnn, folder, tmp_path):
     setrnn("report", folder, "--out", tmp_path / "stored")
     result = setrnn("report", folder, "--against", tmp_path / "stored")
     assert result.code == 0, result.err
-    assert "0 drifted" in result.err
+    assert "0 of 18 scores have drifted" in result.err
     assert "same" in (folder / "report" / "tables" / "drift.csv").read_text()
     assert "drift.csv" in (folder / "report" / "index.html").read_text(encoding="utf-8")
 

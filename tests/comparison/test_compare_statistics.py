@@ -1,17 +1,16 @@
 """Truths of statistics: known formulas, simulations, invariances."""
 
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from small_comparisons import A, B, comparison_of, drawn_accuracy, record_of
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from made_comparison import made_comparison
-from setrnn.comparison import statistics
-from setrnn.comparison.draws import Documents
 from setrnn.comparison.records import Failure, Record, TestResults
-from setrnn.comparison.statistics import Entry, bootstrap
+from setrnn.comparison.statistics import Entry, bootstrap, documents_needed, estimate_documents
 from setrnn.errors import DataError
 from setrnn.indicators import indicator_matrix
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets
@@ -50,23 +49,6 @@ def test_a_draw_measures_the_documents_drawn():
         for measure in MEASURES:
             value = made._draws(A, measure)[draw]
             assert value == pytest.approx(getattr(expected, measure), rel=1e-5)
-
-
-def test_labels_that_no_test_document_has_count_in_label_f1():
-    sets = [[0], [0, 1], [1], [0]] * 10
-    seen = bootstrap(comparison_of(sets, 2), [record_of("a", sets)], draws=99)
-    with_unseen = bootstrap(comparison_of(sets, 4), [record_of("a", sets)], draws=99)
-    assert seen.summary(A, "label_f1").mean == 1
-    summary = with_unseen.summary(A, "label_f1")
-    assert (summary.mean, summary.low, summary.high) == pytest.approx((0.5, 0.5, 0.5), abs=1e-4)
-
-
-def test_predicting_nothing_where_nothing_is_true_is_right():
-    made = bootstrap(comparison_of([[]] * 10, 2), [record_of("a", [[]] * 10)], draws=99)
-    expected = {"instance_f1": 1, "label_f1": 0, "micro_f1": 1, "subset_accuracy": 1}
-    for measure, value in {**expected, "hamming_loss": 0}.items():
-        summary = made.summary(A, measure)
-        assert (summary.mean, summary.low, summary.high) == (value, value, value)
 
 
 def test_the_interval_of_a_mean_is_that_of_the_normal_formula():
@@ -170,15 +152,6 @@ def test_runs_are_drawn_for_each_system_by_itself():
     assert difference.low < -0.3 < 0.3 < difference.high
 
 
-def test_a_clear_difference_has_the_smallest_p():
-    numbers = np.arange(400)
-    made = drawn_accuracy(a=numbers < 360, b=numbers < 200)
-    difference = made.difference(A, B, "subset_accuracy")
-    assert difference.mean == pytest.approx(0.4)
-    assert difference.p == 2 / 200
-    assert difference.low > 0
-
-
 def test_differences_are_paired():
     """Eight documents of 400 tell two systems apart, though their intervals overlap."""
     numbers = np.arange(400)
@@ -223,19 +196,6 @@ def test_a_system_does_not_differ_from_itself():
         difference = made.difference(entry, entry, measure)
         assert (difference.mean, difference.low, difference.high) == (0, 0, 0)
         assert difference.p == 1
-
-
-def test_differences_change_sign_with_their_order():
-    made = bootstrap(*made_comparison(n_documents=50), draws=99)
-    first, second = Entry("set-rnn", "set"), Entry("br", "set")
-    for measure in MEASURES:
-        one, other = (
-            made.difference(first, second, measure),
-            made.difference(second, first, measure),
-        )
-        assert one.mean == -other.mean
-        assert one.p == other.p
-        assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
 
 
 def test_no_interval_leaves_what_a_score_can_be():
@@ -307,23 +267,6 @@ def test_other_systems_do_not_change_a_systems_draws():
     assert both.summary(entry, "micro_f1") == one.summary(entry, "micro_f1")
 
 
-def test_weights_too_many_to_keep_are_made_again(monkeypatch):
-    made = made_comparison(("set-rnn",), n_documents=60)
-    entry = Entry("set-rnn", "set")
-    kept = bootstrap(*made, draws=99).summary(entry, "label_f1")
-    monkeypatch.setattr("setrnn.comparison.draws._KEPT_WEIGHTS", 10)
-    assert bootstrap(*made, draws=99).summary(entry, "label_f1") == kept
-
-
-def test_one_seed_has_no_standard_deviation():
-    made = bootstrap(*made_comparison(("br", "set-rnn"), n_documents=30), draws=99)
-    classical = made.summary(Entry("br", "set"), "micro_f1")
-    neural = made.summary(Entry("set-rnn", "set"), "micro_f1")
-    assert (classical.n_seeds, classical.std) == (1, None)
-    assert neural.n_seeds == 3
-    assert neural.std > 0
-
-
 def test_failed_runs_are_left_out():
     comparison, records = made_comparison(("br", "set-rnn"), n_documents=30)
     failed = [
@@ -351,19 +294,40 @@ def test_too_few_draws_are_refused():
         bootstrap(*made_comparison(("br",), n_documents=10), draws=10)
 
 
-def test_draws_use_one_thread(monkeypatch):
-    """Threads that share small products wait for each other, most where a core is busy."""
-    used = []
+def test_so_many_documents_show_the_difference_with_a_chance_of_80_percent():
+    needed = estimate_documents(0.02, 0.01**2, 0.0, n_documents=500, n_tests=5)
+    random = np.random.default_rng(0)
+    spread = 0.01 * (500 / needed.n_documents) ** 0.5
+    p = 2 * norm.sf(np.abs(random.normal(0.02, spread, 20_000)) / spread)
+    assert (p < 0.05 / 5).mean() == pytest.approx(0.8, abs=0.01)
 
-    class Watched(Documents):
-        def _blocks(self):
-            used.extend(each["num_threads"] for each in threadpool_info())
-            return super()._blocks()
 
-    monkeypatch.setattr(statistics, "Documents", Watched)
-    draws = bootstrap(*made_comparison(("set-rnn",), n_documents=30), draws=39)
-    with threadpool_limits(2):  # what a machine of two cores has
-        for measure in MEASURES:
-            draws.summary(draws.entries[0], measure)
-    assert used
-    assert set(used) == {1}
+def test_more_tests_and_smaller_differences_need_more_documents():
+    plain = estimate_documents(0.02, 0.01**2, 0.0, 500).n_documents
+    assert estimate_documents(0.02, 0.01**2, 0.0, 500, n_tests=10).n_documents > plain
+    assert estimate_documents(0.01, 0.01**2, 0.0, 500).n_documents == pytest.approx(4 * plain)
+    assert estimate_documents(0.0, 0.01**2, 0.0, 500).n_documents == inf
+
+
+def test_no_number_of_documents_makes_up_for_seeds_that_differ_too_much():
+    needed = estimate_documents(0.02, 0.01**2, 0.02**2, 500)
+    assert needed.needs_seeds
+    without = estimate_documents(0.02, 0.01**2, 0.0, 500)
+    assert needed.n_documents == without.n_documents
+    assert not without.needs_seeds
+
+
+def test_the_variances_of_a_bootstrap_are_those_of_documents_and_of_seeds():
+    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=3, n_documents=200)
+    br, own = Entry("br", "set"), Entry("set-rnn", "set")
+    draws = bootstrap(comparison, records, draws=999)
+    of_documents, of_seeds = draws.variances(br, own, "subset_accuracy")
+    # As many documents as there are show a difference that is significant by far.
+    needed = documents_needed(draws, br, own, "subset_accuracy", 1)
+    assert needed.n_documents < 200 or draws.difference(br, own, "subset_accuracy").p > 0.001
+    runs = [each for each in records if each.method == "set-rnn"]
+    same = [replace(runs[0], seed=seed) for seed in range(3)]
+    equal = bootstrap(comparison, [records[0], *same], draws=999)
+    assert equal.variances(br, own, "subset_accuracy")[1] == pytest.approx(0, abs=1e-9)
+    assert of_documents > 0
+    assert of_seeds >= 0

@@ -3,18 +3,18 @@
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import setrnn
 from fake_runs import fake_run, install_fake_runs, run_here
-from setrnn.comparison.compare import QUICK_SETTINGS
+from made_comparison import made_comparison
+from setrnn.comparison.compare import QUICK_SETTINGS, ComparisonResult
 from setrnn.comparison.records import Comparison, Failure, load_records
-from setrnn.comparison.tuning import Tuned
 from setrnn.config import Config
 from setrnn.data.folders import locked
 from setrnn.errors import BusyError, ConfigError, DataError, StoppedError, TrainingError
-from setrnn.plain_settings import load_config
 from setrnn.progress import Note, Progress
 
 
@@ -63,12 +63,6 @@ def test_later_methods_are_added_to_a_comparison_of_all_and_leave_its_mixture(co
     result = compare("later", seeds=1)
     assert sorted(ran[3:]) == ["greedy-order-rnn-0", "ocd-rnn-0", "seq2set-rnn-0"]
     assert len(result.mean_scores()) == 6
-
-
-def test_all_and_later_without_models_are_all_but_the_mixture(compare, ran):
-    compare("all,later", seeds=1, keep_models=False)
-    assert len(ran) == 12 + 3
-    assert "mixture-0" not in ran
 
 
 def test_a_mixture_of_more_members_is_made_again(compare, ran):
@@ -169,10 +163,13 @@ def test_a_stopped_comparison_keeps_what_is_done(compare, monkeypatch, out):
     [
         ({"methods": "set-rn"}, "Did you mean 'set-rnn'"),
         ({"budget": 0}, "budget must be above 0"),
+        ({"seeds": 0}, "seeds must be at least"),
+        ({"seeds": 10**9}, "seeds must be at least"),
+        ({"jobs": -1}, "jobs must be at least"),
         ({"quick": True, "preset": "paper"}, "quick has settings"),
         ({"quick": True, "config": Config()}, "quick has settings"),
         ({"config": Config()}, "not both"),
-        ({"settings": ["classical.tune=true"]}, "--tune N"),
+        ({"settings": ["classical.tune=true"]}, "same settings"),
         ({"added": {"br": "x.jsonl"}}, "is a method"),
         ({"added": {"a": "x.jsonl", "A": "y.jsonl"}}, "twice"),
     ],
@@ -194,13 +191,6 @@ def test_other_settings_and_budgets_are_refused(compare, ran, out):
     assert Comparison.load(out).commands == ("setrnn compare",)  # refused calls made nothing
 
 
-def test_a_call_is_recorded_as_the_command(compare, ran, out):
-    compare(["br"])
-    (command,) = Comparison.load(out).commands
-    assert command.startswith("setrnn.compare(")
-    assert "'br'" in command
-
-
 def test_quick_has_one_seed_and_small_settings(compare, ran, out):
     compare("sigmoid", ["training.epochs=1"], quick=True)
     (record,) = records_of(out).values()
@@ -218,12 +208,6 @@ def test_settings_come_from_the_preset_then_the_file_then_the_single_ones(
     config = records_of(out)["br-0"].config
     assert (config["classical"]["l1"], config["classical"]["l2"]) == (0.5, 0.25)
     assert (config["model"]["decoder_units"], config["search"]["beam_width"]) == (300, 3)
-
-
-def test_a_whole_config_is_taken_as_it_is(small_prepared, ran, out):
-    config = load_config(overrides=["classical.l1=0.5"])
-    setrnn.compare(small_prepared, "br", out=out, config=config)
-    assert records_of(out)["br-0"].config["classical"]["l1"] == 0.5
 
 
 def test_the_budget_and_the_jobs_reach_the_run(compare, monkeypatch):
@@ -297,41 +281,6 @@ def test_wrong_options_of_ray_are_refused(compare, ran, options, words):
         compare("br", **options)
 
 
-@pytest.fixture
-def searched(monkeypatch):
-    """A search for settings of no cost; the methods it was made for."""
-    methods = []
-
-    def tune_method(task, n_trials, on_progress):
-        methods.append(task.method)
-        if task.method == "pcc":
-            raise ConfigError("every trial failed")
-        training = replace(task.config.training, learning_rate=0.5)
-        best = replace(task.config, training=training)
-        return Tuned(best, [{"value": 0.5}] * n_trials)
-
-    monkeypatch.setattr("setrnn.comparison.running.tune_method", tune_method)
-    return methods
-
-
-def test_settings_are_searched_once_for_all_seeds_of_a_method(compare, ran, searched, out):
-    compare("sgm,br", seeds=2, tune=4)
-    assert sorted(searched) == ["br", "sgm"]
-    records = records_of(out)
-    assert {each.config["training"]["learning_rate"] for each in records.values()} == {0.5}
-    assert [records[f"sgm-{seed}"].config["seed"] for seed in (0, 1)] == [0, 1]
-    assert records["br-0"].treatment["n_trials"] == 4
-    assert len(records["br-0"].trials) == 4
-    with pytest.raises(ConfigError, match="n_trials was 4, now 0"):
-        compare("sgm", seeds=2)
-
-
-def test_a_search_that_fails_is_the_failure_of_its_runs(compare, ran, searched, out):
-    compare("br,pcc", tune=2)
-    assert ran == ["br-0"]
-    assert records_of(out)["pcc-0"].failure.message == "every trial failed"
-
-
 def test_added_predictions_become_a_row(compare, ran, out, tmp_path):
     compare("pcc")
     comparison = Comparison.load(out)
@@ -374,16 +323,12 @@ def test_the_progress_of_each_run_and_of_all_is_reported(compare, ran):
     assert any("br-0: instance-F1" in each and "3 of 3 runs" in each for each in notes)
 
 
-def test_the_public_name_stays_the_function():
-    import setrnn.comparison.records  # a package of that name would replace the function
-
-    assert setrnn.compare is setrnn.comparison.compare.compare
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"seeds": 0}, {"seeds": -2}, {"seeds": 10**9}, {"jobs": -1}, {"tune": -1}]
-)
-def test_numbers_that_make_no_sense_are_refused_at_once(tmp_path, wrong):
-    (name,) = wrong
-    with pytest.raises(ConfigError, match=f"{name} must be at least"):
-        setrnn.compare("newsroom", "br", out=tmp_path / "c", **wrong)
+def test_a_comparison_shows_its_scores_and_failures_in_a_notebook():
+    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=1)
+    failure = Failure("MemoryError", "<b>no memory</b>")
+    records = [records[0], replace(records[1], failure=failure)]
+    result = ComparisonResult(Path("out"), comparison, records)
+    page = result._repr_html_()
+    assert f"{result.mean_scores()['br']['label_f1']:.3f}" in page
+    assert "set-rnn" in page
+    assert "&lt;b&gt;no memory" in page

@@ -23,7 +23,7 @@ def test_the_tables_of_a_page_are_those_of_the_records(page):
 
 
 @pytest.mark.parametrize("data", make.PLACES)
-def test_objectives_claims_and_verdicts_are_those_of_the_code(data):
+def test_objectives_are_those_of_the_code(data):
     for file, text in make.refreshed_files(data).items():
         assert file.read_text(encoding="utf-8") == text
 

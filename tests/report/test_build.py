@@ -12,7 +12,7 @@ from setrnn.comparison.statistics import Entry, bootstrap
 from setrnn.errors import DataError
 from setrnn.report.build import build_report
 
-VERDICTS = ("holds", "holds in part", "mixed", "does not hold", "not shown")
+VERDICTS = ("holds", "does not hold", "not shown")
 
 
 @pytest.fixture
@@ -38,14 +38,6 @@ def test_all_files_are_there_and_named(built, comparison_folder):
     assert all(file.stat().st_size for file in there)
 
 
-def test_kept_records_are_to_be_unpacked_first(tmp_path):
-    archive = tmp_path / "records.zip"
-    archive.touch()
-    for place in (tmp_path, archive):
-        with pytest.raises(DataError, match=r"Unpack .*records\.zip"):
-            build_report(place)
-
-
 def test_the_summary_has_the_scores_and_the_verdicts(built, comparison_folder):
     summary = json.loads((built.page.parent / "summary.json").read_text(encoding="utf-8"))
     scores = summary["scores"]["set-rnn"]["set"]["instance_f1"]
@@ -61,7 +53,7 @@ def test_the_summary_has_the_scores_and_the_verdicts(built, comparison_folder):
     assert set(summary["corrections"]) <= set(summary)
     for finding in summary["papers_findings"]:
         assert finding["verdict"] in VERDICTS
-        assert all(each["p"] is not None for each in finding["evidence"])
+        assert set(finding["difference"]) == {"mean", "low", "high", "p"}
 
 
 def test_the_scores_are_those_of_the_records_and_progress_is_shown(tmp_path, without_figures):
@@ -75,9 +67,6 @@ def test_the_scores_are_those_of_the_records_and_progress_is_shown(tmp_path, wit
         for rule in record.rules:
             found = summary["scores"][record.method][rule]["label_f1"]["mean"]
             assert found == pytest.approx(record.scores["test"][rule]["label_f1"])
-    value = bootstrap(comparison, records).summary(Entry("set-rnn", "set"), "instance_f1")
-    said = f"{value.mean:.3f} ({value.low:.3f} to {value.high:.3f})".replace("0.", ".")
-    assert said in report.findings.best[0]
 
 
 def test_the_same_records_make_the_same_report(tmp_path, without_figures):
@@ -86,12 +75,6 @@ def test_the_same_records_make_the_same_report(tmp_path, without_figures):
     two = build_report(folder, tmp_path / "two")
     for first, second in zip(one.files, two.files, strict=True):
         assert first.read_bytes() == second.read_bytes()
-
-
-def test_two_systems_make_a_report_too(tmp_path, without_figures):
-    report = build_report(save(tmp_path, *made_comparison(("sigmoid", "seq2seq-rnn"), 1, 25)))
-    assert report.page.is_file()
-    assert [row.name for row in report.systems.rows] == ["seq2seq-rnn", "sigmoid"]
 
 
 def test_a_report_of_failures_alone_says_so(tmp_path):
@@ -108,6 +91,19 @@ def test_a_damaged_record_is_a_caveat_and_the_others_are_shown(tmp_path, without
     assert [row.name for row in report.systems.rows] == ["br"]
     assert "sgm-0.json is damaged" in report.caveats[0]
     assert "sgm-0.json is damaged" in report.page.read_text(encoding="utf-8")
+
+
+def test_what_limits_the_numbers_is_said(built, page):
+    said = " ".join(built.caveats)
+    for words in (
+        "data is synthetic",
+        "had no valid part",
+        "sgm-1 failed",
+        "elsewhere, perhaps with other training data: other",
+        "one seed, so that intervals cover documents alone: sgm",
+    ):
+        assert words in said
+        assert words in page
 
 
 def test_an_old_report_stays_when_a_new_one_fails(tmp_path, monkeypatch, without_figures):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from known_answers import compared
+from test_findings import compared
 
 from made_comparison import made_comparison
 from setrnn.report.calibration_table import TARGETS, calibration_table, find_largest_shares

@@ -91,22 +91,3 @@ def test_a_pair_is_one_document_that_only_the_second_gets_right(records):
     # of another seed is another pair of models
     found = with_cases(records, set_rnn_0=[right], seq2seq_rnn_1=[wrong])
     assert choose_pair_case(found) is None
-
-
-def test_steps_show_truth_and_words(records):
-    right, wrong = case(5, ["a", "b"], ["b", "a"]), case(5, ["a", "b"], ["a", "z"])
-    html = render_case_studies(with_cases(records, set_rnn_0=[right], seq2seq_rnn_0=[wrong]))
-    assert html.count(">true</span>") == 3
-    assert html.count(">not true</span>") == 1
-    assert "Missed: b" in html
-    assert html.count("STOP") == 2
-    assert "&lt;final&gt;" in html
-    assert "<final>" not in html
-    assert "stop words" in html
-
-
-def test_it_is_said_where_there_is_no_such_document(records):
-    assert "No document is explained" in render_case_studies(list(records.values()))
-    html = render_case_studies(with_cases(records, set_rnn_0=[case(1, ["a"], ["a"])]))
-    assert "hold no such document" in html
-    assert "hold no document on which" in html

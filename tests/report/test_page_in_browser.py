@@ -96,36 +96,6 @@ def test_a_table_sorts_by_click(tab):
         assert None not in values[:-1]
 
 
-def test_a_table_sorts_by_keyboard(tab):
-    button = tab.locator("#table-systems thead th:nth-child(3) button")
-    button.focus()
-    tab.keyboard.press("Enter")
-    values = [float(each) for each in column(tab, "#table-systems", 2) if each is not None]
-    assert values == sorted(values, reverse=True)
-    tab.keyboard.press("Space")
-    again = [float(each) for each in column(tab, "#table-systems", 2) if each is not None]
-    assert again == values[::-1]
-    tab.keyboard.press("Tab")
-    outline = tab.evaluate("getComputedStyle(document.activeElement).outlineStyle")
-    assert outline == "solid"  # where the keyboard is can be seen
-
-
-def test_the_page_is_no_wider_than_the_screen(tab):
-    tab.emulate_media(color_scheme="dark")
-    for width in (360, 768, 1280):
-        tab.set_viewport_size({"width": width, "height": 700})
-        assert tab.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_print_leaves_nothing_folded(tab):
-    folded = "section:not(#tables) details:not([open])"
-    assert tab.locator(folded).count() > 0
-    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert tab.locator(folded).count() == 0
-    # long tables are printed where the reader opened them
-    assert tab.locator("#tables details[open]").count() == 0
-
-
 def test_a_table_and_a_figure_can_be_saved_from_the_page_alone(browser, built, tmp_path):
     file = tmp_path / "alone.html"
     file.write_bytes(built.page.read_bytes())

@@ -119,24 +119,6 @@ def test_latex_rows_have_the_columns_of_the_tabular(made):
             assert text.count(rf"\end{{{environment}}}") == 1
 
 
-def test_latex_has_no_character_that_its_usual_fonts_lack(made):
-    for table in made[-1]:
-        assert to_latex(table).isascii()
-
-
-def test_latex_puts_the_best_in_bold_and_underlines_the_tied():
-    text = to_latex(table_of(Cell(".9", 0.9, is_best=True), Cell(".8", 0.8, is_tied=True)))
-    assert r"\textbf{.9} & \underline{.8}" in text
-
-
-def test_latex_names_datasets_over_their_columns():
-    cells = [Cell("1", 1.0), Cell("2", 2.0), Cell("3", 3.0)]
-    text = to_latex(table_of(*cells, groups=[("a_b", 2), ("c", 1)]))
-    assert r"\begin{tabular}{|l|cc|c|}" in text
-    assert r"& \multicolumn{2}{c|}{a\_b} & \multicolumn{1}{c|}{c} \\" in text
-    assert r"\cline{2-4}" in text
-
-
 def test_markdown_escapes_pipes_and_keeps_a_row_on_a_line():
     text = to_markdown(table_of(Cell("p(y | x)\nnext"), name="a|b", headers=["c|d"]))
     lines = text.splitlines()[2:]
@@ -148,19 +130,6 @@ def test_markdown_rows_have_the_columns_of_the_header(made):
         lines = [line for line in to_markdown(table).splitlines() if line.startswith("|")]
         assert len(lines) == len(table.rows) + 2
         assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {len(table.headers) + 2}
-
-
-def test_markdown_marks_the_best_and_the_tied():
-    text = to_markdown(table_of(Cell(".9", 0.9, is_best=True), Cell(".8", 0.8, is_tied=True)))
-    assert "| row | **.9** | *.8* |" in text
-
-
-def test_groups_name_the_columns_of_csv_and_markdown():
-    table = table_of(
-        Cell("1", 1.0), Cell("2", 2.0), headers=["F1"] * 2, groups=[("a", 1), ("b", 1)]
-    )
-    assert read_csv(to_csv(table))[0] == ["system", "a F1", "b F1"]
-    assert "| system | a F1 | b F1 |" in to_markdown(table)
 
 
 def test_a_summary_holds_every_score_and_p_as_plain_values(made):

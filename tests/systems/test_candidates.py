@@ -33,11 +33,6 @@ def test_packing_keeps_every_set_ascending_with_nothing_to_spare(documents, rand
     assert (np.diff((packed >= 0).astype(int), axis=-1) <= 0).all(), "-1 must come last"
 
 
-@pytest.mark.parametrize("shape", [(0, 2, 3), (2, 0, 3), (0, 0, 1)])
-def test_nothing_can_be_packed(shape):
-    assert pack_labels(np.zeros(shape, dtype=np.int32)).shape[:2] == shape[:2]
-
-
 @given(arrays(np.float64, 5, elements=st.floats(-1e4, 1e4)))
 def test_the_log_of_the_sigmoid_is_finite_and_right(logits):
     result = log_sigmoid(logits)
@@ -154,12 +149,6 @@ def test_joined_batches_have_the_sets_of_each():
     assert [joined.set_at(row, 0) for row in range(3)] == [[0, 2], [1], [0]]
     np.testing.assert_array_equal(joined.log_probs[1:], log_probs[1])
     assert SetCandidates.concatenate(parts, min_sets=5).labels.shape == (3, 5, 2)
-
-
-def test_joined_nothing_is_no_document():
-    nothing = SetCandidates.concatenate([], min_sets=4)
-    assert nothing.labels.shape == (0, 4, 1)
-    assert nothing.marginals(3).shape == (0, 3)
 
 
 def test_certificates_are_joined_if_all_batches_have_them():

@@ -28,11 +28,6 @@ def test_a_label_that_is_present_and_absent_is_refused_by_document_and_label():
     assert "\n" not in str(error.value)
 
 
-def test_rows_of_different_numbers_of_documents_are_refused():
-    with pytest.raises(DataError, match="for 2 documents, absent ones for 1"):
-        Known.of([[0], [1]], [[]])
-
-
 def test_too_many_present_labels_are_refused():
     KNOWN.check_sizes(2)
     with pytest.raises(DataError, match=r"Document 0: 2 labels .* at most 1"):
@@ -55,13 +50,6 @@ def test_where_no_set_fits_the_present_labels_stand_alone_with_probability_0():
     assert [found.set_at(document, 0) for document in range(3)] == [[1, 3], [0, 3], [2]]
     assert all(found.set_at(document, 1) == [] for document in range(3))
     np.testing.assert_array_equal(found.log_probs, log_probs)
-
-
-def test_the_present_labels_find_room_where_the_sets_are_narrower():
-    known = Known.of([[1, 3, 4]], [[]])
-    nothing = SetCandidates(np.array([[[0]]], dtype=np.int32), np.array([[-np.inf]]))
-    found = make_completions(nothing, known)
-    assert found.set_at(0, 0) == [1, 3, 4]
 
 
 def test_given_what_is_known_the_sets_found_share_all_of_it():

@@ -9,7 +9,6 @@ from brute_force import all_sets, found_sets
 from setrnn.data.joint_encoder import join_rows
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.ragged import Ragged
-from setrnn.errors import ConfigError
 from setrnn.systems.candidates import SetCandidates, pack_labels
 from setrnn.systems.known import Known, make_completions
 from setrnn.systems.limits import Limits, no_limits
@@ -258,11 +257,6 @@ def test_the_union_keeps_the_best_of_each_member_and_then_the_most_probable():
     assert is_set.all()
     found = SetCandidates(labels, np.zeros(is_set.shape))
     assert {tuple(found.set_at(0, rank)) for rank in range(3)} == {(0, 1), (3,), (2,)}
-
-
-def test_sequences_are_refused(tables):
-    with pytest.raises(ConfigError, match="sequence"):
-        mixture(tables).candidates(TOKENS, 2, "sequences")
 
 
 @pytest.mark.parametrize("weights", [[0.5, 0.6], [1.5, -0.5], [np.nan, 1.0]])

@@ -7,9 +7,7 @@ import pytest
 from test_recurrent import TOKENS, found_sets, make_system
 
 from brute_force_sequences import TEXTS, batch_of, set_log_probs, tiny_network
-from setrnn.data.batches import take_rows
 from setrnn.systems import order_free
-from setrnn.systems.known import Known
 
 ALL_SETS = np.array(
     [[[-1, -1, -1], [0, -1, -1], [1, 3, -1], [0, 2, 3], [1, 2, 3]]] * len(TEXTS), dtype=np.int32
@@ -43,18 +41,6 @@ def test_how_sets_are_parted_changes_nothing(max_subsets, max_memory, monkeypatc
     monkeypatch.setattr(order_free, "MAX_SUBSETS", max_subsets)
     monkeypatch.setattr(order_free, "MAX_MEMORY", max_memory)
     np.testing.assert_allclose(system.set_log_probs(TOKENS, ALL_SETS), whole, rtol=1e-5)
-
-
-def test_what_is_known_of_one_document_is_nothing_to_another():
-    """A document of which nothing is known is searched as ever, whatever its neighbours."""
-    system = make_system("order-free", beam_width=2)
-    free = system.candidates(TOKENS, 2)
-    known = Known.of([(), (1,), (), ()], [(), (), (), ()])
-    together = system.candidates(TOKENS, 2, known=known)
-    for document in (0, 2, 3):
-        assert found_sets(together, document) == pytest.approx(found_sets(free, document))
-    alone = system.candidates(take_rows(TOKENS, np.array([1])), 2, known=known.rows(slice(1, 2)))
-    assert found_sets(together, 1) == pytest.approx(found_sets(alone, 0), abs=1e-5)
 
 
 def test_more_labels_than_can_be_summed_have_no_probability():

@@ -13,9 +13,8 @@ from brute_force_sequences import (
     tiny_network,
 )
 from setrnn.config import Config, ModelSettings, SearchSettings
-from setrnn.data.batches import take_rows
 from setrnn.data.ragged import Ragged
-from setrnn.errors import ConfigError, DataError
+from setrnn.errors import DataError
 from setrnn.methods import METHODS
 from setrnn.systems import neural as neural_system
 from setrnn.systems.known import Known, given_known, known_log_prob
@@ -112,24 +111,6 @@ def test_the_best_set_is_the_same_however_many_are_asked_for(decoder, beam_width
 
 
 @EVERY_SOURCE
-def test_candidates_come_in_the_order_of_the_documents(source):
-    system = make_system(beam_width=6)
-    expected = system.candidates(TOKENS, 6, source)
-    order = np.array([2, 0, 3, 1, 0])
-    shuffled = system.candidates(take_rows(TOKENS, order), 6, source)
-    for place, document in enumerate(order):
-        found = found_sets(shuffled, place)
-        assert list(found) == list(found_sets(expected, document))
-
-
-@EVERY_SOURCE
-def test_no_documents_have_no_candidates(source):
-    candidates = make_system(beam_width=3).candidates(Ragged.from_lists([]), 3, source)
-    assert len(candidates) == 0
-    assert make_system().marginals(Ragged.from_lists([])).shape == (0, 4)
-
-
-@EVERY_SOURCE
 @pytest.mark.parametrize("max_labels", [1, 2])
 def test_no_candidate_is_larger_than_the_limit(source, max_labels):
     candidates = make_system(max_labels=max_labels).candidates(TOKENS, 16, source)
@@ -160,27 +141,6 @@ def test_prediction_has_no_dropout_and_leaves_training_as_it_was(is_training):
     assert system.network.training == is_training
 
 
-@EVERY_DECODER
-def test_a_system_is_rebuilt_from_its_arrays(decoder):
-    system = make_system(decoder, beam_width=6)
-    again = type(system).from_arrays(system.arrays(), METHOD[decoder], system.config, "cpu")
-    expected, found = system.candidates(TOKENS, 6), again.candidates(TOKENS, 6)
-    np.testing.assert_array_equal(found.labels, expected.labels)
-    np.testing.assert_array_equal(found.log_probs, expected.log_probs)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@EVERY_DECODER
-def test_the_device_changes_nothing(decoder):
-    system = make_system(decoder)
-    on_gpu = type(system).from_arrays(system.arrays(), METHOD[decoder], system.config, "cuda")
-    expected, found = system.candidates(TOKENS, 16), on_gpu.candidates(TOKENS, 16)
-    for document in range(len(TEXTS)):
-        assert found_sets(found, document) == pytest.approx(
-            found_sets(expected, document), abs=0.02
-        )  # TF32
-
-
 def fits(labels, document):
     present, absent = (
         set(row[row >= 0]) for row in (KNOWN.present[document], KNOWN.absent[document])
@@ -203,35 +163,6 @@ def test_candidates_are_the_sets_that_fit_with_the_probability_of_each(decoder):
         given = {k: np.exp(p) for k, p in found_sets(given_known(candidates), document).items()}
         shares = {k: np.exp(p) / total for k, p in expected.items()}
         assert given == pytest.approx(shares, abs=1e-4)
-
-
-def test_knowing_nothing_changes_nothing():
-    system = make_system(beam_width=6)
-    for source in ("sets", "sequences"):
-        expected = system.candidates(TOKENS, 6, source)
-        found = system.candidates(TOKENS, 6, source, Known.nothing(len(TOKENS)))
-        np.testing.assert_array_equal(found.labels, expected.labels)
-        np.testing.assert_array_equal(found.log_probs, expected.log_probs)
-
-
-@pytest.mark.parametrize("beam_width", [1, 6])
-def test_how_documents_are_batched_and_ordered_changes_nothing(beam_width, monkeypatch):
-    system = make_system(beam_width=beam_width)
-    together = system.candidates(TOKENS, 6, known=KNOWN)
-    unknown = system.candidates(TOKENS, 6)
-    assert list(found_sets(together, 1)) == list(found_sets(unknown, 1)), "nothing is known of it"
-    monkeypatch.setattr(neural_system, "MAX_DOCUMENTS_ON_CPU", 1)
-    assert_same_candidates(system.candidates(TOKENS, 6, known=KNOWN), together)
-    monkeypatch.undo()
-    order = np.array([2, 0, 3, 1, 0])
-    shuffled = system.candidates(take_rows(TOKENS, order), 6, known=KNOWN.rows(order))
-    for place, document in enumerate(order):
-        assert list(found_sets(shuffled, place)) == list(found_sets(together, document))
-
-
-def test_sequences_are_not_completed():
-    with pytest.raises(ConfigError, match="Use rule 'set'"):
-        make_system(beam_width=2).candidates(TOKENS, 2, "sequences", KNOWN)
 
 
 def test_more_present_labels_than_a_set_may_have_are_refused():

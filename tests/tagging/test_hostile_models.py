@@ -20,7 +20,7 @@ from setrnn.model.encoders import TransformerEncoder
 from setrnn.model.network import Network
 from setrnn.plain_settings import load_config, settings_hash
 from setrnn.systems.candidates import to_probability
-from setrnn.systems.independent import IndependentSystem
+from setrnn.systems.neural import IndependentSystem
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
 from small_taggers import with_thresholds

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from setrnn.comparison.description import describe
+from setrnn.comparison.data import describe
 from setrnn.config import TextSettings
 from setrnn.data.preparing import prepare
 from setrnn.errors import DataError

@@ -70,14 +70,6 @@ def compare(
             show_default="no limit",
         ),
     ] = None,
-    tune: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Search the settings of each system on the valid part, with N trials.",
-        ),
-    ] = 0,
     add: Annotated[
         list[str] | None,
         typer.Option(
@@ -125,7 +117,6 @@ def compare(
             seeds=seeds,
             jobs=jobs,
             budget=budget,
-            tune=tune,
             added=parse_additions(add or []),
             quick=quick,
             preset=preset,

@@ -43,24 +43,15 @@ def report(
         typer.Option(
             metavar="DIR",
             help="A stored report of the same data, such as docs/results/debtags: say which scores "
-            "have drifted beyond the spread over seeds, and which settings and versions differ. "
+            "differ by more than the tolerance, and which settings and versions differ. "
             "The exit code is 1 if a score has drifted.",
-            show_default=False,
-        ),
-    ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DATA",
-            help="The data of the comparison, to add what an older version of setrnn did not "
-            "record: which label sets of test do not occur in train, document lengths.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
     """Make the report of a comparison again from its records: one page, tables and figures."""
     with terminal_progress() as show:
-        built = setrnn.build_report(folder, out, beside or [], show, data=data, against=against)
+        built = setrnn.build_report(folder, out, beside or [], show, against=against)
     if built.systems is not None:
         stdout.print(systems_table(built.systems))
     for each in built.caveats:
@@ -77,15 +68,11 @@ def show_drift(drift: Drift) -> None:
     stdout.print()
     for change in drift.drifted:
         stdout.print(f"drift: {change}", markup=False, highlight=False, soft_wrap=True)
-    for line in drift.notes:
-        warn(line)
-    if drift.settings:
-        note("Different from the stored comparison:")
     for each in drift.settings:
-        note(f"    {each}")
+        note(f"Different from the stored comparison: {each}")
     if drift.missing:
         note(f"Stored, but not run here: {', '.join(drift.missing)}")
-    note(drift.sentence)
+    note(f"{len(drift.drifted)} of {len(drift.table.rows)} scores have drifted.")
 
 
 def systems_table(table: Table) -> TerminalTable:

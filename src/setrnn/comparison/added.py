@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,8 @@ from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_sets
 from setrnn.tagging.acceptance import reliability
 
-MOST_SHOWN = 3  # ids per message
-MOST_CHARACTERS = 80  # per name
+MAX_SHOWN = 3  # ids per message
+MAX_CHARACTERS = 80  # per name
 
 _NOT_IN_FILE_NAMES = '/\\:*?"<>|'
 _ADVICE = 'Write one object per line: {"id": "...", "labels": ["..."]}.'
@@ -60,9 +60,22 @@ def parse_additions(texts: Sequence[str]) -> dict[str, Path]:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse names of rows that cannot be used, and two rows of one name."""
+    """Refuse names that cannot be file names or that are methods', and two rows of one name."""
     for name in names:
-        _check_name(name)
+        if not name.strip():
+            raise ConfigError("--add needs a name for its row: --add NAME=FILE.")
+        if name.casefold() in METHODS:
+            raise ConfigError(
+                f"'{name}' is a method of setrnn: choose another name for the row, such as "
+                f"my-{name}."
+            )
+        is_plain = name.isprintable() and not set(name) & set(_NOT_IN_FILE_NAMES)
+        is_framed = name != name.strip() or name.startswith((".", "-"))
+        if not is_plain or is_framed or len(name) > MAX_CHARACTERS:
+            raise ConfigError(
+                f"'{printable(name[:MAX_CHARACTERS])}' cannot be the name of a row, since a file "
+                "is named after it. Use letters, digits, '-', '_' and '.'."
+            )
     for name, n in Counter(each.casefold() for each in names).items():
         if n > 1:
             raise ConfigError(f"--add gives '{name}' twice: two runs with one name. Rename one.")
@@ -99,7 +112,6 @@ def make_added_record(comparison: Comparison, name: str, file: Path) -> Record:
 
     A label that neither train nor test has is refused, since it is usually misspelt.
     """
-    _check_name(name)
     rows = _match_documents(comparison, file, list(_read(file)))
     predicted = _find_labels(comparison, file, rows)
     probability = _check_probabilities(file, rows)
@@ -117,23 +129,6 @@ def make_added_record(comparison: Comparison, name: str, file: Path) -> Record:
         ),
         is_added=True,
     )
-
-
-def _check_name(name: str) -> None:
-    """Refuse a name that cannot be a file name, or that is a method's."""
-    if not name.strip():
-        raise ConfigError("--add needs a name for its row: --add NAME=FILE.")
-    if name.casefold() in METHODS:
-        raise ConfigError(
-            f"'{name}' is a method of setrnn: choose another name for the row, such as my-{name}."
-        )
-    is_plain = name.isprintable() and not set(name) & set(_NOT_IN_FILE_NAMES)
-    is_framed = name != name.strip() or name.startswith((".", "-"))
-    if not is_plain or is_framed or len(name) > MOST_CHARACTERS:
-        raise ConfigError(
-            f"'{printable(name[:MOST_CHARACTERS])}' cannot be the name of a row, since a file is "
-            "named after it. Use letters, digits, '-', '_' and '.'."
-        )
 
 
 def _read(file: Path) -> Iterator[_Row]:
@@ -176,42 +171,32 @@ def _parse_row(values: Mapping[str, Any], number: int) -> _Row:
 def _match_documents(comparison: Comparison, file: Path, rows: list[_Row]) -> list[_Row]:
     """Return the rows in the order of the test documents."""
     without = [row for row in rows if row.id is None]
-    if len(without) == len(rows):
-        if len(rows) != len(comparison.ids):
-            raise DataError(
-                f"{file} has {len(rows):,} rows without ids, and there are {len(comparison.ids):,} "
-                "test documents. Give one row per document, in their order, or add ids."
-            )
+    if len(without) == len(rows) != len(comparison.ids):
+        raise DataError(
+            f"{file} has {len(rows):,} rows without ids, and there are {len(comparison.ids):,} "
+            "test documents. Give one row per document, in their order, or add ids."
+        )
+    if len(without) == len(rows) or [row.id for row in rows] == list(comparison.ids):
         return rows
     if without:
         raise DataError(
             f"{file} line {without[0].number} has no id, but other lines have one. Give every row "
             "the id of its document, or no row an id."
         )
-    ids = [str(row.id) for row in rows]
-    if ids == list(comparison.ids):
-        return rows
     by_id: dict[str, _Row] = {}
-    for row, row_id in zip(rows, ids, strict=True):
-        if row_id in by_id:
+    for row in rows:
+        first = by_id.setdefault(str(row.id), row)
+        if first is not row:
             raise DataError(
-                f"{file} has the document {shown(row_id)} twice: lines {by_id[row_id].number} and "
+                f"{file} has the document {shown(row.id)} twice: lines {first.number} and "
                 f"{row.number}. Remove one."
             )
-        by_id[row_id] = row
-    _check_ids(comparison, file, by_id)
-    return [by_id[each] for each in comparison.ids]
-
-
-def _check_ids(comparison: Comparison, file: Path, found: Collection[str]) -> None:
     wanted = dict.fromkeys(comparison.ids)
-    unknown = [each for each in found if each not in wanted]
-    missing = [each for each in wanted if each not in found]
-    problems = []
-    if unknown:
-        problems.append(f"ids that no test document has: {len(unknown):,} ({_show_first(unknown)})")
-    if missing:
-        problems.append(f"test documents without a row: {len(missing):,} ({_show_first(missing)})")
+    groups = {
+        "ids that no test document has": [each for each in by_id if each not in wanted],
+        "test documents without a row": [each for each in wanted if each not in by_id],
+    }
+    problems = [f"{what}: {len(ids):,} ({_show_first(ids)})" for what, ids in groups.items() if ids]
     if problems:
         raise DataError(
             f"{file} does not match: {'; '.join(problems)}. Give one row for each test document, "
@@ -222,11 +207,12 @@ def _check_ids(comparison: Comparison, file: Path, found: Collection[str]) -> No
             f"{file} cannot be matched by id: some test documents share one. Give one row per "
             "document, in their order, without ids."
         )
+    return [by_id[each] for each in comparison.ids]
 
 
 def _show_first(ids: Sequence[str]) -> str:
-    more = ", ..." if len(ids) > MOST_SHOWN else ""
-    return ", ".join(shown(each) for each in ids[:MOST_SHOWN]) + more
+    more = ", ..." if len(ids) > MAX_SHOWN else ""
+    return ", ".join(shown(each) for each in ids[:MAX_SHOWN]) + more
 
 
 def _find_labels(comparison: Comparison, file: Path, rows: Sequence[_Row]) -> LabelSets:

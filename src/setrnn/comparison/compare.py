@@ -9,19 +9,22 @@ from functools import partial
 from pathlib import Path
 
 from setrnn.comparison.added import check_names, make_added_records
-from setrnn.comparison.plan import (
+from setrnn.comparison.data import (
     PREPARED,
-    add_command,
+    open_comparable,
+    open_comparison,
+    refuse_other_folder,
+)
+from setrnn.comparison.plan import (
+    Pool,
     check_members,
+    find_done,
     find_methods,
     find_start,
     list_members,
     list_seeds,
-    make_plan,
-    open_comparable,
-    open_comparison,
-    refuse_other_folder,
     refuse_unequal_treatment,
+    run_tasks,
 )
 from setrnn.comparison.records import (
     COMPARISON_FILE,
@@ -32,7 +35,6 @@ from setrnn.comparison.records import (
     order_systems,
 )
 from setrnn.comparison.run import Task
-from setrnn.comparison.running import Pool, run_tasks
 from setrnn.config import Config
 from setrnn.data.folders import locked
 from setrnn.data.formats.parents import Parents
@@ -60,7 +62,7 @@ from setrnn.tagging.opening import (
 from setrnn.training.pool import run_jobs
 
 N_SEEDS = 3
-MOST_RUNS = 10_000  # per method
+MAX_RUNS = 10_000  # per method
 # A small network that two cores train in a minute or two; chosen on the valid part of newsroom.
 QUICK_SETTINGS = {
     "vectors.dimensions": 100,
@@ -129,7 +131,6 @@ def compare(
     seeds: int | None = None,
     jobs: int | None = None,
     budget: float | None = None,
-    tune: int = 0,
     added: Mapping[str, str | Path] | None = None,
     quick: bool = False,
     valid: str | Path | None = None,
@@ -164,7 +165,6 @@ def compare(
         jobs: runs at a time; 1 by default, 2 with `quick`, and as many as there is room for with
             `ray`.
         budget: minutes of training per run, after which its best epoch so far counts.
-        tune: trials per system to search its settings on the valid part (needs Optuna).
         added: files with predictions of other tools, by the names of their rows.
         quick: small settings for a first look.
         valid: a file that becomes the valid part.
@@ -194,11 +194,9 @@ def compare(
     """
     if budget is not None and not 0 < budget < float("inf"):
         raise ConfigError(f"budget must be above 0 minutes, got {budget:g}.")
-    for name, value, least in (("seeds", seeds, 1), ("jobs", jobs, 1), ("tune", tune, 0)):
-        if value is not None and not least <= value <= MOST_RUNS:
-            raise ConfigError(
-                f"{name} must be at least {least} and at most {MOST_RUNS:,}, got {value}."
-            )
+    for name, value in (("seeds", seeds), ("jobs", jobs)):
+        if value is not None and not 1 <= value <= MAX_RUNS:
+            raise ConfigError(f"{name} must be at least 1 and at most {MAX_RUNS:,}, got {value}.")
     device = choose_device(device, ray, gpus_per_run, "--gpus-per-run")
     if quick and (preset != "default" or config is not None):
         raise ConfigError("quick has settings of its own: omit preset and config.")
@@ -211,7 +209,9 @@ def compare(
     check_names(list(files))
     refuse_other_folder(folder)
     if config.classical.tune:
-        raise ConfigError("classical.tune is for train. To search settings here: --tune N.")
+        raise ConfigError(
+            "classical.tune is for train: a comparison gives all systems the same settings."
+        )
     check_members(names, keep_models)
     for method in names:
         if not find_method(method).is_mixture:
@@ -228,12 +228,7 @@ def compare(
     prepared, config = open_training_data(
         source, config, overrides, cache, open_comparable, on_progress
     )
-    treatment = {
-        "preset": preset,
-        "settings": overrides,
-        "n_trials": tune,
-        "budget_minutes": budget,
-    }
+    treatment = {"preset": preset, "settings": overrides, "budget_minutes": budget}
     n_seeds = seeds or (QUICK_SEEDS if quick else N_SEEDS)
     if not any(find_method(method).is_network for method in names):
         n_seeds = 1
@@ -255,24 +250,25 @@ def compare(
         for method in names
         for seed in list_seeds(method, n_seeds)
     ]
+    if command is None:
+        command = f"setrnn.compare({str(source)!r}, {names!r}, out={str(out)!r}, ...)"
     # A second comparison in the same folder would do the same runs, and lose records.
     busy = " Wait until it ends, or choose another --out."
     with locked(folder / COMPARISON_FILE, wait=False, way_out=busy):
         comparison = open_comparison(folder, prepared)
         records = load_records(folder, comparison, lambda text: on_progress(Note(text, True)))
         refuse_unequal_treatment(folder, records, treatment, config)
-        if not tune:
-            make_plan(folder, comparison, tasks)  # refuses other settings before anything runs
+        find_done(folder, comparison, tasks)  # refuses other settings before anything runs
         if files:
             for record in make_added_records(comparison, files, records):
                 record.save(folder)
-        if command is None:
-            command = f"setrnn.compare({str(source)!r}, {names!r}, out={str(out)!r}, ...)"
-        comparison = add_command(folder, comparison, command)
+        if command not in comparison.commands:
+            comparison = replace(comparison, commands=(*comparison.commands, command))
+            comparison.save(folder)
         with _explained_stop(folder):
             if any(find_method(method).is_network for method in names):
                 make_vectors(prepared, config, on_progress)  # before the runs, which share them
-            run_tasks(comparison, tasks, tune, pool, on_progress)
+            run_tasks(comparison, tasks, pool, on_progress)
         return ComparisonResult(folder, comparison, load_records(folder, comparison))
 
 

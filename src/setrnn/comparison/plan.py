@@ -1,40 +1,28 @@
-"""What a comparison runs: its data, its folder, its methods and seeds, and what is done already."""
+"""The runs of a comparison: which methods and seeds, which are done, and running the others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import shutil
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from setrnn.comparison.description import complete, describe, is_same_data
-from setrnn.comparison.records import (
-    COMPARISON_FILE,
-    MODELS,
-    REPORT,
-    RUNS,
-    Comparison,
-    Failure,
-    Record,
-    load_records,
-    run_name,
-)
-from setrnn.comparison.run import Task
-from setrnn.comparison.tuning import SPACES, TUNING
-from setrnn.config import Config, TextSettings
-from setrnn.data.cache import Source, open_prepared
-from setrnn.data.formats import Dataset
-from setrnn.data.prepared import Prepared
-from setrnn.errors import ConfigError, DataError, nearest_name
+from setrnn.comparison.records import RUNS, Comparison, Record, load_records, run_name
+from setrnn.comparison.run import Task, run
+from setrnn.config import Config
+from setrnn.errors import ConfigError, TrainingError, nearest_name
 from setrnn.methods import METHODS, find_method
-from setrnn.plain_settings import flatten, from_dict, to_dict
-from setrnn.progress import OnProgress, ignore_progress
+from setrnn.plain_settings import flatten, to_dict
+from setrnn.progress import Note, OnProgress
+from setrnn.training.overall import Overall
+from setrnn.training.pool import Ended, Job
 
 ALL, LATER = "all", "later"  # groups of methods
-PREPARED = "prepared"  # prepared data may be kept in the folder too
 DIFFERENCES_SHOWN = 3
-# The parts of `Record.treatment` that must be the same for all runs.
-EQUAL_TREATMENT = ("n_trials", "budget_minutes")
+# Training ends by itself within its budget; a run that takes far longer is killed.
+LIMIT_FACTOR, LIMIT_SECONDS = 2, 60
 
 
 def find_methods(names: str | Sequence[str], keeps_models: bool = True) -> list[str]:
@@ -111,133 +99,23 @@ def check_members(methods: Sequence[str], keeps_models: bool) -> None:
         )
 
 
-def open_comparable(
-    source: Source,
-    settings: TextSettings,
-    folder: Path | None = None,
-    on_progress: OnProgress = ignore_progress,
-) -> Prepared:
-    """Prepare data as `open_prepared` does; a missing valid part is cut from train.
-
-    `Prepared.valid_is_cut` says whether it was cut, `describe_cut` says it in words.
-    """
-    if source.prepared_folder is not None:
-        return _require_all_parts(open_prepared(source, settings, folder, on_progress))
-    _require_test(source.open())
-    return open_prepared(replace(source, cut_valid=True), settings, folder, on_progress)
-
-
-def _require_all_parts(prepared: Prepared) -> Prepared:
-    """Refuse a prepared folder without one of the parts: its vocabulary is that of all of train."""
-    for name in ("train", "valid", "test"):
-        if not prepared.description["n_documents"].get(name):
-            raise DataError(
-                f"{prepared.folder} was prepared without a '{name}' part, which a comparison "
-                "needs. Give the data it was made from: a missing valid part is cut from train."
-            )
-    return prepared
-
-
-def _require_test(dataset: Dataset) -> None:
-    dataset.require("train")
-    if "test" not in dataset.splits:
-        kept = " --valid 0" if "valid" in dataset.splits else ""
-        raise DataError(
-            f"{dataset.place} has no 'test' part to compare on: found "
-            f"{', '.join(sorted(dataset.splits))}. Cut one: setrnn data split {dataset.place} "
-            f"FOLDER{kept}, then compare FOLDER."
-        )
-
-
-def refuse_other_folder(folder: Path) -> None:
-    """Refuse a folder that holds anything other than a comparison."""
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder} is a file. Choose another --out.")
-    if not folder.exists() or (folder / COMPARISON_FILE).is_file():
-        return
-    ours = {RUNS, MODELS, REPORT, PREPARED, TUNING}
-    others = [each.name for each in folder.iterdir() if not each.name.startswith(".")]
-    if not set(others) <= ours:
-        raise DataError(f"{folder} exists and is not a comparison. Choose another --out.")
-
-
-def open_comparison(folder: Path, prepared: Prepared) -> Comparison:
-    """Create the folder of a comparison, or open an existing one."""
-    refuse_other_folder(folder)
-    made = describe(prepared)
-    if not (folder / COMPARISON_FILE).is_file():
-        made.save(folder)
-        return made
-    comparison = Comparison.load(folder)
-    # The file of the comparison may have been edited: the hash is that of the data.
-    if comparison.data_hash != made.data_hash or not is_same_data(comparison, made):
-        raise DataError(
-            f"{folder} compares systems on other data ({comparison.data}), or on the same data "
-            "with other text settings. Choose another --out."
-        )
-    return complete(folder, comparison, made)
-
-
-def complete_comparison(
-    folder: Path,
-    comparison: Comparison,
-    records: Sequence[Record],
-    source: Source,
-    on_progress: OnProgress = ignore_progress,
-) -> Comparison:
-    """Add from the data what a comparison by an older version did not record about it."""
-    text = next((each.config["text"] for each in records if "text" in each.config), None)
-    settings = TextSettings() if text is None else from_dict(TextSettings, text)
-    made = describe(open_comparable(source, settings, on_progress=on_progress))
-    if not is_same_data(comparison, made):
-        raise DataError(
-            f"{source} is not the data of {folder} ({comparison.data}): its labels or its test "
-            "documents differ. Give the data that was compared on."
-        )
-    return complete(folder, comparison, made)
-
-
-def add_command(folder: Path, comparison: Comparison, command: str) -> Comparison:
-    """Add a command to those that made the comparison, once."""
-    if command not in comparison.commands:
-        comparison = replace(comparison, commands=(*comparison.commands, command))
-        comparison.save(folder)
-    return comparison
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The requested runs: those that are done, and those still to do."""
-
-    done: Sequence[Record]
-    tasks: Sequence[Task]  # in descending order of expected time
-
-
-def make_plan(folder: Path, comparison: Comparison, tasks: Sequence[Task]) -> Plan:
-    """Find the runs that are done; refuse those made with other settings.
+def find_done(folder: Path, comparison: Comparison, tasks: Iterable[Task]) -> list[Record]:
+    """Return the records of the tasks that are done; refuse those made with other settings.
 
     A run that failed is to be done again, and so is a mixture of other members.
     """
     records = {record.name: record for record in load_records(folder, comparison)}
     done: list[Record] = []
-    left: list[Task] = []
     for task in tasks:
         record = records.get(task.name)
-        others = [] if record is None else record.treatment.get("members", [])
-        if record is None or record.failure is not None or others != list(task.members):
-            left.append(task)
-        else:
+        if record is None or record.failure is not None:
+            continue
+        if record.treatment.get("members", []) == list(task.members):
             _refuse_difference(
                 folder, record, flatten(record.config), flatten(to_dict(task.config))
             )
             done.append(record)
-    return Plan(done, longest_first(left, records.values()))
-
-
-def longest_first(tasks: Sequence[Task], records: Iterable[Record] = ()) -> list[Task]:
-    """Sort tasks in descending order of expected time: parallel ones then end together."""
-    expected = expect_seconds([task.method for task in tasks], records)
-    return sorted(tasks, key=lambda task: -expected[task.method])
+    return done
 
 
 def expect_seconds(methods: Iterable[str], records: Iterable[Record] = ()) -> dict[str, float]:
@@ -256,40 +134,20 @@ def expect_seconds(methods: Iterable[str], records: Iterable[Record] = ()) -> di
     return {method: known.get(method, scale * METHODS[method].relative_cost) for method in methods}
 
 
-def failed_record(task: Task, comparison: Comparison, failure: Failure) -> Record:
-    """Return the record of a run that failed."""
-    return Record(
-        method=task.method,
-        seed=task.seed,
-        data_hash=comparison.data_hash,
-        own_rule=find_method(task.method).rule,
-        config=to_dict(task.config),
-        treatment=task.treatment,
-        trials=task.trials,
-        failure=failure,
-    )
-
-
 def refuse_unequal_treatment(
     folder: Path, records: Iterable[Record], treatment: Mapping[str, Any], config: Config
 ) -> None:
-    """Refuse to add runs to runs that had other settings, another budget or other trials."""
+    """Refuse to add runs to runs that had other settings or another budget."""
+    now = _settings(treatment, to_dict(config))
     for record in records:
         if record.failure is None and not record.is_added:
-            is_searched = bool(record.treatment.get("n_trials") or treatment.get("n_trials"))
-            before = _treatment(record.treatment, record.config, is_searched)
-            now = _treatment(treatment, to_dict(config), is_searched)
-            _refuse_difference(folder, record, before, now)
+            _refuse_difference(folder, record, _settings(record.treatment, record.config), now)
 
 
-def _treatment(
-    treatment: Mapping[str, Any], config: Mapping[str, Any], is_searched: bool
-) -> dict[str, Any]:
-    """Return what must be the same for all runs: not the seed, nor searched settings."""
-    searched = {key for space in SPACES.values() for key in space} if is_searched else set()
-    own = {"seed", *searched}
-    settings = {name: value for name, value in flatten(config).items() if name not in own}
-    return {name: treatment.get(name) for name in EQUAL_TREATMENT} | settings
+def _settings(treatment: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what must be the same for all runs: all but the seed."""
+    settings = {name: value for name, value in flatten(config).items() if name != "seed"}
+    return {"budget_minutes": treatment.get("budget_minutes"), **settings}
 
 
 def _refuse_difference(
@@ -307,3 +165,86 @@ def _refuse_difference(
         f"{folder} has the run {record.name} with other settings: {'; '.join(shown)}. "
         "Choose another --out, or give the settings it was made with."
     )
+
+
+class Pool(Protocol):
+    """Where jobs run, side by side: processes of this machine, or a cluster."""
+
+    def __call__(
+        self, jobs: Sequence[Job], *, on_progress: OnProgress
+    ) -> Generator[Ended, None, None]:
+        """Run jobs, and yield each at its end."""
+
+
+def run_tasks(
+    comparison: Comparison, tasks: Sequence[Task], pool: Pool, on_progress: OnProgress
+) -> None:
+    """Run the tasks that are not done yet, and write each record as soon as its run ends."""
+    folder = tasks[0].folder
+    done = find_done(folder, comparison, tasks)
+    if done:
+        on_progress(Note(f"{len(done)} runs are done already."))
+    for record in done:
+        _remove_checkpoints(record.name, folder)  # left if a process was killed just before
+    names = {record.name for record in done}
+    left = {task.name: task for task in tasks if task.name not in names}
+    seconds = expect_seconds([task.method for task in left.values()], done)
+    costs = {name: seconds[task.method] for name, task in left.items()}
+    overall = Overall("runs", costs, on_progress, len(done))
+    ended = []
+    with closing(pool(_make_jobs(left.values(), costs), on_progress=overall)) as jobs:
+        for job in jobs:
+            record = _keep(left[job.job.name], comparison, job)
+            ended.append(record)
+            score = record.scores.get("test", {}).get(record.own_rule, {}).get("instance_f1", 0.0)
+            overall.end(job, f"instance-F1 {score:.3f} (rule {record.own_rule})")
+    failures = [(each.name, each.failure) for each in ended if each.failure is not None]
+    if failures and not done and len(failures) == len(ended):
+        name, failure = failures[0]
+        message = failure.message.rstrip(".")
+        raise TrainingError(
+            f"Every run failed ({len(ended)}). {name}: {message}. See {folder / RUNS}."
+        )
+
+
+def _keep(task: Task, comparison: Comparison, ended: Ended) -> Record:
+    """Write the record of a run that succeeded or failed."""
+    record: Record = ended.value
+    if ended.failure is None:
+        _remove_checkpoints(task.name, task.folder)
+    else:
+        record = Record(
+            method=task.method,
+            seed=task.seed,
+            data_hash=comparison.data_hash,
+            own_rule=find_method(task.method).rule,
+            config=to_dict(task.config),
+            treatment=task.treatment,
+            failure=ended.failure,
+        )
+    record.save(task.folder)
+    return record
+
+
+def _make_jobs(tasks: Iterable[Task], costs: Mapping[str, float]) -> list[Job]:
+    """Return one job per task, in descending order of expected time, with the jobs after it."""
+    jobs = []
+    for task in tasks:
+        limit = None
+        if task.budget_seconds is not None and not task.members:
+            limit = LIMIT_FACTOR * task.budget_seconds + LIMIT_SECONDS
+        after = task.members or tuple(filter(None, [task.starts_from]))  # it needs their models
+        log = task.folder / RUNS / f"{task.name}.log"
+        jobs.append(Job(task.name, partial(run, task), log, limit, "runs", after))
+
+    def cost_to_the_end(job: Job) -> float:
+        later = [costs[each.name] for each in jobs if job.name in each.after]
+        return costs[job.name] + max(later, default=0.0)
+
+    return sorted(jobs, key=cost_to_the_end, reverse=True)  # the longest must not begin last
+
+
+def _remove_checkpoints(name: str, folder: Path) -> None:
+    """Remove the checkpoints of a run that is done."""
+    for checkpoints in (folder / RUNS).glob(f"{name}-*.run"):
+        shutil.rmtree(checkpoints, ignore_errors=True)

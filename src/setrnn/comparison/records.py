@@ -24,7 +24,7 @@ from setrnn.methods import METHODS
 from setrnn.plain_settings import settings_hash
 from setrnn.training.pool import Failure as Failure
 
-FORMAT = 2
+FORMAT = 3
 COMPARISON_FILE, RUNS, MODELS, REPORT = "comparison.json", "runs", "models", "report"
 SEAL = "seal"  # of a file: a hash of its other values
 GIVEN = "given"  # the rule of predictions that were added
@@ -50,10 +50,8 @@ class Comparison:
     ids: tuple[str, ...]  # of the test documents
     truth: LabelSets
     commands: tuple[str, ...] = ()  # the commands that made the comparison
-    # The test documents whose true set does not occur in train. None here and below: not known,
-    # in a comparison by an older version.
-    unseen_sets: tuple[int, ...] | None = None
-    mean_words: Mapping[str, float] | None = None  # per split: words of a document that are read
+    unseen_sets: tuple[int, ...] = ()  # the test documents whose true set is not in train
+    mean_words: Mapping[str, float] = field(default_factory=dict)  # read per document, by split
     parents: Mapping[str, Sequence[str]] | None = None  # of labels; None without a hierarchy
     format: int = FORMAT
 
@@ -71,10 +69,8 @@ class Comparison:
         """Read the file of a comparison from its folder."""
         try:
             values = _read(folder / COMPARISON_FILE)
-            for name in ("labels", "label_counts", "ids", "commands"):
+            for name in ("labels", "label_counts", "ids", "commands", "unseen_sets"):
                 values[name] = tuple(values[name])
-            if values.get("unseen_sets") is not None:
-                values["unseen_sets"] = tuple(values["unseen_sets"])
             return cls(**values)
         except (KeyError, TypeError, DamagedFileError) as error:
             raise DamagedFileError(
@@ -142,7 +138,6 @@ class Record:
     costs: Costs | None = None  # None for added predictions
     epochs: Sequence[Mapping[str, Any]] = ()
     best_epoch: int | None = None
-    trials: Sequence[Mapping[str, Any]] = ()  # of --tune
     scores: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     test: TestResults | None = None  # None if the run failed
     cases: Sequence[Mapping[str, Any]] = ()  # explained documents

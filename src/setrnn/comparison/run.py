@@ -64,7 +64,6 @@ class Task:
     n_jobs: int = 1  # how many runs share the machine
     keep_model: bool = True
     treatment: Mapping[str, Any] = field(default_factory=dict)
-    trials: Sequence[Mapping[str, Any]] = ()
     members: tuple[str, ...] = ()  # the runs whose models a mixture is made of
     starts_from: str = ""  # the run whose network this one starts from
 
@@ -134,7 +133,6 @@ def run(task: Task, on_progress: OnProgress = ignore_progress) -> Record:
         ),
         epochs=epochs,
         best_epoch=tagger.notes.get("best_epoch"),
-        trials=task.trials,
         scores={
             split: {rule: each.evaluation.as_dict() for rule, each in found.items()}
             for split, found in measured.items()

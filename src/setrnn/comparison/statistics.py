@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import norm
 from threadpoolctl import ThreadpoolController
 
 from setrnn.comparison.draws import LABEL_F1, Documents
@@ -27,11 +29,12 @@ if TYPE_CHECKING:
 
     Values: TypeAlias = NDArray[np.float64]
 
+POWER = 0.8  # the chance that as many documents as are needed show a difference
 LEVEL = 0.05  # a difference is significant where p is below it
 LOG_LIKELIHOOD = "set_log_likelihood"  # a measure too, of runs with log p of each true set
 # No p is below 2 / (DRAWS + 1): few enough for all pairs of 15 systems after Holm's correction.
 DRAWS = 4999
-_LEAST_DRAWS = 39  # fewer draws have no 2.5% tail
+_MIN_DRAWS = 39  # fewer draws have no 2.5% tail
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,8 @@ def bootstrap(
         >>> found.mean, found.p
         (0.75, 0.02)
     """
-    if draws < _LEAST_DRAWS:
-        raise DataError(f"draws must be {_LEAST_DRAWS} or more, got {draws}.")
+    if draws < _MIN_DRAWS:
+        raise DataError(f"draws must be {_MIN_DRAWS} or more, got {draws}.")
     runs: dict[Entry, list[LabelSets]] = {}
     true_log_probs: dict[str, list[Sequence[float | None] | None]] = {}
     for record in sorted(records, key=lambda record: record.seed):
@@ -205,6 +208,20 @@ class Bootstrap:
             corrected = corrected.clip(-1, 1)
         return Difference(mean, *_interval(corrected), p=p)
 
+    def compare_means(self, first: str, values: Values, second: str, others: Values) -> Difference:
+        """Compare the means of values of two systems, each (runs, documents).
+
+        The mean is over the documents with a value: NaN where there is none.
+        """
+        drawn, mean = np.zeros(self.n_draws), 0.0
+        for sign, system, each in ((1, first, values), (-1, second, others)):
+            shares = self._documents.draw_runs(system, len(each))
+            drawn += sign * (self._documents.draw_means(each) * shares).sum(axis=0)
+            mean += sign * float(np.nanmean(each, axis=1).mean())
+        both = np.nan_to_num(np.concatenate([values, others]))
+        n_differing = int((both != both[0]).any(axis=0).sum())
+        return Difference(mean, *_interval(drawn), max(two_sided(drawn), least_p(n_differing)))
+
     def variances(self, first: Entry, second: Entry, measure: str) -> tuple[float, float]:
         """Return the variance of a difference that documents cause, and that seeds cause.
 
@@ -311,3 +328,44 @@ def two_sided(drawn: Values) -> float:
     """Return twice the share of draws on the rarer side of 0; draws at 0 count on both sides."""
     n_rarer = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
     return min(1.0, 2 * (n_rarer + 1) / (len(drawn) + 1))
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The test documents that would show a difference as large as the measured one."""
+
+    n_documents: float  # infinite where nothing was measured
+    needs_seeds: bool  # whether it also takes many more seeds: their spread hides the difference
+
+
+def documents_needed(
+    bootstrap: Bootstrap, first: Entry, second: Entry, measure: str, n_tests: int
+) -> Needed:
+    """Estimate how many test documents would show the difference of two entries.
+
+    They show it with a chance of 80%, by a test at .05 / `n_tests`: the strictest step of Holm's
+    method over the tests of the family.
+    """
+    mean = bootstrap.mean(first, measure) - bootstrap.mean(second, measure)
+    of_documents, of_seeds = bootstrap.variances(first, second, measure)
+    return estimate_documents(mean, of_documents, of_seeds, bootstrap.n_documents, n_tests)
+
+
+def estimate_documents(
+    mean: float, of_documents: float, of_seeds: float, n_documents: int, n_tests: int = 1
+) -> Needed:
+    """Estimate the documents needed from a difference and its variances on `n_documents`.
+
+    The variance of the documents shrinks with their number, that of the seeds does not. Where the
+    seeds take more than half of the variance that this power allows, the estimate is for so many
+    seeds that theirs does not matter.
+
+    Example:
+        >>> round(estimate_documents(0.01, 0.005**2, 0.0, 1000).n_documents)
+        1962
+    """
+    distance = float(norm.isf(LEVEL / (2 * n_tests)) + norm.ppf(POWER))
+    most = (mean / distance) ** 2  # the variance at which the test has this power
+    needs_seeds = of_seeds > most / 2
+    room = most if needs_seeds else most - of_seeds
+    return Needed(n_documents * of_documents / room if room > 0 else inf, needs_seeds)

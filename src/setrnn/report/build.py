@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from setrnn import __version__
-from setrnn.comparison.power import documents_needed
 from setrnn.comparison.records import (
     COMPARISON_FILE,
     REPORT,
@@ -22,30 +22,34 @@ from setrnn.comparison.records import (
     load_records,
     order_systems,
 )
-from setrnn.comparison.statistics import LOG_LIKELIHOOD, Bootstrap, Entry, bootstrap
+from setrnn.comparison.statistics import (
+    LOG_LIKELIHOOD,
+    Bootstrap,
+    Entry,
+    bootstrap,
+    documents_needed,
+)
 from setrnn.data.folders import whole_folder
 from setrnn.errors import DataError
 from setrnn.metrics import MEASURES
 from setrnn.progress import OnProgress, ignore_progress, show_step
-from setrnn.report.caveats import list_caveats
 from setrnn.report.drift import SUMMARY, Drift, find_drift, read_summary
 from setrnn.report.figures import draw_figures
-from setrnn.report.findings import Findings, find
+from setrnn.report.findings import Finding, find, findings_table
 from setrnn.report.page import MAIN, SETTINGS, Content, render_page, split_settings
 from setrnn.report.score_tables import own_entries, summarise_likelihoods
+from setrnn.report.systems import CLASSICAL
 from setrnn.report.table import Table, to_csv, to_latex, to_markdown
 from setrnn.report.tables import joint_systems_table, make_tables
-
-if TYPE_CHECKING:
-    from setrnn.tagging.opening import Data
+from setrnn.report.wording import join_names
 
 PAGE = "index.html"
+MAX_MESSAGE = 200  # characters of a failure
 # What the p-values of a summary are corrected for, by Holm's method.
 CORRECTIONS = {
     "standings": "all others of a measure against its best system",
     "differences": "all pairs of systems of a measure",
     "papers_findings": "all comparisons of one finding",
-    "beyond": "all comparisons of one finding",
 }
 FORMS = {"csv": to_csv, "tex": to_latex, "md": to_markdown}
 
@@ -57,7 +61,7 @@ class Report:
     page: Path
     files: tuple[Path, ...]
     systems: Table | None  # None where no run succeeded
-    findings: Findings
+    findings: Sequence[Finding]  # of the paper, tested on this data
     caveats: tuple[str, ...]
     drift: Drift | None = None  # None if there was nothing to compare with
 
@@ -68,7 +72,6 @@ def build_report(
     beside: Sequence[str | Path] = (),
     on_progress: OnProgress = ignore_progress,
     *,
-    data: Data | None = None,
     against: str | Path | None = None,
 ) -> Report:
     """Read the records of a comparison and write its report, completely or not at all.
@@ -78,22 +81,18 @@ def build_report(
         out: where to write the report, instead of `folder/report`.
         beside: other comparisons; one more table puts the systems of all side by side.
         on_progress: called with the progress.
-        data: the data of the comparison, if an older version made it: what that version did not
-            record (which label sets are unseen, document lengths) is added to its folder.
         against: the stored report of the same data; one more table has the scores of both, and
             which of them have drifted.
 
     Example:
         >>> import setrnn
         >>> report = setrnn.build_report("results")  # doctest: +SKIP
-        >>> report.findings.best[0]  # doctest: +SKIP
-        'instance-F1: set-rnn, .914 (.895 to .933); significantly better than every other system'
+        >>> report.findings[0].verdict  # doctest: +SKIP
+        'holds'
     """
     folder = Path(folder)
     damage: list[str] = []
     comparison, records = _read(folder, damage.append)
-    if data is not None:
-        comparison = _complete(folder, comparison, records, data, on_progress)
     others = [_read(Path(each), damage.append) for each in beside]
     target = folder / REPORT if out is None else Path(out)
     _check_target(target, folder)
@@ -104,22 +103,21 @@ def build_report(
             draws = bootstrap(comparison, records)
             rest = [(*each, bootstrap(*each)) for each in others]
         with step("tables"):
-            tables = make_tables(comparison, records, draws)
+            findings = find(comparison, records, draws)
+            tables = [*make_tables(comparison, records, draws), findings_table(findings)]
             if others:
                 tables.append(joint_systems_table([(comparison, records, draws), *rest]))
         with step("figures"):
             figures = draw_figures(comparison, records)
-        with step("findings"):
-            findings = find(comparison, records, draws)
-    caveats = damage + list_caveats(comparison, records)
+    caveats = [*damage, *list_caveats(comparison, records)]
     summary = summarise(comparison, records, draws, findings, caveats)
     drift = None if stored is None else find_drift(summary, stored)
     if drift is not None:
-        tables.append(drift.table())
+        tables.append(drift.table)
     texts = {
         f"{table.name}.{ending}": form(table) for table in tables for ending, form in FORMS.items()
     }
-    content = Content(comparison, records, findings, caveats, tables, figures, texts)
+    content = Content(comparison, records, caveats, tables, figures, texts)
     contents = {
         PAGE: render_page(content),
         SUMMARY: json.dumps(summary, indent=1, ensure_ascii=False) + "\n",
@@ -141,11 +139,42 @@ def build_report(
     )
 
 
+def list_caveats(comparison: Comparison, records: Sequence[Record]) -> Iterator[str]:
+    """Yield what limits what the numbers show: about the data, failures, seeds and treatment."""
+    if comparison.synthetic:
+        yield "The data is synthetic: it does not show how systems rank on real texts."
+    if comparison.valid_is_cut:
+        yield "The data had no valid part: it was cut from train."
+    for record in records:
+        if record.failure is not None:
+            message = " ".join(record.failure.message.split())[:MAX_MESSAGE]
+            yield f"{record.name} failed ({record.failure.kind}: {message})."
+    runs = [record for record in records if record.test is not None]
+    n_runs = Counter(record.method for record in runs if not record.is_added)
+    groups = {
+        "Trained with one seed, so that intervals cover documents alone": [
+            name for name, n in n_runs.items() if n == 1 and name not in CLASSICAL
+        ],
+        "Training was ended by the budget": [
+            record.name for record in runs if record.treatment.get("was_cut_by_budget")
+        ],
+        "Predictions made elsewhere, perhaps with other training data": [
+            record.method for record in runs if record.is_added
+        ],
+        "Versions of setrnn that differ from this one": sorted(
+            {record.setrnn for record in runs} - {__version__}
+        ),
+    }
+    for what, names in groups.items():
+        if names:
+            yield f"{what}: {join_names(names)}."
+
+
 def summarise(
     comparison: Comparison,
     records: Sequence[Record],
     draws: Bootstrap,
-    findings: Findings,
+    findings: Sequence[Finding],
     caveats: Sequence[str],
 ) -> dict[str, Any]:
     """Return the report's numbers and findings as plain values."""
@@ -156,10 +185,7 @@ def summarise(
         "valid_is_cut": comparison.valid_is_cut,
         "commands": list(comparison.commands),
         "setups": {field: asdict(split_settings(records, field)) for field in SETTINGS},
-        "best": list(findings.best),
-        "papers_findings": [{**asdict(each), "verdict": each.verdict} for each in findings.papers],
-        "beyond": [{**asdict(each), "verdict": each.verdict} for each in findings.beyond],
-        "untested": list(findings.untested),
+        "papers_findings": [asdict(each) for each in findings],
         "caveats": list(caveats),
     }
 
@@ -184,7 +210,7 @@ def summarise_scores(
         "data_hash": comparison.data_hash,
         "n_documents": dict(comparison.n_documents),
         "n_labels": comparison.n_labels,
-        "n_unseen_sets": None if comparison.unseen_sets is None else len(comparison.unseen_sets),
+        "n_unseen_sets": len(comparison.unseen_sets),
         "mean_words": comparison.mean_words,
         "corrections": CORRECTIONS,
         "n_draws": draws.n_draws,
@@ -239,32 +265,16 @@ def _summarise_power(draws: Bootstrap, own: Mapping[str, Entry], measure: str) -
 def _read(folder: Path, on_damage: Callable[[str], None]) -> tuple[Comparison, list[Record]]:
     """Read a comparison; refuse a folder without one, or without runs."""
     if not (folder / COMPARISON_FILE).is_file():
-        archive = folder if folder.suffix == ".zip" else folder / "records.zip"
-        way_out = "Give the folder that 'setrnn compare --out' wrote."
-        if archive.is_file():
-            way_out = f"Unpack {archive} into a folder, and give that folder."
-        raise DataError(f"{folder} holds no comparison ({COMPARISON_FILE} is missing). {way_out}")
+        raise DataError(
+            f"{folder} holds no comparison ({COMPARISON_FILE} is missing). Give the folder that "
+            "'setrnn compare --out' wrote."
+        )
     comparison = Comparison.load(folder)
     records = load_records(folder, comparison, on_damage)
     if not records:
         raise DataError(f"{folder} holds no runs yet. Run 'setrnn compare' first.")
     places = {name: place for place, name in enumerate(order_systems(records))}
     return comparison, sorted(records, key=lambda each: (places[each.method], each.seed))
-
-
-def _complete(
-    folder: Path,
-    comparison: Comparison,
-    records: Sequence[Record],
-    data: Data,
-    on_progress: OnProgress,
-) -> Comparison:
-    """Add what an older version did not record about the data."""
-    # These load torch, which a report does not need otherwise.
-    from setrnn.comparison.plan import complete_comparison
-    from setrnn.tagging.opening import make_source
-
-    return complete_comparison(folder, comparison, records, make_source(data), on_progress)
 
 
 def _check_target(target: Path, folder: Path) -> None:

@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.comparison.records import Comparison, Record, order_systems
-from setrnn.report.evidence import CONFIDENCE, average_drawn_runs, fit_acceptances
 from setrnn.report.score_tables import make_mean_cell
 from setrnn.report.systems import System, group_by_system
 from setrnn.report.table import NO_CELL, Cell, Row, Table
 from setrnn.report.wording import format_decimal
+from setrnn.tagging.acceptance import fit_acceptance
 
 Values = npt.NDArray[np.float64]
 
 TARGETS = (0.8, 0.9, 0.95)  # the least accuracy of accepted predictions
+CONFIDENCE = 0.95
 N_DRAWS = 400  # of the documents and runs, for the intervals of accepted shares
 # By header: the calibration errors in the scores of a record.
 ERRORS = {
@@ -40,7 +41,7 @@ def calibration_table(comparison: Comparison, records: Sequence[Record]) -> Tabl
         scores = [each.scores.get("test", {}).get(each.own_rule, {}) for each in systems[name].runs]
         cells = [
             *(make_mean_cell([each.get(key) for each in scores]) for key in ERRORS.values()),
-            *_make_accepted_cells(comparison, systems[name], weights),
+            *_make_accepted_cells(systems[name], weights),
         ]
         if any(cell.text for cell in cells):
             rows.append(Row(name, cells))
@@ -86,7 +87,7 @@ def _draw_documents(n: int) -> Values:
     return random.multinomial(n, np.full(n, 1 / max(n, 1)), size=N_DRAWS).astype(np.float64)
 
 
-def _make_accepted_cells(comparison: Comparison, system: System, weights: Values) -> list[Cell]:
+def _make_accepted_cells(system: System, weights: Values) -> list[Cell]:
     """Write the accepted share at each target, with its interval."""
     rule, everyone = system.own_rule, np.ones((1, weights.shape[1]))
     known = [test.probability.get(rule, ()) for test in system.tests]
@@ -97,9 +98,10 @@ def _make_accepted_cells(comparison: Comparison, system: System, weights: Values
     drawn = np.stack([find_largest_shares(*run, weights) for run in runs], axis=1)  # (D, R, A)
     cells = []
     for place, target in enumerate(TARGETS):
-        means = average_drawn_runs(drawn[:, :, place], np.random.default_rng(1))
+        means = _average_drawn_runs(drawn[:, :, place])
         low, high = (float(each) for each in np.percentile(means, [2.5, 97.5]))
-        sure = np.mean([each.share for each in fit_acceptances(comparison, system.runs, target)])
+        accepted = [fit_acceptance(rule, *run, target, CONFIDENCE) for run in runs]
+        sure = np.mean([each.share for each in accepted])
         mean = float(shares[:, place].mean())
         std = float(np.std(shares[:, place], ddof=1)) if len(runs) > 1 else None
         cells.append(
@@ -111,3 +113,13 @@ def _make_accepted_cells(comparison: Comparison, system: System, weights: Values
             )
         )
     return cells
+
+
+def _average_drawn_runs(values: Values) -> Values:
+    """Average values (D, R) over the runs that each draw takes: one fewer than there are."""
+    n_draws, n_runs = values.shape
+    n_taken = max(1, n_runs - 1)
+    random = np.random.default_rng(1)
+    taken = random.multinomial(n_taken, np.full(n_runs, 1 / n_runs), size=n_draws)
+    means: Values = (values * taken).sum(axis=1) / n_taken
+    return means

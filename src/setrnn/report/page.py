@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,9 +13,7 @@ from setrnn import __version__
 from setrnn.comparison.records import Comparison, Record
 from setrnn.plain_settings import flatten
 from setrnn.report.case_studies import CaseStudies
-from setrnn.report.evidence import FAILS, HOLDS, IN_PART, MIXED, UNDECIDED, Evidence
 from setrnn.report.figures import Figure
-from setrnn.report.findings import Findings
 from setrnn.report.table import Table
 from setrnn.report.templates import render
 from setrnn.report.wording import format_count
@@ -24,8 +21,8 @@ from setrnn.report.wording import format_count
 MAIN = "systems"
 # The sections: name, title, and the table of a section that shows one.
 SECTIONS = (
-    ("findings", "Findings", ""),
     ("systems", "The systems", MAIN),
+    ("findings", "Do the paper's findings hold on this data?", "findings"),
     ("prediction", "Predicting the set instead of the sequence", "rules"),
     ("figures", "Figures", ""),
     ("rules", "Rules: the best set for each measure", "best-rules"),
@@ -40,10 +37,8 @@ SECTIONS = (
     ("reading", "How to read the statistics", ""),
     ("files", "Files", ""),
 )
-MOST_EVIDENCE = 3  # comparisons of a finding that are shown without a click
 LONG_TEXT = 30  # characters; longer cells wrap
 FORM_NAMES = {"csv": "CSV", "tex": "LaTeX", "md": "Markdown"}
-LOOKS = {HOLDS: "right", IN_PART: "part", MIXED: "part", FAILS: "wrong", UNDECIDED: "open"}
 SETTINGS = {
     "treatment": "How the runs were treated",
     "environment": "Where they ran",
@@ -58,7 +53,6 @@ class Content:
 
     comparison: Comparison
     records: Sequence[Record]
-    findings: Findings
     caveats: Sequence[str]
     tables: Sequence[Table]
     figures: Sequence[Figure]
@@ -111,8 +105,8 @@ def render_page(content: Content) -> str:
         version=__version__,
         sections=sections,
         comparison=content.comparison,
-        findings=content.findings,
         caveats=content.caveats,
+        has_runs=any(record.test is not None for record in content.records),
         figures=content.figures,
         # The texts of a figure were escaped when it was drawn.
         drawings={figure.name: Markup(figure.svg) for figure in content.figures},
@@ -122,11 +116,7 @@ def render_page(content: Content) -> str:
             (title, split_settings(content.records, field)) for field, title in SETTINGS.items()
         ],
         files=list(content.files),
-        looks=LOOKS,
-        most_evidence=MOST_EVIDENCE,
         count=format_count,
-        count_verdicts=_count_verdicts,
-        keep_p=_keep_p_together,
     )
 
 
@@ -191,17 +181,6 @@ def _summarise(content: Content) -> str:
         f"{format_count(comparison.n_labels, 'label')}; {train:,} train, {valid:,} valid and "
         f"{len(comparison.truth):,} test {kind}."
     )
-
-
-def _count_verdicts(evidence: Sequence[Evidence]) -> str:
-    verdicts = [each.verdict for each in evidence]
-    counts = [f"{verdict} for {n}" for verdict in LOOKS if (n := verdicts.count(verdict))]
-    return f"{', '.join(counts)} of {len(evidence)} systems".capitalize()
-
-
-def _keep_p_together(text: str) -> str:
-    """Keep p and its value on one line, by spaces that do not break."""
-    return re.sub(r"\bp ([=≥≤<]) ", "p\u00a0\\1\u00a0", text)
 
 
 def _format_setting(value: object) -> str:

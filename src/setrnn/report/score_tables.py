@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.comparison.power import POWER, documents_needed
 from setrnn.comparison.records import GIVEN, Record, order_systems
 from setrnn.comparison.statistics import (
     LEVEL,
     LOG_LIKELIHOOD,
+    POWER,
     Bootstrap,
     Entry,
     Standing,
+    documents_needed,
     holm,
 )
 from setrnn.metrics import MEASURES

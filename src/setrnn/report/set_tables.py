@@ -18,7 +18,7 @@ ON_UNSEEN = {"recall": "subset_accuracy", "F1": "instance_f1"}
 
 def unseen_sets_table(comparison: Comparison, records: Sequence[Record]) -> Table:
     """Score each system on the test sets that train does not have, and on the others."""
-    unseen = set(comparison.unseen_sets or ())
+    unseen = set(comparison.unseen_sets)
     groups = {
         "unseen": [row for row in range(len(comparison.truth)) if row in unseen],
         "seen": [row for row in range(len(comparison.truth)) if row not in unseen],

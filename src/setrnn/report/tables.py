@@ -142,8 +142,7 @@ def data_table(comparison: Comparison) -> Table:
     sizes = np.array([len(row) for row in comparison.truth], dtype=float)
     counts = np.array(comparison.label_counts)
     n_train = comparison.n_documents.get("train", 0)
-    words = comparison.mean_words or {}
-    n_unseen = None if comparison.unseen_sets is None else len(comparison.unseen_sets)
+    words = comparison.mean_words
     values: dict[str, float | None] = {
         **{f"{split} documents": n for split, n in comparison.n_documents.items()},
         "labels": comparison.n_labels,
@@ -152,11 +151,11 @@ def data_table(comparison: Comparison) -> Table:
         "labels per test document": sizes.mean() if len(sizes) else None,
         "largest set of a test document": sizes.max() if len(sizes) else None,
         "test documents without labels": int((sizes == 0).sum()),
-        "test documents with an unseen set": n_unseen,
+        "test documents with an unseen set": len(comparison.unseen_sets),
         **{f"words per {split} document": words.get(split) for split in ("train", "test")},
     }
     remarks = ["Statistics of the data."]
-    if n_unseen is not None:
+    if comparison.unseen_sets:
         remarks.append("An unseen set is the label set of no training document.")
     if words:
         remarks.append("Words are those that are read: after the filters and up to the limit.")

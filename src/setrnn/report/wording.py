@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil
 
-from setrnn.comparison.statistics import Difference, Summary
-
-MOST_ESTIMATED = 1_000_000  # documents; larger estimates are not written out
+MAX_ESTIMATED = 1_000_000  # documents; larger estimates are not written out
 
 
 def format_decimal(value: float, n_digits: int = 3) -> str:
@@ -29,35 +27,17 @@ def format_change(value: float, measure: str = "") -> str:
     return f"{'+' if value > 0 else '−'}{size}"  # noqa: RUF001 (a minus, not a hyphen)
 
 
-def format_p(p: float, n_tests: int | None = None) -> str:
-    """Write a p-value, and the tests that it is corrected for: p = .012 (Holm, 3 tests)."""
-    text = "p < .001" if p < 0.001 else f"p = {format_score(p)}"
-    return text if n_tests is None else f"{text} ({format_family(n_tests)})"
-
-
-def format_family(n_tests: int) -> str:
-    """Write how many tests a p-value is corrected for, and by which method."""
-    return "1 test" if n_tests == 1 else f"Holm, {n_tests} tests"
+def format_p(p: float) -> str:
+    """Write a p-value: p = .012, or p < .001."""
+    return "p < .001" if p < 0.001 else f"p = {format_score(p)}"
 
 
 def format_documents(n: float) -> str:
     """Write an estimated number of documents with two digits: 5,300, or over 1,000,000."""
-    if n > MOST_ESTIMATED:
-        return f"over {MOST_ESTIMATED:,}"
+    if n > MAX_ESTIMATED:
+        return f"over {MAX_ESTIMATED:,}"
     step = 10 ** max(0, len(str(int(n))) - 2)
     return f"{ceil(n / step) * step:,}"
-
-
-def format_interval(summary: Summary, measure: str = "") -> str:
-    """Write a mean with its 95% interval."""
-    low, high = format_score(summary.low, measure), format_score(summary.high, measure)
-    return f"{format_score(summary.mean, measure)} ({low} to {high})"
-
-
-def format_difference(found: Difference, measure: str = "") -> str:
-    """Write a difference with its 95% interval."""
-    low, high = format_change(found.low, measure), format_change(found.high, measure)
-    return f"{format_change(found.mean, measure)} ({low} to {high})"
 
 
 def format_count(n: int, what: str) -> str:

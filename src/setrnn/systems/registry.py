@@ -8,8 +8,8 @@ from setrnn.errors import ConfigError
 from setrnn.methods import Method
 from setrnn.model.decoders import find_decoder
 from setrnn.systems.classical import CLASSICAL
-from setrnn.systems.independent import IndependentSystem
 from setrnn.systems.mixture import MixtureSystem
+from setrnn.systems.neural import IndependentSystem
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.systems.rules import find_rule

@@ -33,15 +33,6 @@ def test_a_model_that_knows_what_is_right_accepts_all_of_that_first():
     assert accuracy_at(np.array([0.3, 0.6, 0.8]), probs, is_right) == pytest.approx([1, 1, 0.75])
 
 
-def test_a_model_that_is_always_right_stays_at_one():
-    random = np.random.default_rng(0)
-    assert accuracy_at(SHARES, random.random(50), np.ones(50, dtype=bool)) == pytest.approx(1)
-
-
-def test_a_constant_probability_gains_nothing_by_accepting_fewer():
-    assert accuracy_at(SHARES, np.full(40, 0.5), np.arange(40) < 10) == pytest.approx(0.25)
-
-
 def test_all_accepted_is_the_accuracy_of_all():
     random = np.random.default_rng(1)
     is_right = random.random(200) < 0.7

@@ -3,19 +3,15 @@ import warnings
 from collections import Counter
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
-from matplotlib.colors import to_rgb
 
-from made_comparison import ERRORS, made_comparison
+from made_comparison import made_comparison
 from setrnn.comparison.records import GIVEN, Failure, Record, TestResults
-from setrnn.methods import METHODS
 from setrnn.report.figures import FIGURES, draw_figures
-from setrnn.report.figures.style import SMALL_SIZE, WIDTH, contrast, text_colour, text_width
-from setrnn.report.systems import group_by_system
+from setrnn.report.figures.style import WIDTH
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -60,36 +56,6 @@ def test_a_figure_is_small_svg_with_text_and_numbers_only(name):
     assert figure.title
     assert figure.caption.endswith(".")
     assert re.search(r"\d", figure.alt)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_all_text_is_on_the_paper(name):
-    figure = {figure.name: figure for figure in drawn()}[name]
-    root = ElementTree.fromstring(figure.svg)
-    width, height = (float(root.get(side).removesuffix("pt")) for side in ("width", "height"))
-    for text in root.iter(f"{SVG}text"):
-        if text.get("x") is None:  # turned
-            continue
-        x, y = float(text.get("x")), float(text.get("y"))
-        anchor = re.search("text-anchor: (middle|end)", text.get("style"))
-        before = {None: 0, "middle": 0.5, "end": 1}[anchor and anchor[1]]
-        long = text_width(text.text, SMALL_SIZE) * 0.9  # the estimate is on the safe side
-        assert SMALL_SIZE / 2 < y < height - 1
-        assert x - before * long >= 0, text.text
-        assert x + (1 - before) * long <= width, text.text
-
-
-@pytest.mark.parametrize(
-    "name", ["rare-labels", "set-size", "accepted", "learning", "training-time", "prediction-speed"]
-)
-def test_names_at_the_ends_of_lines_are_apart(name):
-    figure = {figure.name: figure for figure in drawn()}[name]
-    root = ElementTree.fromstring(figure.svg)
-    heights = sorted(
-        float(text.get("y")) for text in root.iter(f"{SVG}text") if text.text in METHODS
-    )
-    assert len(heights) == (9 if name == "learning" else len(ERRORS))
-    assert min(b - a for a, b in pairwise(heights)) > SMALL_SIZE
 
 
 def test_ids_are_unique_over_all_figures_and_all_references_are_met():
@@ -182,30 +148,3 @@ def test_names_of_labels_and_rows_are_written_as_they_are():
     assert "<i>$1$" in texts(figures["systems"])
     for figure in figures.values():
         ElementTree.fromstring(figure.svg)
-
-
-def test_runs_that_shared_the_machine_are_told():
-    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=1, n_documents=30)
-    shared = [replace(each, costs=replace(each.costs, n_jobs=4)) for each in records]
-    for some, is_told in ((records, False), (shared, True)):
-        for name in ("training-time", "prediction-speed"):
-            caption = FIGURES[name](group_by_system(comparison, some)).caption
-            assert ("shared the machine" in caption) == is_told
-
-
-def test_times_from_milliseconds_to_days_have_ticks():
-    comparison, records = made_comparison(("br", "set-rnn"), n_seeds=1, n_documents=30)
-    times = {"br": 0.01, "set-rnn": 400_000}
-    wide = [
-        replace(each, costs=replace(each.costs, training_seconds=times[each.method]))
-        for each in records
-    ]
-    figures = {figure.name: figure for figure in draw_figures(comparison, wide)}
-    assert {"10 ms", "1 min", "100 h"} <= set(texts(figures["training-time"]))
-
-
-def test_each_system_has_a_colour_of_its_own_that_can_be_read_as_text():
-    colours = [method.colour for method in METHODS.values()]
-    assert len(set(colours)) == len(colours)
-    for colour in colours:
-        assert contrast(*to_rgb(text_colour(colour))) >= 4.5

@@ -18,9 +18,5 @@ def test_spread_keeps_the_order_the_gap_and_the_limits(wanted):
             assert x < y
 
 
-def test_spread_leaves_those_that_are_apart():
-    assert spread([50, 10, 30], 10, 0, 100).tolist() == [50, 10, 30]
-
-
 def test_spread_moves_two_at_one_height_by_half_a_gap_each():
     assert spread([40, 40], 10, 0, 100) == pytest.approx([35, 45])

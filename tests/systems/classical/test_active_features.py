@@ -54,12 +54,6 @@ def test_the_number_of_threads_changes_no_bit(long_tail):
     np.testing.assert_array_equal(one[1], two[1])
 
 
-def test_all_labels_are_counted_as_they_are_fitted(long_tail):
-    done = []
-    fit_sparse_logistic(*long_tail, Penalties(), on_labels_done=done.append)
-    assert sum(done) == 20
-
-
 def test_br_with_many_labels_predicts_as_with_few(long_tail, monkeypatch):
     features, targets = long_tail
     rows = [targets[row].indices.tolist() for row in range(targets.shape[0])]

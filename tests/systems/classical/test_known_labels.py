@@ -101,36 +101,3 @@ def test_pcc_with_a_narrow_beam_finds_sets_that_fit_and_their_probability(
             assert fits(labels, row)
             truth = chain_probability(logits[document], chain, labels)
             assert probability == pytest.approx(truth, rel=1e-4)
-
-
-@given(logits_of_documents, chains, supports, st.integers(1, 40))
-@settings(deadline=None, max_examples=30)
-def test_knowing_nothing_changes_nothing(logits, chain, support, n_sets):
-    linear, documents = identity_weights(logits)
-    br = BinaryRelevance(linear)
-    for model in (
-        br,
-        SupportInference(br, Ragged.from_lists(support)),
-        ClassifierChain(linear, chain, 7),
-    ):
-        expected = model.candidates(documents, n_sets)
-        found = model.candidates(documents, n_sets, Known.nothing(3))
-        np.testing.assert_array_equal(found.labels, expected.labels)
-        np.testing.assert_array_equal(found.log_probs, expected.log_probs)
-
-
-@given(logits_of_documents, chains, supports, states)
-@settings(deadline=None, max_examples=30)
-def test_a_document_is_completed_the_same_alone_and_in_a_batch(logits, chain, support, rows):
-    linear, documents = identity_weights(logits)
-    br, known = BinaryRelevance(linear), known_of(rows)
-    for model in (
-        br,
-        SupportInference(br, Ragged.from_lists(support)),
-        ClassifierChain(linear, chain, 7),
-    ):
-        together = model.candidates(documents, 7, known)
-        for document in range(3):
-            alone = model.candidates(documents[document], 7, known.rows(np.array([document])))
-            expected = found_sets(together, document)
-            assert found_sets(alone, 0) == pytest.approx(expected, rel=1e-6)

@@ -171,61 +171,6 @@ def test_without_penalties_separable_labels_stay_finite():
     assert ((X @ weights + intercepts > 0) == Y.toarray()).all()
 
 
-def test_without_penalties_the_optimum_is_reached():
-    X, Y = random_problem(n=200, d=5, seed=7)
-    weights, intercepts = fit_logistic(X, Y, Penalties(0.0, 0.0), **TIGHT)
-    by_weight, by_intercept = gradients(X, Y, weights, intercepts)
-    assert np.abs(by_weight).max() < 0.05
-    assert np.abs(by_intercept).max() < 0.05
-
-
-@BY_PENALTY
-def test_zero_columns_get_zero_weights_and_change_nothing(l1, l2):
-    X, Y = random_problem(is_sparse=True, seed=8)
-    weights, intercepts = fit_logistic(X, Y, Penalties(l1, l2), **TIGHT)
-    wide = sp.hstack([sp.csr_matrix((60, 2), dtype=np.float32), X], "csr")
-    wide_weights, wide_intercepts = fit_logistic(wide, Y, Penalties(l1, l2), **TIGHT)
-    assert (wide_weights[:2] == 0).all()
-    np.testing.assert_allclose(wide_weights[2:], weights, atol=5e-3)
-    np.testing.assert_allclose(wide_intercepts, intercepts, atol=5e-3)
-
-
-def test_duplicate_columns_share_the_weight_of_one():
-    X, Y = random_problem(seed=9)
-    penalties = Penalties(0.0, 0.5)
-    twice = sp.hstack([X, X], "csr")
-    weights, intercepts = fit_logistic(twice, Y, penalties, **TIGHT)
-    np.testing.assert_allclose(weights[:8], weights[8:], atol=5e-3)
-    alone, alone_intercepts = fit_logistic(X, Y, Penalties(0.0, 0.25), **TIGHT)
-    np.testing.assert_allclose(weights[:8] + weights[8:], alone, atol=1e-2)
-    np.testing.assert_allclose(intercepts, alone_intercepts, atol=1e-2)
-
-
-@pytest.mark.parametrize("value", [0, 1])
-def test_one_document_is_enough(value):
-    X = sp.csr_matrix(np.array([[1.0, 0.0, 2.0]], np.float32))
-    Y = sp.csr_matrix(np.array([[value]], np.float32))
-    weights, intercepts = fit_logistic(X, Y, Penalties())
-    assert np.isfinite(weights).all()
-    assert ((X @ weights + intercepts > 0) == value).all()
-
-
-def test_documents_without_features_are_fitted_by_the_intercept():
-    X = sp.csr_matrix((10, 3), dtype=np.float32)
-    Y = sp.csr_matrix(np.array([[1]] * 3 + [[0]] * 7, np.float32))
-    weights, intercepts = fit_logistic(X, Y, Penalties(), **TIGHT)
-    assert (weights == 0).all()
-    np.testing.assert_allclose(intercepts, np.log(3 / 7), atol=1e-3)
-
-
-def test_no_features_at_all_leave_the_intercepts():
-    X = sp.csr_matrix((10, 0), dtype=np.float32)
-    Y = sp.csr_matrix(np.array([[1]] * 3 + [[0]] * 7, np.float32))
-    weights, intercepts = fit_logistic(X, Y, Penalties(), **TIGHT)
-    assert weights.shape == (0, 1)
-    np.testing.assert_allclose(intercepts, np.log(3 / 7), atol=1e-3)
-
-
 @BY_PENALTY
 def test_a_feature_that_is_not_allowed_has_weight_zero_and_might_as_well_not_exist(l1, l2):
     X, Y = random_problem(n=80, d=10, n_labels=18, is_sparse=True, seed=10)
@@ -243,26 +188,6 @@ def test_a_feature_that_is_not_allowed_has_weight_zero_and_might_as_well_not_exi
         alone, alone_intercepts = fit_logistic(few, Y[:, [label]], Penalties(l1, l2), **TIGHT)
         np.testing.assert_allclose(weights[mask[:, label], label], alone[:, 0], atol=5e-3)
         np.testing.assert_allclose(intercepts[label], alone_intercepts[0], atol=5e-3)
-
-
-def test_nothing_allowed_leaves_the_intercepts():
-    X, Y = random_problem(seed=11)
-    weights, intercepts = fit_logistic(
-        X, Y, Penalties(), allowed=lambda labels: torch.zeros(8, 3)[:, labels], **TIGHT
-    )
-    assert (weights == 0).all()
-    share = np.asarray(Y.mean(0)).ravel()
-    np.testing.assert_allclose(intercepts, np.log(share / (1 - share)), atol=1e-3)
-
-
-def test_the_arguments_are_left_as_they_were():
-    X, Y = random_problem(is_sparse=True, seed=12)
-    X_before, Y_before = X.copy(), Y.copy()
-    fit_logistic(X, Y, Penalties())
-    for matrix, before in ((X, X_before), (Y, Y_before)):
-        np.testing.assert_array_equal(matrix.data, before.data)
-        np.testing.assert_array_equal(matrix.indices, before.indices)
-        np.testing.assert_array_equal(matrix.indptr, before.indptr)
 
 
 @pytest.mark.parametrize("n_labels", [0, 1, 16, 17, 40])

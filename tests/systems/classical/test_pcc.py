@@ -1,4 +1,3 @@
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -65,16 +64,6 @@ def test_a_beam_as_wide_as_the_space_equals_brute_force(problem, n_sets):
         np.testing.assert_allclose(list(found.values()), best, rtol=1e-4)
 
 
-@given(chains)
-@settings(deadline=None)
-def test_the_probabilities_of_all_sets_sum_to_one(problem):
-    logits, chain = problem
-    n_sets = 2 ** logits.shape[1]
-    model, documents = model_of(logits, chain, beam_width=n_sets)
-    log_probs = model.candidates(documents, n_sets).log_probs
-    np.testing.assert_allclose(np.exp(log_probs).sum(1), 1, rtol=1e-6)
-
-
 @given(chains, st.integers(1, 6), st.integers(1, 6))
 @settings(deadline=None)
 def test_a_narrow_beam_gives_exact_probabilities_of_what_it_finds(problem, beam_width, n_sets):
@@ -106,25 +95,6 @@ def test_marginals_with_a_full_beam_equal_brute_force(problem):
             for label in range(n_labels)
         ]
         np.testing.assert_allclose(marginals[document], sums, atol=1e-5)
-
-
-@given(chains, st.integers(1, 6))
-@settings(deadline=None)
-def test_marginals_with_a_narrow_beam_are_probabilities(problem, beam_width):
-    model, documents = model_of(*problem, beam_width)
-    marginals = model.candidates(documents, 1).marginals(model.n_labels)
-    assert ((marginals >= 0) & (marginals <= 1 + 1e-6)).all()
-
-
-@given(chains, st.integers(1, 6))
-@settings(deadline=None)
-def test_a_document_is_searched_the_same_alone_and_in_a_batch(problem, beam_width):
-    model, documents = model_of(*problem, beam_width)
-    together = model.candidates(documents, 3)
-    for document in range(documents.shape[0]):
-        alone = model.candidates(documents[document], 3)
-        assert found_sets(alone, 0).keys() == found_sets(together, document).keys()
-        np.testing.assert_allclose(alone.log_probs[0], together.log_probs[document], rtol=1e-6)
 
 
 def test_without_links_the_chain_is_binary_relevance():
@@ -233,19 +203,6 @@ def test_where_whole_sets_exclude_each_other_pcc_is_right_and_br_never(tmp_path)
     assert expected_accuracy(pcc, corpus) > 0.9 * best
 
 
-@pytest.mark.parametrize("text", TINY["exclusive"].truth)
-def test_alone_each_text_of_exclusive_sets_is_pccs_and_not_brs(tmp_path, text):
-    """With one text the chain can express the truth; a product of labels cannot."""
-    distribution = TINY["exclusive"].truth[text]
-    corpus = replace(TINY["exclusive"], truth={text: distribution})
-    wanted = max(distribution, key=distribution.get)
-    (found,) = tiny_tagger("pcc", corpus, tmp_path / "pcc").tag([text])
-    assert frozenset(found.labels) == wanted
-    assert found.probability == pytest.approx(distribution[wanted], abs=0.03)
-    (found,) = tiny_tagger("br", corpus, tmp_path / "br").tag([text])
-    assert frozenset(found.labels) not in distribution
-
-
 def test_where_labels_are_independent_all_three_find_the_truth(tmp_path):
     truth = TINY["independent"].truth
     texts = list(truth)
@@ -255,13 +212,3 @@ def test_where_labels_are_independent_all_three_find_the_truth(tmp_path):
             wanted = max(truth[text], key=truth[text].get)
             assert frozenset(prediction.labels) == wanted
             assert prediction.probability == pytest.approx(truth[text][wanted], abs=0.06)
-
-
-def test_arrays_rebuild_the_same_model():
-    chain = np.triu(np.random.default_rng(1).normal(size=(5, 5)), 1)
-    model, documents = model_of(np.random.default_rng(2).normal(size=(3, 5)), chain, 4)
-    again = ClassifierChain.from_arrays(model.arrays())
-    assert again.beam_width == 4
-    np.testing.assert_array_equal(
-        again.candidates(documents, 3).log_probs, model.candidates(documents, 3).log_probs
-    )

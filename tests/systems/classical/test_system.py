@@ -6,11 +6,9 @@ import pytest
 import scipy.sparse as sp
 
 from setrnn.config import ClassicalSettings, Config, TextSettings
-from setrnn.data import preparing as prepare_module
 from setrnn.data.example import Example
 from setrnn.data.preparing import prepare
 from setrnn.errors import DataError, SetRNNError
-from setrnn.methods import METHODS
 from setrnn.metrics import evaluate_label_sets
 from setrnn.systems.classical import CLASSICAL
 from setrnn.systems.classical import system as classical_system
@@ -76,17 +74,6 @@ def test_training_twice_gives_the_same_bits(system_class, small_prepared, traine
 
 
 @EVERY_BASELINE
-def test_arrays_rebuild_the_same_system(system_class, small_prepared, trained):
-    system = trained(system_class)
-    again = system_class.from_arrays(system.arrays(), METHODS["br"], Config(), "cpu")
-    tokens = small_prepared.split("test").tokens
-    np.testing.assert_array_equal(again.marginals(tokens), system.marginals(tokens))
-    before, after = system.candidates(tokens, 5), again.candidates(tokens, 5)
-    np.testing.assert_array_equal(after.labels, before.labels)
-    np.testing.assert_array_equal(after.log_probs, before.log_probs)
-
-
-@EVERY_BASELINE
 def test_weights_that_are_mostly_zero_are_kept_sparse(system_class, trained, small_prepared):
     system = trained(system_class)
     weights = system.model.linear.weights
@@ -94,19 +81,6 @@ def test_weights_that_are_mostly_zero_are_kept_sparse(system_class, trained, sma
     arrays = system.arrays()
     assert arrays["weights"].size == np.count_nonzero(arrays["weights"])
     assert len(arrays["weight_labels"]) == len(arrays["weights"]) == weights.nnz
-
-
-@EVERY_BASELINE
-def test_dense_weights_of_an_older_folder_predict_the_same_bits(
-    system_class, trained, small_prepared
-):
-    system = trained(system_class)
-    arrays = system.arrays()
-    arrays["weights"] = system.model.linear.weights.toarray()
-    del arrays["weight_labels"], arrays["weight_offsets"]
-    again = system_class.from_arrays(arrays, METHODS["br"], Config(), "cpu")
-    tokens = small_prepared.split("test").tokens
-    np.testing.assert_array_equal(again.marginals(tokens), system.marginals(tokens))
 
 
 def test_sparse_and_dense_products_have_the_same_bits():
@@ -136,20 +110,6 @@ def test_training_data_holds_the_labels_of_train(small_prepared, small_examples)
 
 
 @EVERY_BASELINE
-def test_token_ids_of_four_bytes_make_no_difference(
-    system_class, trained, small_examples, tmp_path, monkeypatch
-):
-    """What a vocabulary of more than 65,536 words brings."""
-    monkeypatch.setattr(prepare_module, "smallest_dtype", lambda n_values: np.dtype(np.int32))
-    streams = {name: partial(iter, examples) for name, examples in small_examples.items()}
-    wide = prepare(streams, tmp_path / "wide", "newsroom", TextSettings(), {})
-    assert wide.split("train").tokens.values.dtype == np.int32
-    expected = trained(system_class).arrays()
-    for name, array in system_class.train(wide, Config()).arrays().items():
-        np.testing.assert_array_equal(array, expected[name])
-
-
-@EVERY_BASELINE
 @pytest.mark.parametrize(
     "label_sets",
     [
@@ -171,14 +131,6 @@ def test_odd_label_sets_are_learned_and_answered(system_class, tmp_path, label_s
 
 
 @EVERY_BASELINE
-def test_a_single_document_is_enough(system_class, tmp_path):
-    prepared = prepared_from(tmp_path / "p", [Example("1", "rain", ("a", "b"))])
-    system = system_class.train(prepared, Config())
-    candidates = system.candidates(prepared.encoder.encode(["rain"]), 1)
-    assert candidates.set_at(0, 0) == [0, 1]
-
-
-@EVERY_BASELINE
 def test_texts_without_a_known_word_are_answered_from_the_frequencies(system_class, tmp_path):
     examples = [Example(str(i), "", ("a",) if i % 4 else ()) for i in range(40)]
     prepared = prepared_from(tmp_path / "p", examples)
@@ -186,12 +138,6 @@ def test_texts_without_a_known_word_are_answered_from_the_frequencies(system_cla
     system = system_class.train(prepared, Config(classical=settings))
     marginals = system.marginals(prepared.encoder.encode(["", "anything"]))
     np.testing.assert_allclose(marginals, 0.75, atol=1e-3)
-
-
-@EVERY_BASELINE
-def test_no_documents_get_no_answers(system_class, small_prepared):
-    system = system_class.train(small_prepared, Config(classical=ClassicalSettings(max_steps=1)))
-    check_answers(system, small_prepared.encoder.encode([]), len(small_prepared.labels))
 
 
 @EVERY_BASELINE
@@ -260,19 +206,6 @@ def test_every_point_of_the_grid_is_tried_once_and_scored(model, small_prepared,
     for l1, l2, scores in trials:
         expected = sum_of_f1(model, small_prepared, replace(QUICK, l1=l1, l2=l2))
         assert scores.instance_f1 + scores.label_f1 + scores.micro_f1 == pytest.approx(expected)
-
-
-@EVERY_MODEL
-def test_the_other_settings_are_kept(model, small_prepared, few):
-    chosen = tune_penalties(model, small_prepared, QUICK)
-    assert replace(chosen, l1=QUICK.l1, l2=QUICK.l2) == QUICK
-
-
-@EVERY_MODEL
-def test_tuning_repeats(model, small_prepared, few):
-    assert tune_penalties(model, small_prepared, QUICK) == tune_penalties(
-        model, small_prepared, QUICK
-    )
 
 
 def test_the_grid_holds_the_default_and_is_valid():

@@ -3,7 +3,7 @@ import pytest
 
 from choices import all_sets, as_sets, choice_of, expected_f1, known, random_distributions
 from setrnn.systems.candidates import SetCandidates
-from setrnn.systems.limits import Limits, no_limits
+from setrnn.systems.limits import Limits
 from setrnn.systems.rules.choice import Choice
 from setrnn.systems.rules.expected_f1 import choose
 
@@ -64,11 +64,3 @@ def test_shares_of_the_candidates_decide():
     scaled = SetCandidates(candidates.labels, candidates.log_probs - 700)
     again = Choice(scaled, choice.limits, choice.set_log_probs)
     np.testing.assert_array_equal(choose(choice), choose(again))
-
-
-def test_ten_thousand_labels_are_no_problem():
-    random = np.random.default_rng(0)
-    labels = np.sort(random.integers(0, 10_000, (300, 12, 6)), axis=2).astype(np.int32)
-    log_probs = -np.sort(random.random((300, 12)) * 9, axis=1)
-    choice = Choice(SetCandidates(labels, log_probs), no_limits(10_000), lambda rows, sets: sets)
-    assert choose(choice).max() < 10_000

@@ -10,7 +10,6 @@ from setrnn.systems.limits import Limits, no_limits
 from setrnn.systems.products import ProductCandidates
 from setrnn.systems.rules import (
     RULES,
-    Rule,
     choose_sets,
     count_candidates,
     count_completions,
@@ -89,13 +88,6 @@ def test_limits_and_marginals_need_many_sets_and_completions_need_more():
 def test_an_unknown_rule_is_refused_with_the_nearest():
     with pytest.raises(ConfigError, match="Did you mean 'set'"):
         find_rule("sett")
-
-
-def test_a_rule_is_one_function():
-    first_label = Rule("sets", lambda choice: np.zeros((len(choice.candidates), 1), np.int32))
-    labels, log_probs = choose_sets(first_label, choice_of(random_distributions(2)))
-    assert set(as_sets(labels)) == {(0,)}
-    np.testing.assert_allclose(np.exp(log_probs), random_distributions(2)[:, 1], atol=1e-12)
 
 
 def test_as_many_sets_are_scored_under_limits_however_many_are_found():
