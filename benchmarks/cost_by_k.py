@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 from lightning_fabric import Fabric
 
-from setrnn.config import Config
+from setrnn.config import Config, load_config
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
 from setrnn.methods import find_method
@@ -31,7 +31,6 @@ from setrnn.model.devices import find_device
 from setrnn.model.network import make_network
 from setrnn.objectives import find_objective
 from setrnn.objectives.few_orders import count_orders
-from setrnn.plain_settings import load_config
 from setrnn.training.loop import Trainer
 from setrnn.training.optimizer import set_learning_rate
 from setrnn.training.schedule import fit_to_data

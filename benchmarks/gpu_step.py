@@ -128,10 +128,10 @@ def covered(spans: list[tuple[float, float]]) -> float:
 def make_trainer(method: str, chosen: argparse.Namespace) -> Any:  # noqa: ANN401
     from lightning.fabric import Fabric
 
+    from setrnn.config import load_config
     from setrnn.data.cache import Source, open_prepared
     from setrnn.methods import find_method
     from setrnn.model.network import make_network
-    from setrnn.plain_settings import load_config
     from setrnn.training.loop import Trainer
     from setrnn.training.schedule import fit_to_data
 

@@ -185,9 +185,9 @@ def _prepare(arguments: dict[str, Any]) -> Callable[[], None]:
 def _train(arguments: dict[str, Any]) -> Callable[[], None]:
     import torch
 
+    from setrnn.config import load_config
     from setrnn.data.cache import Source, open_prepared
     from setrnn.methods import find_method
-    from setrnn.plain_settings import load_config
     from setrnn.tagging.tagger import Tagger
     from setrnn.training.start import TrainOptions, train_system
 

@@ -8,7 +8,7 @@ import numpy as np
 import setrnn
 from made_comparison import ERRORS, made_record
 from setrnn.comparison.records import Comparison
-from setrnn.plain_settings import to_dict
+from setrnn.config import to_dict
 from setrnn.progress import Progress, ignore_progress
 from setrnn.training.pool import Ended, describe_error, take_ready
 

@@ -5,9 +5,8 @@ from functools import cache
 import numpy as np
 
 from setrnn.comparison.records import Comparison, Costs, Record, SetSums, TestResults
-from setrnn.indicators import indicator_matrix
 from setrnn.methods import METHODS
-from setrnn.metrics import evaluate_sets
+from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.systems.registry import find_system
 
 N_DOCUMENTS, LABELS = (

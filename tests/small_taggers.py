@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from setrnn.config import load_config
 from setrnn.methods import METHODS
-from setrnn.plain_settings import load_config
 from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.rules.marginal_rules import Thresholds
 from setrnn.tagging.acceptance import NEVER, LabelAcceptance

@@ -1,53 +1,42 @@
 import dataclasses
 import json
-import typing
+import subprocess
+import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from setrnn.config import (
-    BOUNDS,
+    PRESETS,
     ClassicalSettings,
     Config,
-    DistillationSettings,
-    EncoderSettings,
     ModelSettings,
     SearchSettings,
     TextSettings,
     TrainingSettings,
-    VectorSettings,
+    from_dict,
+    load_config,
+    settings_hash,
+    to_dict,
 )
 from setrnn.errors import BadRowError, ConfigError, DataError, SetRNNError
-from setrnn.plain_settings import load_config
 
-GROUPS = {
-    "text": TextSettings,
-    "vectors": VectorSettings,
-    "classical": ClassicalSettings,
-    "model": ModelSettings,
-    "search": SearchSettings,
-    "training": TrainingSettings,
-    "distillation": DistillationSettings,
+# The settings of an encoder only go together, and have tests of their own.
+FIELDS = {"seed": dataclasses.fields(Config)[0]} | {
+    f"{group.name}.{each.name}": each
+    for group in dataclasses.fields(Config)
+    if group.name not in ("seed", "encoder")
+    for each in dataclasses.fields(group.default_factory)
 }
-
-# Of settings that take one of a few names, one that is not the default.
+BOUNDS = {key: each.metadata["bounds"] for key, each in FIELDS.items() if "bounds" in each.metadata}
 CHOICES = {
-    "model.attention": "additive",
-    "model.word_vectors": "frozen",
-    "model.wide": "on",
-    "model.empty_sets": "off",
-    "training.metric": "label_f1",
-    "training.random_start": "shared",
-    "training.precision": "bfloat16",
+    key: each.metadata["choices"] for key, each in FIELDS.items() if "choices" in each.metadata
 }
-
-
-def all_keys():
-    """Every setting that has a value, with the type of the value."""
-    for group, settings in GROUPS.items():
-        types = typing.get_type_hints(settings)
-        for each in dataclasses.fields(settings):
-            yield f"{group}.{each.name}", types[each.name]
-    yield "seed", int
+TYPES = {
+    key: {"int": int, "float": float, "bool": bool, "str": str}[each.type]
+    for key, each in FIELDS.items()
+}
 
 
 def value_of(config, key):
@@ -56,41 +45,21 @@ def value_of(config, key):
     return config
 
 
-def one_line(error):
+def refuse(words, *overrides, **more):
+    with pytest.raises(ConfigError, match=words) as error:
+        load_config(overrides=overrides, **more)
     message = str(error.value)
     assert message
     assert "\n" not in message
-    return message
 
 
-EVERY_KEY = pytest.mark.parametrize(("key", "wanted"), list(all_keys()))
-
-
-def test_groups_cover_every_field_of_config():
-    # The settings of an encoder only go together, and have tests of their own.
-    assert {each.name for each in dataclasses.fields(Config)} == {*GROUPS, "seed", "encoder"}
-
-
-@EVERY_KEY
-def test_every_key_can_be_set_and_comes_back(key, wanted):
-    values = {int: 4, float: 0.25, bool: True, str: "none"}
-    value = CHOICES.get(key, values[wanted])
-    config = load_config(overrides=[f"{key}={json.dumps(value)}"])
-    assert value_of(config, key) == value
-    assert type(value_of(config, key)) is wanted
-
-
-@EVERY_KEY
-def test_every_key_misspelt_is_refused_with_the_right_one(key, wanted):
-    with pytest.raises(ConfigError) as error:
-        load_config(overrides=[f"{key}x=1"])
-    message = one_line(error)
-    assert f"'{key}x'" in message
-    assert f"Did you mean '{key}'?" in message
-
-
-@EVERY_KEY
-def test_every_key_refuses_the_other_types(key, wanted):
+@pytest.mark.parametrize("key", FIELDS)
+def test_every_key_can_be_set_and_refuses_other_names_and_types(key):
+    wanted = TYPES[key]
+    value = {int: 4, float: 0.25, bool: True, str: CHOICES.get(key, ["none"])[-1]}[wanted]
+    found = value_of(load_config(overrides=[f"{key}={json.dumps(value)}"]), key)
+    assert (found, type(found)) == (value, wanted)
+    refuse(f"'{key}x'.*Did you mean '{key}'", f"{key}x=1")
     wrong = {
         int: ["1.5", "true", "many", "null", "[1]", "{}"],
         float: ["true", "much", "null", "[0.5]"],
@@ -98,109 +67,70 @@ def test_every_key_refuses_the_other_types(key, wanted):
         str: ["1", "true", "null", "[]"],
     }
     for text in wrong[wanted]:
-        with pytest.raises(ConfigError) as error:
-            load_config(overrides=[f"{key}={text}"])
-        assert f"'{key}'" in one_line(error)
-
-
-@pytest.mark.parametrize(
-    "override",
-    [
-        "text.max_words=0",
-        "text.max_words=-3",
-        "text.max_vocabulary=0",
-        "text.min_count=0",
-        "text.max_features=-1",
-        "text.vocabulary_documents=0",
-        "vectors.dimensions=0",
-        "vectors.epochs=0",
-        "vectors.window=0",
-        "classical.l1=-0.1",
-        "classical.l2=-1",
-        "classical.l1=NaN",
-        "classical.l2=Infinity",
-        "classical.l1=1e999",
-        "classical.tolerance=-1e-9",
-        "classical.max_steps=0",
-        "classical.beam_width=0",
-    ],
-)
-def test_values_out_of_range_are_refused_with_their_key(override):
-    with pytest.raises(ConfigError) as error:
-        load_config(overrides=[override])
-    assert f"'{override.partition('=')[0]}'" in one_line(error)
+        refuse(f"'{key}'", f"{key}={text}")
 
 
 def test_every_number_has_bounds():
-    rate = typing.get_type_hints(EncoderSettings)["learning_rate"]
-    keys = [*all_keys(), ("encoder.learning_rate", rate)]
-    assert {key for key, wanted in keys if wanted in (int, float)} == {*BOUNDS}
+    numbers = {key for key, wanted in TYPES.items() if wanted in (int, float)}
+    assert numbers == {*BOUNDS}
 
 
 @pytest.mark.parametrize("key", BOUNDS)
 def test_every_number_takes_its_bounds_and_nothing_beyond(key):
     for edge, beyond in zip(BOUNDS[key], (-1, 1), strict=True):
         assert value_of(load_config(overrides=[f"{key}={edge}"]), key) == edge
-        with pytest.raises(ConfigError, match=f"'{key}' must be between") as error:
-            load_config(overrides=[f"{key}={edge + beyond}"])
-        one_line(error)
+        refuse(f"'{key}' must be between", f"{key}={edge + beyond}")
+    if TYPES[key] is float:
+        refuse(f"'{key}' must be between", f"{key}=NaN")
 
 
-@pytest.mark.parametrize("value", [-1, 2**70, -(10**40)])
-@pytest.mark.parametrize("key", ["seed", "vectors.seed"])
-def test_seeds_that_no_generator_takes_are_refused(key, value):
-    with pytest.raises(ConfigError, match=f"'{key}' must be between 0"):
-        load_config(overrides=[f"{key}={value}"])
-    with pytest.raises(ConfigError, match="'seed' must be between 0"):
-        Config(seed=value)
+@pytest.mark.parametrize("key", CHOICES)
+def test_a_name_that_is_no_choice_is_refused_with_those_there_are(key):
+    choice = CHOICES[key][0]
+    assert value_of(Config(), key) == choice
+    refuse(f"'{key}' has no choice .*'{choice}'", f"{key}={choice}x")
 
 
 @pytest.mark.parametrize(
-    "override",
-    ["text.max_words=1", "text.max_features=0", "classical.l1=0", "classical.l2=0.0"],
+    ("overrides", "said"),
+    [
+        (["seed=-1"], "'seed' must be between 0"),
+        ([f"seed={2**70}"], "'seed' must be between 0"),
+        (["model.encoder_units=3"], "'model.encoder_units' must be even"),
+        (["training.forgotten=-0.5"], "'training.forgotten' must be"),
+        (["classical.l1=1" + "0" * 400], "too large"),
+        (["encoder.name=transformer"], "--set encoder.path=NAME"),
+        (["encoder.path=a/b"], "encoder.name=transformer"),
+        (["encoder.learning_rate=0"], "'encoder.learning_rate'.* between"),
+        (["text.windows=1000", "text.max_words=1000000"], "Lower one of the two"),
+        ([""], "key=value"),
+        (["text.max_words"], "key=value"),
+        (["=3"], "key=value"),
+        (["text=3"], "group of settings"),
+        (["classical=[1]"], "group of settings"),
+        (["text.max_words.x=3"], "text.max_words"),
+        (["seed.x=3"], "seed"),
+        (["text..max_words=3"], "There is no setting"),
+        ([".seed=3"], "There is no setting"),
+        (["a.b.c=3"], "There is no setting 'a'"),
+    ],
 )
-def test_values_at_the_edge_are_taken(override):
-    key, _, text = override.partition("=")
-    assert value_of(load_config(overrides=[override]), key) == json.loads(text)
+def test_what_no_config_can_have_is_refused_in_one_line(overrides, said):
+    refuse(said, *overrides)
+
+
+@given(st.text(), st.text())
+def test_any_override_builds_a_config_or_is_refused_in_our_words(key, value):
+    try:
+        config = load_config(overrides=[f"{key}={value}"])
+    except SetRNNError:
+        return
+    assert isinstance(config, Config)
 
 
 def test_settings_cannot_be_changed_once_built():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Config().seed = 3
-
-
-@pytest.mark.parametrize("key", [*CHOICES, "training.decay"])
-def test_a_name_that_is_no_choice_is_refused_with_those_there_are(key):
-    choice = value_of(Config(), key)
-    with pytest.raises(ConfigError, match=f"'{key}' has no choice .*'{choice}'"):
-        load_config(overrides=[f"{key}={choice}x"])
-
-
-@pytest.mark.parametrize(
-    "override",
-    [
-        "model.encoder_units=3",
-        "model.encoder_units=0",
-        "model.decoder_layers=0",
-        "model.max_labels=0",
-        "model.dropout=1",
-        "model.word_dropout=-0.1",
-        "search.beam_width=0",
-        "training.epochs=-1",
-        "training.batch_size=-1",
-        "training.random_share=1.1",
-        "training.warm_up=-1",
-        "training.learning_rate=0",
-        "training.learning_rate=NaN",
-        "training.clip_norm=Infinity",
-        "training.patience=-1",
-    ],
-)
-def test_settings_that_no_network_can_have_are_refused(override):
-    key = override.partition("=")[0]
-    with pytest.raises(ConfigError, match=f"'{key}' must be") as error:
-        load_config(overrides=[override])
-    one_line(error)
 
 
 def test_a_transformer_reads_with_its_own_tokenizer():
@@ -211,19 +141,99 @@ def test_a_transformer_reads_with_its_own_tokenizer():
     assert (moved.text.tokenizer, moved.text.max_tokens) == ("some/name", 64)
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_builds_a_config_and_stays_as_it_is(preset):
+    before = json.dumps(PRESETS[preset])
+    needed = ["encoder.path=a/b"] if preset == "transformer" else []
+    config = load_config(preset, overrides=needed)
+    for group, values in PRESETS[preset].items():
+        for name, value in values.items():
+            assert getattr(getattr(config, group), name) == value
+    load_config(preset, overrides=["text.max_words=7", "vectors.dimensions=3", *needed])
+    assert json.dumps(PRESETS[preset]) == before
+    assert load_config() == Config()
+
+
+def test_an_unknown_preset_is_refused_with_the_nearest():
+    refuse("'papr'.*Did you mean 'paper'", preset="papr")
+
+
+def test_the_paper_preset_has_the_settings_the_paper_states():
+    config = load_config("paper")
+    assert config.vectors.dimensions == 300
+    assert config.vectors.source == "word2vec"
+    assert (config.model.decoder_layers, config.model.decoder_units) == (2, 300)
+    assert config.model.encoder_units == 2 * 300, "a GRU of 300 units in each direction"
+    assert config.model.max_labels == 50
+    assert (config.model.dropout, config.model.word_dropout) == (0.3, 0.0)
+    assert config.search.beam_width == 12
+    training = config.training
+    assert (training.learning_rate, training.weight_decay) == (0.0005, 0.0)
+    assert (training.warm_up, training.decay, training.clip_norm) == (0.0, "none", 0.0)
+    assert config.text.max_words == 500
+
+
+def test_values_are_json_or_plain_text():
+    assert load_config(overrides=["text.stop_words=a=b.txt"]).text.stop_words == "a=b.txt"
+    assert load_config(overrides=['text.stop_words="english"']).text.stop_words == "english"
+    assert load_config(overrides=['text={"max_words": 9}']).text == TextSettings(max_words=9)
+    l1 = load_config(overrides=["classical.l1=2"]).classical.l1
+    assert (l1, type(l1)) == (2, float)
+
+
+def test_later_sources_win_over_earlier_ones(tmp_path):
+    file = tmp_path / "settings.json"
+    file.write_text('{"text": {"max_words": 11, "min_count": 4}, "seed": 5}')
+    config = load_config("paper", file, ["text.max_words=12", "text.max_words=13"])
+    assert (config.text.max_words, config.text.min_count, config.seed) == (13, 4, 5)
+
+
 @pytest.mark.parametrize(
-    ("overrides", "said"),
-    [
-        (["encoder.name=transformer"], "--set encoder.path=NAME"),
-        (["encoder.path=a/b"], "encoder.name=transformer"),
-        (["encoder.learning_rate=0"], "'encoder.learning_rate'.* between"),
-        (["text.max_tokens=3"], "'text.max_tokens'.* between 4 and"),
-    ],
+    "content", [None, b"", b"{", b"[1]", b"3", b'"text"', b"null", b"\xff\xfe{}", b'{"text": 3}']
 )
-def test_an_encoder_that_cannot_be_is_one_line(overrides, said):
-    with pytest.raises(ConfigError, match=said) as error:
-        load_config(overrides=overrides)
-    assert "\n" not in str(error.value)
+def test_a_damaged_config_file_is_refused(tmp_path, content):
+    file = tmp_path / "settings.json"
+    if content is not None:
+        file.write_bytes(content)
+    refuse("text" if content == b'{"text": 3}' else r"settings\.json", file=file)
+
+
+configs = st.builds(
+    Config,
+    seed=st.integers(0, 2**40),
+    text=st.builds(TextSettings, max_words=st.integers(1, 10**6), stop_words=st.text()),
+    classical=st.builds(ClassicalSettings, l1=st.floats(0, 1e9), tune=st.booleans()),
+    model=st.builds(ModelSettings, word_vectors=st.sampled_from(["tuned", "frozen"])),
+    search=st.builds(SearchSettings, beam_width=st.integers(1, 99)),
+    training=st.builds(TrainingSettings, learning_rate=st.floats(1e-12, 100)),
+)
+
+
+@given(configs)
+def test_a_config_survives_json(config):
+    values = json.loads(json.dumps(to_dict(config)))
+    assert from_dict(Config, values) == config
+    assert settings_hash(values) == settings_hash(to_dict(config))
+
+
+@given(configs, configs)
+def test_other_settings_have_another_hash(first, second):
+    if to_dict(first) != to_dict(second):
+        assert settings_hash(to_dict(first)) != settings_hash(to_dict(second))
+
+
+def test_a_hash_depends_on_values_and_not_on_order_or_process():
+    values = to_dict(Config())
+    turned = {name: values[name] for name in reversed(values)}
+    assert settings_hash(turned) == settings_hash(values)
+    assert settings_hash("ab", "c") != settings_hash("a", "bc")
+    assert settings_hash(1) != settings_hash("1")
+    code = (
+        "from setrnn.config import Config, settings_hash, to_dict;"
+        "import sys; sys.stdout.write(settings_hash(to_dict(Config()), 'é'))"
+    )
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert other.stdout == settings_hash(to_dict(Config()), "é")
 
 
 @pytest.mark.parametrize("error", [ConfigError, DataError, BadRowError])

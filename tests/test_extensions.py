@@ -14,12 +14,12 @@ import pytest
 
 import setrnn
 from setrnn.cli import main
+from setrnn.config import load_config
 from setrnn.data.formats import READERS
 from setrnn.methods import METHODS, Method
 from setrnn.model.decoders import DECODERS
 from setrnn.model.encoders import ENCODERS
 from setrnn.objectives import OBJECTIVES
-from setrnn.plain_settings import load_config
 from setrnn.systems.candidates import SetCandidates, pack_labels
 from setrnn.systems.known import make_completions
 from setrnn.systems.registry import SYSTEMS

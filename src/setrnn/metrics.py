@@ -1,6 +1,6 @@
 """Measures of predicted label sets, and of rankings of labels.
 
-All measures are counted on two indicator matrices: see `setrnn.indicators`.
+All measures are counted on two indicator matrices: documents x labels, of zeros and ones.
 0/0 is 0 for a label (a label that is never right scores nothing) and 1 for a document (nothing to
 find, nothing found). The micro average pools all documents, so it follows the rule for documents.
 """
@@ -9,26 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy  # its parts are loaded on first use: scipy.sparse takes .1 s
 
 from setrnn.errors import ConfigError, DataError, nearest_name
-from setrnn.indicators import (
-    as_indicator,
-    hide_labels,
-    indicator_matrices,
-    mark_unseen,
-    matching_pair,
-)
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from numpy.typing import NDArray
+    from scipy.sparse import csr_matrix
 
-    from setrnn.indicators import Indicator, Sparse
-
+    Sparse: TypeAlias = scipy.sparse.csr_array[Any, tuple[int, int]]
+    Indicator: TypeAlias = Sparse | csr_matrix[Any] | NDArray[Any]
     Counts: TypeAlias = NDArray[np.int64]
     Values: TypeAlias = NDArray[np.float64]
 
@@ -203,8 +199,8 @@ def evaluate_label_sets(
         unknown = mark_unseen(unknown, sets.truth)
     return replace(
         evaluate_sets(sets.truth, sets.predicted, unknown),
-        n_unseen_labels=sets.n_unseen_labels,
-        n_unseen_label_occurrences=sets.n_unseen_label_occurrences,
+        n_unseen_labels=len(sets.labels) - len(labels),
+        n_unseen_label_occurrences=int(np.count_nonzero(sets.truth.indices >= len(labels))),
     )
 
 
@@ -308,3 +304,111 @@ def _ratio(numerator: NDArray[Any], denominator: NDArray[Any], empty: float) -> 
     """Divide; the result is `empty` where the denominator is 0."""
     is_empty = denominator == 0
     return np.where(is_empty, empty, numerator / np.where(is_empty, 1, denominator))
+
+
+class Indicators(NamedTuple):
+    """True and predicted sets as matrices: the labels of the model, then the unseen labels."""
+
+    truth: Sparse
+    predicted: Sparse
+    labels: tuple[str, ...]
+
+
+def indicator_matrices(
+    true_sets: Iterable[Collection[str]],
+    predicted_sets: Iterable[Collection[str]],
+    labels: Sequence[str],
+) -> Indicators:
+    """Turn sets of label names into matrices: the labels of the model, then the unseen labels.
+
+    Unseen labels are in the order of their first occurrence.
+    """
+    true_sets, predicted_sets = list(true_sets), list(predicted_sets)
+    if len(true_sets) != len(predicted_sets):
+        raise DataError(
+            f"{len(true_sets)} true label sets but {len(predicted_sets)} predicted ones: "
+            "give one of each per document."
+        )
+    column_of = {label: column for column, label in enumerate(labels)}
+    if len(column_of) != len(labels):
+        raise DataError("The labels of the model must be distinct, but some repeat.")
+    predicted = indicator_matrix(_columns_of_sets(predicted_sets, column_of), len(column_of))
+    for label in chain.from_iterable(true_sets):
+        column_of.setdefault(label, len(column_of))
+    predicted.resize((len(predicted_sets), len(column_of)))
+    truth = indicator_matrix(_columns_of_sets(true_sets, column_of), len(column_of))
+    return Indicators(truth, predicted, tuple(column_of))
+
+
+def indicator_matrix(rows: Sequence[Collection[int]], n_columns: int) -> Sparse:
+    """Build a matrix of zeros and ones from the columns of the ones of each row."""
+    starts = np.cumsum([0, *map(len, rows)])
+    columns = np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(starts[-1]))
+    ones = np.ones(len(columns), dtype=bool)
+    matrix = scipy.sparse.csr_array((ones, columns, starts), shape=(len(rows), n_columns))
+    matrix.sort_indices()
+    return matrix
+
+
+def _columns_of_sets(
+    label_sets: Sequence[Collection[str]], column_of: dict[str, int]
+) -> list[set[int]]:
+    rows = []
+    for number, labels in enumerate(label_sets, start=1):
+        if isinstance(labels, str):
+            raise DataError(f"document {number}: expected a set of labels, got {labels!r}.")
+        try:
+            rows.append({column_of[label] for label in labels})
+        except KeyError as error:
+            raise DataError(
+                f"document {number}: predicted label {error} is not one of the model's labels."
+            ) from None
+    return rows
+
+
+def as_indicator(matrix: Indicator, name: str) -> Sparse:
+    """Return a copy as a sparse matrix in canonical form; raise DataError unless all are 0 or 1."""
+    if matrix.ndim != 2:
+        raise DataError(f"{name} must be documents x labels, got {matrix.ndim} dimension(s).")
+    if 0 in matrix.shape:
+        raise DataError(f"{name} has {matrix.shape[0]} documents and {matrix.shape[1]} labels.")
+    indicator = scipy.sparse.csr_array(matrix, copy=True)
+    indicator.sum_duplicates()
+    indicator.eliminate_zeros()
+    is_other = indicator.data != 1
+    if is_other.any():
+        raise DataError(f"{name} must hold 0 and 1 only, got {indicator.data[is_other][0]}.")
+    ones = np.ones(indicator.nnz, dtype=bool)
+    return scipy.sparse.csr_array(
+        (ones, indicator.indices, indicator.indptr), shape=indicator.shape
+    )
+
+
+def matching_pair(truth: Indicator, predicted: Indicator) -> tuple[Sparse, Sparse]:
+    """Return both in canonical form; raise DataError if their shapes differ."""
+    if truth.shape != predicted.shape:
+        raise DataError(
+            f"truth is {truth.shape}, predicted is {predicted.shape}: "
+            "both must have the same documents and labels."
+        )
+    return as_indicator(truth, "truth"), as_indicator(predicted, "predicted")
+
+
+def hide_labels(sets: Indicator, unknown: Indicator) -> Sparse:
+    """Return sets without the labels that are not known."""
+    found = scipy.sparse.csr_array(sets)
+    kept = found.astype(np.int8) - found.multiply(unknown).astype(np.int8)
+    return as_indicator(scipy.sparse.csr_array(kept), "sets")
+
+
+def mark_unseen(unknown: Indicator, truth: Sparse) -> Sparse:
+    """Return marks for the labels of the model and the unseen ones of `truth`.
+
+    If no label of the model is known, neither are the unseen ones that are not given.
+    """
+    marks = scipy.sparse.csr_array(unknown)
+    n_labels, n_unseen = marks.shape[1], truth.shape[1] - marks.shape[1]
+    marks = scipy.sparse.csr_array(marks.astype(bool))
+    is_nothing = np.asarray(marks.sum(axis=1)).ravel() == n_labels
+    unseen = np.repeat(is_nothing[:, None], n_unseen, axis=1) & ~truth[:, n_labels:].toarray()
+    return scipy.sparse.csr_array(scipy.sparse.hstack([marks, scipy.sparse.csr_array(unseen)]))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from made_comparison import made_comparison, made_record
-from setrnn.plain_settings import load_config
+from setrnn.config import load_config
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "ablations.py"
 SPECIFICATION = importlib.util.spec_from_file_location(SCRIPT.stem, SCRIPT)

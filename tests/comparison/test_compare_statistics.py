@@ -12,8 +12,7 @@ from made_comparison import made_comparison
 from setrnn.comparison.records import Failure, Record, TestResults
 from setrnn.comparison.statistics import Entry, bootstrap, documents_needed, estimate_documents
 from setrnn.errors import DataError
-from setrnn.indicators import indicator_matrix
-from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_matrix
 
 
 def test_scores_are_those_of_evaluate_sets():

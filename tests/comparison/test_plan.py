@@ -16,10 +16,9 @@ from setrnn.comparison.plan import (
 )
 from setrnn.comparison.records import Failure, load_records
 from setrnn.comparison.run import Task
-from setrnn.config import Config
+from setrnn.config import Config, load_config
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import METHODS
-from setrnn.plain_settings import load_config
 
 
 @pytest.fixture

@@ -8,12 +8,11 @@ import torch
 
 from setrnn.comparison.orders import best_orders, normalised_entropies, order_entropies
 from setrnn.comparison.run import Task, _accept_labels, run
+from setrnn.config import load_config
 from setrnn.data.batches import make_batch
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
-from setrnn.indicators import indicator_matrix
-from setrnn.metrics import evaluate_sets
-from setrnn.plain_settings import load_config
+from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.tagging.calibrating import calibrate
 from setrnn.tagging.documents import prepared_batches
 from setrnn.tagging.evaluating import measure_rules

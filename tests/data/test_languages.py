@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setrnn.config import TextSettings
+from setrnn.config import TextSettings, load_config
 from setrnn.data import newsroom
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.example import Example
@@ -33,7 +33,6 @@ from setrnn.data.tokenizing import (
     split_words,
 )
 from setrnn.errors import ConfigError
-from setrnn.plain_settings import load_config
 
 # One sentence per language, written for this test.
 SENTENCES = {

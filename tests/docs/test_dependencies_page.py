@@ -14,9 +14,9 @@ PAGE = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ALWAYS, EXTRAS = PAGE.split("## Extras")
 # Imported by another name than that of the package.
-IMPORTED_AS = {"scikit-learn": "sklearn", "tensorboardX": "tensorboardX"}
+IMPORTED_AS = {"scikit-learn": "sklearn"}
 # What comes with a dependency, or is used only if it is there; the page says so.
-OTHERS = {"markupsafe", "fsspec", "starlette", "pydantic", "anyio", "pandas", "mlflow"}
+OTHERS = {"markupsafe", "fsspec", "starlette", "pydantic", "anyio", "pandas"}
 SOURCES = sorted((ROOT / "src" / "setrnn").rglob("*.py"))
 
 

@@ -20,10 +20,10 @@ from doc_world import SMALL, make_room, write_world
 from fake_runs import install_fake_report, install_fake_runs
 from setrnn.cli import main
 from setrnn.cli.app import COMMANDS, load_command
+from setrnn.config import PRESETS, load_config
 from setrnn.data.formats import READERS
 from setrnn.methods import METHODS
 from setrnn.model.encoders import ENCODERS
-from setrnn.plain_settings import PRESETS, load_config
 from tiny_transformers import save_transformer
 from workers_here import WorkersHere
 

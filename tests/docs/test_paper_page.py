@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from setrnn.plain_settings import PRESETS, flatten, load_config, to_dict
+from setrnn.config import PRESETS, flatten, load_config, to_dict
 
 PAGE = Path(__file__).parents[2] / "docs" / "paper.md"
 ROWS = [

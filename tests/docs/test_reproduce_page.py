@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from setrnn.config import load_config
 from setrnn.methods import METHODS
-from setrnn.plain_settings import load_config
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reproduce.md").read_text(encoding="utf-8")

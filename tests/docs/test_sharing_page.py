@@ -4,21 +4,17 @@ import json
 import re
 import shlex
 import shutil
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from doc_pages import run_here
 
 from setrnn.data.document_sketch import MOST_HASHES
-from setrnn.data.model_copies import MOST_RATIO
-from setrnn.mlflow import _load_pyfunc
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sharing.md").read_text(encoding="utf-8")
 MARK = "<!-- run by tests/docs/test_sharing_page.py -->\n"
 COMMANDS = "".join(re.findall(MARK + r"((?:    setrnn .*\n)+)", PAGE)).splitlines()
-SHARING, MLFLOW = re.findall(MARK + r"```python\n(.*?)```", PAGE, re.S)
+(SHARING,) = re.findall(MARK + r"```python\n(.*?)```", PAGE, re.S)
 
 
 @pytest.fixture
@@ -56,18 +52,5 @@ def test_the_python_runs(place, hub):
     assert names["labels"]
 
 
-def test_the_python_of_mlflow_runs(place, monkeypatch):
-    mlflow, pyfunc = ModuleType("mlflow"), ModuleType("mlflow.pyfunc")
-    pyfunc.save_model = lambda path, data_path, **_: shutil.copytree(data_path, path)
-    pyfunc.load_model = _load_pyfunc
-    mlflow.pyfunc = pyfunc
-    monkeypatch.setitem(sys.modules, "mlflow", mlflow)
-    monkeypatch.setitem(sys.modules, "mlflow.pyfunc", pyfunc)
-    names = {}
-    exec(MLFLOW, names)
-    assert names["rows"][0]["labels"]
-
-
 def test_the_numbers_are_those_of_the_code():
     assert f"{MOST_HASHES:,}" in PAGE
-    assert f"{MOST_RATIO} times" in PAGE

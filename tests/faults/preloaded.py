@@ -11,7 +11,6 @@ import scipy.optimize  # noqa: F401
 import sklearn.feature_extraction.text  # noqa: F401
 import torch
 from gensim.models import Word2Vec  # noqa: F401
-from tensorboardX.event_file_writer import EventsWriter  # noqa: F401
 from typer.main import get_command  # noqa: F401
 
 import setrnn.report.build

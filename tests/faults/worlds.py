@@ -18,7 +18,7 @@ from commands import CLASSICAL, COMPARED, NETWORK, SETTINGS, Command
 from setrnn.data import newsroom
 from setrnn.data.folders import recovered
 from setrnn.data.formats import write_examples
-from setrnn.data.model_folder import load_model
+from setrnn.models.folder import load_model
 
 SIZES = {"train": 40, "valid": 110, "test": 20}  # 100 valid documents are needed to calibrate
 # Times and what holds them: the same command writes others.

@@ -5,12 +5,12 @@ import pytest
 import torch
 from torch import nn
 
+from setrnn.config import load_config
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS, Method
 from setrnn.model.decoders import DECODERS, RNNDecoder
 from setrnn.model.encoders import ENCODERS
 from setrnn.model.interfaces import Encoding
-from setrnn.plain_settings import load_config
 from setrnn.tagging.loading import load
 from setrnn.training.start import check_method
 from small_taggers import SMALL_OVERRIDES, trained_tagger

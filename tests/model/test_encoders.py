@@ -7,9 +7,8 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from brute_force_sequences import N_WORDS, TEXTS, batch_of
-from setrnn.config import ModelSettings
+from setrnn.config import ModelSettings, load_config
 from setrnn.model.encoders import ENCODERS, GRUEncoder, gru
-from setrnn.plain_settings import load_config
 from tiny_transformers import tiny_transformer
 
 EVERY_ENCODER = pytest.mark.parametrize("encoder", ENCODERS)

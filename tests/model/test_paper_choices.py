@@ -10,7 +10,7 @@ from brute_force_sequences import (
     sequence_log_probs,
     tiny_network,
 )
-from setrnn.plain_settings import load_config
+from setrnn.config import load_config
 from setrnn.search import search_sequences
 from setrnn.search.set_search import score_sets
 

@@ -4,7 +4,7 @@ import sys
 import pytest
 import torch
 
-from setrnn.config import ModelSettings
+from setrnn.config import ModelSettings, load_config
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, MissingExtraError, ModelError
 from setrnn.model.encoders import TransformerEncoder
@@ -14,7 +14,6 @@ from setrnn.model.encoders.transformer import (
     find_longest,
     load_pretrained,
 )
-from setrnn.plain_settings import load_config
 from tiny_transformers import (
     UNITS,
     minilm,

@@ -21,8 +21,7 @@ from brute_force_sequences import (
     sets_of,
     tiny_network,
 )
-from setrnn.indicators import indicator_matrix
-from setrnn.metrics import document_f1
+from setrnn.metrics import document_f1, indicator_matrix
 from setrnn.objectives import (
     OBJECTIVES,
     LabelSets,

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import setrnn
-from setrnn.config import TextSettings
+from setrnn.config import TextSettings, load_config
 from setrnn.data.formats import write_examples
 from setrnn.data.prepared import UNLABELLED
 from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError, ModelError, StoppedError, TrainingError
-from setrnn.plain_settings import load_config
 from setrnn.systems.candidates import SetCandidates
 from setrnn.systems.classical.br import BinaryRelevance
 from setrnn.tagging.distilling import aim, choose_weights

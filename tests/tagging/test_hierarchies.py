@@ -8,13 +8,12 @@ import pytest
 from setrnn.data.formats import read_hierarchy, write_examples
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.errors import ConfigError, DataError, ModelError
+from setrnn.models.card import describe_model, write_readme
 from setrnn.progress import Note
 from setrnn.systems.limits import Limits
 from setrnn.tagging.evaluating import evaluate
 from setrnn.tagging.loading import load
 from setrnn.tagging.mixing import join
-from setrnn.tagging.model_card import describe_model
-from setrnn.tagging.model_readme import write_readme
 from setrnn.tagging.train import train
 from setrnn.tagging.updating import update
 from small_taggers import with_thresholds

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.numpy import load_file, save_file
 
+from setrnn.config import load_config, settings_hash
 from setrnn.data.folders import file_hash
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.subwords import SubwordEncoder
@@ -18,7 +19,6 @@ from setrnn.errors import ModelError
 from setrnn.model.decoders import SigmoidDecoder
 from setrnn.model.encoders import TransformerEncoder
 from setrnn.model.network import Network
-from setrnn.plain_settings import load_config, settings_hash
 from setrnn.systems.candidates import to_probability
 from setrnn.systems.neural import IndependentSystem
 from setrnn.tagging.loading import load

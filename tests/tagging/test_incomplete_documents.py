@@ -11,7 +11,6 @@ from setrnn.config import TextSettings
 from setrnn.data.preparing import prepare
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
-from setrnn.plain_settings import load_config
 from setrnn.progress import Note
 from setrnn.tagging.calibrating import fit_calibration
 from setrnn.tagging.documents import example_batches, keep_complete, prepared_batches

@@ -123,18 +123,6 @@ def test_bad_labels_are_refused(y, message):
         classical().fit(["red apple", "green pear"], y)
 
 
-@pytest.mark.parametrize("held", [", ", "|", ","])
-def test_labels_in_one_string_get_the_advice_to_split_them(held):
-    y = [held.join(labels) for labels in (["red", "fruit"], ["fruit"], ["red"])]
-    with pytest.raises(DataError) as caught:
-        classical().fit(FEW_TEXTS[:3], y)
-    message = str(caught.value)
-    advice = f"[each.split({held!r}) for each in y]"
-    assert advice in message
-    assert "[[each]" not in message
-    assert eval(advice, {"y": y})[0] == ["red", "fruit"]
-
-
 def test_one_label_in_each_string_gets_the_advice_of_lists():
     with pytest.raises(DataError, match=r"\[\[each\] for each in y\]"):
         classical().fit(FEW_TEXTS[:3], ["red", "fruit", "red"])

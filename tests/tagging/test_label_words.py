@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from setrnn.config import TextSettings
+from setrnn.config import TextSettings, load_config
 from setrnn.data.batches import make_batch
 from setrnn.data.labels import LabelVocabulary
 from setrnn.data.newsroom import examples
@@ -17,7 +17,6 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError
 from setrnn.methods import METHODS
-from setrnn.plain_settings import load_config
 from setrnn.report.explanation_page import render_page
 from setrnn.systems.classical.system import LinearWeights
 from setrnn.systems.mixture import relabel

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from setrnn.plain_settings import WEIGHTS, load_config
+from setrnn.config import WEIGHTS, load_config
 from setrnn.tagging import candidates
 from setrnn.tagging.candidates import (
     list_candidates,
@@ -31,7 +31,7 @@ def installed(monkeypatch, tmp_path):
     def install(is_there):
         monkeypatch.setattr(candidates, "find_spec", lambda name: is_there or None)
         folder = tmp_path / "model" if is_there else None
-        for module in ("setrnn.tagging.candidates", "setrnn.plain_settings"):
+        for module in ("setrnn.tagging.candidates", "setrnn.config"):
             monkeypatch.setattr(f"{module}.find_weights", lambda: folder)
 
     return install

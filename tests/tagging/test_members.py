@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from setrnn.config import load_config
 from setrnn.errors import BusyError
-from setrnn.plain_settings import load_config
 from setrnn.tagging import members
 from setrnn.tagging.candidates import Candidate
 from setrnn.tagging.members import Planned, train_member

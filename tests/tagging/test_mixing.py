@@ -5,13 +5,12 @@ import numpy as np
 import pytest
 
 import setrnn
-from setrnn.config import Config, MixtureConfig, TextSettings
+from setrnn.config import Config, MixtureConfig, TextSettings, from_dict, load_config
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.model_folder import load_model, save_model
 from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError, DataError, ModelError
 from setrnn.metrics import LOWER_IS_BETTER
-from setrnn.plain_settings import from_dict, load_config
+from setrnn.models.folder import load_model, save_model
 from setrnn.systems.mixture_candidates import Weights
 from setrnn.systems.relabelled import RelabelledSystem
 from setrnn.systems.rules import RULES

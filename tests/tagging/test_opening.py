@@ -2,12 +2,11 @@
 
 import pytest
 
-from setrnn.config import TextSettings
+from setrnn.config import TextSettings, load_config
 from setrnn.data.cache import Source
 from setrnn.data.example import Example
 from setrnn.data.preparing import prepare
 from setrnn.errors import ConfigError
-from setrnn.plain_settings import load_config
 from setrnn.tagging.opening import open_training_data
 
 TEXTS = {

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from setrnn.config import load_config
 from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
-from setrnn.plain_settings import load_config
 from setrnn.tagging import planning
 from setrnn.tagging.planning import (
     MIXING_SHARE,

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from setrnn.config import load_config
 from setrnn.data.example import Example
 from setrnn.data.preparing import prepare
 from setrnn.methods import find_method
 from setrnn.objectives import find_objective
-from setrnn.plain_settings import load_config
 from setrnn.tagging.loading import load
 from setrnn.training import gradients
 from setrnn.training.gradients import _cut_by_windows

@@ -2,7 +2,7 @@
 
 import pytest
 
-from setrnn.plain_settings import load_config
+from setrnn.config import load_config
 from setrnn.training import schedule
 from setrnn.training.schedule import choose_batch_size, choose_epochs, fit_to_data
 

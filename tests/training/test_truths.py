@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 from brute_force_sequences import documents, sets_of, without_order
+from setrnn.config import load_config
 from setrnn.data.example import Example
 from setrnn.data.preparing import prepare
 from setrnn.methods import METHODS
 from setrnn.objectives import OBJECTIVES
-from setrnn.plain_settings import load_config
 from setrnn.training.start import TrainOptions, train_network
 from tiny import TINY
 

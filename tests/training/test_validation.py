@@ -1,9 +1,8 @@
 import pytest
 from tiny_runs import N_VALID, tiny_config
 
-from setrnn.indicators import indicator_matrix
 from setrnn.methods import find_method
-from setrnn.metrics import MEASURES, evaluate_sets, is_better
+from setrnn.metrics import MEASURES, evaluate_sets, indicator_matrix, is_better
 from setrnn.systems.recurrent import RecurrentSystem
 from setrnn.tagging.evaluating import evaluate
 from setrnn.tagging.tagger import Tagger

@@ -5,11 +5,10 @@ from itertools import islice
 
 import torch
 
-from setrnn.config import TextSettings
+from setrnn.config import TextSettings, load_config
 from setrnn.data import newsroom
 from setrnn.data.preparing import prepare
 from setrnn.methods import find_method
-from setrnn.plain_settings import load_config
 from setrnn.training.start import TrainOptions, train_system
 
 N_TRAIN, N_VALID = 28, 8  # four batches, the last of 4 documents

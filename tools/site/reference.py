@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import setrnn
-from setrnn import config, mlflow, plain_settings
+from setrnn import config
 from setrnn.cli.app import COMMANDS, load_command
 from setrnn.methods import METHODS
 
@@ -64,8 +64,8 @@ def write_settings() -> str:
         for each in dataclasses.fields(config.Config)
         if dataclasses.is_dataclass(getattr(config.Config(), each.name))
     }
-    changes = plain_settings.PRESETS.items()
-    presets = {name: plain_settings.flatten(each) for name, each in changes if each}
+    changes = config.PRESETS.items()
+    presets = {name: config.flatten(each) for name, each in changes if each}
     lines = [
         "# Settings",
         "",
@@ -101,8 +101,8 @@ def _settings(
         )
         default = f"`{each.default}`" if each.default != "" else ""
         comment = comments.get(each.name, "")
-        if name in config.BOUNDS and name != "seed" and not name.endswith(".seed"):
-            least, most = config.BOUNDS[name]
+        if "bounds" in each.metadata and each.name != "seed":
+            least, most = each.metadata["bounds"]
             comment += f" ({least:,} to {most:,})" if comment else f"{least:,} to {most:,}"
         lines.append(_row(f"`{name}`", default, comment, changed))
     return [*lines, ""]
@@ -176,7 +176,6 @@ def write_api() -> str:
         for name, value in found.items():
             if is_kind(value):
                 lines += list(_describe(name, value))
-    lines += list(_describe("mlflow", mlflow))
     return "\n".join(lines) + "\n"
 
 

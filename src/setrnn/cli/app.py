@@ -56,7 +56,7 @@ COMMANDS = {
     ),
     "push": (
         "setrnn.cli.push:push",
-        "Copy models to a folder, a zip file or the Hugging Face hub, and from there.",
+        "Copy models to a folder or the Hugging Face hub, and from there.",
     ),
     "mix": (
         "setrnn.cli.mix:mix",

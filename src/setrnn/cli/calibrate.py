@@ -26,8 +26,8 @@ from setrnn.cli.options import (
 from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.data.folders import check_file_place, whole_file
 from setrnn.data.formats.printing import printable
-from setrnn.data.model_places import name_place, require_folder
 from setrnn.errors import ConfigError, ModelError
+from setrnn.models.hub import name_place, require_folder
 from setrnn.tagging.acceptance import Acceptance, Reliability, accuracy_interval, check_share
 
 if TYPE_CHECKING:

@@ -132,7 +132,7 @@ def _open_model(folder: Path) -> Tagger:
 
 
 def _show_members(tagger: Tagger) -> None:
-    from setrnn.tagging.model_readme import summarise
+    from setrnn.models.card import summarise
 
     stdout.print(scores_of_members(tagger.notes["mixture"]))
     for line in summarise(tagger):

@@ -32,7 +32,7 @@ def distil(
         Path,
         typer.Argument(
             metavar="TEACHER",
-            help="A model, such as a mixture: a folder, FILE.zip, or hub:NAME.",
+            help="A model, such as a mixture: a folder or hub:NAME.",
             show_default=False,
         ),
     ],

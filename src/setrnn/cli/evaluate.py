@@ -26,8 +26,8 @@ from setrnn.cli.predict import LimitOptions, with_limits
 from setrnn.cli.progress import load_model, terminal_progress
 from setrnn.data.folders import check_file_place
 from setrnn.data.formats.printing import printable
-from setrnn.data.model_places import name_place
 from setrnn.metrics import MEASURES
+from setrnn.models.hub import name_place
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

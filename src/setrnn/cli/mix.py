@@ -24,7 +24,7 @@ def mix(
         list[Path],
         typer.Argument(
             metavar="MODEL",
-            help="Models with the same labels: folders, zip files or hub:NAME.",
+            help="Models with the same labels: folders or hub:NAME.",
             show_default=False,
         ),
     ],

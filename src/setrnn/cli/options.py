@@ -204,9 +204,7 @@ FinishNow = Annotated[
 ]
 Model = Annotated[
     Path,
-    typer.Argument(
-        metavar="MODEL", help="A model folder, FILE.zip, or hub:NAME.", show_default=False
-    ),
+    typer.Argument(metavar="MODEL", help="A model folder or hub:NAME.", show_default=False),
 ]
 Rule = Annotated[
     str | None,

@@ -27,6 +27,7 @@ from setrnn.cli.options import (
 from setrnn.cli.predict_files import FolderOptions, predict_into_folder
 from setrnn.cli.progress import documents_progress, load_model
 from setrnn.cli.terminal import escape_json
+from setrnn.config import settings_hash
 from setrnn.data.cache import Source
 from setrnn.data.example import Example, KnownLabels
 from setrnn.data.folders import check_file_place
@@ -35,7 +36,6 @@ from setrnn.data.formats.encodings import has_mark
 from setrnn.data.formats.standard_input import STDIN, open_standard_input
 from setrnn.data.formats.tables import is_table
 from setrnn.errors import ConfigError
-from setrnn.plain_settings import settings_hash
 from setrnn.tagging.prediction_rows import (
     check_separator,
     json_rows,

@@ -44,14 +44,9 @@ def terminal_progress() -> Iterator[OnProgress]:
 def load_model(folder: Path, device: str) -> Tagger:
     """Load a model; on a terminal, something moves meanwhile."""
     if not stderr.is_terminal:
-        return setrnn.load(folder, device, on_progress=_print_note)
+        return setrnn.load(folder, device)
     with stderr.status(f"Loading {escape_line(str(folder))}"):
-        return setrnn.load(folder, device, on_progress=_print_note)
-
-
-def _print_note(event: Progress | Note) -> None:
-    if isinstance(event, Note):
-        (warn if event.is_warning else note)(event.text)
+        return setrnn.load(folder, device)
 
 
 @contextmanager

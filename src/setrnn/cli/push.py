@@ -9,22 +9,20 @@ import typer
 import setrnn
 from setrnn.cli.console import note
 from setrnn.cli.progress import terminal_progress
-from setrnn.data.model_places import name_place
 from setrnn.errors import ConfigError
+from setrnn.models.hub import name_place
 
 
 def push(
     models: Annotated[
         list[str],
-        typer.Argument(
-            metavar="MODEL", help="Model folders, zip files or hub:NAME.", show_default=False
-        ),
+        typer.Argument(metavar="MODEL", help="Model folders or hub:NAME.", show_default=False),
     ],
     to: Annotated[
         str,
         typer.Argument(
             metavar="TO",
-            help="A folder, FILE.zip or hub:OWNER/NAME. At the end, / adds the name of each model.",
+            help="A folder or hub:OWNER/NAME. At the end, / adds the name of each model.",
             show_default=False,
         ),
     ],
@@ -43,9 +41,9 @@ def push(
         ),
     ] = None,
 ) -> None:
-    """Copy models to a folder, a zip file or the Hugging Face hub, and from there.
+    """Copy models to a folder or the Hugging Face hub, and from there.
 
-    Every command reads a MODEL from each of these places. hub:OWNER/NAME is made if it does not
+    Every command reads a MODEL from both places. hub:OWNER/NAME is made if it does not
     exist; hub:OWNER/NAME@VERSION also gives the version a tag. What can be read from a public
     model (labels, words, hashes of training documents) is said before it is sent. The token is
     HF_TOKEN, or that of hf auth login.

@@ -26,8 +26,8 @@ def serve(
         list[str],
         typer.Argument(
             metavar="MODEL",
-            help="Model folders, zip files or hub:NAME. A model has the name of its folder or "
-            "file, or NAME in NAME=FOLDER. The first model is the default.",
+            help="Model folders or hub:NAME. A model has the name of its folder, "
+            "or NAME in NAME=FOLDER. The first model is the default.",
             show_default=False,
         ),
     ],

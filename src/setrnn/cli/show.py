@@ -7,8 +7,8 @@ from setrnn.cli.console import stdout, write_json
 from setrnn.cli.options import JsonFile, Model
 from setrnn.cli.progress import load_model
 from setrnn.data.folders import check_file_place
-from setrnn.data.model_files import GENERATED
-from setrnn.data.model_places import name_place
+from setrnn.models.folder import GENERATED
+from setrnn.models.hub import name_place
 
 
 def show(model: Model, json: JsonFile = None) -> None:
@@ -16,7 +16,7 @@ def show(model: Model, json: JsonFile = None) -> None:
 
     This is what MODEL/README.md says, unless a person has changed it.
     """
-    from setrnn.tagging.model_readme import write_readme  # it loads scipy: the help needs none
+    from setrnn.models.card import write_readme  # it loads scipy: the help needs none
 
     if json is not None:
         check_file_place(json)

@@ -56,9 +56,9 @@ def train(
     Checkpoints, logs and members are kept in OUT.run.
     """
     from setrnn.model.devices import n_cores  # they load torch, which the help does not need
+    from setrnn.models.card import summarise
     from setrnn.tagging.candidates import MOST_JOBS
     from setrnn.tagging.learning import open_valid
-    from setrnn.tagging.model_readme import summarise
     from setrnn.training.launching import find_torchrun, help_torchrun, leading
     from setrnn.training.ranks import LostError
 

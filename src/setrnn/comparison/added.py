@@ -19,9 +19,8 @@ from setrnn.data.formats.reader import numbered_lines
 from setrnn.data.formats.row import RowProblem, bad_line, id_text, strings, too_long
 from setrnn.data.hierarchy import Hierarchy, score_in_hierarchy
 from setrnn.errors import ConfigError, DataError, nearest_name
-from setrnn.indicators import indicator_matrix
 from setrnn.methods import METHODS
-from setrnn.metrics import evaluate_sets
+from setrnn.metrics import evaluate_sets, indicator_matrix
 from setrnn.tagging.acceptance import reliability
 
 MAX_SHOWN = 3  # ids per message

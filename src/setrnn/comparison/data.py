@@ -6,11 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from setrnn.comparison.records import COMPARISON_FILE, MODELS, REPORT, RUNS, Comparison
-from setrnn.config import TextSettings
+from setrnn.config import TextSettings, settings_hash
 from setrnn.data.cache import Source, open_prepared
 from setrnn.data.prepared import Prepared
 from setrnn.errors import DataError
-from setrnn.plain_settings import settings_hash
 from setrnn.progress import OnProgress, ignore_progress
 
 PREPARED = "prepared"  # prepared data may be kept in the folder too

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from setrnn.comparison.records import Comparison, LabelSets
-from setrnn.indicators import indicator_matrix
-from setrnn.metrics import MEASURES, document_f1, evaluate_sets
+from setrnn.metrics import MEASURES, document_f1, evaluate_sets, indicator_matrix
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
     from numpy.typing import NDArray
 
-    from setrnn.indicators import Sparse
+    from setrnn.metrics import Sparse
 
     Floats: TypeAlias = NDArray[np.float32]
     Values: TypeAlias = NDArray[np.float64]

@@ -11,10 +11,9 @@ from typing import Any, Protocol
 
 from setrnn.comparison.records import RUNS, Comparison, Record, load_records, run_name
 from setrnn.comparison.run import Task, run
-from setrnn.config import Config
+from setrnn.config import Config, flatten, to_dict
 from setrnn.errors import ConfigError, TrainingError, nearest_name
 from setrnn.methods import METHODS, find_method
-from setrnn.plain_settings import flatten, to_dict
 from setrnn.progress import Note, OnProgress
 from setrnn.training.overall import Overall
 from setrnn.training.pool import Ended, Job

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from setrnn import __version__
+from setrnn.config import settings_hash
 from setrnn.data.folders import whole_file
 from setrnn.errors import DataError
 from setrnn.methods import METHODS
-from setrnn.plain_settings import settings_hash
 from setrnn.training.pool import Failure as Failure
 
 FORMAT = 3

@@ -22,13 +22,12 @@ from setrnn import __version__
 from setrnn.comparison.cases import explain_documents
 from setrnn.comparison.orders import best_orders, measure_set_sums, order_entropies
 from setrnn.comparison.records import MODELS, RUNS, Costs, LabelSets, Record, TestResults, run_name
-from setrnn.config import Config
+from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import TrainingError
 from setrnn.methods import Method, find_method
-from setrnn.plain_settings import settings_hash, to_dict
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.rules import RULES
 from setrnn.systems.true_marginals import TrueMarginals

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 
-from setrnn.config import WORDS, TextSettings
+from setrnn.config import WORDS, TextSettings, settings_hash, to_dict
 from setrnn.data.example import Example
 from setrnn.data.folders import file_hash, locked_after, recovered, remove_stale_lock
 from setrnn.data.formats import EMBEDDED, BadRows, Dataset, ReadOptions, Split, open_dataset
@@ -22,7 +22,6 @@ from setrnn.data.preparing import OnDocuments, describe_hierarchy, prepare_by
 from setrnn.data.splits import LEAST_VALID, MOST_SHARE, SEED, VALID_SHARE, with_valid
 from setrnn.data.subwords import pretrained_encoder
 from setrnn.errors import DataError
-from setrnn.plain_settings import settings_hash, to_dict
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 
 FILES_LOOKED_AT = 16  # to find the language of texts

@@ -19,13 +19,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from setrnn.config import VectorSettings
+from setrnn.config import VectorSettings, settings_hash, to_dict
 from setrnn.data.folders import file_hash, whole_file
 from setrnn.data.seals import find_damage, seal_file
 from setrnn.data.token_vectors import PACKAGES, list_files, missing_source
 from setrnn.data.vector_files import Progress, Vectors, reading_errors
 from setrnn.errors import DataError
-from setrnn.plain_settings import settings_hash, to_dict
 
 FORMAT = 2  # raised when the same settings give other vectors
 LEARNED = "word2vec"

@@ -31,7 +31,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.config import TextSettings
+from setrnn.config import TextSettings, from_dict, settings_hash
 from setrnn.data.encoding import UNKNOWN
 from setrnn.data.hierarchy import ClosedCount, Hierarchy, count_closed
 from setrnn.data.incomplete import is_sound, mark_unknown
@@ -42,7 +42,6 @@ from setrnn.data.seals import find_damage, seal_folder
 from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import DataError
-from setrnn.plain_settings import from_dict, settings_hash
 
 FORMAT = 4
 DESCRIPTION_FILE = "prepared.json"

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from setrnn.config import TextSettings
+from setrnn.config import TextSettings, to_dict
 from setrnn.data.counting import Counts, count_documents
 from setrnn.data.encoding import SplitWriter, encode_documents
 from setrnn.data.example import Example
@@ -26,7 +26,6 @@ from setrnn.data.prepared import HIERARCHY, UNLABELLED, Prepared, is_prepared, w
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.data.vocabulary import Vocabulary, learn_vocabulary
 from setrnn.errors import DataError
-from setrnn.plain_settings import to_dict
 
 VOCABULARY_SPLITS = ("train", UNLABELLED)
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
-from setrnn.config import check_bounds
+from setrnn.config import Config
 from setrnn.data.document_sketch import text_hash
 from setrnn.data.example import Example
 from setrnn.data.formats import BadRows, Dataset, Split
@@ -64,7 +64,7 @@ def cut_train(
         ['train', 'test']
     """
     _check_shares(list(shares.values()))
-    check_bounds("seed", seed)
+    Config(seed=seed)  # checks it
     train = dataset.require("train")
     others = {name: split for name, split in dataset.splits.items() if name != "train"}
     names = list(shares)

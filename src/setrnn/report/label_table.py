@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from setrnn.comparison.records import Comparison, Record, order_systems
-from setrnn.indicators import indicator_matrix
-from setrnn.metrics import Overlap, overlap_by_label
+from setrnn.metrics import Overlap, indicator_matrix, overlap_by_label
 from setrnn.report.table import NO_CELL, Cell, Row, Table
 
 MOST_LABELS = 50

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from setrnn import __version__
 from setrnn.comparison.records import Comparison, Record
-from setrnn.plain_settings import flatten
+from setrnn.config import flatten
 from setrnn.report.case_studies import CaseStudies
 from setrnn.report.figures import Figure
 from setrnn.report.table import Table

@@ -12,12 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from setrnn.comparison.records import Comparison, Record, TestResults, order_systems
-from setrnn.indicators import indicator_matrix
 from setrnn.methods import METHODS
-from setrnn.metrics import document_f1, f1_by_label
+from setrnn.metrics import document_f1, f1_by_label, indicator_matrix
 
 if TYPE_CHECKING:
-    from setrnn.indicators import Sparse
+    from setrnn.metrics import Sparse
 
 Values = npt.NDArray[np.float64]
 

@@ -25,8 +25,8 @@ import setrnn
 from setrnn.data.cache import Source
 from setrnn.data.folders import locked
 from setrnn.data.formats import choose_split
-from setrnn.data.model_places import fix_place
 from setrnn.errors import ConfigError, DataError, SetRNNError
+from setrnn.models.hub import fix_place
 from setrnn.progress import Note, OnProgress, ignore_progress
 from setrnn.scale.crew import Crew, choose_device, hire
 from setrnn.scale.driver import Driver

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from setrnn.data.model_folder import ModelVersion, read_version
-from setrnn.data.model_places import open_place
+from setrnn.config import settings_hash
 from setrnn.errors import ConfigError, SetRNNError, nearest_name
-from setrnn.plain_settings import settings_hash
+from setrnn.models.folder import ModelVersion, read_version
+from setrnn.models.hub import open_place
 from setrnn.serve.problems import ProblemError
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger

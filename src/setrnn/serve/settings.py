@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from setrnn.data.model_places import name_place
 from setrnn.data.tokenizing import whole_characters
 from setrnn.errors import ConfigError
+from setrnn.models.hub import name_place
 
 MAX_BATCH_MS = 1_000
 MAX_FIELDS = 100  # of a request: reporting each unknown one would take long

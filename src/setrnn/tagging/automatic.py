@@ -14,12 +14,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from setrnn.config import settings_hash, to_dict
 from setrnn.data.batches import even_rows
 from setrnn.data.cache import Source
 from setrnn.errors import TrainingError
 from setrnn.methods import find_method
 from setrnn.model.devices import find_device, limited_threads, threads_of_jobs
-from setrnn.plain_settings import settings_hash, to_dict
+from setrnn.models.card import note_training
 from setrnn.progress import OnProgress
 from setrnn.systems.rules import rule_for
 from setrnn.tagging.candidates import (
@@ -35,7 +36,6 @@ from setrnn.tagging.member_training import MemberData, MemberTraining
 from setrnn.tagging.members_folder import MembersFolder
 from setrnn.tagging.mixing import join, mix_members
 from setrnn.tagging.mixture_outputs import LEAST_TO_FIT
-from setrnn.tagging.occasion import describe_occasion
 from setrnn.tagging.opening import MINUTE, Asked, open_training_data
 from setrnn.tagging.planning import START_SECONDS, Clock, Planner
 from setrnn.tagging.tagger import Tagger
@@ -147,7 +147,7 @@ class Automatic:
         taggers = [each.tagger for each in members]
         if self.data.n_valid < LEAST_TO_FIT:
             own = {"data": prepared.name, "n_documents": self.data.n_train}
-            notes = own | describe_occasion()
+            notes = own | note_training()
             mixture = replace(join(taggers), notes=notes)
             mixture = keep_targets(mixture, self.out, self.on_progress)
             note_targets(mixture, self.on_progress)

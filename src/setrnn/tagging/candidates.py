@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
-from setrnn.config import Config
+from setrnn.config import WEIGHTS, Config, find_weights, make_config
 from setrnn.errors import DataError
 from setrnn.methods import find_method
-from setrnn.plain_settings import WEIGHTS, find_weights, make_config
 from setrnn.tagging.opening import Asked
 
 CLASSICAL = ("br-support", "pcc")

@@ -13,19 +13,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from setrnn.config import Config
+from setrnn.config import Config, settings_hash
 from setrnn.data.batches import TargetSets, TrainingDocuments, take_rows
 from setrnn.data.cache import Source
 from setrnn.data.folders import explain_failed_write
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.model_places import name_place
 from setrnn.data.prepared import UNLABELLED, Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
 from setrnn.model.decoders import find_decoder
+from setrnn.models.hub import name_place
 from setrnn.objectives.set_distribution import SET_LOG_PROB
-from setrnn.plain_settings import settings_hash
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.search.subset_sums import MOST_LABELS
 from setrnn.systems.candidates import Floats, Ids, SetCandidates, pack_labels, widen

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import MultiLabelBinarizer
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from setrnn.config import Config
+from setrnn.config import Config, load_config
 from setrnn.data.example import Example
 from setrnn.data.folders import temporary_folder
 from setrnn.data.formats import make_hierarchy
@@ -31,7 +32,6 @@ from setrnn.data.preparing import prepare
 from setrnn.data.splits import stratified_split
 from setrnn.errors import ConfigError, DataError
 from setrnn.methods import Method, find_method
-from setrnn.plain_settings import load_config
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.systems.candidates import Floats32, Ints
 from setrnn.systems.registry import choose_rule
@@ -186,12 +186,9 @@ class SetRNNClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, texts: Sequence[str], features: Features = None) -> Ints:
         """Return the predicted sets as 0 and 1, texts x `classes_`."""
-        predictions = self._tag(texts, features)
-        column_of = self._columns()
-        indicator = np.zeros((len(predictions), len(self.classes_)), dtype=np.int64)
-        for row, prediction in enumerate(predictions):
-            indicator[row, [column_of[label] for label in prediction.labels]] = 1
-        return indicator
+        label_sets = [each.labels for each in self._tag(texts, features)]
+        binarizer = MultiLabelBinarizer(classes=[*map(str, self.classes_)])
+        return binarizer.fit_transform(label_sets).astype(np.int64)
 
     def predict_proba(self, texts: Sequence[str], features: Features = None) -> Floats32:
         """Return p(label | text), texts x `classes_`."""

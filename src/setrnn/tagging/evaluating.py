@@ -13,8 +13,13 @@ from setrnn.data.formats import make_hierarchy
 from setrnn.data.formats.parents import Parents
 from setrnn.data.hierarchy import Hierarchy, score_in_hierarchy
 from setrnn.errors import ConfigError, DataError
-from setrnn.indicators import indicator_matrices
-from setrnn.metrics import RankingScores, Scores, evaluate_label_sets, evaluate_ranking
+from setrnn.metrics import (
+    RankingScores,
+    Scores,
+    evaluate_label_sets,
+    evaluate_ranking,
+    indicator_matrices,
+)
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Bools, Floats, to_probability
 from setrnn.systems.limits import Limits

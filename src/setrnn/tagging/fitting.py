@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from setrnn.config import ClassicalSettings, Config, TrainingSettings
-from setrnn.data.model_files import check_model_place
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError, SetRNNError, StoppedError
 from setrnn.methods import Method
 from setrnn.metrics import MEASURES
 from setrnn.model.devices import find_device
+from setrnn.models.card import is_same_training, note_training
+from setrnn.models.folder import check_model_place
 from setrnn.progress import Note, OnProgress, Progress
 from setrnn.systems.registry import find_system
 from setrnn.tagging.calibrating import calibrate_on_valid
 from setrnn.tagging.loading import load
-from setrnn.tagging.occasion import describe_occasion, is_same_but_occasion
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.targets import keep_targets
 from setrnn.training.launching import check_processes
@@ -132,7 +132,7 @@ def _train(prepared: Prepared, method: Method, config: Config, options: TrainOpt
     notes = {
         "data": prepared.name,
         "n_documents": prepared.description["n_documents"]["train"],
-        **describe_occasion(),
+        **note_training(),
         "training_seconds": round(time.perf_counter() - start, 2),
         **trained.notes,
     }
@@ -176,7 +176,7 @@ def save_again(tagger: Tagger, out: Path, way_out: str, is_resumed: bool) -> Tag
     if is_resumed:
         with suppress(SetRNNError, OSError):
             before = load(out, "cpu")
-    if before is not None and is_same_but_occasion(before.notes, tagger.notes):
+    if before is not None and is_same_training(before.notes, tagger.notes):
         tagger = replace(tagger, notes=before.notes)
     saved = tagger.saved_to(out, way_out)
     if before is None or not before.is_calibrated or before.version.model != saved.version.model:

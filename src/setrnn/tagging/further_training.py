@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.config import Config, TrainingSettings
+from setrnn.config import Config, TrainingSettings, from_dict, read_changes, to_dict
 from setrnn.data.batches import TrainingDocuments, take_rows
 from setrnn.data.incomplete import Incomplete
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
-from setrnn.plain_settings import from_dict, read_changes, to_dict
 from setrnn.tagging.opening import Settings, list_overrides
 
 SHARE_OF_STEPS, LEAST_EPOCHS = 0.13, 2  # of a whole training

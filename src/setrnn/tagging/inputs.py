@@ -12,7 +12,6 @@ import numpy.typing as npt
 import scipy  # scipy.sparse is imported where it is first used
 
 from setrnn.data.example import Example, KnownLabels
-from setrnn.data.formats.label_cells import find_separator, show_separator
 from setrnn.data.ragged import Ragged
 from setrnn.data.streaming import batched
 from setrnn.data.tokenizing import TextEncoder
@@ -176,7 +175,6 @@ def read_targets(
             _check_length(len(y), n_texts, "y")
             if own_names is not None and len(own_names) == 1:  # a table of one column of lists
                 y = [row[0] for row in y]
-            _refuse_joined_labels(y)
             return [_read_strings(row, f"y[{number}]") for number, row in enumerate(y)], None
     matrix = _read_indicator_matrix(y)
     n_rows, n_columns = matrix.shape
@@ -209,20 +207,6 @@ def _read_column_names(y: Any) -> list[str] | None:  # noqa: ANN401 (whatever a 
     if len(set(names)) < len(names) or "" in names:
         raise DataError("The columns of y are labels: each needs a name of its own.")
     return names
-
-
-def _refuse_joined_labels(y: list[Any]) -> None:
-    """Raise DataError if each text has one string that holds several labels."""
-    cells = [row for row in y if isinstance(row, str)]
-    separator = find_separator(cells) if cells else None
-    if separator is None:
-        return
-    held = show_separator(separator, cells)
-    example = next(cell for cell in cells if separator in cell)
-    raise DataError(
-        f"y must be a collection of labels for each text, got strings that contain {held!r}, such "
-        f"as {_show(example)}. Split them: [each.split({held!r}) for each in y]."
-    )
 
 
 def _are_rows_of_numbers(rows: list[Any]) -> bool:

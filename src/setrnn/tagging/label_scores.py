@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from setrnn.indicators import hide_labels, indicator_matrices
-from setrnn.metrics import overlap_by_label
+from setrnn.metrics import hide_labels, indicator_matrices, overlap_by_label
 from setrnn.systems.candidates import Bools, Floats, Floats32
 from setrnn.tagging.acceptance import LEAST_SHOWN, LabelAcceptance, reliability
 from setrnn.tagging.prediction import Prediction

@@ -1,4 +1,4 @@
-"""Load a trained model from a folder, a zip file or the Hugging Face hub."""
+"""Load a trained model from a folder or the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from textwrap import shorten
 
 from setrnn.data.arrays import share_arrays
 from setrnn.data.document_sketch import unpack_sketch
-from setrnn.data.model_files import CALIBRATION
-from setrnn.data.model_folder import load_model
-from setrnn.data.model_places import open_place
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, ModelError
 from setrnn.methods import METHODS
-from setrnn.progress import OnProgress, ignore_progress
+from setrnn.models.folder import CALIBRATION, load_model
+from setrnn.models.hub import open_place
 from setrnn.systems.registry import find_system
 from setrnn.systems.rules import RULES
 from setrnn.tagging.calibration import Calibration
@@ -27,13 +25,11 @@ def load(
     device: str = "auto",
     *,
     shared: str | Path | None = None,
-    on_progress: OnProgress = ignore_progress,
 ) -> Tagger:
     """Load a model onto a device: cpu, cuda, or auto for a GPU if there is one.
 
-    The model is in a folder, in a zip file, or on the Hugging Face hub: `hub:OWNER/NAME`, or
+    The model is in a folder or on the Hugging Face hub: `hub:OWNER/NAME`, or
     `hub:OWNER/NAME@REVISION` for one branch, tag or commit. Nothing in it is run or unpickled.
-    `on_progress` is called with notes, such as that the hub cannot be reached.
 
     On a CPU, processes that name the same folder `shared` share the memory of the weights. A
     copy of them is kept there, by the version of the model; remove it when all have ended.
@@ -45,7 +41,7 @@ def load(
         >>> tagger.tag(["The ski race was cancelled because of the storm."])[0].labels
         ('weather', 'storm')
     """
-    with open_place(folder, on_progress) as place:
+    with open_place(folder) as place:
         saved = load_model(place)
     if saved.method not in METHODS:
         raise ModelError(f"{folder} holds a '{saved.method}' model, which this setrnn lacks.")

@@ -19,6 +19,7 @@ from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from setrnn.config import from_dict
 from setrnn.data.folders import (
     explain_failed_write,
     recovered,
@@ -26,7 +27,6 @@ from setrnn.data.folders import (
     whole_file,
 )
 from setrnn.errors import ConfigError, ModelError, SetRNNError
-from setrnn.plain_settings import from_dict
 from setrnn.tagging.loading import load
 from setrnn.tagging.members import MemberPlan
 from setrnn.tagging.tagger import Tagger

@@ -14,11 +14,12 @@ from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.joint_encoder import join_encoders, join_rows, split_rows
 from setrnn.data.labels import LabelVocabulary, distinct_sets
-from setrnn.data.model_files import check_model_place
-from setrnn.data.model_places import name_place
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError
+from setrnn.models.card import note_training
+from setrnn.models.folder import check_model_place
+from setrnn.models.hub import name_place
 from setrnn.progress import Note, OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import Floats
 from setrnn.systems.mixture import MixtureSystem, relabel
@@ -42,7 +43,6 @@ from setrnn.tagging.mixture_weights import (
     fit_rules,
     mean_log_likelihood,
 )
-from setrnn.tagging.occasion import describe_occasion
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.targets import keep_targets
 
@@ -138,7 +138,7 @@ def _fit_mixture(
     notes = {
         "data": members[0].notes.get("data"),
         "n_documents": max((each.notes.get("n_documents", 0) for each in members), default=0),
-        **describe_occasion(),
+        **note_training(),
         "mixture": _describe(names, kept, outputs, default, fitted) | {"split": documents.split},
     }
     mixture = replace(join([members[number] for number in kept], weights), notes=notes)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.ragged import Ragged
 from setrnn.errors import DataError
-from setrnn.indicators import indicator_matrices
+from setrnn.metrics import indicator_matrices
 from setrnn.progress import OnProgress, count_up, ignore_progress
 from setrnn.systems.candidates import (
     Bools,
@@ -33,7 +33,7 @@ from setrnn.tagging.documents import Batch
 from setrnn.tagging.tagger import Tagger
 
 if TYPE_CHECKING:
-    from setrnn.indicators import Indicator
+    from setrnn.metrics import Indicator
 
 N_FOLDS = 5
 LEAST_TO_FIT = 20  # documents

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from setrnn.config import AUTO, WORDS, Config
+from setrnn.config import AUTO, WORDS, Config, find_changes, load_config, read_changes
 from setrnn.data.cache import Source, open_prepared, read_source
 from setrnn.data.cut_documents import describe_cut_documents
 from setrnn.data.formats import make_hierarchy
@@ -20,7 +20,6 @@ from setrnn.data.prepared import Prepared
 from setrnn.data.vectors import word_vectors
 from setrnn.errors import ConfigError, DataError
 from setrnn.metrics import find_measure
-from setrnn.plain_settings import find_changes, load_config, read_changes
 from setrnn.progress import Note, OnProgress, Progress, ignore_progress
 from setrnn.training.schedule import fit_to_data
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from setrnn.data.model_folder import read_calibration
 from setrnn.errors import ModelError
+from setrnn.models.folder import read_calibration
 from setrnn.progress import Note, OnProgress
 from setrnn.systems.rules import RULES
 from setrnn.tagging.acceptance import NEVER, Acceptance, LabelAcceptance

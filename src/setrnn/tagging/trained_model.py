@@ -18,13 +18,14 @@ from setrnn.data.formats import make_hierarchy
 from setrnn.data.formats.parents import Parents
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.model_folder import NOWHERE, ModelVersion, SavedModel, save_calibration, save_model
-from setrnn.data.model_places import require_folder
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, ModelError
 from setrnn.methods import find_method
+from setrnn.models.card import write_readme
+from setrnn.models.folder import NOWHERE, ModelVersion, SavedModel, save_calibration, save_model
+from setrnn.models.hub import require_folder
 from setrnn.systems.candidates import Floats32
 from setrnn.systems.closure import Closure
 from setrnn.systems.limits import Limits, SetLimits
@@ -37,7 +38,6 @@ from setrnn.systems.rules.marginal_rules import NO_THRESHOLDS, Thresholds
 from setrnn.systems.system import System
 from setrnn.tagging.acceptance import LabelAcceptance
 from setrnn.tagging.calibration import Calibration
-from setrnn.tagging.model_readme import write_readme
 
 BATCH = 1024  # the most documents that are searched together
 SEEN_SETS, SEEN_SETS_OFFSETS = "seen_sets", "seen_sets_offsets"  # arrays of a model folder

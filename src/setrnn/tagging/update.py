@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from setrnn.config import Config, MixtureConfig
+from setrnn.config import Config, MixtureConfig, settings_hash
 from setrnn.data.document_sketch import DocumentSketch
 from setrnn.data.example import Example
 from setrnn.data.hierarchy import Hierarchy
@@ -21,7 +21,7 @@ from setrnn.data.ragged import Ragged
 from setrnn.data.vocabulary import Vocabulary
 from setrnn.methods import find_method
 from setrnn.model.growing import grow_weights
-from setrnn.plain_settings import settings_hash
+from setrnn.models.card import note_training
 from setrnn.progress import Note, OnProgress, Progress
 from setrnn.systems.mixture import MixtureSystem
 from setrnn.systems.neural import NeuralSystem
@@ -35,7 +35,6 @@ from setrnn.tagging.members_folder import MembersFolder
 from setrnn.tagging.merged_documents import measure_documents, note_documents, valid_documents
 from setrnn.tagging.mixing import join, list_names, mix_members
 from setrnn.tagging.mixture_outputs import LEAST_TO_FIT
-from setrnn.tagging.occasion import describe_occasion
 from setrnn.tagging.tagger import Tagger
 from setrnn.tagging.targets import keep_targets, note_targets
 from setrnn.training.run_folder import check_run, has_run, mark_saved, only_trainer, run_folder_of
@@ -265,7 +264,7 @@ class Update:
         assert isinstance(system, MixtureSystem)
         if len(members) == n_before:
             weights = system.weights
-        mixture = replace(join(members, weights), notes=own | describe_occasion())
+        mixture = replace(join(members, weights), notes=own | note_training())
         mixture = keep_targets(mixture, self.before.calibration, self.on_progress)
         note_targets(mixture, self.on_progress)
         return mixture

@@ -11,10 +11,10 @@ from setrnn.data.document_sketch import hash_texts
 from setrnn.data.example import Example
 from setrnn.data.folders import explain_failed_write, temporary_folder
 from setrnn.data.merging import Bools, WasTrainedOn, merge
-from setrnn.data.model_files import check_model_place
-from setrnn.data.model_places import name_place
 from setrnn.errors import ConfigError
 from setrnn.methods import find_method
+from setrnn.models.folder import check_model_place
+from setrnn.models.hub import name_place
 from setrnn.progress import OnProgress, ignore_progress
 from setrnn.tagging.fitting import check_out, explain_stop
 from setrnn.tagging.further_training import read_training_changes

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from setrnn.config import Config
+from setrnn.config import Config, from_dict, to_dict
 from setrnn.data.prepared import Prepared
 from setrnn.errors import DataError, SetRNNError, StoppedError
 from setrnn.methods import find_method
 from setrnn.model.network import rebuild_network, select_prefix
-from setrnn.plain_settings import from_dict, to_dict
 from setrnn.training.keeper import MODEL, restore_training_state, training_state
 from setrnn.training.ranks import Ranks
 from setrnn.training.run_folder import Position

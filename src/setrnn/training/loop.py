@@ -94,14 +94,10 @@ class Trainer:
             self.keeper.restore(checkpoint)
             self.position.is_finished = self._is_finished()  # the patience may have changed
         if self.run is not None:
-            self.run.begin(checkpoint, self._n_documents_done() + 1)
-        try:
-            if self.ranks.n > 1:
-                share_training(self)
-            self.train_to_end()
-        finally:  # a run that is stopped keeps no file open
-            if self.run is not None:
-                self.run.close()
+            self.run.begin(checkpoint)
+        if self.ranks.n > 1:
+            share_training(self)
+        self.train_to_end()
         self.keeper.load_best()
 
     def train_to_end(self) -> None:
@@ -202,7 +198,6 @@ class Trainer:
         is_better = is_own and is_best(scores, position, metric)
         if is_better:
             self.keeper.keep_best(scores[metric])
-        self._log({f"valid/{name}": each for name, each in scores.items()})
         progress = self._progress(self._objective_name(), scores, is_better)
         row = {
             "epoch": position.epoch + 1,
@@ -255,8 +250,6 @@ class Trainer:
         self.keeper.stop_if_asked()
         if self.keeper.is_due():
             self.keeper.save()
-        rate = self.optimizer.param_groups[0]["lr"]
-        self._log({"train/loss": self._loss(), "train/learning_rate": rate})
         self.on_progress(self._progress(self._objective_name()))
         self._reported_at = time.perf_counter()
 
@@ -295,10 +288,6 @@ class Trainer:
 
     def _loss(self) -> float:
         return self.position.loss_sum / max(self.position.n_documents, 1)
-
-    def _log(self, values: dict[str, float]) -> None:
-        if self.run is not None:
-            self.run.log(values, self._n_documents_done())
 
     def _progress(
         self, activity: str, scores: dict[str, float] | None = None, is_best: bool = False

@@ -5,7 +5,6 @@ MODEL.run/
     best-epoch-N.safetensors   the weights of the best epoch
     targets.safetensors        of a student: what its teacher says about the documents
     epochs.csv                 one row per epoch
-    events.out.tfevents...     the same and the loss during each epoch, if tensorboardX is installed
     saved                      empty; there once the model of a finished run is written
     first/                     the run of the network that this one starts from, if there is one
 """
@@ -16,7 +15,6 @@ import csv
 import io
 import json
 import re
-import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -48,9 +46,7 @@ CHANGEABLE = {
     "config.training.valid_documents",
     "config.encoder.learning_rate",
 }
-_OURS = re.compile(
-    r"((last|targets|best-epoch-\d+)\.safetensors|epochs\.csv|saved|events\.out\.tfevents\..*)"
-)
+_OURS = re.compile(r"((last|targets|best-epoch-\d+)\.safetensors|epochs\.csv|saved)")
 _KEY = "setrnn"
 
 
@@ -161,7 +157,6 @@ class RunFolder:
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self.folder = folder
         self.identity = dict(identity)
-        self._events: EventLog | None = None
         self._saved_best = 0
 
     def find(self, resume: bool) -> Checkpoint | None:
@@ -179,7 +174,7 @@ class RunFolder:
             found.position.restart_epoch()
         return found
 
-    def begin(self, checkpoint: Checkpoint | None, first_step: int) -> None:
+    def begin(self, checkpoint: Checkpoint | None) -> None:
         """Prepare the folder to continue from a checkpoint; without one, remove older files."""
         with explain_failed_write(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -192,7 +187,6 @@ class RunFolder:
                 if is_old and _OURS.fullmatch(file.name):
                     file.unlink()
             self._saved_best = checkpoint.position.best_epoch if checkpoint else 0
-            self._events = EventLog(self.folder, first_step)
 
     def save(
         self, tensors: dict[str, Tensor], position: Position, best: dict[str, Tensor] | None = None
@@ -209,9 +203,6 @@ class RunFolder:
         for old in self.folder.glob("best-epoch-*.safetensors"):
             if old != self._best_file(self._saved_best):
                 old.unlink()
-        if self._events is not None:
-            with explain_failed_write(self.folder):
-                self._events.flush()
 
     def read_best(self, epoch: int) -> dict[str, Tensor]:
         """Return the weights of the best epoch."""
@@ -226,18 +217,6 @@ class RunFolder:
         file = self.folder / EPOCHS
         with whole_file(file) as stream:
             stream.write(text.getvalue().encode())
-
-    def log(self, values: Mapping[str, float], step: int) -> None:
-        """Add values to TensorBoard's log."""
-        if self._events is not None:
-            with explain_failed_write(self.folder):
-                self._events.add(values, step)
-
-    def close(self) -> None:
-        """Close the logs."""
-        if self._events is not None:
-            with explain_failed_write(self.folder):
-                self._events.close()
 
     def _best_file(self, epoch: int) -> Path:
         return self.folder / f"best-epoch-{epoch}.safetensors"
@@ -292,48 +271,6 @@ def read_state(file: Path) -> Checkpoint:
     with _refuse_damage(file), safe_open(file, framework="pt") as opened:
         state = _read_state(opened.metadata())
         return Checkpoint({}, Position(**state["position"]), state["identity"])
-
-
-class EventLog:
-    """Values over the course of a run, for TensorBoard; empty if tensorboardX is not installed.
-
-    It writes in the calling thread: tensorboardX's SummaryWriter writes in another one, and waits
-    for it for ever if the disk is full.
-    """
-
-    def __init__(self, folder: Path, first_step: int) -> None:
-        """Begin a log; TensorBoard then ignores earlier values of this step and later ones."""
-        self._writer: Any = None
-        try:
-            from tensorboardX.event_file_writer import EventsWriter
-            from tensorboardX.proto.event_pb2 import Event, SessionLog
-            from tensorboardX.summary import scalar
-        except (ImportError, TypeError):  # protobuf raises TypeError if versions do not fit
-            return
-        self._event, self._scalar = Event, scalar
-        self._writer = EventsWriter(str(folder / "events"), f".{first_step}")
-        start = SessionLog(status=SessionLog.START)
-        self._writer.write_event(Event(wall_time=time.time(), step=first_step, session_log=start))
-
-    def add(self, values: Mapping[str, float], step: int) -> None:
-        """Log values at a step."""
-        if self._writer is None:
-            return
-        for name, value in values.items():
-            summary = self._scalar(name, value)
-            event = self._event(wall_time=time.time(), step=step, summary=summary)
-            self._writer.write_event(event)
-
-    def flush(self) -> None:
-        """Write all logged values to disk."""
-        if self._writer is not None:
-            self._writer.flush()
-
-    def close(self) -> None:
-        """End the log."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from setrnn.config import Config
+from setrnn.config import Config, settings_hash, to_dict
 from setrnn.data.batches import TrainingDocuments
 from setrnn.data.prepared import Prepared
 from setrnn.errors import ConfigError
@@ -22,7 +22,6 @@ from setrnn.methods import Method, find_method
 from setrnn.model.devices import find_device
 from setrnn.model.encoders import find_encoder
 from setrnn.model.network import make_network, rebuild_network
-from setrnn.plain_settings import settings_hash, to_dict
 from setrnn.progress import Note, OnProgress, ignore_progress
 from setrnn.systems.empty_set import fit_empty_set
 from setrnn.systems.registry import find_system

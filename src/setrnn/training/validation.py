@@ -10,8 +10,7 @@ import numpy as np
 from setrnn.data.batches import even_rows, take_rows
 from setrnn.data.prepared import Prepared
 from setrnn.data.ragged import Ragged
-from setrnn.indicators import indicator_matrix
-from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets
+from setrnn.metrics import LOWER_IS_BETTER, MEASURES, evaluate_sets, indicator_matrix
 from setrnn.systems.candidates import Bools, Ids
 from setrnn.systems.limits import no_limits
 from setrnn.systems.neural import MAX_DOCUMENTS
@@ -23,7 +22,7 @@ from setrnn.systems.true_marginals import TrueMarginals
 from setrnn.training.ranks import ALONE, Ranks
 
 if TYPE_CHECKING:
-    from setrnn.indicators import Indicator
+    from setrnn.metrics import Indicator
 
 MOST_CONSTANTS = 30  # numbers of most frequent labels that are tried
 MOST_REPEATED = 1_000  # of them: more labels for every document are never the best

@@ -15,7 +15,6 @@ from setrnn.comparison.data import open_comparable
 from setrnn.data.cache import Source
 from setrnn.data.formats import BadRows, open_dataset
 from setrnn.metrics import evaluate_label_sets
-from setrnn.plain_settings import load_config
 from setrnn.tagging.evaluating import evaluate
 from small_taggers import trained_tagger
 

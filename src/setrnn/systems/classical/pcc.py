@@ -12,7 +12,7 @@ import scipy  # scipy.sparse is imported where it is first used
 import torch
 from torch import Tensor
 
-from setrnn.config import BOUNDS, ClassicalSettings
+from setrnn.config import MAX_BEAM_WIDTH, ClassicalSettings
 from setrnn.data.incomplete import Incomplete
 from setrnn.systems.candidates import (
     Floats,
@@ -187,7 +187,7 @@ class ClassifierChain:
         if chain.shape != (n_labels, n_labels) or np.tril(chain).any():
             raise ValueError(f"chain {chain.shape} does not fit {n_labels:,} labels")
         beam_width = int(arrays["beam_width"][0])
-        if not 1 <= beam_width <= BOUNDS["classical.beam_width"][1]:
+        if not 1 <= beam_width <= MAX_BEAM_WIDTH:
             raise ValueError(f"beam_width is {beam_width:,}")
         return cls(linear, chain, beam_width)
 

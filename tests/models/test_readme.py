@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from setrnn.tagging.model_readme import summarise, write_readme
+from setrnn.models.card import summarise, write_readme
 from small_taggers import with_thresholds
 
 

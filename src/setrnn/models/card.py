@@ -5,21 +5,28 @@
 
 from __future__ import annotations
 
+import json
+import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+from setrnn import __version__
 from setrnn.config import AUTO, NO_LANGUAGE
 from setrnn.data.formats.printing import printable
 from setrnn.errors import ModelError
 from setrnn.metrics import LOWER_IS_BETTER, MEASURES
+from setrnn.models.folder import GENERATED
 from setrnn.systems.rules import RULES
-from setrnn.tagging.acceptance import as_plain
 
 if TYPE_CHECKING:
     from setrnn.tagging.tagger import Tagger
     from setrnn.tagging.trained_model import TrainedModel
 
+PACKAGES = ("torch", "numpy", "scipy", "scikit-learn", "tokenizers")
 N_LABELS_SHOWN = 20
 NOT_KNOWN = "not known"
 
@@ -65,7 +72,7 @@ def _describe(tagger: TrainedModel) -> dict[str, Any]:
         "trained": notes.get("trained"),
         "updated": _describe_update(notes),
         "training_seconds": notes.get("training_seconds"),
-        "measures_on_valid": _describe_measures(notes),
+        "measures_on_valid": describe_measures(notes),
         "calibration": _describe_calibration(tagger),
         "acceptance": _describe_acceptance(tagger),
         "versions": notes.get("versions"),
@@ -104,7 +111,7 @@ def _describe_members(tagger: TrainedModel, rule: str) -> list[dict[str, Any]]:
     ]
 
 
-def _describe_measures(notes: Mapping[str, Any]) -> dict[str, Any] | None:
+def describe_measures(notes: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the measures by rule; of a mixture, each measure by its own rule."""
     if mixture := notes.get("mixture"):
         rules = mixture["rules"].items()
@@ -136,7 +143,7 @@ def _describe_acceptance(tagger: TrainedModel) -> dict[str, Any] | None:
         return None
     labels = calibration.label_acceptance
     return {
-        "rules": {rule: as_plain(each) for rule, each in calibration.acceptance.items()},
+        "rules": {rule: asdict(each) for rule, each in calibration.acceptance.items()},
         "labels": None
         if labels is None
         else {
@@ -288,3 +295,135 @@ def _write(value: float | None, measure: str) -> str:
 def _code(text: str) -> str:
     """Write a name so that Markdown shows it as it is."""
     return f"`{printable(text).replace('`', chr(39))}`"
+
+
+def summarise(tagger: TrainedModel) -> list[str]:
+    """Say what was chosen and why, and what would make a better model."""
+    notes, rule = tagger.notes, tagger.rule_or_own(None)
+    automatic = notes["automatic"]
+    measure = MEASURES[automatic["measure"]]
+    lines = []
+    if "mixture" in notes:
+        mixture = notes["mixture"]
+        fitted = mixture["rules"][automatic["rule"]]
+        lines += [_say_choice(mixture["members"], fitted, measure)]
+    else:
+        lines += ["The members count the same: there were too few valid documents to weigh them."]
+    if rule == automatic["rule"]:
+        lines += [f"The model predicts by rule {rule}, made for {measure}; --rule chooses another."]
+    else:
+        lines += [
+            f"The model predicts by rule {rule}: rule {automatic['rule']}, made for {measure}, "
+            "needs thresholds, and the model is not calibrated."
+        ]
+    for reason in dict.fromkeys(automatic["left_out"].values()):
+        names = [name for name, why in automatic["left_out"].items() if why == reason]
+        lines += [f"Left out: {', '.join(names)} ({reason})."]
+    if automatic["better"]:
+        lines += ["What would make it better:", *(f"- {each}" for each in automatic["better"])]
+    return lines
+
+
+def _say_choice(names: list[str], fitted: Mapping[str, Any], measure: str) -> str:
+    weights = sorted(zip(fitted["weights"], names, strict=True), key=lambda each: -each[0])
+    used = [f"{name} {weight:.2f}" for weight, name in weights if weight > 0]
+    sign = -1 if fitted["measure"] in LOWER_IS_BETTER else 1
+    best = max(zip([sign * each for each in fitted["members"]], names, strict=True))
+    scores = [fitted["mixture"], fitted["held_out"], abs(best[0])]
+    mixed, held_out, alone = (f"{each:.{4 if sign < 0 else 3}f}" for each in scores)
+    if len(used) == 1:
+        name = used[0].rpartition(" ")[0]
+        return f"Chosen by {measure} on valid ({mixed}): {name} alone, no mixture was better."
+    return (
+        f"Chosen by {measure} on valid ({mixed}; {held_out} held out): the mixture of "
+        f"{', '.join(used)}. The best member alone, {best[1]}, gives {alone}."
+    )
+
+
+def write_readme(tagger: TrainedModel) -> str:
+    """Write the README.md of a model."""
+    with notes_checked():
+        lines = [GENERATED, *list_card(tagger)]
+        if "automatic" in tagger.notes:
+            lines += ["", *_list_training(tagger)]
+        if "distilled_from" in tagger.notes:
+            lines += ["", *_describe_student(tagger)]
+    return "\n".join(lines) + "\n"
+
+
+def _describe_student(student: TrainedModel) -> Iterator[str]:
+    """Say what a student was distilled from."""
+    found, settings = student.notes["distilled_from"], student.config.distillation
+    members = f" of {', '.join(found['members'])}" if found["members"] else ""
+    yield from ["## A distilled model", ""]
+    yield (
+        f"This `{student.method}` model learned from `{found['name']}`, a `{found['method']}` "
+        f"model{members}. It has {len(student.labels):,} labels."
+    )
+    yield ""
+    yield (
+        f"- texts with labels: {found['n_labelled']:,}; their own label sets have the weight "
+        f"{settings.true_share:g}"
+    )
+    yield f"- texts without labels: {found['n_unlabelled']:,}"
+    yield f"- sets of the teacher per text: at most {settings.sets}"
+
+
+def _list_training(tagger: TrainedModel) -> Iterator[str]:
+    notes, automatic = tagger.notes, tagger.notes["automatic"]
+    minutes = automatic["minutes"]
+    limit = (
+        "without a time limit"
+        if minutes is None
+        else f"within {minutes:g} minute{'s' * (minutes != 1)}"
+    )
+    yield from ["## Training", ""]
+    yield f"Trained by `setrnn train` {limit}, for {MEASURES[automatic['measure']]}."
+    for line in summarise(tagger):
+        yield from [line] if line.startswith("- ") else ["", line]
+    if "mixture" in notes:
+        yield from ["", *_list_scores(notes["mixture"])]
+    yield from ["", "## Members", ""]
+    for each in automatic["members"]:
+        epochs = (
+            ""
+            if "epochs" not in each
+            else (
+                f": seed {each['seed']}, {each['epochs']} epochs, the best was {each['best_epoch']}"
+            )
+        )
+        yield f"- {each['name']} ({each['method']}){epochs}"
+
+
+def _list_scores(mixture: Mapping[str, Any]) -> Iterator[str]:
+    rules = mixture["rules"]
+    yield f"Each measure by its own rule, on {mixture['n_documents']:,} valid documents:"
+    yield ""
+    yield "| | " + " | ".join(MEASURES[each["measure"]] for each in rules.values()) + " |"
+    yield "|---" * (len(rules) + 1) + "|"
+    rows = [(name, "members", number) for number, name in enumerate(mixture["members"])]
+    for name, key, number in [*rows, ("mixture", "mixture", None), ("held out", "held_out", None)]:
+        values = [each[key] if number is None else each[key][number] for each in rules.values()]
+        yield f"| {name} | " + " | ".join(f"{value:.4f}" for value in values) + " |"
+
+
+def note_training() -> dict[str, Any]:
+    """Return the time and the versions, as notes of a model that was just trained."""
+    versions = {"setrnn": __version__, "python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:  # such as torch under another name
+            continue
+    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    return {"trained": now, "versions": versions}
+
+
+def is_same_training(notes: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether notes are those of the same training, apart from when they were written."""
+
+    def write(each: Mapping[str, Any]) -> str:
+        kept = {key: value for key, value in each.items() if key not in ("trained", "versions")}
+        return json.dumps(kept, sort_keys=True)
+
+    return write(notes) == write(other)

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -24,33 +26,33 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from setrnn.config import Config, MixtureConfig
+from setrnn.config import Config, MixtureConfig, from_dict, settings_hash, to_dict
 from setrnn.data.arrays import load_arrays
-from setrnn.data.folders import locked, recovered, whole_file, whole_folder
+from setrnn.data.folders import (
+    check_folder_place,
+    is_temporary,
+    locked,
+    recovered,
+    temporary_folder,
+    whole_file,
+    whole_folder,
+)
 from setrnn.data.hierarchy import Hierarchy
 from setrnn.data.joint_encoder import join_encoders
 from setrnn.data.labels import LabelVocabulary
-from setrnn.data.model_files import (
-    ARRAYS,
-    CALIBRATION,
-    CONFIG,
-    LABELS,
-    README,
-    TOKENIZER,
-    choose_readme,
-    list_tokenizers,
-    refuse_other_folder,
-)
 from setrnn.data.prepared import HIERARCHY
 from setrnn.data.seals import seal_file
 from setrnn.data.subwords import load_text_encoder
 from setrnn.data.tokenizing import TextEncoder
 from setrnn.errors import ConfigError, ModelError
-from setrnn.plain_settings import from_dict, settings_hash, to_dict
 
 FORMAT = 2
-TRIES = 10  # to read a folder that is being replaced
-MOST_BYTES = 2**26  # of a JSON file: 64 MiB
+CONFIG, ARRAYS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
+LABELS, CALIBRATION, README = "labels.json", "calibration.json", "README.md"
+_MORE_TOKENIZERS = re.compile(r"tokenizer-[1-9]\d*\.json")  # of a mixture
+GENERATED = "<!-- Written by setrnn. Remove this line to keep your changes. -->"
+MAX_READS = 10  # of a folder that is being replaced
+MAX_BYTES = 2**26  # of a JSON file: 64 MiB
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,73 @@ class SavedModel:
     rule: str | None = None  # the rule that predicts; the method's own if None
     readme: str = ""  # starts with GENERATED; empty for none
     hierarchy: Hierarchy | None = None
+
+
+def list_tokenizers(config: Config) -> list[str]:
+    """Return the name of the file of each tokenizer."""
+    return [TOKENIZER, *(f"tokenizer-{n}.json" for n in range(1, len(config.texts)))]
+
+
+def is_model_file(name: str) -> bool:
+    """Return whether a file name is one of those of a model folder.
+
+    Example:
+        >>> [is_model_file(name) for name in ("tokenizer-1.json", "README.md", "model.pkl")]
+        [True, True, False]
+    """
+    known = (CONFIG, ARRAYS, TOKENIZER, LABELS, CALIBRATION, README)
+    return name in known or _MORE_TOKENIZERS.fullmatch(name) is not None
+
+
+def is_description(content: bytes) -> bool:
+    """Return whether the content of a config.json is that of a model of setrnn."""
+    return b'"setrnn"' in content
+
+
+def choose_readme(file: Path, new: str) -> bytes:
+    """Return the description that is there, or the new one if no person has written it."""
+    kept = file.read_bytes() if file.is_file() else b""
+    return kept if is_written(kept) else new.encode()
+
+
+def is_written(readme: bytes) -> bool:
+    """Return whether a person has written a README.md; a hub's header alone does not count."""
+    text = readme.replace(b"\r\n", b"\n").lstrip(b"\xef\xbb\xbf")
+    if text.startswith(b"---\n") and b"\n---\n" in text:
+        text = text.partition(b"\n---\n")[2]
+    text = text.strip()
+    return bool(text) and not text.startswith(GENERATED.encode())
+
+
+def refuse_other_folder(folder: Path) -> None:
+    """Raise if `folder` exists and is not a model, or holds files of another kind."""
+    if not folder.exists():
+        return
+    names = {each.name for each in folder.iterdir()} if folder.is_dir() else {folder.name}
+    names -= {f".{CALIBRATION}.lock"}  # of a process that was killed
+    others = sorted(name for name in names if not is_model_file(name) and not is_temporary(name))
+    if CONFIG in names:
+        is_model = is_description((folder / CONFIG).read_bytes())
+    else:
+        is_model = not others and README not in names
+    if not is_model:
+        raise ModelError(f"{folder} exists and is not a model. Name another folder.")
+    if others:
+        raise ModelError(
+            f"{folder} also holds {others[0]}, which is not part of a model and would be lost. "
+            "Move it elsewhere, or name another folder."
+        )
+
+
+def check_model_place(folder: Path) -> None:
+    """Raise if a model cannot be written to `folder`: before the work, not after it."""
+    refuse_other_folder(folder)
+    check_folder_place(folder)
+    parent = folder.resolve().parent
+    while not parent.exists():
+        parent = parent.parent
+    with temporary_folder(parent / folder.name, way_out=" Name a folder in another place."):
+        pass
 
 
 def save_model(folder: Path, model: SavedModel, version: str, way_out: str = "") -> ModelVersion:
@@ -153,6 +222,34 @@ def _write_beside(file: Path, content: bytes) -> None:
         stream.write(content)
 
 
+def copy_model(folder: Path, target: Path) -> None:
+    """Copy the files of a model to another folder; a damaged model is refused.
+
+    A model at `target` is replaced, but not what people wrote about it.
+    """
+    refuse_other_folder(target)
+    with locked(target), whole_folder(target) as temporary:
+        read_settled(folder, lambda: _copy_files(folder, temporary))
+        readme = temporary / README
+        new = readme.read_text(encoding="utf-8") if readme.is_file() else ""
+        if kept := choose_readme(target / README, new):
+            readme.write_bytes(kept)
+
+
+def _copy_files(folder: Path, target: Path) -> None:
+    """Copy the files of a model to a temporary folder, and check the copies."""
+    read_description(folder)
+    for old in target.iterdir():  # of a try before
+        old.unlink()
+    for each in folder.iterdir():
+        if is_model_file(each.name):
+            shutil.copyfile(each, target / each.name)
+    try:
+        _read_model(target)
+    except ModelError as error:
+        raise ModelError(str(error).replace(str(target), str(folder))) from error
+
+
 def load_model(folder: Path) -> SavedModel:
     """Read a model folder, after checking that it is complete and undamaged.
 
@@ -164,7 +261,7 @@ def load_model(folder: Path) -> SavedModel:
 def read_settled(folder: Path, read: Callable[[], Found]) -> Found:
     """Read from a folder; if another process replaces the model meanwhile, read the new one."""
     recovered(folder)
-    for _ in range(TRIES):
+    for _ in range(MAX_READS):
         before = _stamp(folder)
         try:
             found = read()
@@ -210,6 +307,10 @@ def _read_model(folder: Path) -> SavedModel:
         config = from_dict(kind, description["config"])
     except (ConfigError, AttributeError) as error:
         raise ModelError(f"{folder} cannot be used: {error}") from error
+    try:
+        hierarchy = Hierarchy.from_dict(description.get(HIERARCHY))
+    except ValueError as error:  # a DataError is one too
+        raise _damaged(folder / CONFIG) from error
     tokenizers = list_tokenizers(config)
     for name in (ARRAYS, *tokenizers, LABELS):
         seal = description["files"].get(name)
@@ -238,15 +339,8 @@ def _read_model(folder: Path) -> SavedModel:
         calibration=None if calibration is None else calibration["calibration"],
         version=version,
         rule=description.get("rule"),
-        hierarchy=_read_hierarchy(description, folder / CONFIG),
+        hierarchy=hierarchy,
     )
-
-
-def _read_hierarchy(description: Mapping[str, Any], file: Path) -> Hierarchy | None:
-    try:
-        return Hierarchy.from_dict(description.get(HIERARCHY))
-    except ValueError as error:  # a DataError is one too
-        raise _damaged(file) from error
 
 
 def _read_object(file: Path) -> dict[str, Any]:
@@ -265,30 +359,19 @@ def read_description(folder: Path) -> dict[str, Any]:
     """Read and check config.json, but not the files that it names."""
     file = folder / CONFIG
     if not folder.is_dir():
-        why = "it is a file, and not a .zip file" if folder.is_file() else "there is no such folder"
+        why = "it is a file, not a folder" if folder.is_file() else "there is no such folder"
         raise ModelError(f"{folder} is not a model: {why}.")
     if not file.is_file():
         raise ModelError(f"{folder} is not a model: it has no {CONFIG}.")
     description = _read_object(file)
-    try:
-        newest = int(description["format"])
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
-        raise _damaged(file) from error
-    if newest != FORMAT:
-        age, way_out = ("a newer", "Upgrade setrnn.")
-        if newest < FORMAT:
-            age, way_out = "an older", "Train the model again."
+    if description.get("format") != FORMAT and "setrnn" in description:
         raise ModelError(
-            f"{folder} was written by {age} version of setrnn ({description.get('setrnn')}). "
-            f"{way_out}"
+            f"{folder} was written by another version of setrnn ({description['setrnn']!r:.40}), "
+            "in a format that this one does not read. Train the model again."
         )
-    if description.get("seal") != _seal(description):
-        raise _damaged(file)
     kinds = {"method": str, "config": dict, "notes": dict, "files": dict}
     is_sound = all(isinstance(description.get(name), kind) for name, kind in kinds.items())
-    if not is_sound or not all(
-        isinstance(description["files"].get(name), dict) for name in (ARRAYS, TOKENIZER, LABELS)
-    ):
+    if not is_sound or description.get("seal") != _seal(description):
         raise _damaged(file)
     return description
 
@@ -327,8 +410,8 @@ def _seal(values: Mapping[str, Any]) -> str:
 
 def _check_length(file: Path) -> None:
     """Refuse a JSON file that no model has: reading it could exhaust the memory."""
-    if file.suffix == ".json" and file.stat().st_size > MOST_BYTES:
-        raise ModelError(f"{file} is larger than {MOST_BYTES:,} bytes: it is not of a model.")
+    if file.suffix == ".json" and file.stat().st_size > MAX_BYTES:
+        raise ModelError(f"{file} is larger than {MAX_BYTES:,} bytes: it is not of a model.")
 
 
 def _check(file: Path, seal: Mapping[str, Any]) -> None:

@@ -1,0 +1,1 @@
+"""A trained model on disk and on the Hugging Face hub, and its description."""
