@@ -1,8 +1,7 @@
 """The service under load compared with offline prediction: documents/s and latencies, on loopback.
 
-    python benchmarks/serve_load.py MODEL [--rule RULE] [--processes 1] [--seconds 10]
+    python benchmarks/serve_load.py MODEL [--rule RULE] [--seconds 10]
     python benchmarks/serve_load.py MODEL --minutes 10
-    python benchmarks/serve_load.py MODEL --memory
     python benchmarks/serve_load.py MODEL --kill
 
 The service runs in a process of its own, started by `setrnn serve`. Clients send requests from
@@ -11,8 +10,8 @@ prediction is measured: `Tagger.tag_stream` on the same texts with all cores, as
 does. CPU time per document is that of the service; the share of CPU time is offline's, relative to
 that of service and clients together: on cores that other programs use, it says more than the speed.
 
---minutes measures the memory under load, --memory that of 1, 2 and 4 processes. --kill kills the
-service under load, restarts it and prints when it answers.
+--minutes measures the memory under load. --kill kills the service under load, restarts it and
+prints when it answers.
 """
 
 from __future__ import annotations
@@ -82,10 +81,10 @@ class Load:
 class Service:
     """A service that runs during a `with` block."""
 
-    def __init__(self, model: Path, port: int = 0, n_processes: int = 1) -> None:
+    def __init__(self, model: Path, port: int = 0) -> None:
         command = [sys.executable, "-m", "setrnn", "serve", str(model), "--port", str(port)]
-        options = ["--device", "cpu", "--processes", str(n_processes)]
-        self.process = subprocess.Popen(command + options, stderr=subprocess.PIPE, text=True)
+        command += ["--device", "cpu"]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.port = port
 
     def __enter__(self) -> Service:
@@ -105,26 +104,17 @@ class Service:
         assert self.process.wait(60) == 0, "the service did not stop cleanly"
         self.drain.wait()
 
-    def megabytes(self, kind: str = "Pss") -> list[float]:
-        """The memory of each process, such as Pss: what several share counts once in all."""
-        found = (Path(f"/proc/{number}/smaps_rollup").read_text() for number in self.numbers)
-        parts = (re.findall(rf"^{kind}\w*:\s+(\d+)", each, re.MULTILINE)[:2] for each in found)
-        return [sum(map(int, each[: 1 + (kind == "Private_")])) / 1024 for each in parts]
-
     @property
-    def numbers(self) -> list[int]:
-        """The service's processes."""
-        found = [self.process.pid]
-        for each in found:  # with those that are added meanwhile
-            found += map(int, Path(f"/proc/{each}/task/{each}/children").read_text().split())
-        return found
+    def megabytes(self) -> float:
+        """The resident memory."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.findall(r"^VmRSS:\s+(\d+)", status, re.MULTILINE)[0]) / 1024
 
     @property
     def cpu_seconds(self) -> float:
         """The CPU time of all threads so far."""
-        stats = (Path(f"/proc/{number}/stat").read_text() for number in self.numbers)
-        values = (each.rsplit(")")[1].split() for each in stats)
-        return sum(int(each[11]) + int(each[12]) for each in values) / os.sysconf("SC_CLK_TCK")
+        values = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")")[1].split()
+        return (int(values[11]) + int(values[12])) / os.sysconf("SC_CLK_TCK")
 
     def loaded(self, messages: list[bytes], n_clients: int, n_texts: int, seconds: float) -> Load:
         """Send requests from several clients for some seconds."""
@@ -198,7 +188,7 @@ def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
         end="",
     )
     print("| p99 | cores used | CPU, ms | share of CPU time | other answers |\n|" + "---|" * 12)
-    with Service(wanted.model, 0, wanted.processes) as service:
+    with Service(wanted.model) as service:
         before = measure(wanted.seconds / 2)
         for n_texts in N_TEXTS:
             messages = requests(texts, n_texts, wanted.rule)
@@ -214,38 +204,25 @@ def compare(wanted: argparse.Namespace, texts: list[str]) -> None:
 def watch_memory(wanted: argparse.Namespace, texts: list[str]) -> None:
     """Print the resident memory before and after minutes of load."""
     messages = requests(texts, 1, wanted.rule)
-    with Service(wanted.model, 0, wanted.processes) as service:
+    with Service(wanted.model) as service:
         service.loaded(messages, 64, 1, MEMORY_WARM_UP)
-        start = sum(service.megabytes())
+        start = service.megabytes
         found = service.loaded(messages, 64, 1, 60 * wanted.minutes)
-        end = sum(service.megabytes())
+        end = service.megabytes
     print(f"{wanted.minutes:g} minutes, 64 clients: answers by status {dict(found.statuses)}")
     print(f"Resident memory: {start:.0f} MB after {MEMORY_WARM_UP:.0f} s, {end:.0f} MB at the end")
-
-
-def compare_memory(wanted: argparse.Namespace, texts: list[str]) -> None:
-    """Print the memory of 1, 2 and 4 processes after a small load."""
-    print("| processes | in all, MB | private, MB: each process with weights | the others |")
-    print("|---|---|---|---|")
-    for n_processes in (1, 2, 4):
-        with Service(wanted.model, 0, n_processes) as service:
-            service.loaded(requests(texts, 1, wanted.rule), 16, 1, WARM_UP)
-            own = [f"{each:.0f}" for each in service.megabytes("Private_")]
-            total = sum(service.megabytes())
-        serving, others = own[-n_processes:], own[:-n_processes]  # these have started them
-        print(f"| {n_processes} | {total:.0f} | {' '.join(serving)} | {' '.join(others)} |")
 
 
 def kill_and_restart(wanted: argparse.Namespace, texts: list[str]) -> None:
     """Kill the service under load, restart it on the same port, and print when it answers."""
     messages = requests(texts, 1, wanted.rule)
-    with Service(wanted.model, 0, wanted.processes) as service:
+    with Service(wanted.model) as service:
         broken = asyncio.run(_killed(service, messages))
         print(
             f"Killed with 64 clients: {broken['whole']:,} whole answers, {broken['half']} partial"
         )
         start = time.perf_counter()
-        again = Service(wanted.model, service.port, wanted.processes)
+        again = Service(wanted.model, service.port)
         answered = asyncio.run(_first_answer(service.port, messages[0]))
         print(f"Answers again after {answered - start:.1f} s")
         service.process = again.process
@@ -296,17 +273,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     parser.add_argument("--rule", default=None)
-    parser.add_argument("--processes", type=int, default=1, help="of the service")
     parser.add_argument("--seconds", type=float, default=10.0, help="per measurement")
     parser.add_argument("--minutes", type=float, default=0.0, help="of load, to measure the memory")
-    parser.add_argument("--memory", action="store_true", help="of 1, 2 and 4 processes")
     parser.add_argument("--kill", action="store_true", help="kill the service under load")
     wanted = parser.parse_args()
     texts = [example.text for example in newsroom.examples("test")]
     if wanted.kill:
         kill_and_restart(wanted, texts)
-    elif wanted.memory:
-        compare_memory(wanted, texts)
     elif wanted.minutes:
         watch_memory(wanted, texts)
     else:

@@ -17,7 +17,7 @@ from setrnn.cli.serve import serve
 from setrnn.serve.app import OPEN_PATHS, make_app
 from setrnn.serve.guards import ApiKeys
 from setrnn.serve.registry import Registry, ServedModel
-from setrnn.serve.server import STOP_SECONDS
+from setrnn.serve.server import KEEP_ALIVE_SECONDS, STOP_SECONDS
 from setrnn.serve.settings import ServeSettings
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +27,7 @@ README = (DEPLOY / "README.md").read_text(encoding="utf-8")
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
 USER = 10001
 PORT = inspect.signature(serve).parameters["port"].default
+PROXY_PORT = 8080  # of the proxy in a pod
 
 
 def read_yaml(path):
@@ -52,8 +53,12 @@ def pod():
 
 @pytest.fixture(scope="module")
 def container(pod):
-    (container,) = pod["containers"]
-    return container
+    return pod["containers"][0]
+
+
+@pytest.fixture(scope="module")
+def sidecar(pod):
+    return pod["containers"][1]
 
 
 def run_tool(name, *arguments):
@@ -81,28 +86,34 @@ def test_the_manifests_follow_the_schemas_of_kubernetes(name):
     validate(read_yaml(MANIFESTS / f"{name}.yaml"), "1.31", strict=True)
 
 
-def test_all_manifests_are_applied():
+def test_all_manifests_are_applied(pod):
     others = {"kustomization.yaml", "prometheus-adapter.yaml"}
     applied = read_yaml(MANIFESTS / "kustomization.yaml")["resources"]
     assert {*applied} == {path.name for path in MANIFESTS.glob("*.yaml")} - others
+    (generated,) = read_yaml(MANIFESTS / "kustomization.yaml")["configMapGenerator"]
+    volumes = {each["name"]: each for each in pod["volumes"]}
+    assert volumes["conf"]["configMap"]["name"] == generated["name"]
+    assert all((MANIFESTS / name).exists() for name in generated["files"])
 
 
-def test_bases_are_pinned_and_no_image_is_the_latest(compose, container):
+def test_bases_are_pinned_and_no_image_is_the_latest(compose, container, sidecar):
     bases = re.findall(r"^FROM (\S+)", DOCKERFILE, flags=re.MULTILINE)
     images = [service["image"] for service in compose["services"].values()]
+    assert sidecar["image"] == compose["services"]["proxy"]["image"]
     for image in (*bases, *images, container["image"]):
         assert re.search(r":[\w.-]+$", image), image
         assert not image.endswith(":latest")
     assert container["image"].endswith(f":{setrnn.__version__}")
 
 
-def test_nothing_runs_as_root(compose, pod, container):
+def test_nothing_runs_as_root(compose, pod):
     assert instructions("USER") == [f"{USER}:{USER}"]
     assert any(f"--uid {USER} " in each for each in instructions("RUN"))
     assert pod["securityContext"]["runAsNonRoot"]
     assert pod["securityContext"]["runAsUser"] == USER
-    assert container["securityContext"]["readOnlyRootFilesystem"]
-    assert container["securityContext"]["capabilities"]["drop"] == ["ALL"]
+    for each in pod["containers"]:
+        assert each["securityContext"]["readOnlyRootFilesystem"]
+        assert each["securityContext"]["capabilities"]["drop"] == ["ALL"]
     for service in compose["services"].values():
         assert service["cap_drop"] == ["ALL"]
         assert service["read_only"]
@@ -114,12 +125,15 @@ def test_what_the_service_writes_has_a_place(compose, container):
     assert any("HOME=/tmp" in each for each in instructions("ENV"))
 
 
-def test_all_parts_use_the_port_of_the_service(compose, container):
+def test_all_parts_use_the_port_of_the_service(compose, sidecar):
     (health,) = instructions("HEALTHCHECK")
     assert instructions("EXPOSE") == [str(PORT)]
     assert f"127.0.0.1:{PORT}/" in health
-    assert f"server setrnn:{PORT};" in (DEPLOY / "nginx.conf").read_text()
-    assert container["ports"] == [{"name": "http", "containerPort": PORT}]
+    assert f"server setrnn:{PORT} " in (DEPLOY / "nginx.conf").read_text()
+    of_pod = (MANIFESTS / "nginx.conf").read_text()
+    assert f"server 127.0.0.1:{PORT} " in of_pod
+    assert f"listen {PROXY_PORT} " in of_pod
+    assert sidecar["ports"] == [{"name": "http", "containerPort": PROXY_PORT}]
     (port,) = read_yaml(MANIFESTS / "service.yaml")["spec"]["ports"]
     assert port["targetPort"] == "http"
     assert "ports" not in compose["services"]["setrnn"]  # reached through the proxy only
@@ -135,7 +149,8 @@ def test_the_commands_are_commands_of_setrnn(compose, container):
         container["args"],
     ):
         assert words[0] == "serve"
-        assert "0.0.0.0" in words  # 127.0.0.1 of a container cannot be reached
+        # Only the proxy of a pod reaches 127.0.0.1 of its containers.
+        assert ("0.0.0.0" in words) == (words is not container["args"])
         flags = [word[2:].replace("-", "_") for word in words if word.startswith("--")]
         assert {*flags} <= {*known}
 
@@ -156,7 +171,7 @@ def test_probes_ask_paths_that_answer_without_a_key(taggers, tmp_path, container
     (health,) = instructions("HEALTHCHECK")
     paths = re.findall(rf":{PORT}(/\w+)", health)
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-        assert container[probe]["httpGet"]["port"] == "http"
+        assert container[probe]["httpGet"]["port"] == PROXY_PORT
         paths.append(container[probe]["httpGet"]["path"])
     assert {*paths} <= {*OPEN_PATHS}
     with TestClient(make_app(Registry.of(model), keys=ApiKeys(keys))) as client:
@@ -188,16 +203,22 @@ def test_the_autoscaler_scales_the_deployment():
         assert selector.get("matchLabels", selector) == labels
 
 
-def test_a_stopped_service_has_time_to_finish(compose, pod, container):
-    pause = container["lifecycle"]["preStop"]["sleep"]["seconds"]
-    assert pod["terminationGracePeriodSeconds"] >= STOP_SECONDS + pause
+def test_a_stopped_service_has_time_to_finish(compose, pod):
+    of_service, of_proxy = (
+        each["lifecycle"]["preStop"]["sleep"]["seconds"] for each in pod["containers"]
+    )
+    assert of_proxy < of_service
+    assert pod["terminationGracePeriodSeconds"] >= STOP_SECONDS + of_service
     assert int(compose["services"]["setrnn"]["stop_grace_period"].rstrip("s")) >= STOP_SECONDS
 
 
-def test_limits_of_the_proxy_are_those_of_the_service():
-    conf = (DEPLOY / "nginx.conf").read_text()
+@pytest.mark.parametrize("name", ["nginx.conf", "kubernetes/nginx.conf"])
+def test_limits_of_the_proxy_are_those_of_the_service(name):
+    conf = (DEPLOY / name).read_text()
     (megabytes,) = re.findall(r"client_max_body_size (\d+)m;", conf)
     assert int(megabytes) << 20 == ServeSettings().max_body_bytes
+    # nginx keeps idle connections to a service for 60 seconds by default.
+    assert KEEP_ALIVE_SECONDS > 60
 
 
 def test_secrets_are_mounted_where_they_are_read_and_stay_out_of_git(compose, pod, container):
@@ -211,7 +232,7 @@ def test_secrets_are_mounted_where_they_are_read_and_stay_out_of_git(compose, po
         assert f"deploy/{secret['file']}" in ignored
     mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
     assert f"{mounts['keys']}/keys" in container["args"]
-    assert {each["name"] for each in pod["volumes"]} == {*mounts}
+    assert {each["name"] for each in pod["volumes"]} == {*mounts, "conf"}
 
 
 def test_the_readme_names_files_that_are_there():

@@ -7,16 +7,14 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from setrnn.serve.connections import Connections
-from setrnn.serve.server import limited_config
-
 
 @contextmanager
-def serving(app, port=0, limits=None):
+def serving(app, port=0):
     """Serve an application on this machine, and yield its port."""
     listener = socket.create_server(("127.0.0.1", port))
     port = listener.getsockname()[1]
-    server = uvicorn.Server(limited_config(Connections(app, limits)))
+    config = uvicorn.Config(app, ws="none", log_config=None, access_log=False)
+    server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
     thread.start()
     while not server.started and thread.is_alive():

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from setrnn.errors import DataError
 from setrnn.serve.app import make_app
 from setrnn.serve.guards import ApiKeys
-from setrnn.serve.label_config import choose_tag, find_choices
+from setrnn.serve.label_studio import choose_tag, find_choices
 from setrnn.serve.registry import Registry, ServedModel
 from setrnn.serve.settings import ServeSettings
 from setrnn.systems.limits import Limits

@@ -3,7 +3,7 @@ from copy import deepcopy
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
-from setrnn.serve import answers, requests
+from setrnn.serve import requests
 from setrnn.serve.app import make_app
 from setrnn.serve.registry import Registry
 
@@ -116,11 +116,10 @@ def test_names_that_are_not_there_are_refused_as_described(described, operation)
 def test_every_example_is_one(client):
     found = client.get("/openapi.json").json()["components"]["schemas"]
     examples = {name: each["examples"] for name, each in found.items() if "examples" in each}
-    assert len(examples) == 9
-    declared = vars(requests) | vars(answers)
+    assert len(examples) == 3
     for name, values in examples.items():
         for value in values:
-            declared[name].model_validate(value)
+            getattr(requests, name).model_validate(value)
 
 
 def test_errors_are_described_as_problems(client):
@@ -130,4 +129,4 @@ def test_errors_are_described_as_problems(client):
             for status, response in operation["responses"].items():
                 if status != "200":
                     assert list(response["content"]) == ["application/problem+json"]
-    assert {"400", "408", "413", "422", "503"} <= set(paths["/v1/tag"]["post"]["responses"])
+    assert {"400", "413", "422", "503"} <= set(paths["/v1/tag"]["post"]["responses"])

@@ -115,26 +115,6 @@ def test_labels_are_found_from_their_start_or_a_words(taggers):
     assert model.find_labels("") == [0, 1, 2, 3, 4]
 
 
-def test_processes_share_weights_and_answer_the_same(taggers, tmp_path, monkeypatch):
-    monkeypatch.setattr("setrnn.data.arrays.LEAST_SHARED", 0)
-    shared, texts = tmp_path / "weights", ["budget vote in the capital", "storm", ""]
-    taggers["set-rnn"].save(tmp_path / "model")
-    own = Registry({"model": tmp_path / "model"}, "cpu")
-    sharing = [Registry({"model": tmp_path / "model"}, "cpu", shared) for _ in range(2)]
-    for registry in (own, *sharing):
-        registry.load()
-    wanted = own.find(None).tagger.tag(texts, top=3)
-    (before,) = shared.iterdir()
-    for registry in sharing:
-        assert registry.find(None).tagger.tag(texts, top=3) == wanted
-    taggers["br"].save(tmp_path / "model")
-    for registry in sharing:
-        registry.reload()
-        assert registry.find(None).tagger.method == "br"
-    (now,) = shared.iterdir()
-    assert now != before
-
-
 @pytest.mark.parametrize("method", ["br", "set-rnn"])
 def test_a_model_is_freed_though_collections_skip_it(taggers, tmp_path, method):
     taggers[method].save(tmp_path / "model")

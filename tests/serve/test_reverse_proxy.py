@@ -1,13 +1,16 @@
-"""The service behind nginx, with the settings in deploy/: TLS, keys and limits."""
+"""Two services behind nginx, with the settings in deploy/: TLS, keys, limits and slow clients."""
 
 import json
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -21,6 +24,7 @@ NGINX = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
 KEY = "k" * 32
 JSON = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
 PROBLEM = "application/problem+json"
+TEXTS = json.dumps({"texts": ["Velmara lift trophy."]})
 
 pytestmark = [
     pytest.mark.slow,
@@ -41,51 +45,30 @@ def make_certificate(folder):
     subprocess.run(command, shell=True, cwd=folder, check=True, capture_output=True)
 
 
-def write_settings(folder, service_port, http_port, https_port):
-    """Write nginx.conf with the addresses and folders of this test."""
-    text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
-    places = " ".join(
-        f"{kind}_temp_path {folder}/{kind};"
-        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    for old, new in (
-        ("server setrnn:8000;", f"server 127.0.0.1:{service_port};"),
-        ("listen 80 ", f"listen 127.0.0.1:{http_port} "),
-        ("listen 443 ", f"listen 127.0.0.1:{https_port} "),
-        ("/run/secrets/", f"{folder}/"),
-        ("/run/nginx.pid", f"{folder}/nginx.pid"),
-        ("http {", f"http {{ {places}"),
-    ):
-        assert old in text
+def replace_all(text, changes):
+    for old, new in changes.items():
+        assert old in text, old
         text = text.replace(old, new)
+    return text
+
+
+@contextmanager
+def proxying(folder, conf, changes):
+    """Run nginx with a file of deploy/, with the addresses and folders of this test."""
+    text = replace_all((DEPLOY / conf).read_text(encoding="utf-8"), changes)
     user = "user root;\n" if os.geteuid() == 0 else ""
     (folder / "nginx.conf").write_text(user + text, encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def proxied(taggers, tmp_path_factory):
-    """A client of nginx, and the port of nginx that does not do TLS."""
-    folder = tmp_path_factory.mktemp("proxied")
-    taggers["br"].save(folder / "model")
-    (folder / "keys").write_text(KEY)
-    make_certificate(folder)
-    options = ("--api-key-file", folder / "keys", folder / "model")
-    with running(folder / "log", *options) as service:
-        http_port, https_port = free_port(), free_port()
-        write_settings(folder, service.port, http_port, https_port)
-        command = [NGINX, "-p", folder, "-c", folder / "nginx.conf", "-g", "daemon off;"]
-        errors = folder / "nginx.log"
-        with errors.open("w") as stream:
-            nginx = subprocess.Popen(command, stderr=stream)
-        try:
-            wait_for(https_port, nginx, errors)
-            context = ssl.create_default_context(cafile=str(folder / "tls.crt"))
-            address = f"https://localhost:{https_port}"
-            with httpx.Client(base_url=address, verify=context, timeout=30) as client:
-                yield client, http_port
-        finally:
-            nginx.terminate()
-            nginx.wait(30)
+    command = [NGINX, "-p", folder, "-c", folder / "nginx.conf", "-g", "daemon off;"]
+    errors = folder / "nginx.log"
+    with errors.open("w") as stream:
+        nginx = subprocess.Popen(command, stderr=stream)
+    try:
+        for port in map(int, re.findall(r"listen 127\.0\.0\.1:(\d+)", text)):
+            wait_for(port, nginx, errors)
+        yield
+    finally:
+        nginx.terminate()
+        nginx.wait(30)
 
 
 def wait_for(port, process, errors):
@@ -98,41 +81,123 @@ def wait_for(port, process, errors):
     raise AssertionError(errors.read_text())
 
 
+@pytest.fixture(scope="module")
+def services(taggers, tmp_path_factory):
+    """Two services of one model."""
+    folder = tmp_path_factory.mktemp("services")
+    taggers["br"].save(folder / "model")
+    (folder / "keys").write_text(KEY)
+    options = ("--api-key-file", folder / "keys", folder / "model")
+    with ExitStack() as stack:
+        yield [stack.enter_context(running(folder / f"log{n}", *options)) for n in range(2)]
+
+
+@pytest.fixture(scope="module")
+def proxied(services, tmp_path_factory):
+    """A client of nginx with TLS, and the port of nginx without."""
+    folder = tmp_path_factory.mktemp("proxied")
+    make_certificate(folder)
+    http_port, https_port = free_port(), free_port()
+    places = " ".join(
+        f"{kind}_temp_path {folder}/{kind};"
+        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    changes = {
+        "server setrnn:8000 max_fails=0;": " ".join(
+            f"server 127.0.0.1:{each.port} max_fails=0;" for each in services
+        ),
+        "listen 80 ": f"listen 127.0.0.1:{http_port} ",
+        "listen 443 ": f"listen 127.0.0.1:{https_port} ",
+        "/run/secrets/": f"{folder}/",
+        "/run/nginx.pid": f"{folder}/nginx.pid",
+        "http {": f"http {{ {places}",
+    }
+    context = ssl.create_default_context(cafile=str(folder / "tls.crt"))
+    address = f"https://localhost:{https_port}"
+    with (
+        proxying(folder, "nginx.conf", changes),
+        httpx.Client(base_url=address, verify=context, timeout=30) as client,
+    ):
+        yield client, http_port
+
+
+@pytest.fixture(scope="module")
+def sidecar(services, tmp_path_factory):
+    """The port of the nginx of a pod, which waits for a second where it would for ten."""
+    folder, port = tmp_path_factory.mktemp("pod"), free_port()
+    changes = {
+        "server 127.0.0.1:8000 ": f"server 127.0.0.1:{services[0].port} ",
+        "listen 8080 ": f"listen 127.0.0.1:{port} ",
+        "/tmp/": f"{folder}/",
+        "timeout 10s;": "timeout 1s;",
+    }
+    with proxying(folder, "kubernetes/nginx.conf", changes):
+        yield port
+
+
 def test_plain_http_is_referred_to_tls(proxied):
-    _, http_port = proxied
-    answer = httpx.get(f"http://localhost:{http_port}/v1/models")
+    answer = httpx.get(f"http://localhost:{proxied[1]}/v1/models")
     assert answer.status_code == 308
     assert answer.headers["Location"].startswith("https://localhost/v1/models")
 
 
 def test_requests_pass_with_a_key_only(proxied):
     client, _ = proxied
-    body = json.dumps({"texts": ["Velmara lift trophy."]})
-    answer = client.post("/v1/tag", content=body, headers=JSON)
+    answer = client.post("/v1/tag", content=TEXTS, headers=JSON)
     assert answer.status_code == 200, answer.text
     assert answer.json()["predictions"]
     assert "Strict-Transport-Security" in answer.headers
-    refused = client.post("/v1/tag", content=body, headers={"Content-Type": "application/json"})
+    refused = client.post("/v1/tag", content=TEXTS, headers={"Content-Type": "application/json"})
     assert refused.status_code == 401
+    assert client.get("/metrics", headers=JSON).status_code == 404  # for the inside only
 
 
-def test_metrics_stay_inside(proxied):
-    client, _ = proxied
-    assert client.get("/metrics", headers=JSON).status_code == 404
+def test_a_large_body_is_refused_as_the_service_refuses_it(proxied, sidecar):
+    for answer in (
+        proxied[0].post("/v1/tag", content=b" " * (5 << 20), headers=JSON),
+        httpx.post(f"http://127.0.0.1:{sidecar}/v1/tag", content=b" " * (5 << 20), headers=JSON),
+    ):
+        assert answer.status_code == 413
+        assert answer.headers["Content-Type"] == PROBLEM
+        assert answer.json()["type"].endswith(":body-too-large")
+        assert answer.json()["title"] == KINDS["body-too-large"][1]
 
 
-def test_a_large_body_is_refused_as_the_service_refuses_it(proxied):
-    client, _ = proxied
-    answer = client.post("/v1/tag", content=b" " * (5 << 20), headers=JSON)
-    assert answer.status_code == 413
-    assert answer.headers["Content-Type"] == PROBLEM
-    assert answer.json()["type"].endswith(":body-too-large")
-    assert answer.json()["title"] == KINDS["body-too-large"][1]
+def n_open(service):
+    """The number of connections that a service has."""
+    found = subprocess.run(
+        ["ls", f"/proc/{service.process.pid}/fd", "-l"], capture_output=True, text=True, check=True
+    )
+    return found.stdout.count("socket:")
+
+
+HEAD = b"POST /v1/tag HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    "said", [b"", HEAD, HEAD + b"Content-Length: 1000\r\n\r\n" + b" " * 500], ids=len
+)
+def test_slow_clients_end_at_the_proxy(services, sidecar, said):
+    before = n_open(services[0])
+    silent = [socket.create_connection(("127.0.0.1", sidecar), 20) for _ in range(50)]
+    for each in silent:
+        each.sendall(said)
+    answer = httpx.post(f"http://127.0.0.1:{sidecar}/v1/tag", content=TEXTS, headers=JSON)
+    assert answer.status_code == 200  # others are answered meanwhile
+    assert n_open(services[0]) <= before + 2
+    for each in silent:
+        with each, suppress(ConnectionResetError):
+            assert b"200" not in each.recv(1_000)  # closed
+
+
+def test_a_large_head_ends_at_the_proxy(sidecar):
+    with socket.create_connection(("127.0.0.1", sidecar), 20) as client:
+        client.sendall(HEAD + b"X-Filler: " + b"x" * 70_000 + b"\r\n\r\n")
+        assert client.recv(100).startswith(b"HTTP/1.1 400")
 
 
 def test_a_client_that_asks_too_often_is_told_when_to_come_back(proxied):
-    client, _ = proxied
-    answers = [client.get("/healthz") for _ in range(150)]
+    answers = [proxied[0].get("/healthz") for _ in range(150)]
     statuses = [answer.status_code for answer in answers]
     assert {*statuses} == {200, 429}
     assert statuses.count(200) >= 20  # a burst passes
@@ -140,3 +205,30 @@ def test_a_client_that_asks_too_often_is_told_when_to_come_back(proxied):
     assert refused.headers["Retry-After"] == "1"
     assert refused.headers["Content-Type"] == PROBLEM
     assert refused.json()["status"] == 429
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_service_that_ends_loses_no_answer(taggers, services, proxied, tmp_path, number):
+    """Runs last: one service is stopped, then another in its place is killed."""
+    client, _ = proxied
+    taggers["br"].save(tmp_path / "model")
+    (tmp_path / "keys").write_text(KEY)
+    first = services[0]
+    options = ("--api-key-file", tmp_path / "keys", tmp_path / "model")
+    with ExitStack() as stack:
+        if first.process.poll() is not None:
+            first = stack.enter_context(running(tmp_path / "log", *options, port=first.port))
+
+        def ask(_):
+            answer = client.post("/v1/tag", content=TEXTS, headers=JSON)
+            time.sleep(0.2)  # within the limit of requests per client
+            return answer.status_code
+
+        with ThreadPoolExecutor(4) as pool:
+            statuses = pool.map(ask, range(60))
+            time.sleep(1)
+            first.process.send_signal(number)
+            found = [each for each in statuses if each != 429]
+        assert first.process.wait(60) == (0 if number == signal.SIGTERM else -number)
+    assert len(found) > 30
+    assert {*found} == {200}

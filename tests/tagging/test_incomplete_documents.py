@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from setrnn.comparison.data import describe
-from setrnn.config import TextSettings
+from setrnn.config import TextSettings, load_config
 from setrnn.data.preparing import prepare
 from setrnn.errors import DataError
 from setrnn.methods import METHODS

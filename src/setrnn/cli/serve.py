@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,14 +16,13 @@ import typer
 from setrnn.cli.console import note, warn
 from setrnn.cli.options import Device
 from setrnn.errors import MissingExtraError
-from setrnn.serve.listening import EarlySignals, address_of, bind_address, is_loopback
-from setrnn.serve.processes import Share, reserve_address, serve_in_processes
-from setrnn.serve.settings import ServeSettings, check_host_names, name_folders
+from setrnn.serve.settings import ServeSettings, bind_address, check_host_names, name_folders
 
 if TYPE_CHECKING:
     from setrnn.serve.guards import ApiKeys
 
 LIBRARIES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def serve(
@@ -60,12 +64,6 @@ def serve(
         ),
     ] = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads per batch.")] = 1,
-    processes: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Processes that share the requests, and the memory of the models."
-        ),
-    ] = 1,
     label_studio: Annotated[
         bool,
         typer.Option(
@@ -77,7 +75,7 @@ def serve(
     max_words: Annotated[int, typer.Option(help="The most words per text.")] = 10_000,
     max_body_bytes: Annotated[int, typer.Option(help="The most bytes per request.")] = 4 << 20,
     max_connections: Annotated[
-        int, typer.Option(help="The most open connections; more are answered 503.")
+        int, typer.Option(help="The most open connections; with more, requests are answered 503.")
     ] = 1_000,
     queue: Annotated[
         int,
@@ -100,38 +98,28 @@ def serve(
         max_texts,
         max_words,
         max_body_bytes,
+        max_connections,
         queue,
         batch,
         batch_ms,
         workers,
-        max_connections=max_connections,
-        label_studio=label_studio,
+        label_studio,
     )
     check_host_names(allow_host or ())
     folders = name_folders(models)
     keys = _keys(api_key_file)
     listener = bind_address(host, port)
-    is_local = is_loopback(listener)
+    address, port = listener.getsockname()[:2]
+    is_local = ipaddress.ip_address(address).is_loopback
     if keys is None and not is_local:
         warn("anyone who can reach this address can use the service. Add --api-key-file.")
     # A key keeps the pages of other sites out too; a public address has names we do not know.
     hosts = allow_host or ([] if is_local and keys is None else None)
-    if processes > 1:
-        listener = reserve_address(listener, host)
-    greeting = f"Listening on {address_of(listener)}"
+    greeting = f"Listening on http://{f'[{address}]' if ':' in address else address}:{port}"
     greeting += ", on this machine only" if is_local else ""
     greeting += "; requests need an API key." if keys is not None else "."
-    with EarlySignals(note).handled() as signals:
+    with _handled_signals():
         note(f"Loading {', '.join(folders)} ...")
-        if processes > 1:
-            port = listener.getsockname()[1]
-            limits = settings.shared_by(processes)
-            share = Share(
-                folders, device, limits, host, port, api_key_file, hosts, threads, processes
-            )
-            signals.is_serving = True
-            n_unanswered = serve_in_processes(share, greeting, note)
-            raise typer.Exit(1 if n_unanswered else 0)
         # Importing the libraries takes seconds: only after all arguments have been checked.
         import torch
 
@@ -141,12 +129,32 @@ def serve(
         # Several batches with one thread each are faster than one batch with several threads, which
         # wait for each other at every step.
         torch.set_num_threads(threads)
-        signals.is_serving = True
+        # After a graceful stop, the server raises the signal again: there is nothing left to do.
+        for number in STOP_SIGNALS:
+            signal.signal(number, lambda number, frame: None)
         n_unanswered = serve_until_stopped(
             Registry(folders, device), settings, listener, keys, hosts, greeting, note
         )
     if n_unanswered:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _handled_signals() -> Iterator[None]:
+    """Exit with code 0 on SIGTERM and SIGINT before the server handles signals; ignore SIGHUP."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        note("Stopped before it was ready.")
+        raise SystemExit(0)
+
+    before = {number: signal.signal(number, stop) for number in STOP_SIGNALS}
+    if hasattr(signal, "SIGHUP"):  # the models are about to load
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _keys(file: Path | None) -> ApiKeys | None:

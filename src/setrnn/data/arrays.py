@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from setrnn.errors import ModelError
 
-LEAST_SHARED = 1 << 16  # bytes of an array
 LARGEST = 1e12  # of a weight: products of larger ones are infinite in single precision
 
 
@@ -35,37 +30,3 @@ def load_arrays(file: Path) -> dict[str, npt.NDArray[Any]]:
                 f"{LARGEST:g}. Train or copy the model again."
             )
     return arrays
-
-
-def share_arrays(
-    arrays: Mapping[str, npt.NDArray[Any]], folder: Path
-) -> dict[str, npt.NDArray[Any]]:
-    """Return equal arrays whose memory is shared by all processes that name the same folder.
-
-    The first process writes them there; later ones must have the same arrays. In a safetensors
-    file, which could be mapped itself, arrays start at any place, and products of them have other
-    last digits; and people may overwrite it.
-    """
-    large = sorted(name for name, array in arrays.items() if array.nbytes >= LEAST_SHARED)
-    files = {name: folder / f"{number}.npy" for number, name in enumerate(large)}
-    try:
-        if not folder.exists():
-            _write_arrays({file.name: arrays[name] for name, file in files.items()}, folder)
-        mapped = {name: np.load(file, mmap_mode="c") for name, file in files.items()}
-    except OSError:  # no room, or removed meanwhile
-        return dict(arrays)
-    return {**arrays, **{name: np.asarray(array) for name, array in mapped.items()}}
-
-
-def _write_arrays(arrays: Mapping[str, npt.NDArray[Any]], folder: Path) -> None:
-    """Write a folder of arrays, whole or not at all."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(mkdtemp(dir=folder.parent))
-    try:
-        for name, array in arrays.items():
-            np.save(temporary / name, array)
-        temporary.rename(folder)
-    except OSError:
-        shutil.rmtree(temporary, ignore_errors=True)
-        if not folder.exists():  # written by another process
-            raise

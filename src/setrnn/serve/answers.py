@@ -1,363 +1,267 @@
-"""The answers of the API, declared once: this checks, writes and describes them."""
+"""The answers of the API: the library's own dataclasses, and what the service adds to them.
+
+Pydantic writes and describes them by their types and docstrings.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import PlainSerializer
 
-from setrnn.serve.requests import show_examples
-from setrnn.systems.candidates import ScoredSet
 from setrnn.tagging.explanation import LinearScore, NamedSet
-from setrnn.tagging.prediction import Certificate
+from setrnn.tagging.prediction import Completion, Prediction
 
-Probability = Annotated[float, Field(ge=0, le=1)]
-TextNotes = Annotated[
-    tuple[str, ...],
-    Field(description="What the model did not read of the text: it is empty, cut or unknown."),
-]
-
-_MODEL = {"name": "set-rnn-0", "version": "5f0c9d1e2a34", "method": "set-rnn"}
-_FIRST = {"labels": ["sport", "velmara", "football"], "probability": 0.71}
-_SECOND = {"labels": ["sport", "football"], "probability": 0.12}
+MAX_LABELS = 50  # that are listed with their probabilities
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, from_attributes=True)
-
-
-class ModelVersion(_Answer):
-    """The model that answered."""
-
-    name: str
-    version: str = Field(description="A short hash that changes when the model is replaced.")
-    method: str
-
-
-class LabelProbability(_Answer):
-    """A label and its probability."""
-
-    label: str
-    probability: Probability
-
-
-class Marginal(LabelProbability):
-    """The probability of a label, and where it needs no review."""
-
-    accepted_from: float | None = Field(
-        description="The lowest accepted probability of the label; null: it is never accepted."
-    )
-
-
-class TaggedText(_Answer):
-    """The prediction for one text."""
-
-    labels: tuple[str, ...]
-    probability: Probability
-    alternatives: tuple[ScoredSet, ...]
-    accepted: bool | None = Field(
-        description="Whether the prediction needs no review; null: `setrnn calibrate` was not run."
-    )
-    certificate: Certificate | None = Field(
-        description="For set-rnn-exact: whether no set is more probable (`proved`), and the "
-        "probability of all sets that were not searched (`pruned_mass`)."
-    )
-    label_probabilities: dict[str, Probability] | None = Field(
-        description="p(label | text) of each of `labels`; null: the model is not calibrated, and "
-        "the rule needs only the best set."
-    )
-    accepted_labels: tuple[str, ...] | None = Field(
-        description="The labels that need no review, each by itself; null: `setrnn calibrate` was "
-        "not run."
-    )
-    marginals: list[Marginal] | None = Field(
-        description="p(label | text) in descending order, at least 0.001, at most 50."
-    )
-    missing_mass: float | None = Field(
-        description="The probability of the sets that the search did not find. The marginals have "
-        "an estimate of their labels."
-    )
-    notes: TextNotes
-
-
-class TagAnswer(_Answer):
-    """The predictions, in the order of the texts."""
-
-    model_config = show_examples(
-        {
-            "model": _MODEL,
-            "rule": "set",
-            "predictions": [
-                {
-                    **_FIRST,
-                    "alternatives": [_SECOND],
-                    "accepted": True,
-                    "certificate": None,
-                    "label_probabilities": {"sport": 0.97, "velmara": 0.9, "football": 0.84},
-                    "accepted_labels": ["sport"],
-                    "marginals": None,
-                    "missing_mass": None,
-                    "notes": [],
-                }
-            ],
-        }
-    )
-
-    model: ModelVersion
-    rule: str
-    predictions: list[TaggedText]
-
-
-class CompleteAnswer(_Answer):
-    """The most probable sets that agree with the known labels."""
-
-    model_config = show_examples(
-        {
-            "model": _MODEL,
-            **_FIRST,
-            "alternatives": [_SECOND],
-            "suggestions": [{"label": "football", "probability": 0.93}],
-            "known_probability": 0.98,
-            "present": ["sport"],
-            "absent": ["hockey"],
-            "notes": [],
-        }
-    )
-
-    model: ModelVersion
-    labels: tuple[str, ...] = Field(description="The whole set, including the present labels.")
-    probability: Probability = Field(description="p(set | text, known).")
-    alternatives: tuple[ScoredSet, ...]
-    suggestions: list[LabelProbability] = Field(
-        description="The other labels in descending order of probability, at most 50."
-    )
-    known_probability: Probability = Field(
-        description="p(known | text): small if the known labels are unlikely under the model."
-    )
-    present: tuple[str, ...]
-    absent: tuple[str, ...]
-    notes: TextNotes
-
-
-class Sequence(_Answer):
-    """A label sequence and the name of its set."""
-
-    labels: tuple[str, ...]
-    probability: Probability
-    set: str
-
-
-class AttendedWord(_Answer):
-    """A word of the text, and its share of the attention or what it adds to a label's score."""
-
-    text: str
-    start: int = Field(description="The position of its first character, in UTF-16 code units.")
-    stop: int
-    weight: float
-
-
-class ExplainedStep(_Answer):
-    """One step of the best order of set A."""
-
-    label: str | None = Field(description="null at the end (STOP).")
-    probability: Probability
-    words: list[AttendedWord]
-
-
-class LabelWords(_Answer):
-    """The words that speak for a label (a weight above 0) or against it."""
-
-    label: str
-    probability: Probability
-    is_in_set: bool = Field(description="False for a probable label that was left out.")
-    words: list[AttendedWord]
-    score: LinearScore | None = Field(
-        default=None, description="Of a classical system: what its log-odds are made of."
-    )
-
-
-class ExplainAnswer(_Answer):
-    """Why a model tags a text as it does."""
-
-    model_config = show_examples(
-        {
-            "model": _MODEL,
-            "rule": "set",
-            "sequences": [{"labels": _FIRST["labels"], "probability": 0.43, "set": "A"}],
-            "sets": [{"name": "A", **_FIRST, "is_exact": True}],
-            "steps": [
-                {
-                    "label": "sport",
-                    "probability": 0.97,
-                    "words": [{"text": "trophy", "start": 13, "stop": 19, "weight": 0.6}],
-                },
-                {"label": None, "probability": 0.9, "words": []},
-            ],
-            "label_words": [
-                {
-                    "label": "sport",
-                    "probability": 0.98,
-                    "is_in_set": True,
-                    "words": [{"text": "trophy", "start": 13, "stop": 19, "weight": 1.2}],
-                }
-            ],
-            "notes": ["The model read 9 words of 13."],
-        }
-    )
-
-    model: ModelVersion
-    rule: str | None = Field(description="null if the set was given.")
-    sequences: list[Sequence] = Field(
-        description="Empty, like `steps`, unless the model emits labels one by one."
-    )
-    sets: tuple[NamedSet, ...] = Field(
-        description="A is the predicted or given set. If `is_exact`, all orders were summed; "
-        "otherwise the probability is a lower bound."
-    )
-    steps: list[ExplainedStep]
-    label_words: list[LabelWords] = Field(
-        description="Of the labels of set A, then of the most probable others; empty if the model "
-        "was trained without label evidence."
-    )
-    notes: list[str] = Field(description="How much of the text the model read, and how.")
-
-
-class AcceptedFrom(_Answer):
-    """Which predictions need no review."""
-
-    target: float = Field(description="The accuracy that was asked for.")
-    threshold: float | None = Field(
-        description="The lowest accepted probability; null: no prediction is accepted."
-    )
-
-
-class AcceptedLabels(_Answer):
-    """Which labels need no review, each by itself."""
-
-    target: float = Field(description="The accuracy of each label that was asked for.")
-    n_labels: int = Field(description="How many labels can be accepted.")
-
-
-class HierarchyCard(_Answer):
-    """The hierarchy of a model's labels, in short."""
-
-    keeps_closed: bool = Field(description="Whether predicted labels bring those above them.")
-    n_below: int = Field(description="How many labels are below another.")
-
-
-class ModelCard(_Answer):
-    """A served model."""
+@dataclass(frozen=True)
+class AnsweringModel:
+    """The model that answered; the version is a short hash that changes if it is replaced."""
 
     name: str
     version: str
     method: str
+
+
+@dataclass(frozen=True)
+class LabelProbability:
+    """A label and its probability."""
+
+    label: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class Marginal(LabelProbability):
+    """A label with its probability, and the lowest accepted one; null: it is never accepted."""
+
+    accepted_from: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggedText(Prediction):
+    """The prediction for one text.
+
+    `accepted` says whether the prediction needs no review, `accepted_labels` which labels need
+    none, each by itself; null if `setrnn calibrate` was not run. `label_probabilities` has
+    p(label | text) of each of `labels`; null if the model is not calibrated and the rule needs only
+    the best set. `certificate`, of set-rnn-exact, says whether no set is more probable (`proved`),
+    and the probability of all sets that were not searched (`pruned_mass`). `marginals` has
+    p(label | text) in descending order, at least 0.001, at most 50. `missing_mass` is the
+    probability of the sets that the search did not find; the marginals have an estimate of their
+    labels. `notes` says what the model did not read of the text: it is empty, cut or unknown.
+    """
+
+    marginals: list[Marginal] | None = None
+    missing_mass: float | None = None
+
+
+@dataclass(frozen=True)
+class TagAnswer:
+    """The predictions, in the order of the texts."""
+
+    model: AnsweringModel
+    rule: str
+    predictions: list[TaggedText]
+
+
+def _suggest(found: tuple[tuple[str, float], ...]) -> list[LabelProbability]:
+    return [LabelProbability(*each) for each in found[:MAX_LABELS]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompleteAnswer(Completion):
+    """The most probable sets that agree with the known labels.
+
+    `labels` is the whole set, with the present labels; `probability` is p(set | text, known).
+    `suggestions` has the other labels in descending order of probability, at most 50.
+    `known_probability` is p(known | text): small if the known labels are unlikely under the model.
+    """
+
+    model: AnsweringModel
+    suggestions: Annotated[
+        tuple[tuple[str, float], ...],
+        PlainSerializer(_suggest, return_type=list[LabelProbability]),
+    ]
+
+
+@dataclass(frozen=True)
+class ExplainedSequence:
+    """A label sequence and the name of its set."""
+
+    labels: tuple[str, ...]
+    probability: float
+    set: str
+
+
+@dataclass(frozen=True)
+class AttendedWord:
+    """A word of the text, and its share of the attention or what it adds to a label's score.
+
+    `start` and `stop` are in UTF-16 code units.
+    """
+
+    text: str
+    start: int
+    stop: int
+    weight: float
+
+
+@dataclass(frozen=True)
+class ExplainedStep:
+    """One step of the best order of set A; the label is null at the end (STOP)."""
+
+    label: str | None
+    probability: float
+    words: list[AttendedWord]
+
+
+@dataclass(frozen=True)
+class ExplainedLabel:
+    """The words that speak for a label (a weight above 0) or against it.
+
+    `is_in_set` is false for a probable label that was left out. `score`, of a classical system, is
+    what its log-odds are made of.
+    """
+
+    label: str
+    probability: float
+    is_in_set: bool
+    words: list[AttendedWord]
+    score: LinearScore | None
+
+
+@dataclass(frozen=True)
+class ExplainAnswer:
+    """Why a model tags a text as it does.
+
+    Set A is the predicted or given one; `rule` is null if it was given. If a set `is_exact`, all
+    orders were summed; otherwise its probability is a lower bound. `sequences` and `steps` are
+    empty unless the model emits labels one by one. `label_words` has the labels of set A, then the
+    most probable others; it is empty if the model was trained without label evidence. `notes` says
+    how much of the text the model read, and how.
+    """
+
+    model: AnsweringModel
+    rule: str | None
+    sequences: list[ExplainedSequence]
+    sets: tuple[NamedSet, ...]
+    steps: list[ExplainedStep]
+    label_words: list[ExplainedLabel]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class AcceptedFrom:
+    """The accuracy that was asked for, and the lowest accepted probability; null: none is."""
+
+    target: float
+    threshold: float | None
+
+
+@dataclass(frozen=True)
+class AcceptedLabels:
+    """The accuracy of each label that was asked for, and how many labels can be accepted."""
+
+    target: float
+    n_labels: int
+
+
+@dataclass(frozen=True)
+class HierarchyCard:
+    """Whether predicted labels bring their ancestors, and how many labels are below another."""
+
+    keeps_closed: bool
+    n_below: int
+
+
+@dataclass(frozen=True)
+class ModelCard(AnsweringModel):
+    """A served model: its rules, what it accepts by rule, its training data, its hierarchy."""
+
     is_default: bool
     n_labels: int
     rules: tuple[str, ...]
     own_rule: str
     can_explain: bool
     is_calibrated: bool
-    accepts: dict[str, AcceptedFrom] = Field(description="By rule.")
-    accepts_labels: AcceptedLabels | None = Field(
-        description="null: `setrnn calibrate` was not run."
-    )
-    data: str | None = Field(description="The training data.")
-    hierarchy: HierarchyCard | None = Field(
-        description="null: the model has no hierarchy of its labels."
-    )
+    accepts: dict[str, AcceptedFrom]
+    accepts_labels: AcceptedLabels | None
+    data: str | None
+    hierarchy: HierarchyCard | None
 
 
-class RequestLimits(_Answer):
-    """The limits of a request."""
+@dataclass(frozen=True)
+class RequestLimits:
+    """The most texts of a request, words of a text, and bytes of a body."""
 
     max_texts: int
-    max_words: int = Field(description="Per text.")
+    max_words: int
     max_body_bytes: int
 
 
-class ModelsAnswer(_Answer):
+@dataclass(frozen=True)
+class ModelsAnswer:
     """The models, the default first, and the limits of a request."""
-
-    model_config = show_examples(
-        {
-            "models": [
-                {
-                    **_MODEL,
-                    "is_default": True,
-                    "n_labels": 68,
-                    "rules": ["set", "sequence", "f1"],
-                    "own_rule": "set",
-                    "can_explain": True,
-                    "is_calibrated": True,
-                    "accepts": {"set": {"target": 0.9, "threshold": 0.715}},
-                    "accepts_labels": {"target": 0.9, "n_labels": 31},
-                    "data": "newsroom",
-                    "hierarchy": {"keeps_closed": True, "n_below": 45},
-                }
-            ],
-            "limits": {"max_texts": 64, "max_words": 10_000, "max_body_bytes": 4_194_304},
-        }
-    )
 
     models: list[ModelCard]
     limits: RequestLimits
 
 
-class CountedLabel(_Answer):
+@dataclass(frozen=True)
+class CountedLabel:
     """A label and the number of training documents that have it."""
 
     label: str
     count: int
 
 
-class LabelsAnswer(_Answer):
+@dataclass(frozen=True)
+class LabelsAnswer:
     """Labels in descending order of count."""
-
-    model_config = show_examples({"labels": [{"label": "football", "count": 412}], "n_matching": 1})
 
     labels: list[CountedLabel]
     n_matching: int
 
 
+@dataclass(frozen=True)
 class LabelInTree(CountedLabel):
     """A label and the labels directly above it."""
 
-    parents: tuple[str, ...] = Field(description="Several, if it has several parents.")
+    parents: tuple[str, ...]
 
 
-class HierarchyAnswer(_Answer):
-    """The labels of a model with their parents, in descending order of count."""
+@dataclass(frozen=True)
+class HierarchyAnswer:
+    """The labels of a model with their parents, in descending order of count.
 
-    model_config = show_examples(
-        {
-            "keeps_closed": True,
-            "labels": [
-                {"label": "sport", "count": 1214, "parents": []},
-                {"label": "football", "count": 646, "parents": ["sport"]},
-            ],
-            "n_labels": 2,
-        }
-    )
+    `keeps_closed` says whether predicted labels bring their ancestors.
+    """
 
-    keeps_closed: bool = Field(description="Whether predicted labels bring those above them.")
+    keeps_closed: bool
     labels: list[LabelInTree]
-    n_labels: int = Field(description="How many labels the model has.")
+    n_labels: int
 
 
-class Health(_Answer):
+@dataclass(frozen=True)
+class Health:
     """The state of the service."""
 
     status: str
 
 
-class FieldError(_Answer):
+@dataclass(frozen=True)
+class FieldError:
     """What is wrong at one place of a request."""
 
     pointer: str
     detail: str
 
 
-class Problem(_Answer):
+@dataclass(frozen=True)
+class Problem:
     """An error (RFC 9457)."""
 
     type: str

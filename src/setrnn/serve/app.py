@@ -10,6 +10,7 @@ from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -17,9 +18,10 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from setrnn import __version__
-from setrnn.serve import answers, label_studio, requests
+from setrnn.serve import label_studio
+from setrnn.serve.answers import Problem
 from setrnn.serve.batching import Batcher, default_workers
-from setrnn.serve.guards import ApiKeys, CheckHost, ReadBodies, RequireKey
+from setrnn.serve.guards import ApiKeys, Guard
 from setrnn.serve.observation import Metrics, Observe
 from setrnn.serve.problems import add_problem_handlers
 from setrnn.serve.registry import Registry
@@ -63,7 +65,15 @@ def make_app(
         return n_open is None or n_open() > sum(each.n_pending for each in batchers.values())
 
     for name in registry.names:
-        batchers[name] = _batcher(name, settings, n_workers, metrics, may_come)
+        batchers[name] = Batcher(
+            settings.batch,
+            settings.queue,
+            settings.batch_ms / 1000,
+            n_workers,
+            on_batch=partial(metrics.count_batch, name),
+            on_waiting=metrics.waiting.labels(name).set,
+            may_come=may_come,
+        )
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -91,13 +101,9 @@ def make_app(
     described = _describe(app, settings, needs_key=False)["paths"]
     paths = {*described, *open_paths, *(each.path for each in routes if isinstance(each, Route))}
     app.openapi = cache(partial(_describe, app, settings, keys is not None))  # type: ignore[method-assign]
-    app.add_middleware(ReadBodies, settings=settings)  # requests pass the last one added first
-    if keys is not None:
-        app.add_middleware(
-            RequireKey, keys=keys, open_paths=open_paths, takes_basic=settings.label_studio
-        )
-    if hosts is not None:
-        app.add_middleware(CheckHost, names=hosts)
+    app.add_middleware(  # requests pass the last one added first
+        Guard, hosts=hosts, keys=keys, open_paths=open_paths, takes_basic=settings.label_studio
+    )
     app.add_middleware(HeadAsGet)
     app.add_middleware(Observe, metrics=metrics, routes=paths, prefixes=(PAGE_FILES,))
     return app
@@ -119,24 +125,6 @@ class HeadAsGet:
         await self.app({**scope, "method": "GET"} if is_head else scope, receive, send)
 
 
-def _batcher(
-    name: str,
-    settings: ServeSettings,
-    n_workers: int,
-    metrics: Metrics,
-    may_come: Callable[[], bool],
-) -> Batcher:
-    return Batcher(
-        settings.batch,
-        settings.queue,
-        settings.batch_ms / 1000,
-        n_workers,
-        on_batch=partial(metrics.count_batch, name),
-        on_waiting=metrics.waiting.labels(name).set,
-        may_come=may_come,
-    )
-
-
 def _describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[str, Any]:
     """Return FastAPI's OpenAPI description with what depends on the options of the service."""
     description = get_openapi(
@@ -146,13 +134,8 @@ def _describe(app: FastAPI, settings: ServeSettings, needs_key: bool) -> dict[st
         routes=app.routes,
     )
     components = description["components"]
-    reference = "#/components/schemas/{model}"
-    problem = answers.Problem.model_json_schema(ref_template=reference)
+    problem = TypeAdapter(Problem).json_schema(ref_template="#/components/schemas/{model}")
     components["schemas"].update(problem.pop("$defs"), Problem=problem)
-    declared = vars(requests) | vars(answers)
-    for name, schema in components["schemas"].items():  # FastAPI drops null from examples
-        if "examples" in schema:
-            schema.update(declared[name].model_config["json_schema_extra"])
     texts = components["schemas"]["TagRequest"]["properties"]["texts"]
     texts["maxItems"] = settings.max_texts
     if needs_key:

@@ -1,9 +1,12 @@
-"""The routes by which Label Studio asks a machine learning backend: predict, setup, health."""
+"""A machine learning backend of Label Studio: its routes, and how it reads a project."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
+from xml.parsers import expat
 
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
@@ -12,9 +15,7 @@ from starlette.responses import PlainTextResponse
 
 from setrnn.data.formats.label_studio import make_result, write_label_config
 from setrnn.errors import DataError
-from setrnn.serve.answers import ModelVersion
 from setrnn.serve.json_route import JsonRoute
-from setrnn.serve.label_config import ChoicesTag, choose_tag
 from setrnn.serve.problems import ProblemError, shorten
 from setrnn.serve.registry import NotReadyError, ServedModel
 from setrnn.serve.requests import MAX_NAME, Text
@@ -23,6 +24,13 @@ from setrnn.serve.work import Tagging
 from setrnn.systems.limits import Limits
 
 HEALTH = "/health"
+SINGLE = ("single", "single-radio")
+MAX_CHARACTERS = 2_000_000  # of a label config
+IGNORED = {
+    "status": "ignored",
+    "detail": "This backend does not train. Export the annotations as JSON, then: setrnn update "
+    "MODEL EXPORT.json --out NEW",
+}
 
 posts = APIRouter(route_class=JsonRoute, include_in_schema=False)
 router = APIRouter(include_in_schema=False)
@@ -57,56 +65,12 @@ class AnyRequest(_Asked):
     """An event or a request to train."""
 
 
-class _Said(BaseModel):
-    """An answer; the model is named in a header only."""
-
-    model_config = ConfigDict(from_attributes=True, protected_namespaces=())
-
-    model: ModelVersion = Field(exclude=True)
-
-
-class LabelStudioPrediction(BaseModel):
-    """The choices of a task; the score is the probability of the whole set."""
-
-    model_config = ConfigDict(protected_namespaces=())
-
-    result: list[dict[str, Any]]
-    score: float
-    model_version: str
-
-
-class PredictAnswer(_Said):
-    """A prediction per task, in their order."""
-
-    results: list[LabelStudioPrediction]
-    model_version: str
-
-
-class SetupAnswer(_Said):
-    """The version of the model."""
-
-    model_version: str
-
-
-class VersionsAnswer(_Said):
-    """All versions of the model: the current one."""
-
-    versions: list[str]
-
-
-class IgnoredAnswer(_Said):
-    """What is said to events and to training."""
-
-    status: str = "ignored"
-    detail: str = (
-        "This backend does not train. Export the annotations as JSON, then: setrnn update MODEL "
-        "EXPORT.json --out NEW"
-    )
-
-
 @posts.post("/predict")
-async def predict(wanted: PredictRequest, request: Request) -> PredictAnswer:
-    """Predict the choices of each task, by the first model."""
+async def predict(wanted: PredictRequest, request: Request) -> dict[str, Any]:
+    """Predict the choices of each task, by the first model.
+
+    The score of a prediction is the probability of the whole set.
+    """
     service = service_of(request)
     model = service.registry.find(None)
     tag = choose_tag(wanted.label_config, model.tagger.labels.index)
@@ -116,41 +80,38 @@ async def predict(wanted: PredictRequest, request: Request) -> PredictAnswer:
         model, model.tagger.rule_or_own(None), 1, _limit(tag, model), True, with_marginals=False
     )
     found = await process(request, model, work, [(text, ()) for text in texts])
-    version = _version(model)
+    version = {"model_version": _version(model)}
     results = [
-        LabelStudioPrediction(
-            result=make_result(each.labels, tag.name, tag.to_name),
-            score=each.probability,
-            model_version=version,
-        )
+        {
+            "result": make_result(each.labels, tag.name, tag.to_name),
+            "score": each.probability,
+            **version,
+        }
         for each in found
     ]
-    return PredictAnswer.model_validate(
-        {"model": model, "results": results, "model_version": version}
-    )
+    return {"results": results, **version}
 
 
 @posts.post("/setup")
-async def setup(wanted: SetupRequest, request: Request) -> SetupAnswer:
+async def setup(wanted: SetupRequest, request: Request) -> dict[str, str]:
     """Check that the project has choices of the model, so that connecting it says what is wrong."""
     model = service_of(request).registry.find(None)
     if wanted.schema_:
         _limit(choose_tag(wanted.schema_, model.tagger.labels.index), model)
-    return SetupAnswer.model_validate({"model": model, "model_version": _version(model)})
+    return {"model_version": _version(model)}
 
 
 @posts.post("/versions")
-async def versions(wanted: AnyRequest, request: Request) -> VersionsAnswer:
+async def versions(wanted: AnyRequest, request: Request) -> dict[str, list[str]]:
     """List the version of the model."""
-    model = service_of(request).registry.find(None)
-    return VersionsAnswer.model_validate({"model": model, "versions": [_version(model)]})
+    return {"versions": [_version(service_of(request).registry.find(None))]}
 
 
 @posts.post("/train")
 @posts.post("/webhook")
-async def ignore(wanted: AnyRequest, request: Request) -> IgnoredAnswer:
+async def ignore(wanted: AnyRequest, request: Request) -> dict[str, str]:
     """Take note of an event, and do nothing: annotations are exported and trained on by hand."""
-    return IgnoredAnswer.model_validate({"model": service_of(request).registry.find(None)})
+    return IGNORED
 
 
 @router.get(HEALTH)
@@ -206,3 +167,81 @@ def _limit(tag: ChoicesTag, model: ServedModel) -> Limits:
 
 def _version(model: ServedModel) -> str:
     return f"{model.name}-{model.version}"[:MAX_NAME]
+
+
+@dataclass
+class ChoicesTag:
+    """A tag of choices, and the text that it is about."""
+
+    name: str
+    to_name: str
+    is_single: bool
+    choices: list[str] = field(default_factory=list)  # empty if a task brings its own
+    text_field: str = ""
+
+
+@lru_cache(maxsize=16)
+def find_choices(config: str) -> tuple[ChoicesTag, ...]:
+    """Return the tags of choices about a text, in the order of the interface.
+
+    A document type is refused, and with it every entity.
+
+    Example:
+        >>> (tag,) = find_choices(
+        ...     '<View><Text name="t" value="$body"/><Choices name="c" toName="t" '
+        ...     'choice="multiple"><Choice value="A"/></Choices></View>'
+        ... )
+        >>> tag.name, tag.to_name, tag.text_field, tag.choices, tag.is_single
+        ('c', 't', 'body', ['A'], False)
+    """
+    if len(config) > MAX_CHARACTERS:
+        raise DataError(f"The label config has more than {MAX_CHARACTERS:,} characters.")
+    texts: dict[str, str] = {}
+    tags: list[ChoicesTag] = []
+    path: list[str] = []
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        path.append(tag)
+        if tag == "Text" and attributes.get("valueType", "text") == "text":
+            texts[attributes.get("name", "")] = attributes.get("value", "")
+        elif tag == "Choices":
+            is_single = attributes.get("choice", "single") in SINGLE
+            names = attributes.get("name", ""), attributes.get("toName", "")
+            tags.append(ChoicesTag(*names, is_single))
+        elif tag == "Choice" and "Choices" in path and tags:
+            tags[-1].choices.append(attributes.get("alias") or attributes.get("value", ""))
+
+    def end(tag: str) -> None:
+        path.pop()
+
+    def refuse(*_: object) -> None:
+        raise DataError("The label config must not have a document type.")
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(config.encode("utf-8", "replace"), True)
+    except expat.ExpatError as error:
+        raise DataError(
+            f"The label config is not XML (line {error.lineno}): the project's labeling interface "
+            "is expected."
+        ) from None
+    for each in tags:
+        value = texts.get(each.to_name, "")
+        each.text_field = value[1:] if value.startswith("$") else ""
+    return tuple(each for each in tags if each.text_field)
+
+
+def choose_tag(config: str, labels: Collection[str]) -> ChoicesTag:
+    """Return the tag with the most choices that are labels of the model."""
+    tags = find_choices(config)
+    if not tags:
+        raise DataError(
+            'The label config has no <Choices> for a <Text value="$...">: setrnn tags texts with '
+            "choices. GET /label-config returns an interface that fits."
+        )
+    return max(
+        tags, key=lambda tag: (sum(each in labels for each in tag.choices), -tags.index(tag))
+    )

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import logging
-import os
 import traceback
 from collections.abc import Collection
 from pathlib import Path
 from time import perf_counter
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from setrnn.serve.problems import ProblemError, problem_response
-from setrnn.serve.processes import METRICS_FOLDER
 
 logger = logging.getLogger("setrnn.serve")
 
@@ -37,49 +34,36 @@ HEADERS = (
 
 
 class Metrics:
-    """The Prometheus metrics of one service, in a registry of their own.
-
-    With several processes, each writes its values to files that are added up.
-    """
+    """The Prometheus metrics of one service, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.read_from = self.registry
-        if METRICS_FOLDER in os.environ:
-            self.read_from = CollectorRegistry()
-            MultiProcessCollector(self.read_from)  # type: ignore[no-untyped-call]
+        own = self.registry
+        of_model, of_route = ("model",), ("route",)
         self.requests = Counter(
-            "setrnn_requests", "Requests answered.", ("route", "status"), registry=self.registry
+            "setrnn_requests", "Requests answered.", ("route", "status"), registry=own
         )
         self.seconds = Histogram(
             "setrnn_request_seconds",
             "Seconds from the head of a request to the end of its answer.",
-            ("route",),
+            of_route,
             buckets=REQUEST_SECONDS,
-            registry=self.registry,
+            registry=own,
         )
-        self.documents = Counter(
-            "setrnn_documents", "Documents processed.", ("model",), registry=self.registry
-        )
+        self.documents = Counter("setrnn_documents", "Documents processed.", of_model, registry=own)
         self.batches = Histogram(
             "setrnn_batch_documents",
             "Documents per batch.",
-            ("model",),
+            of_model,
             buckets=BATCH_SIZES,
-            registry=self.registry,
+            registry=own,
         )
-        self.waiting = Gauge(
-            "setrnn_queue_documents",
-            "Documents waiting.",
-            ("model",),
-            registry=self.registry,
-            multiprocess_mode="livesum",
-        )
+        self.waiting = Gauge("setrnn_queue_documents", "Documents waiting.", of_model, registry=own)
         self.refused = Counter(
             "setrnn_queue_refused",
             "Requests refused because the queue was full.",
-            ("model",),
-            registry=self.registry,
+            of_model,
+            registry=own,
         )
 
     def count_request(self, route: str, status: int, seconds: float) -> None:
@@ -94,7 +78,7 @@ class Metrics:
 
     def page(self) -> bytes:
         """Return all metrics in Prometheus's text format."""
-        return generate_latest(self.read_from)
+        return generate_latest(self.registry)
 
 
 class Observe:

@@ -26,16 +26,13 @@ KINDS = {
     "unauthorized": (401, "An API key is required"),
     "not-found": (404, "Not found"),
     "method-not-allowed": (405, "Method not allowed"),
-    "too-slow": (408, "The body was sent too slowly"),
     "body-too-large": (413, "The body is too large"),
     "not-json-type": (415, "The content type is not JSON"),
     "other-host": (421, "This host name is not served here"),
     "invalid": (422, "The request is not valid"),
-    "head-too-large": (431, "The request head is too large"),
     "internal": (500, "Internal error"),
     "queue-full": (503, "The queue is full"),
     "stopping": (503, "The service is stopping"),
-    "too-many-connections": (503, "Too many connections"),
     "not-ready": (503, "The service is not ready"),
 }
 _DETAILS = {"extra_forbidden": "Unknown field", "missing": "This field is required"}

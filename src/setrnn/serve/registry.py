@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +12,7 @@ from setrnn.config import settings_hash
 from setrnn.errors import ConfigError, SetRNNError, nearest_name
 from setrnn.models.folder import ModelVersion, read_version
 from setrnn.models.hub import open_place
+from setrnn.serve.answers import AnsweringModel
 from setrnn.serve.problems import ProblemError
 from setrnn.tagging.loading import load
 from setrnn.tagging.tagger import Tagger
@@ -41,9 +41,9 @@ class ServedModel:
     tagger: Tagger
 
     @property
-    def method(self) -> str:
-        """The name of its method."""
-        return self.tagger.method
+    def answering(self) -> AnsweringModel:
+        """The model as an answer names it."""
+        return AnsweringModel(self.name, self.version, self.tagger.method)
 
     def find_labels(self, prefix: str) -> list[int]:
         """Return the ids of the labels that start with a prefix, or contain a word that does."""
@@ -65,18 +65,10 @@ class ServedModel:
 
 
 class Registry:
-    """The served models by name; the first is the default.
+    """The served models by name; the first is the default."""
 
-    Args:
-        folders: the model folders by name.
-        device: what the models run on.
-        shared: a folder by which several processes share the memory of the weights.
-    """
-
-    def __init__(
-        self, folders: Mapping[str, Path], device: str = "auto", shared: Path | None = None
-    ) -> None:
-        self.folders, self.device, self.shared = dict(folders), device, shared
+    def __init__(self, folders: Mapping[str, Path], device: str = "auto") -> None:
+        self.folders, self.device = dict(folders), device
         self._models: dict[str, ServedModel] = {}
 
     @classmethod
@@ -115,7 +107,7 @@ class Registry:
     def load(self) -> None:
         """Load all models; raise the first error."""
         for name, folder in self.folders.items():
-            self._models[name] = load_served(name, folder, self.device, self.shared)
+            self._models[name] = load_served(name, folder, self.device)
 
     def reload(self) -> list[str]:
         """Load the models whose folders have changed; return one line per model.
@@ -129,22 +121,18 @@ class Registry:
         try:
             if version_of(folder) == before.version:
                 return f"{name}: unchanged ({before.version})."
-            now = load_served(name, folder, self.device, self.shared)
+            now = load_served(name, folder, self.device)
         except (SetRNNError, OSError) as error:
             return f"{name}: not loaded, {before.version} stays. {error}"
         except Exception as error:  # noqa: BLE001 (the old model stays, whatever it is)
             return f"{name}: not loaded, {before.version} stays. {type(error).__name__}."
         self._models[name] = now
-        if self.shared is not None:  # who has mapped them keeps them
-            shutil.rmtree(self.shared / before.tagger.version.model, ignore_errors=True)
         return f"{name}: {now.version} replaces {before.version}."
 
 
-def load_served(
-    name: str, folder: Path, device: str = "auto", shared: Path | None = None
-) -> ServedModel:
+def load_served(name: str, folder: Path, device: str = "auto") -> ServedModel:
     """Load a model folder with its version."""
-    tagger = load(folder, device, shared=shared)
+    tagger = load(folder, device)
     tagger.tag([""])  # the first prediction imports for up to a second
     return ServedModel(name, _shorten(tagger.version), tagger)
 

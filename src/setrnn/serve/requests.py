@@ -8,7 +8,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import PydanticCustomError
 
 from setrnn.data.tokenizing import whole_characters
-from setrnn.serve.settings import MAX_FIELDS
 from setrnn.systems.rules import RULES
 
 MAX_SETS = 50  # that a request may ask for
@@ -57,8 +56,8 @@ RuleName = Annotated[
 _TEXT = "Velmara lift trophy in Kotamira. Velmara beat Palmeda 1-0 on Monday night."
 
 
-def show_examples(*values: dict[str, Any]) -> ConfigDict:
-    """Return the settings of a request or an answer with examples."""
+def _show_examples(*values: dict[str, Any]) -> ConfigDict:
+    """Return the settings of a request with examples."""
     return ConfigDict(json_schema_extra={"examples": [*values]})
 
 
@@ -67,20 +66,11 @@ class _Request(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _limit_fields(cls, values: Any) -> Any:  # noqa: ANN401 (whatever was sent)
-        if isinstance(values, dict) and len(values) > MAX_FIELDS:
-            problem = "A request may have {limit} fields, got {count}"
-            found = {"limit": MAX_FIELDS, "count": len(values)}
-            raise PydanticCustomError("too_many_fields", problem, found)
-        return values
-
 
 class TagRequest(_Request):
     """Texts to tag."""
 
-    model_config = show_examples({"texts": [_TEXT], "top": 2, "forbid": ["hockey"]})
+    model_config = _show_examples({"texts": [_TEXT], "top": 2, "forbid": ["hockey"]})
 
     texts: Texts = Field(description="The documents.")
     model: ModelName = None
@@ -115,7 +105,7 @@ class TagRequest(_Request):
 class CompleteRequest(_Request):
     """A text with some known labels."""
 
-    model_config = show_examples({"text": _TEXT, "present": ["sport"], "absent": ["hockey"]})
+    model_config = _show_examples({"text": _TEXT, "present": ["sport"], "absent": ["hockey"]})
 
     text: Text = Field(description="The document.")
     present: Names = Field([], description="Labels known to be right.")
@@ -128,7 +118,7 @@ class CompleteRequest(_Request):
 class ExplainRequest(_Request):
     """A text whose labels to explain."""
 
-    model_config = show_examples({"text": _TEXT}, {"text": _TEXT, "labels": ["sport", "football"]})
+    model_config = _show_examples({"text": _TEXT}, {"text": _TEXT, "labels": ["sport", "football"]})
 
     text: Text = Field(description="The document.")
     rule: RuleName = None

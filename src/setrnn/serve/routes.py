@@ -4,43 +4,43 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from setrnn.data.example import KnownLabels
 from setrnn.serve.answers import (
+    AcceptedFrom,
+    AcceptedLabels,
     CompleteAnswer,
+    CountedLabel,
     ExplainAnswer,
     Health,
     HierarchyAnswer,
+    HierarchyCard,
+    LabelInTree,
     LabelsAnswer,
+    ModelCard,
     ModelsAnswer,
+    RequestLimits,
     TagAnswer,
 )
 from setrnn.serve.batching import Batcher, NoWorkerError, QueueFullError, Work
-from setrnn.serve.guards import ClientGoneError
 from setrnn.serve.json_route import VERSION_HEADER, JsonRoute
 from setrnn.serve.observation import Metrics
 from setrnn.serve.problems import KINDS, MEDIA_TYPE, ProblemError
 from setrnn.serve.registry import RETRY_SECONDS, NotReadyError, Registry, ServedModel
 from setrnn.serve.requests import MAX_NAME, CompleteRequest, ExplainRequest, TagRequest
 from setrnn.serve.settings import ServeSettings
-from setrnn.serve.work import (
-    Completing,
-    Explaining,
-    Tagging,
-    list_hierarchy,
-    list_labels,
-    list_models,
-)
+from setrnn.serve.work import Completing, Explaining, Tagging
 from setrnn.systems.limits import Limits
 from setrnn.systems.order_free import OrderFreeSystem
 from setrnn.systems.rules import find_rule
-from setrnn.tagging.explaining import choose_explained_rule, given_set
+from setrnn.tagging.explaining import choose_explained_rule, given_set, why_not_explained
 
 CHARACTERS_PER_WORD = 32  # in a text without spaces, which would be one word
 # Texts times squared labels: set-rnn-exact scores a set of n labels in a time that grows with n^2.
@@ -48,7 +48,7 @@ MAX_SCORED_LABELS = 64 * 16**2
 NO_LIMITS, NOTHING_KNOWN = Limits(), KnownLabels()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Service:
     """What the routes use."""
 
@@ -56,6 +56,8 @@ class Service:
     settings: ServeSettings
     metrics: Metrics
     batchers: Mapping[str, Batcher]
+    n_held: int = 0  # bytes of the bodies of all current requests
+    counting: asyncio.Lock = field(default_factory=asyncio.Lock)  # one body's values at a time
 
 
 def describe_problems(*kinds: str) -> dict[int | str, Any]:
@@ -79,7 +81,7 @@ _VERSION: dict[int | str, Any] = {
     }
 }
 _OF_POSTS = _VERSION | describe_problems(
-    "bad-json", "too-slow", "body-too-large", "not-json-type", "invalid", "queue-full"
+    "bad-json", "body-too-large", "not-json-type", "invalid", "queue-full"
 )
 
 router = APIRouter(generate_unique_id_function=lambda route: route.name)
@@ -107,7 +109,7 @@ async def tag(wanted: TagRequest, request: Request) -> TagAnswer:
     work = Tagging(model, rule, wanted.top, limits, wanted.calibrated, wanted.marginals)
     documents = list(zip(wanted.texts, features, strict=True))
     found = await process(request, model, work, documents)
-    return TagAnswer.model_validate({"model": model, "rule": rule, "predictions": found})
+    return TagAnswer(model.answering, rule, found)
 
 
 @posts.post("/v1/complete", responses=_OF_POSTS)
@@ -146,7 +148,38 @@ async def explain(wanted: ExplainRequest, request: Request) -> ExplainAnswer:
 async def models(request: Request) -> ModelsAnswer:
     """List the models and the limits of a request."""
     service = service_of(request)
-    return list_models(service.registry.models, service.settings)
+    found, limits = service.registry.models, service.settings
+    return ModelsAnswer(
+        [_card(model, is_default=model is found[0]) for model in found],
+        RequestLimits(limits.max_texts, limits.max_words, limits.max_body_bytes),
+    )
+
+
+def _card(model: ServedModel, is_default: bool) -> ModelCard:
+    tagger = model.tagger
+    calibration, data, of_labels = (
+        tagger.calibration,
+        tagger.notes.get("data"),
+        tagger.label_acceptance,
+    )
+    return ModelCard(
+        **vars(model.answering),
+        is_default=is_default,
+        n_labels=len(tagger.labels),
+        rules=tagger.rules,
+        own_rule=tagger.rule_or_own(None),
+        can_explain=why_not_explained(tagger) is None,
+        is_calibrated=calibration is not None and bool(calibration.scalings),
+        accepts={
+            rule: AcceptedFrom(each.target, each.threshold)
+            for rule, each in (calibration.acceptance.items() if calibration else ())
+        },
+        accepts_labels=AcceptedLabels(of_labels.target, of_labels.n_safe) if of_labels else None,
+        data=None if data is None else str(data),
+        hierarchy=None
+        if tagger.hierarchy is None
+        else HierarchyCard(tagger.keeps_closed, int((tagger.closure.above >= 0).any(axis=1).sum())),
+    )
 
 
 @router.get("/v1/labels", responses=_VERSION | describe_problems("invalid", "not-ready"))
@@ -164,7 +197,11 @@ async def labels(
     """Search the labels of a model."""
     found = service_of(request).registry.find(model or None)
     response.headers[VERSION_HEADER] = found.version
-    return list_labels(found, prefix, limit)
+    matching, known = found.find_labels(prefix), found.tagger.labels
+    return LabelsAnswer(
+        [CountedLabel(known.names[each], int(known.counts[each])) for each in matching[:limit]],
+        len(matching),
+    )
 
 
 @router.get("/v1/hierarchy", responses=_VERSION | describe_problems("invalid", "not-ready"))
@@ -181,7 +218,23 @@ async def hierarchy(
     """List the labels of a model with their parents; without any if it has no hierarchy."""
     found = service_of(request).registry.find(model or None)
     response.headers[VERSION_HEADER] = found.version
-    return await asyncio.to_thread(list_hierarchy, found, limit)
+    return await asyncio.to_thread(_list_hierarchy, found, limit)
+
+
+def _list_hierarchy(model: ServedModel, limit: int) -> HierarchyAnswer:
+    tagger, known = model.tagger, model.tagger.labels
+    order = sorted(range(len(known)), key=lambda label: -known.counts[label])
+    labels = [
+        LabelInTree(
+            known.names[label],
+            int(known.counts[label]),
+            ()
+            if tagger.hierarchy is None
+            else tuple(known.names[each] for each in tagger.closure.parents(label)),
+        )
+        for label in order[:limit]
+    ]
+    return HierarchyAnswer(tagger.keeps_closed, labels, len(known))
 
 
 @router.get("/healthz")
@@ -242,7 +295,7 @@ async def process(
         raise _no_worker() from None
     except asyncio.CancelledError:
         if watch.done() and not watch.cancelled():
-            raise ClientGoneError from None
+            raise ClientDisconnect from None
         raise ProblemError(
             "stopping",
             "Try again when the service runs again.",

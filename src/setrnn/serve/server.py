@@ -1,4 +1,4 @@
-"""The service as a process: listen, load, reload, and stop without dropping a request."""
+"""The service as a process: load, reload, and stop without dropping a request."""
 
 from __future__ import annotations
 
@@ -11,26 +11,21 @@ import sys
 from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from setrnn.errors import SetRNNError
 from setrnn.serve.app import make_app
-from setrnn.serve.connections import Client, ConnectionLimits, Connections, LimitedConnection
 from setrnn.serve.guards import ApiKeys
-from setrnn.serve.listening import OTHER_FILES, describe_stop, port_in_use, raise_open_files
 from setrnn.serve.observation import log_failure
 from setrnn.serve.registry import Registry
 from setrnn.serve.settings import ServeSettings
 
-BACKLOG = 2_048  # connections that may wait to be accepted
 STOP_SECONDS = 60  # for current requests to finish
-LOG_SECONDS = 0.2  # that a line of the log waits for others
 GRACE_SECONDS = 0.2  # in which requests that were sent before the stop are still read
-
-Say = Callable[[str], None]
+KEEP_ALIVE_SECONDS = 75  # more than a proxy keeps idle connections, so that it closes them
+LOG_SECONDS = 0.2  # that a line of the log waits for others
 
 
 def serve(
@@ -40,68 +35,25 @@ def serve(
     keys: ApiKeys | None,
     hosts: Collection[str] | None,
     greeting: str,
-    say: Say,
+    say: Callable[[str], None],
 ) -> int:
     """Serve until SIGTERM or SIGINT, then finish the current requests.
 
     SIGHUP loads the models whose folders have changed, and the keys. Returns how many requests
-    were left unanswered: 0 unless a second SIGINT stops the service at once.
+    were left unanswered: 0 unless a second SIGINT stops the service at once, or a client does not
+    finish its request.
     """
-    n_unanswered = run_server(registry, settings, listener, keys, hosts, say, say, greeting)
-    say(describe_stop(n_unanswered))
-    return n_unanswered
-
-
-def run_server(
-    registry: Registry,
-    settings: ServeSettings,
-    listener: socket.socket,
-    keys: ApiKeys | None,
-    hosts: Collection[str] | None,
-    say: Say,
-    on_ready: Say,
-    greeting: str = "",
-) -> int:
-    """Serve in this process until a signal; return how many requests were left unanswered."""
-    log = set_up_log()
-    try:
-        listener.listen(BACKLOG)
-    except OSError as error:  # another process listens there since the port was bound
-        raise port_in_use(*listener.getsockname()[:2]) from error
-    limits = ConnectionLimits(n_open=_n_connections(settings.max_connections, say))
-    opened: dict[Client, LimitedConnection] = {}
-    app = make_app(registry, settings, keys, hosts, n_open=opened.__len__)
-    server = Server(Connections(app, limits, opened), registry, keys, log, greeting, say, on_ready)
+    server = Server(registry, settings, keys, hosts, greeting, say)
     server.run([listener])
-    log.flush()
+    server.log.flush()
     if server.failure is not None:
         raise server.failure
-    return server.n_unanswered
-
-
-def _n_connections(wanted: int, say: Say) -> int:
-    """Return how many connections the limit of open files allows, at most those wanted."""
-    n_files = raise_open_files()
-    if n_files is None or wanted <= n_files - OTHER_FILES:
-        return wanted
-    allowed = max(n_files - OTHER_FILES, 1)
-    say(f"At most {allowed} connections: this process may open {n_files} files (ulimit -n).")
-    return allowed
-
-
-def limited_config(connections: Connections) -> uvicorn.Config:
-    """Return the settings of a server that limits its connections."""
-    return uvicorn.Config(
-        connections,
-        http=cast("type[asyncio.Protocol]", connections.limit(HttpToolsProtocol)),
-        ws="none",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        backlog=BACKLOG,
-        timeout_graceful_shutdown=STOP_SECONDS,
-    )
+    n_unanswered = server.n_unanswered
+    if n_unanswered:
+        say(f"Stopped; {n_unanswered} requests were refused or left unanswered.")
+    else:
+        say("Stopped; all requests were answered.")
+    return n_unanswered
 
 
 class Server(uvicorn.Server):
@@ -109,21 +61,38 @@ class Server(uvicorn.Server):
 
     def __init__(
         self,
-        connections: Connections,
         registry: Registry,
+        settings: ServeSettings,
         keys: ApiKeys | None,
-        log: BufferedLog,
+        hosts: Collection[str] | None,
         greeting: str,
-        say: Say,
-        on_ready: Say,
+        say: Callable[[str], None],
     ) -> None:
-        super().__init__(limited_config(connections))
-        self.registry, self.keys, self.log, self.greeting = registry, keys, log, greeting
-        self.say, self.on_ready = say, on_ready
+        app = make_app(registry, settings, keys, hosts, self._n_open)
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http="httptools",
+                ws="none",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                limit_concurrency=settings.max_connections,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=STOP_SECONDS,
+            )
+        )
+        self.registry, self.keys, self.greeting, self.say = registry, keys, greeting, say
+        self.log = set_up_log()
         self.failure: Exception | None = None
         self.n_unanswered = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._reloading = asyncio.Lock()
+
+    def _n_open(self) -> int:
+        """Return the number of open connections."""
+        return len(self.server_state.connections)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve until a signal, and load the models meanwhile."""
@@ -140,8 +109,7 @@ class Server(uvicorn.Server):
         """Read the requests that were sent before the stop, then finish all current ones."""
         await asyncio.sleep(GRACE_SECONDS)
         await super().shutdown(sockets)
-        assert isinstance(self.config.app, Connections)
-        self.n_unanswered = self.config.app.n_requests
+        self.n_unanswered = len(self.server_state.tasks)
 
     def _start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         task = asyncio.get_running_loop().create_task(work())
@@ -151,17 +119,15 @@ class Server(uvicorn.Server):
     async def _load(self) -> None:
         while not self.started:
             await asyncio.sleep(0.01)
-        if self.greeting:
-            self.say(self.greeting)
+        self.say(self.greeting)
         try:
-            if not self.registry.is_ready:
-                await asyncio.to_thread(self.registry.load)
+            await asyncio.to_thread(self.registry.load)
             await asyncio.to_thread(set_aside_objects)
         except Exception as error:  # noqa: BLE001 (the command line reports it in one line)
             self.failure, self.should_exit = error, True
             return
         models = (f"{each.name} ({each.tagger.method})" for each in self.registry.models)
-        self.on_ready(f"Ready: {', '.join(models)}.")
+        self.say(f"Ready: {', '.join(models)}.")
 
     async def _reload(self) -> None:
         async with self._reloading:

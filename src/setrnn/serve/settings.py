@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import re
+import socket
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from setrnn.data.tokenizing import whole_characters
@@ -12,8 +14,8 @@ from setrnn.errors import ConfigError
 from setrnn.models.hub import name_place
 
 MAX_BATCH_MS = 1_000
-MAX_FIELDS = 100  # of a request: reporting each unknown one would take long
-MAX_LISTS, MAX_VALUES = 10_000, 600_000  # in a body: more take too long to parse
+# In a body of more than 64 KiB: more take too long to parse, or to report as unknown.
+MAX_FIELDS, MAX_LISTS, MAX_VALUES = 100, 10_000, 600_000
 FEATURES_PER_TEXT = 1_000
 FIELDS_PER_TASK = 500  # of Label Studio, with its annotations and predictions
 _HOST_NAME = re.compile(r"[\w-]+(\.[\w-]+)*")
@@ -27,12 +29,11 @@ class ServeSettings:
         max_texts: texts per request.
         max_words: words per text.
         max_body_bytes: bytes per request body.
+        max_connections: open connections; with more, requests are refused.
         queue: documents that may wait for a model; requests beyond it are refused.
         batch: documents per batch.
         batch_ms: how long a batch waits for another request, in milliseconds; up to ten times.
         workers: batches processed at once; None: one per core, or one on a GPU.
-        body_seconds: how long a client may pause while it sends a body.
-        max_connections: open connections; more are refused.
         label_studio: whether to answer as a machine learning backend of Label Studio.
 
     Example:
@@ -43,27 +44,17 @@ class ServeSettings:
     max_texts: int = 64
     max_words: int = 10_000
     max_body_bytes: int = 4 << 20
+    max_connections: int = 1_000
     queue: int = 4_096
     batch: int = 256
     batch_ms: float = 3.0
     workers: int | None = None
-    body_seconds: float = 10.0
-    max_connections: int = 1_000
     label_studio: bool = False
 
     def __post_init__(self) -> None:
         """Refuse values that allow no request at all."""
-        for name in (
-            "max_texts",
-            "max_words",
-            "max_body_bytes",
-            "queue",
-            "batch",
-            "workers",
-            "max_connections",
-        ):
-            value = getattr(self, name)
-            if value is not None and value < 1:
+        for name, value in vars(self).items():
+            if name not in ("batch_ms", "label_studio") and value is not None and value < 1:
                 option = "--" + name.replace("_", "-")
                 raise ConfigError(f"{option} must be at least 1, got {value}.")
         if not 0 <= self.batch_ms <= MAX_BATCH_MS:
@@ -71,40 +62,15 @@ class ServeSettings:
                 f"--batch-ms must be between 0 and {MAX_BATCH_MS:,}, got {self.batch_ms:g}."
             )
 
-    def shared_by(self, n_processes: int) -> ServeSettings:
-        """Return the limits of each of several processes: together they have these.
-
-        Example:
-            >>> ServeSettings(queue=100).shared_by(3).queue
-            33
-        """
-        queue, n_open = self.queue // n_processes, self.max_connections // n_processes
-        return replace(self, queue=max(queue, 1), max_connections=max(n_open, 1))
-
-    def with_workers(self, n_workers: int) -> ServeSettings:
-        """Return the same with a number of workers, unless one was asked for."""
-        return replace(self, workers=self.workers or n_workers)
-
     @property
-    def max_fields(self) -> int:
-        """Fields of all objects in a body; a task of Label Studio has many."""
-        return MAX_FIELDS + (FIELDS_PER_TASK * self.max_texts if self.label_studio else 0)
-
-    @property
-    def max_lists(self) -> int:
-        """Lists and objects in a body: far more than a request needs."""
-        per_text = FIELDS_PER_TASK if self.label_studio else 1
-        return per_text * self.max_texts + MAX_LISTS
-
-    @property
-    def max_values(self) -> int:
-        """Values in a body: more than a request needs."""
-        return max(FEATURES_PER_TEXT * self.max_texts, MAX_VALUES)
-
-    @property
-    def max_held_bytes(self) -> int:
-        """Bytes of the bodies that all current requests may hold together."""
-        return 16 * self.max_body_bytes
+    def max_counts(self) -> dict[str, int]:
+        """The most fields, lists and values in a body: far more than a request needs."""
+        n_fields = FIELDS_PER_TASK * self.max_texts if self.label_studio else 0
+        return {
+            "fields": MAX_FIELDS + n_fields,
+            "lists and objects": MAX_LISTS + (n_fields or self.max_texts),
+            "values": max(FEATURES_PER_TEXT * self.max_texts, MAX_VALUES),
+        }
 
 
 def name_folders(models: Sequence[str]) -> dict[str, Path]:
@@ -135,3 +101,26 @@ def check_host_names(names: Collection[str]) -> None:
     for name in names:
         if not _HOST_NAME.fullmatch(name):
             raise ConfigError(f"'{name}' is not a host name. Write --allow-host tags.example.org")
+
+
+def bind_address(host: str, port: int) -> socket.socket:
+    """Return a socket bound to an address; it does not accept connections yet."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise ConfigError(f"This machine has no host '{host}' to listen on.") from error
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigError(
+                f"Port {port} of {host} is in use. Choose another with --port, or stop the other "
+                "process."
+            ) from error
+        raise ConfigError(f"Cannot listen on {host} port {port}: {error.strerror}.") from error
+    return listener

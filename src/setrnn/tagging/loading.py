@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten
 
-from setrnn.data.arrays import share_arrays
 from setrnn.data.document_sketch import unpack_sketch
 from setrnn.data.ragged import Ragged
 from setrnn.errors import ConfigError, ModelError
@@ -23,16 +22,11 @@ from setrnn.tagging.trained_model import SEEN_SETS, SEEN_SETS_OFFSETS
 def load(
     folder: str | Path,
     device: str = "auto",
-    *,
-    shared: str | Path | None = None,
 ) -> Tagger:
     """Load a model onto a device: cpu, cuda, or auto for a GPU if there is one.
 
     The model is in a folder or on the Hugging Face hub: `hub:OWNER/NAME`, or
     `hub:OWNER/NAME@REVISION` for one branch, tag or commit. Nothing in it is run or unpickled.
-
-    On a CPU, processes that name the same folder `shared` share the memory of the weights. A
-    copy of them is kept there, by the version of the model; remove it when all have ended.
 
     Example:
         >>> import setrnn
@@ -50,8 +44,6 @@ def load(
     method = METHODS[saved.method]
     try:
         arrays = dict(saved.arrays)
-        if shared is not None:
-            arrays = share_arrays(arrays, Path(shared) / saved.version.model)
         seen_sets = None
         if SEEN_SETS in arrays:
             seen_sets = Ragged(arrays.pop(SEEN_SETS), arrays.pop(SEEN_SETS_OFFSETS))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from setrnn.comparison.data import open_comparable
+from setrnn.config import load_config
 from setrnn.data.cache import Source
 from setrnn.data.formats import BadRows, open_dataset
 from setrnn.metrics import evaluate_label_sets

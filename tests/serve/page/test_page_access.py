@@ -116,27 +116,6 @@ def test_a_document_is_tagged_by_keyboard_alone(tab, site, tmp_path):
     assert set(saved["labels"]) == set(found.labels)
 
 
-def test_every_stop_of_the_tab_key_can_be_seen(tab):
-    tag(tab, TEXT)
-    tab.focus(".skip")  # the first one
-    seen = set()
-    for _ in range(60):
-        name, outline, is_in_view = tab.evaluate(
-            """() => {
-                const at = document.activeElement;
-                const box = at.getBoundingClientRect();
-                const isInView = box.bottom > 0 && box.top < innerHeight && box.width > 0;
-                return [at.id || at.className, getComputedStyle(at).outlineStyle, isInView];
-            }"""
-        )
-        if not name:
-            break
-        seen.add(name)
-        assert (name, outline, is_in_view) == (name, "solid", True)
-        tab.keyboard.press("Tab")
-    assert {"skip", "model", "rule", "reading", "label", "search", "done"} <= seen
-
-
 def test_focus_stays_with_its_label_when_the_list_is_drawn_anew(tab, site):
     tag(tab, TEXT)
     label = chips(tab)[1]
@@ -173,44 +152,3 @@ def test_single_keys_can_be_switched_off(tab, site):
     settled(tab)
     tab.keyboard.press("y")
     assert chips(tab, "accepted") == []
-
-
-def test_a_phone_needs_no_sideways_scrolling(browser, site, test_texts):
-    options = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
-    with opened(browser, site, **options) as tab:
-        long = "no-space-" * 40
-        open_queue(tab, [{"id": long, "text": long * 3 + test_texts[0], "labels": [long]}])
-        tab.wait_for_selector("#orders .track")
-        assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        tab.tap("#suggestion .accept")
-        settled(tab)
-        tab.tap("#done")
-        expect(tab.locator("#queue-done")).to_have_text("1 done")
-        assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-
-
-@pytest.mark.parametrize("options", [{}, {"viewport": PHONE, "has_touch": True, "is_mobile": True}])
-def test_no_rule_is_cut_off(browser, site, options):
-    """Each name would fit into a list that is as wide as it needs."""
-    needed = """(list) => [...list.options].map(({ textContent }) => {
-        const alone = list.cloneNode(false);
-        alone.append(new Option(textContent));
-        alone.style.cssText = "position: absolute; width: auto; max-width: none";
-        list.after(alone);
-        const width = alone.offsetWidth;
-        alone.remove();
-        return width;
-    })"""
-    with opened(browser, site, **options) as tab:
-        width = tab.eval_on_selector("#rule", "(list) => list.offsetWidth")
-        widths = tab.eval_on_selector("#rule", needed)
-        assert len(widths) >= 5
-        assert max(widths) <= width
-
-
-def test_less_motion_is_no_motion(tab):
-    moving = "getComputedStyle(document.getElementById('results')).transitionProperty"
-    tab.emulate_media(reduced_motion="no-preference")
-    assert tab.evaluate(moving) != "none"
-    tab.emulate_media(reduced_motion="reduce")
-    assert tab.evaluate(moving) == "none"

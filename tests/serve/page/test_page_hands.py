@@ -6,7 +6,6 @@ from page.page_site import (
     chips,
     expect,
     open_queue,
-    opened,
     settled,
     suggested,
     tag,
@@ -80,27 +79,6 @@ def open_queue_anew(tab):
     tab.click("#clear")
     tab.click("#question-yes")
     tag(tab, "Velmara held their nerve")
-
-
-def top_of(tab, css):
-    return tab.eval_on_selector(css, "(each) => each.getBoundingClientRect().top")
-
-
-def test_on_a_phone_the_next_document_begins_in_sight(browser, site, rows):
-    with opened(browser, site, **PHONE) as tab:
-        open_queue(tab, rows)
-        for row in rows[1:4]:
-            tab.tap("#suggestion .accept")
-            settled(tab)
-            tab.tap("#done")
-            wait_for(tab, row["id"])
-            assert -1 < top_of(tab, "#document") < 50
-            assert top_of(tab, "#set") < PHONE["viewport"]["height"]
-            tab.evaluate("scrollTo(0, 0)")
-            top = top_of(tab, "#document")
-            tab.keyboard.press("y")  # what is read stays where it is, wherever the focus is
-            settled(tab)
-            assert top_of(tab, "#document") == top
 
 
 def least_certain(probabilities):

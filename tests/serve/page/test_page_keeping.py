@@ -24,7 +24,6 @@ MISSING = """
     }
 """
 BROKEN = "() => { IDBObjectStore.prototype.put = () => { throw new Error('disk is broken'); }; }"
-REFUSED = 'IDBFactory.prototype.open = () => { throw new DOMException("no", "SecurityError"); };'
 
 
 @pytest.fixture
@@ -107,13 +106,6 @@ def test_without_a_database_it_says_so_exports_and_warns_before_it_is_lost(kept_
         assert question.value.type == "beforeunload"
         assert exported(tab)[1] == [{**rows[0], "labels": labels}]
         assert not is_asked_on_leaving(tab)
-
-
-def test_a_database_that_is_refused_is_as_good_as_none(kept_tab, site):
-    with another(kept_tab, site, script=REFUSED) as tab:
-        expect(tab.locator("#keeping:visible")).to_contain_text("stores nothing for this page")
-        tag(tab, "Velmara held their nerve")
-        assert tab.is_hidden("#trouble")
 
 
 def test_without_room_nothing_is_lost_while_the_page_is_open(tab, site, rows):

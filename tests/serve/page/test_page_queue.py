@@ -129,40 +129,6 @@ def test_labels_of_the_file_are_accepted_already(tab, site, rows):
     assert set(chips(tab)) == {*found.labels, "nobody-knows-this"}
 
 
-def test_csv_with_a_mark_quotes_and_newlines(tab):
-    table = (
-        "\ufeffid,text,labels\r\n"
-        '1,"Velmara, ""the reds"",\r\nbeat Palmeda","sport; football"\r\n'
-        "2,plain,\r\n"
-        "3,one,two,three\r\n"
-    )
-    drop(tab, "news.csv", table)
-    tab.click("#table-open")
-    tab.wait_for_selector("#results:not([hidden])")
-    assert tab.text_content("#reading") == 'Velmara, "the reds",\r\nbeat Palmeda'
-    assert set(chips(tab, "accepted")) == {"sport", "football"}
-    expect(tab.locator("#queue-place")).to_have_text("1 of 2")
-    expect(tab.locator("#queue-hint")).to_contain_text("1 line skipped. Line 5: 4 cells")
-
-
-def test_a_table_as_spreadsheets_write_it(tab):
-    for name, table in [
-        (
-            "semicolons.csv",
-            'id;text;labels\r\na;"one; two";"sport; football"\r\n'.encode("utf-8-sig"),
-        ),
-        ("tabs.csv", "id\ttext\tlabels\r\na\tone; two\tsport; football\r\n".encode("utf-16")),
-    ]:
-        drop(tab, name, table)
-        tab.click("#table-open")
-        if name == "tabs.csv":
-            tab.click("#question-yes")
-        expect(tab.locator("#queue-name")).to_have_text(name)
-        wait_for(tab, "a")
-        assert tab.text_content("#reading") == "one; two"
-        assert set(chips(tab, "accepted")) == {"sport", "football"}
-
-
 def test_a_file_that_cannot_be_read_is_refused_in_one_line(tab):
     for name, content, said in [
         ("bad.csv", '"a"b,c\n1,2\n', "bad.csv has no header that can be read: line 1"),
@@ -205,12 +171,6 @@ def test_clearing_and_replacing_a_queue_are_asked_about(tab, rows):
     tab.wait_for_selector("html[data-ready]")
     assert tab.is_hidden("#queue")
     assert tab.is_visible("#text")
-
-
-def test_an_empty_document_of_a_queue_is_shown_as_such(tab, site):
-    open_queue(tab, [{"text": ""}, {"text": "  \n"}])
-    expect(tab.locator("#reading")).to_have_text("This document is empty.")
-    assert chips(tab) == list(site.tagger.tag([""])[0].labels)
 
 
 def test_a_large_queue_is_kept(tab, site, test_texts, tmp_path):

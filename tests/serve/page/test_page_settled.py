@@ -163,18 +163,3 @@ def test_a_new_label_is_offered_again_and_becomes_a_label_of_the_next_model(tab,
     (tmp_path / "again.jsonl").write_text("\n".join(lines * 3), encoding="utf-8")
     tagger = setrnn.train(tmp_path / "again.jsonl", method="br")
     assert "water polo" in tagger.labels.names
-
-
-def test_a_first_visitor_reads_what_to_do_and_has_examples(tab):
-    expect(tab.locator("#welcome .lead")).to_contain_text("Paste a text or open a CSV file")
-    tab.click("#example-text")
-    settled(tab)
-    assert len(tab.text_content("#reading")) > 100
-    tab.click("#new")
-    tab.click("#example-file")
-    tab.wait_for_selector("#table[open]")
-    expect(tab.locator("#table-preview li")).to_have_count(5)
-    assert tab.locator("#table-separator").input_value() == ","
-    tab.click("#table-open")
-    settled(tab)
-    expect(tab.locator("#queue-left")).to_have_text("12 left")

@@ -96,16 +96,3 @@ def test_a_damaged_browser_starts_and_a_key_that_cannot_be_sent_is_asked_for_aga
     expect(tab.locator("#key-form")).to_be_hidden()
     tag(tab, TEXT)
     assert chips(tab) == list(site.tagger.tag([TEXT])[0].labels)
-
-
-def test_a_new_label_is_offered_last_and_plainly_and_only_where_none_is_the_same(tab, site):
-    tag(tab, TEXT)
-    label = next(each for each in site.tagger.labels.names if each not in chips(tab))
-    tab.fill("#search", label[:-1])
-    found = tab.locator("#found li")
-    expect(found.last).to_contain_text(f"Add “{label[:-1]}” as a new label")
-    expect(found.first).to_have_attribute("aria-selected", "true")
-    expect(found.first).not_to_contain_text("new")
-    tab.fill("#search", label.upper())
-    expect(tab.locator("#found bdi").first).to_have_text(label)
-    expect(found.filter(has_text="new label")).to_have_count(0)

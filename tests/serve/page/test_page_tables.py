@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from page.page_site import chips, drop, expect, opened, settled, wait_for
+from page.page_site import chips, drop, expect, settled, wait_for
 from setrnn.data.formats import BadRows, ReadOptions, open_dataset
 from setrnn.data.formats.tables import neutralise
 from setrnn.errors import DataError
@@ -114,21 +114,6 @@ def test_wide_characters_are_recognised_without_a_mark(tab, encoding):
     tab.select_option("#table-encoding", encoding.replace("16-", "16"))
     expect(tab.locator("#table-open")).to_be_enabled()
     tab.keyboard.press("Escape")
-
-
-def test_the_choice_fits_a_phone(browser, site):
-    options = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
-    with opened(browser, site, **options) as tab:
-        long = "no-space-" * 30
-        choose(tab, f"{long}.csv", f'{long},text,tags\n{long},{long},"{long}, b"\n')
-        sizes = "(each) => [each.scrollWidth, each.clientWidth]"
-        inside, outside = tab.eval_on_selector("#table", sizes)
-        assert inside <= outside <= 360
-        tab.tap("#table-open")
-        settled(tab)
-        tab.tap("#accept-settled")
-        expect(tab.locator("#queue-hint")).to_contain_text("settled")
-        assert tab.evaluate("document.documentElement.scrollWidth") <= 360
 
 
 # What the page and the command line must read alike: a name, the bytes, and the options.

@@ -11,7 +11,6 @@ from page.page_site import (
     open_queue,
     percent,
     settled,
-    suggested,
     tag,
     visit_page,
     wait_for,
@@ -49,22 +48,6 @@ def test_a_text_gets_the_models_set_with_probability_alternatives_and_marginals(
     for row in rows:
         label = row.locator("bdi").text_content()
         assert row.locator(".number").text_content() == percent(marginals[label])
-
-
-def test_bars_are_as_long_as_what_they_stand_for(tab, site):
-    tag(tab, TEXT)
-    predicted = site.tagger.tag([TEXT], top=6)[0]
-    expected = pytest.approx([each.probability for each in predicted.alternatives], abs=0.02)
-    for _ in range(40):  # until all is drawn
-        shares = tab.eval_on_selector_all(
-            "#alternatives .track",
-            "(all) => all.map((each) => each.firstChild.getBoundingClientRect().width / "
-            "each.getBoundingClientRect().width)",
-        )
-        if shares == expected:
-            break
-        tab.wait_for_timeout(200)
-    assert shares == expected
 
 
 def test_the_page_says_what_the_model_did_not_read(tab):
@@ -123,16 +106,6 @@ def test_a_label_turns_from_accepted_to_rejected_to_neither(tab, site):
     assert chips(tab) == list(site.tagger.tag([TEXT])[0].labels)
 
 
-def test_the_cross_rejects_at_once(tab, site):
-    tag(tab, TEXT)
-    label = chips(tab)[0]
-    tab.click(f'#set .reject[data-label="{label}"]')
-    settled(tab)
-    found = site.tagger.complete(TEXT, absent=[label])
-    assert chips(tab, "rejected") == [label]
-    assert chips(tab) == list(found.labels)
-
-
 def test_taking_another_set_decides_all_its_labels(tab, site):
     tag(tab, TEXT)
     before = chips(tab)
@@ -141,14 +114,6 @@ def test_taking_another_set_decides_all_its_labels(tab, site):
     settled(tab)
     assert set(chips(tab, "accepted")) == set(other)
     assert set(chips(tab, "rejected")) == set(before) - set(other)
-
-
-def test_a_label_that_is_typed_in_full_is_found_first(tab):
-    tag(tab, TEXT)
-    answer = {"labels": [{"label": "a::sea-bird", "count": 9}, {"label": "a::sea", "count": 1}]}
-    tab.route("**/v1/labels?*", lambda route: route.fulfill(json={**answer, "n_matching": 2}))
-    tab.fill("#search", "Sea")
-    expect(tab.locator("#found bdi")).to_have_text(["a::sea", "a::sea-bird", "Sea"])
 
 
 def test_a_label_is_found_and_added_by_keyboard(tab, site):
@@ -201,17 +166,6 @@ def test_hovering_or_focusing_a_label_lights_up_its_words(tab, site):
     assert tab.text_content("#reading") == TEXT
 
 
-def test_the_words_of_the_suggestion_are_lit_where_nothing_else_is_looked_at(tab, site):
-    tag(tab, TEXT)
-    tab.wait_for_selector("#reading .is-lit")
-    tab.hover("#set .label >> nth=0")
-    tab.mouse.move(0, 0)
-    assert tab.text_content("#attention").startswith(f"“{suggested(tab)}”")
-    tab.keyboard.press("d")
-    expect(tab.locator("#document-status")).to_have_text("done")
-    expect(tab.locator(".is-lit")).to_have_count(0)
-
-
 def strongest_word(tab):
     """Return where the word begins that is lit up most."""
     return tab.evaluate(
@@ -255,18 +209,6 @@ def test_a_nasty_text_is_shown_as_it_is(tab):
     assert [name for name in directions if directions[name] == "rtl"] == ["right to left"]
 
 
-def test_a_very_long_text_is_tagged_by_its_beginning(tab, site):
-    text = (TEXT + "\n\U0001f600") * 800
-    assert len(text) > 100_000
-    tab.evaluate("(text) => { document.getElementById('text').value = text; }", text)
-    tab.click("#tag")
-    tab.wait_for_selector("#results:not([hidden])")
-    assert chips(tab) == list(site.tagger.tag([text])[0].labels)
-    expect(tab.locator("#cut")).to_contain_text("40,000")
-    assert tab.text_content("#reading") == text
-    assert tab.evaluate("document.documentElement.scrollHeight") < 5_000
-
-
 def test_a_file_too_long_to_be_shown_is_tagged_by_its_beginning(tab, site, tmp_path):
     file = tmp_path / "huge.txt"
     file.write_text(TEXT * 10_000)
@@ -275,12 +217,6 @@ def test_a_file_too_long_to_be_shown_is_tagged_by_its_beginning(tab, site, tmp_p
     assert chips(tab) == list(site.tagger.tag([TEXT * 100])[0].labels)
     expect(tab.locator("#cut")).to_contain_text("the first 200,000 are shown")
     assert len(tab.text_content("#reading")) == 200_000
-
-
-def test_an_empty_text_is_asked_for(tab):
-    tab.click("#tag")
-    expect(tab.locator("#trouble:visible")).to_contain_text("There is no text yet")
-    expect(tab.locator("#text")).to_be_focused()
 
 
 def test_pasting_and_dropping_tag_at_once(tab, site):
@@ -302,21 +238,6 @@ def test_pasting_and_dropping_tag_at_once(tab, site):
     )
     settled(tab)
     assert chips(tab) == labels
-
-
-def test_undo_goes_back_one_decision(tab):
-    tag(tab, TEXT)
-    before = chips(tab)
-    tab.keyboard.press("y")
-    tab.keyboard.press("n")
-    settled(tab)
-    tab.keyboard.press("u")
-    assert len(chips(tab, "accepted")) == 1
-    assert chips(tab, "rejected") == []
-    tab.click("#undo")
-    settled(tab)
-    assert chips(tab) == before
-    expect(tab.locator("#undo")).to_be_disabled()
 
 
 def test_another_rule_predicts_anew(tab, site):

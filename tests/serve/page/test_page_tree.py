@@ -5,7 +5,6 @@ from collections import namedtuple
 import pytest
 
 from page.page_site import chips, expect, opened, serving, settled, tag
-from page.test_page_access import findings, findings_in_the_dark
 
 TEXT = "Velmara held their nerve on Monday night to beat Palmeda 1-0 and lift the trophy."
 PHONE = {"width": 360, "height": 740}
@@ -90,15 +89,6 @@ def test_decisions_in_the_tree_stay_closed_and_undo_gives_them_back(tree_tab):
     press(tab, "u")
     settled(tab)
     expect(markets).to_have_class("is-accepted")
-
-
-def test_the_tree_fits_a_phone_and_axe_finds_nothing_serious(tree_tab):
-    tab = tree_tab
-    show(tab, "sport")
-    assert tab.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    assert tab.locator("#tree [data-label=sport] > .row").bounding_box()["height"] >= 44
-    assert findings(tab, "#tree-section") == []
-    assert findings_in_the_dark(tab, "#tree-section") == []
 
 
 def test_a_model_without_a_hierarchy_has_no_tree(tree_tab):
